@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use hdrhistogram::Histogram;
 use picklock_harness::clock::Clock;
-use picklock_harness::wire::{LinkId, NoInterceptor, Wire};
+use picklock_harness::wire::{LinkId, NoInterceptor, Proxy};
 
 /// Rounds that are not counted: caches and connections warm up.
 const WARM_UP: u64 = 200;
@@ -38,7 +38,7 @@ fn serve(upstream: SocketAddr) -> Result<(), Box<dyn Error>> {
         .build()?;
     runtime.block_on(async {
         let keys = vec!["picklock:bench".to_owned()];
-        let wire = Wire::new(Clock::start(), keys, 0, Arc::new(NoInterceptor));
+        let wire = Proxy::new(Clock::start(), keys, 0, Arc::new(NoInterceptor));
         let link = LinkId { worker: 0, node: 0 };
         println!("{}", wire.open(link, upstream).await?);
         // The script ends it with SIGTERM; by hand, Ctrl-C shows what the log kept.

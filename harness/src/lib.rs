@@ -3,7 +3,8 @@
 //! The modules, in the order in which a run uses them:
 //!
 //! - [`clock`] and [`entropy`]: the only sources of time and randomness
-//! - [`account`]: which key of which node held what, from what the servers tell
+//! - `key_watch`: which key of which node held what, compared after each command
+//! - [`monitor_replay`]: the same from what real servers tell of the commands that they execute
 //! - [`adapter`]: the protocol between driver and worker
 //! - [`backend`]: the interface of a backend, and what each backend supports
 //! - [`wire`]: the proxy between workers and nodes
@@ -25,7 +26,6 @@
 //! - `conformance`: does an adapter keep the protocol (with the feature `servers`)
 //! - [`latency`]: how long the lock took; pure functions of a history
 
-pub mod account;
 pub mod adapter;
 pub mod backend;
 pub mod clock;
@@ -34,7 +34,9 @@ pub mod conformance;
 pub mod context;
 pub mod driver;
 pub mod entropy;
+mod key_watch;
 pub mod lock_factory;
+pub mod monitor_replay;
 pub mod named_server;
 pub mod nemesis;
 mod process_stat;

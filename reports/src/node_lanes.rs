@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use picklock_scenarios::Phase;
-use picklock_verdicts::custody::{Account, SpanEnd, ValueSpan};
+use picklock_verdicts::custody::{Custody, SpanEnd, ValueSpan};
 use picklock_verdicts::history::{History, KeyCommand, KeyName};
 
 /// What a picture says instead of lanes if the history has no custody.
@@ -20,52 +20,18 @@ pub(crate) struct NodeLane {
     pub(crate) values: Vec<ValueSpan>,
 }
 
-/// How the end of a value concerns the client that wrote it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// It was still there when the history ended.
-    Stays,
-    /// Its own attempt removed it, or its expiry was over.
-    Ended,
-    /// Another attempt removed or replaced it.
-    Taken,
-    /// The server lost it, or its end was not seen.
-    Lost,
-}
-
 /// The lanes by key and node, the locks' own keys first. `None`: the history has no custody.
 pub(crate) fn node_lanes(history: &History) -> Option<Vec<NodeLane>> {
     if !history.header.custody {
         return None;
     }
     let mut lanes: BTreeMap<(KeyName, usize), Vec<ValueSpan>> = BTreeMap::new();
-    for span in Account::of(history).spans {
+    for span in Custody::of(history).spans {
         let place = (span.key.clone(), span.node);
         lanes.entry(place).or_default().push(span);
     }
     let lane = |((key, node), values)| NodeLane { node, key, values };
     Some(lanes.into_iter().map(lane).collect())
-}
-
-/// How a value's end concerns its client.
-pub(crate) fn fate(span: &ValueSpan) -> Fate {
-    match &span.end {
-        SpanEnd::Stays => Fate::Stays,
-        SpanEnd::RanOut => Fate::Ended,
-        SpanEnd::Removed(by) if is_of_same_attempt(span, by) => Fate::Ended,
-        SpanEnd::Removed(_) | SpanEnd::Overwritten(_) => Fate::Taken,
-        SpanEnd::ClockLeapt
-        | SpanEnd::Evicted
-        | SpanEnd::Flushed
-        | SpanEnd::LostInRestart
-        | SpanEnd::LostInFailover
-        | SpanEnd::Unseen => Fate::Lost,
-    }
-}
-
-fn is_of_same_attempt(span: &ValueSpan, by: &KeyCommand) -> bool {
-    let author = span.author.as_ref();
-    author.is_some_and(|author| (author.worker, author.op) == (by.worker, by.op))
 }
 
 /// Why a value ended, without whose command it was: `ran out`, `removed`. Nothing if it stays.

@@ -67,16 +67,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         "one type with its parts: it owns their state, and each file implements one trait for it",
     ),
     (
-        "harness",
-        &[
-            "wire::connection",
-            "wire::proxy",
-            "wire::pump",
-            "wire::send_queue",
-        ],
-        "not cut yet: the state that a connection shares with its directions needs a file of its own",
-    ),
-    (
         "harness/redis-model",
         &[
             "command",

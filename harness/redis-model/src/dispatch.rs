@@ -1,15 +1,13 @@
 //! A command's way through the server: found, checked, then queued or executed.
 
 use super::command::{Args, Misuse, Run, RunData, RunWhole, Spec, look_up};
+use super::command_facts::is_queued;
 use super::context::Context;
 use super::reply::Refusal;
 use super::report::Sender;
 use super::session::{ClientId, Session};
 use super::state::State;
 use super::{Now, Reply, Server};
-
-/// Commands that a transaction does not queue.
-const NEVER_QUEUED: [&str; 6] = ["discard", "exec", "multi", "quit", "reset", "watch"];
 
 /// Commands that a RESP2 connection may still send while it is subscribed.
 const WHILE_SUBSCRIBED: [&str; 7] = [
@@ -42,7 +40,7 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
     };
     // Few commands are in a transaction, so the session is looked up for these only.
     if in_transaction
-        && !NEVER_QUEUED.contains(&spec.name)
+        && is_queued(spec.name)
         && let Some(transaction) = transaction(&mut server.state, client)
     {
         let words = args.iter().map(|word| word.to_vec()).collect();

@@ -5,6 +5,7 @@
 //! compared with a real server by `lab/tests/model/differential.rs`.
 //!
 //! - [`Server`]: connections, commands, snapshots, effects
+//! - [`CommandKind`]: what each command does to keys, as data
 //! - `command`, `dispatch`: the table, and a command's way through the server
 //! - `commands`: one file for each family
 //! - `values`, `keyspace`, `state`: the stored data
@@ -13,6 +14,7 @@
 
 mod blocking;
 mod command;
+mod command_facts;
 mod commands;
 mod context;
 mod dispatch;
@@ -33,6 +35,7 @@ mod version;
 mod waiter;
 mod wire;
 
+pub use command_facts::{CommandKind, is_queued};
 pub use effect::Effect;
 pub use key_watch::{HeldValue, Touched, TouchedKeys};
 pub use keyspace::Keyspace;

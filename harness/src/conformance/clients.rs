@@ -16,7 +16,7 @@ use crate::adapter::message::{Answer, Notification, PROTOCOL, RequestKind};
 use crate::clock::Clock;
 use crate::entropy;
 use crate::servers::{BackendError, Reaper, Servers, WorkerContainers};
-use crate::wire::Wire;
+use crate::wire::Proxy;
 
 /// What the adapter is told to wait for an answer of Redis.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ pub(super) struct Clients {
     pub reaper: Reaper,
     pub servers: Servers,
     /// What leads to the server, and where the adapter reaches it.
-    pub wire: Wire,
+    pub wire: Proxy,
     pub address: SocketAddr,
     pub connection: MultiplexedConnection,
     pub clock: Clock,

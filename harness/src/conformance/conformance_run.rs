@@ -20,7 +20,7 @@ use crate::servers::{
     BackendError, Binary, Layout, Reaper, RunDir, ServerKind, Servers, WorkerContainers,
     adopt_orphans, sweep,
 };
-use crate::wire::{LinkId, NoInterceptor, Wire};
+use crate::wire::{LinkId, NoInterceptor, Proxy};
 
 /// What is checked, and with what.
 #[derive(Debug, Clone)]
@@ -103,7 +103,7 @@ pub async fn check_adapter(
     let redis = servers.server().clone();
     let clock = Clock::start();
     // The server wants a password, which the adapter does not know: the wire gives it.
-    let wire = Wire::new(
+    let wire = Proxy::new(
         clock.clone(),
         Vec::new(),
         setup.seed,

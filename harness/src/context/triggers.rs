@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use picklock_scenarios::{Direction, FaultPlan, Trigger, TriggerEvent};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::wire::{Gate, InterceptedFrame, Interceptor, LinkId, Taking, may_take};
+use crate::wire::{Acquired, Gate, InterceptedFrame, Interceptor, LinkId, may_take};
 
 /// Where an event happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,10 +178,10 @@ fn is_wire(trigger: &Trigger) -> bool {
 /// True for the reply to the command that took the lock. Where nobody could say what it did, for the
 /// first that names the key and may have taken it.
 fn takes(frame: &InterceptedFrame<'_>) -> bool {
-    match frame.taking {
-        Taking::Took => true,
-        Taking::TookNothing => false,
-        Taking::Unknown => frame.key.is_some() && !frame.is_error && may_take(frame.command),
+    match frame.acquired {
+        Acquired::Lock => true,
+        Acquired::Nothing => false,
+        Acquired::Unknown => frame.key.is_some() && !frame.is_error && may_take(frame.command),
     }
 }
 
@@ -190,7 +190,7 @@ impl Interceptor for Triggers {
         self.on_the_wire.load(Ordering::Acquire) > 0
     }
 
-    fn waits_for_taking(&self, link: LinkId) -> bool {
+    fn waits_for_acquire(&self, link: LinkId) -> bool {
         let waiting = self.lock();
         waiting.iter().map(|one| &one.trigger).any(|trigger| {
             trigger.takes
@@ -208,7 +208,7 @@ impl Interceptor for Triggers {
             worker: Some(frame.link.worker),
             node: Some(frame.link.node),
             frame: Some((frame.conn, frame.direction)),
-            supposed: frame.taking == Taking::Unknown,
+            supposed: frame.acquired == Acquired::Unknown,
         };
         self.start_where(location, |trigger| {
             trigger.on == kind

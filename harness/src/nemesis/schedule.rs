@@ -21,7 +21,7 @@ use crate::history::{ClockShift, EventKind, MissedBecause};
 /// not wait for it: it only decides when the history says that they have ended.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What a moment was that meant the command that takes, where the servers' account did not say it.
+/// What a moment was that meant the command that takes, where nobody could say it.
 const SUPPOSED: &str =
     "the first command that names the key and may take it: what it did is not known";
 

@@ -24,7 +24,7 @@ use crate::servers::{
     WorkerContainers, adopt_orphans, sweep,
 };
 use crate::spec::RunSpec;
-use crate::wire::Wire;
+use crate::wire::Proxy;
 
 /// This many of the last lines of a worker's log explain why it did not start.
 const LAST_LINES: usize = 8;
@@ -57,7 +57,7 @@ pub(super) async fn run(
     let clock = Clock::start();
     let (triggers, due) = Triggers::of(&spec.scenario.faults);
     let triggers = Arc::new(triggers);
-    let wire = Wire::new(clock.clone(), spec.keys(), spec.seed, triggers.clone());
+    let wire = Proxy::new(clock.clone(), spec.keys(), spec.seed, triggers.clone());
     observer.phase(RunPhase::Setup);
     adopt_orphans();
     let reaper = Reaper::spawn(&backend.reaper, &backend.reaper_args)?;
@@ -118,7 +118,7 @@ async fn prepare(
     spec: &RunSpec,
     backend: ServerSetup,
     reaper: &Reaper,
-    (wire, clock): (&Wire, &Clock),
+    (wire, clock): (&Proxy, &Clock),
 ) -> Result<(ServerBackend, Redis, RunDir), RunFailure> {
     let nodes = spec.nodes();
     // Removes what an earlier run left behind.

@@ -1,13 +1,13 @@
-//! The account of the keys on real servers: one observer for each node.
+//! The custody of the keys on real servers: one observer for each node.
 
 use std::rc::Rc;
 
 use super::ServerBackend;
 use super::key_observer::ObservedNode;
-use crate::account::ends_of;
 use crate::backend::{Custody, Refusal};
 use crate::clock::Clock;
-use crate::history::{CustodyCheck, Event, EventKind};
+use crate::custody::ended_values;
+use crate::history::{CustodyCheck, Event};
 use crate::model::ServerVersion;
 use crate::servers::{BackendError, ServerAddress};
 
@@ -25,19 +25,14 @@ impl Custody for ServerBackend {
             if let Some(gap) = gap {
                 return Err(format!("node {number}: {gap}"));
             }
-            let ends = ends_of(&records);
+            let first = events.len();
+            events.extend(records.into_iter().map(|record| {
+                let at_ns = record.at_ns;
+                record.into_event(number, at_ns)
+            }));
+            let ends = ended_values(&events[first..]);
             look.ends += ends;
             look.confirmed += if is_confirmed { ends } else { 0 };
-            events.extend(records.into_iter().map(|record| Event {
-                at_ns: record.at_ns,
-                what: EventKind::KeyChanged {
-                    node: number,
-                    key: record.key,
-                    value: record.value,
-                    ttl_ms: record.ttl_ms,
-                    why: record.why,
-                },
-            }));
         }
         // Stable: what happens to one node at one time stays in its order.
         events.sort_by_key(|event| event.at_ns);

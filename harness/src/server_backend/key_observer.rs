@@ -1,4 +1,4 @@
-//! Listens to what the servers execute, and keeps the account of their keys.
+//! Listens to what the servers execute, and replays it for the custody of their keys.
 //!
 //! Each server is told on a connection of its own, which no fault touches, to report what it executes
 //! (MONITOR) and which keys expire (keyspace notifications). A second connection sends marks: when
@@ -6,7 +6,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -18,11 +17,12 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::stored_keys::{self, Look, Stored};
-use crate::account::{KeyRecord, MonitorStream, NodeReplay, Senders, SentBy, ServerReport, Told};
 use crate::clock::Clock;
+use crate::custody::KeyRecord;
 use crate::model::ServerVersion;
+use crate::monitor_replay::{MonitorReplay, MonitorStream, ServerReport, Told};
 use crate::servers::ServerAddress;
-use crate::wire::Wire;
+use crate::wire::Proxy;
 
 /// A server that does not answer within this time is frozen or gone.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -33,12 +33,12 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 /// What a mark begins with.
 const MARK: &str = "picklock-mark-";
 
-/// The account of one node.
+/// The keys of one node.
 pub(super) struct ObservedNode {
     node: usize,
-    replay: RefCell<NodeReplay>,
+    replay: RefCell<MonitorReplay>,
     servers: Vec<ObservedServer>,
-    wire: Wire,
+    wire: Proxy,
     clock: Clock,
 }
 
@@ -78,7 +78,7 @@ impl ObservedNode {
         version: ServerVersion,
         servers: Vec<ServerAddress>,
         locks: Rc<[String]>,
-        wire: Wire,
+        wire: Proxy,
         clock: Clock,
     ) -> io::Result<Rc<Self>> {
         let count = servers.len();
@@ -91,7 +91,7 @@ impl ObservedNode {
         };
         let node = Rc::new(ObservedNode {
             node,
-            replay: RefCell::new(NodeReplay::new(version, count, locks)),
+            replay: RefCell::new(MonitorReplay::new(version, count, locks)),
             servers: servers.into_iter().map(observed).collect(),
             wire,
             clock,
@@ -148,7 +148,7 @@ impl ObservedNode {
         self.replay.borrow_mut().promote(server, at_ns);
     }
 
-    /// Waits until everything that the node's servers have executed by now is in the account. A server
+    /// Waits until everything that the node's servers have executed by now is replayed. A server
     /// that is frozen or gone is not waited for long.
     pub(super) async fn settle(self: &Rc<Self>) {
         for server in 0..self.servers.len() {
@@ -157,7 +157,7 @@ impl ObservedNode {
     }
 
     /// True if a command of this connection, up to the one with this number, took a lock and was not
-    /// asked about before. `None`: the account does not know.
+    /// asked about before. `None`: it is not known.
     pub(super) async fn took(self: &Rc<Self>, conn: u64, number: u64) -> Option<bool> {
         self.settle().await;
         let mut replay = self.replay.borrow_mut();
@@ -167,13 +167,13 @@ impl ObservedNode {
         knows.then(|| replay.took(conn, number))
     }
 
-    /// Compares the account with what the node's master has. True: it has answered, and they are the same.
+    /// Compares the replay with what the node's master has. True: it has answered, and they are the same.
     pub(super) async fn compare(self: &Rc<Self>) -> bool {
         self.settle().await;
         for server in 0..self.servers.len() {
             self.must_not_have_broken_off(server).await;
         }
-        // An account that has a gap is not compared: what it lacks may be too long to be read.
+        // A replay that has a gap is not compared: what it lacks may be too long to be read.
         if self
             .servers
             .iter()
@@ -196,7 +196,7 @@ impl ObservedNode {
         differing.is_none()
     }
 
-    /// The changes of the node's keys, and why the account has a gap, if it has one.
+    /// The changes of the node's keys, and why they are not complete, if they are not.
     pub(super) fn take(&self) -> (Vec<KeyRecord>, Option<String>) {
         let mut gaps = self
             .servers
@@ -274,12 +274,17 @@ impl ObservedNode {
 
     /// A server has died. The wire has seen its replies, so it knows what the server has not told.
     fn must_have_told_all(&self, server: usize) {
-        if server == self.replay.borrow().master() && self.wire.has_untold(self.node) {
+        if server == self.replay.borrow().master() && self.untold() {
             self.gap(
                 server,
                 "a server died before it had told all that it had executed",
             );
         }
+    }
+
+    fn untold(&self) -> bool {
+        let sent = self.wire.sent_requests();
+        sent.is_some_and(|sent| sent.has_untold(self.node))
     }
 
     /// Sends a mark, and waits until it comes back.
@@ -324,7 +329,8 @@ impl ObservedNode {
     async fn read(self: Rc<Self>, server: usize, mut reader: OwnedReadHalf) {
         let mut report = ServerReport::of(server);
         let mut chunk = vec![0; 1 << 16];
-        loop {
+        // They are kept since before the first connection.
+        while let Some(sent) = self.wire.sent_requests() {
             let count = reader.read(&mut chunk).await.unwrap_or(0);
             if count == 0 {
                 break;
@@ -334,7 +340,7 @@ impl ObservedNode {
                 &chunk[..count],
                 self.clock.now_ns(),
                 &mut self.replay.borrow_mut(),
-                &self.wire,
+                sent,
                 |word| marks.echoed(word),
             );
             if let Err(line) = told {
@@ -357,29 +363,6 @@ impl Marks {
             self.seen.set(self.seen.get().max(mark));
             self.changed.notify_waiters();
         }
-    }
-}
-
-/// The wire knows what it has forwarded.
-impl Senders for Wire {
-    fn introduced(&self, word: &[u8]) -> Option<u64> {
-        Wire::introduced(word)
-    }
-
-    fn claim(&self, conn: u64, words: &[Vec<u8>]) -> Option<SentBy> {
-        let request = self.executed(conn, words)?;
-        Some(SentBy {
-            worker: request.link.worker,
-            op: request.op,
-            phase: request.phase,
-            number: request.number,
-            replied_ns: request.replied_ns,
-            closed_before: request.closed_before,
-        })
-    }
-
-    fn closed(&self, numbers: Range<usize>) -> Vec<u64> {
-        self.closed(numbers)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The server backends: Redis servers, the wire and worker processes, put together. There is one file
 //! for each trait of a backend.
 
+mod acquire_detection;
 mod clocks;
 mod custody;
 mod data;
@@ -12,7 +13,6 @@ mod replication;
 mod resource_exhaustion;
 mod sentinels;
 mod stored_keys;
-mod taking;
 mod workers;
 
 pub use workers::ProcessSession;
@@ -36,7 +36,7 @@ use crate::servers::{
     BackendError, Reaper, Registration, ServerAddress, Servers, ShiftedWallClock, WallClockShim,
     WorkerContainer, WorkerContainers, master_name,
 };
-use crate::wire::{LinkId, SentinelAddresses, Shortage, Wire};
+use crate::wire::{LinkId, Proxy, SentinelAddresses, Shortage};
 
 /// How many times an aborted task is given a chance to end.
 const YIELDS: usize = 1000;
@@ -55,7 +55,7 @@ pub struct ServerBackend {
     name: BackendName,
     servers: RefCell<Option<Rc<Servers>>>,
     nodes: usize,
-    wire: Wire,
+    wire: Proxy,
     command: WorkerCommand,
     /// Where workers in containers come from; `None`: they are processes of this machine.
     containers: RefCell<Option<Rc<WorkerContainers>>>,
@@ -76,7 +76,7 @@ pub struct ServerBackend {
     administrator: Administrator,
     /// Who listens to each node's servers; empty before [`ServerBackend::observe`].
     observed: RefCell<Vec<Rc<ObservedNode>>>,
-    /// What the look at the keys has confirmed, once the account was taken.
+    /// What the look at the keys has confirmed, once the custody was taken.
     look: Cell<Option<CustodyCheck>>,
 }
 
@@ -89,7 +89,7 @@ pub struct Parts {
     /// How many independent nodes there are.
     pub nodes: usize,
     /// The wire, with the run's clock and watcher.
-    pub wire: Wire,
+    pub wire: Proxy,
     /// What starts each worker.
     pub command: WorkerCommand,
     /// Where workers in containers come from.

@@ -31,7 +31,7 @@ impl Nodes for ServerBackend {
 
 impl ServerBackend {
     /// Kills the node's master, after it has told everything that it has executed. Requests wait meanwhile,
-    /// and are lost with it: one that it carried out after its last words would be in no account.
+    /// and are lost with it: one that it carried out after its last words would be in no custody.
     ///
     /// # Errors
     /// It cannot be killed.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::Value;
 use tokio::net::TcpStream;
 
-use crate::account::{StoredKey, StoredValue};
+use crate::monitor_replay::{StoredKey, StoredValue};
 use crate::servers::ServerAddress;
 use crate::wire::is_shortage;
 

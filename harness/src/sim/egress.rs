@@ -15,7 +15,7 @@ use super::log_writer::LogWriter;
 use super::network::{LATENCY, Network};
 use super::network_state::NetworkState;
 use crate::model::Reply;
-use crate::wire::{Gate, InterceptedFrame, LinkId, Outcome, Step, Taking, Terms, Verdict};
+use crate::wire::{Acquired, Gate, InterceptedFrame, LinkId, Outcome, Step, Terms, Verdict};
 
 impl Network {
     /// Sends a frame. Most find nothing in their way, and leave at once.
@@ -161,9 +161,9 @@ impl Network {
             key: frame.tag.key,
             op: frame.tag.op,
             phase: frame.tag.phase,
-            taking: match frame.direction() {
-                Direction::Request => Taking::TookNothing,
-                Direction::Reply => frame.tag.taking,
+            acquired: match frame.direction() {
+                Direction::Request => Acquired::Nothing,
+                Direction::Reply => frame.tag.acquired,
             },
         })
     }

@@ -4,7 +4,7 @@ use picklock_scenarios::{Direction, Phase};
 
 use super::args::Args;
 use crate::model::Reply;
-use crate::wire::Taking;
+use crate::wire::Acquired;
 
 /// What the links know about a command.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub(super) struct CommandTag {
     pub(super) op: u64,
     pub(super) phase: Phase,
     /// Whether it took a lock, of a command that was executed while somebody wanted to know.
-    pub(super) taking: Taking,
+    pub(super) acquired: Acquired,
 }
 
 impl CommandTag {
@@ -28,7 +28,7 @@ impl CommandTag {
             key: None,
             op: 0,
             phase: Phase::Idle,
-            taking: Taking::TookNothing,
+            acquired: Acquired::Nothing,
         }
     }
 }

@@ -10,7 +10,7 @@ use super::node::Node;
 use super::node_observer::NodeMoment;
 use super::submission_queue::RequestError;
 use crate::model::{ClientId, Reply};
-use crate::wire::{LinkId, Outcome, Taking};
+use crate::wire::{Acquired, LinkId, Outcome};
 
 /// Executes a command at a node.
 fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply {
@@ -110,12 +110,12 @@ impl Network {
             state.nodes[link.node].observe(NodeMoment::Executing { conn, client }, at_ns);
         }
         state.note_command(link, &tag, at_ns);
-        let asked = self.interceptor.is_armed() && self.interceptor.waits_for_taking(link);
+        let asked = self.interceptor.is_armed() && self.interceptor.waits_for_acquire(link);
         let before = state.nodes[link.node].key_changes();
         let reply = execute(&mut state.nodes[link.node], client, &args, at_ns);
         state.note_key_changes(link, &tag, at_ns);
         if asked && state.nodes[link.node].took_since(before) {
-            tag.taking = Taking::Took;
+            tag.acquired = Acquired::Lock;
         }
         self.used.borrow_mut().push(args);
         match reply {

@@ -25,9 +25,9 @@ use super::node::Node;
 use super::node_observer::NodeMoment;
 use super::submission_queue::{RequestError, RequestId, Submission};
 use super::timer::Timer;
-use crate::account::KeyRecord;
 use crate::clock::Clock;
-use crate::history::{Event, EventKind};
+use crate::custody::KeyRecord;
+use crate::history::Event;
 use crate::model::Reply;
 use crate::wire::{
     Answered, ImposedFaults, Interceptor, LinkId, LinkState, Outcome, SentRequests, WireLog,
@@ -379,15 +379,7 @@ impl SimNow {
     }
 
     fn key_changed(self, node: usize, record: KeyRecord) -> Event {
-        Event {
-            at_ns: self.run_ns(record.at_ns),
-            what: EventKind::KeyChanged {
-                node,
-                key: record.key,
-                value: record.value,
-                ttl_ms: record.ttl_ms,
-                why: record.why,
-            },
-        }
+        let at_ns = self.run_ns(record.at_ns);
+        record.into_event(node, at_ns)
     }
 }

@@ -14,10 +14,10 @@ use super::event_queue::{EventQueue, NetworkEvent};
 use super::frame::{CommandTag, Frame, Payload};
 use super::node::Node;
 use super::submission_queue::RequestId;
-use crate::account::KeyRecord;
+use crate::custody::KeyRecord;
 use crate::history::{KeyChange, KeyCommand};
 use crate::model::Reply;
-use crate::wire::{Gate, LinkId, Taking};
+use crate::wire::{Acquired, Gate, LinkId};
 
 /// Attempts of one worker whose last commands are remembered.
 const REMEMBERED: usize = 1024;
@@ -177,7 +177,7 @@ impl NetworkState {
             key: named.and_then(|key| u32::try_from(key).ok()),
             op,
             phase,
-            taking: Taking::TookNothing,
+            acquired: Acquired::Nothing,
         }
     }
 
@@ -322,24 +322,22 @@ impl NetworkState {
         });
     }
 
-    /// The accounts of all nodes' keys as one, in the order of time; at one time in the order of nodes.
+    /// The changes of all nodes' keys as one list, in the order of time; at one time in the order of nodes.
     pub(super) fn take_key_records(&mut self, mut take: impl FnMut(usize, KeyRecord)) {
-        let accounts = self.nodes.iter_mut().map(Node::take_key_records);
-        let mut accounts: Vec<_> = accounts
-            .map(|account| account.into_iter().peekable())
-            .collect();
-        // Each account is in order, so the nodes' next records are compared, and nothing is sorted.
+        let lists = self.nodes.iter_mut().map(Node::take_key_records);
+        let mut lists: Vec<_> = lists.map(|list| list.into_iter().peekable()).collect();
+        // Each node's list is in order, so the nodes' next records are compared, and nothing is sorted.
         let next = |node: usize, record: &KeyRecord| Reverse((record.at_ns, node));
-        let heads = accounts.iter_mut().enumerate();
+        let heads = lists.iter_mut().enumerate();
         let mut heads: BinaryHeap<_> = heads
-            .filter_map(|(node, account)| Some(next(node, account.peek()?)))
+            .filter_map(|(node, list)| Some(next(node, list.peek()?)))
             .collect();
         while let Some(Reverse((_, node))) = heads.pop() {
-            let account = &mut accounts[node];
-            if let Some(record) = account.next() {
+            let list = &mut lists[node];
+            if let Some(record) = list.next() {
                 take(node, record);
             }
-            heads.extend(account.peek().map(|record| next(node, record)));
+            heads.extend(list.peek().map(|record| next(node, record)));
         }
     }
 

@@ -7,10 +7,11 @@ use picklock_scenarios::{Persistence, Resource};
 use super::frame::Frame;
 use super::node_observer::{NodeMoment, NodeObserver, ObservedServers};
 use super::wall_clock::SimWallClock;
-use crate::account::{KeyRecord, KeyWatch, LookTime};
 use crate::backend::{DataChange, keys_to_evict};
 use crate::clock::Clock;
+use crate::custody::KeyRecord;
 use crate::history::KeyChange;
+use crate::key_watch::{KeyWatch, LookTime};
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
 
 /// An append-only file that is synced every second keeps what it held at the last whole second.
@@ -38,7 +39,7 @@ pub(super) struct Node {
     exhausted: Vec<Resource>,
     /// While it accepts no more connections: the last client that it accepted.
     last_admitted: Option<ClientId>,
-    /// Keeps the account of its keys, if one is wanted.
+    /// Watches its keys, if that is wanted.
     watch: Option<KeyWatch>,
     /// Sees what happens here, if anybody wants to.
     observer: Option<Box<dyn NodeObserver>>,
@@ -112,7 +113,7 @@ impl Node {
         }
     }
 
-    /// From now on there is an account of its keys.
+    /// From now on its keys are watched.
     pub(super) fn watch_keys(&mut self, watch: KeyWatch) {
         self.server.watch_keys(true);
         self.watch = Some(watch);
@@ -185,7 +186,7 @@ impl Node {
         }
     }
 
-    /// The account of its keys so far.
+    /// The changes of its keys so far.
     pub(super) fn take_key_records(&mut self) -> Vec<KeyRecord> {
         self.watch.as_mut().map(KeyWatch::take).unwrap_or_default()
     }

@@ -1,12 +1,11 @@
 //! A seam for whoever wants to see what the servers of a simulated node do, and not only what came of it.
 
-use std::ops::Range;
 use std::rc::Rc;
 
-use crate::account::{KeyRecord, Senders, SentBy};
+use crate::custody::KeyRecord;
 use crate::history::Event;
 use crate::model::{ClientId, Now, Server, ServerVersion};
-use crate::wire::{SentRequests, introduced};
+use crate::wire::SentRequests;
 
 /// Makes the observer of each node that has locks, on the thread of the simulation.
 pub type NodeObservers = Box<dyn Fn(ObservedNode) -> Box<dyn NodeObserver> + Send>;
@@ -58,7 +57,7 @@ pub enum NodeMoment<'a> {
     Restarted,
     /// The replica, which is the master now, has replaced it.
     Promoted,
-    /// The run's account of the keys is being taken.
+    /// The run's custody of the keys is being taken.
     AccountTaken {
         /// A change of a key as an event of the history.
         event: &'a dyn Fn(KeyRecord) -> Event,
@@ -69,27 +68,4 @@ pub enum NodeMoment<'a> {
 pub trait NodeObserver {
     /// Something happens, or has just happened.
     fn at(&mut self, moment: NodeMoment<'_>, servers: ObservedServers<'_>);
-}
-
-/// What the simulated wire has forwarded.
-impl Senders for SentRequests {
-    fn introduced(&self, word: &[u8]) -> Option<u64> {
-        introduced(word)
-    }
-
-    fn claim(&self, conn: u64, words: &[Vec<u8>]) -> Option<SentBy> {
-        let request = self.claim_words(conn, words)?;
-        Some(SentBy {
-            worker: request.link.worker,
-            op: request.op,
-            phase: request.phase,
-            number: request.number,
-            replied_ns: request.replied_ns,
-            closed_before: request.closed_before,
-        })
-    }
-
-    fn closed(&self, numbers: Range<usize>) -> Vec<u64> {
-        self.closed_ones(numbers)
-    }
 }

@@ -14,38 +14,39 @@ pub type AddressMap = HashMap<SocketAddr, SocketAddr>;
 /// `replicas`, `sentinels`), in one word (the name of a replica), and within the text of a message
 /// (`+switch-master`).
 pub(super) fn rewrite_addresses(frame: &[u8], map: &AddressMap) -> Vec<u8> {
-    let words = words(frame);
+    let ranges = words(frame);
+    let texts = ranges.iter().map(|range| &frame[range.clone()]);
+    let texts: Vec<&str> = texts
+        .map(|word| std::str::from_utf8(word).unwrap_or_default())
+        .collect();
+    let mut new = replaced(&texts, map);
+    for (text, new) in texts.iter().zip(&mut new) {
+        if new.is_none() && text.contains(' ') {
+            *new = message(text, map);
+        }
+    }
+    splice(frame, &ranges, &new)
+}
+
+/// What stands in place of each word; `None`: the word itself.
+fn replaced(words: &[&str], map: &AddressMap) -> Vec<Option<String>> {
     let mut new: Vec<Option<String>> = vec![None; words.len()];
-    let text = |index: usize| -> Option<&str> {
-        let word: &Range<usize> = words.get(index)?;
-        std::str::from_utf8(&frame[word.clone()]).ok()
-    };
-    let mut index = 0;
-    while let Some(range) = words.get(index) {
-        let word = std::str::from_utf8(&frame[range.clone()]).unwrap_or_default();
-        if let Some((port_at, link)) = host_and_port(index, word, &text, map) {
+    for (index, word) in words.iter().enumerate() {
+        if let Some((port_at, link)) = host_and_port(index, words, map) {
             new[index] = Some(link.ip().to_string());
             new[port_at] = Some(link.port().to_string());
         } else if let Some(link) = word.parse().ok().and_then(|at: SocketAddr| map.get(&at)) {
             new[index] = Some(link.to_string());
-        } else if word.contains(' ') {
-            new[index] = message(word, map);
         }
-        index += 1;
     }
-    splice(frame, &words, &new)
+    new
 }
 
 /// If this word is the host of a known address: where its port is, and the link's address.
-fn host_and_port<'a>(
-    index: usize,
-    word: &str,
-    text: &impl Fn(usize) -> Option<&'a str>,
-    map: &AddressMap,
-) -> Option<(usize, SocketAddr)> {
-    let host: IpAddr = word.parse().ok()?;
+fn host_and_port(index: usize, words: &[&str], map: &AddressMap) -> Option<(usize, SocketAddr)> {
+    let host: IpAddr = words[index].parse().ok()?;
     [index + 1, index + 2].into_iter().find_map(|port_at| {
-        let port = text(port_at)?.parse().ok()?;
+        let port = words.get(port_at)?.parse().ok()?;
         let link = map.get(&SocketAddr::new(host, port))?;
         Some((port_at, *link))
     })
@@ -53,34 +54,19 @@ fn host_and_port<'a>(
 
 /// The text of a message with its addresses replaced; `None` if no known one is in it.
 fn message(text: &str, map: &AddressMap) -> Option<String> {
-    let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-    let mut replaced = false;
-    for index in 0..words.len() {
-        if let Some(link) = words[index]
-            .parse()
-            .ok()
-            .and_then(|at: SocketAddr| map.get(&at))
-        {
-            words[index] = link.to_string();
-            replaced = true;
-            continue;
-        }
-        let host = words[index].parse::<IpAddr>().ok();
-        let port = words.get(index + 1).and_then(|port| port.parse().ok());
-        let link = host
-            .zip(port)
-            .and_then(|(host, port)| map.get(&SocketAddr::new(host, port)));
-        if let Some(link) = link {
-            words[index] = link.ip().to_string();
-            words[index + 1] = link.port().to_string();
-            replaced = true;
-        }
-    }
-    replaced.then(|| words.join(" "))
+    let words: Vec<&str> = text.split(' ').collect();
+    let new = replaced(&words, map);
+    new.iter().any(Option::is_some).then(|| {
+        let words = words.iter().zip(&new);
+        let words: Vec<&str> = words
+            .map(|(word, new)| new.as_deref().unwrap_or(word))
+            .collect();
+        words.join(" ")
+    })
 }
 
 /// Where the contents of all bulk strings of a whole frame are, at any depth.
-fn words(frame: &[u8]) -> Vec<Range<usize>> {
+pub(super) fn words(frame: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < frame.len() {

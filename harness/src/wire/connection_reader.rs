@@ -44,11 +44,7 @@ impl ConnectionReader {
     /// frames, or everything on a byte pipe.
     pub fn read(&mut self, direction: Direction, mut bytes: &[u8], sent: &mut Vec<u8>) {
         while !bytes.is_empty() {
-            let room = self.reader(direction).room();
-            let count = room.len().min(bytes.len());
-            room[..count].copy_from_slice(&bytes[..count]);
-            self.reader(direction).filled(count);
-            bytes = &bytes[count..];
+            bytes = &bytes[self.reader(direction).feed(bytes)..];
             self.pass(direction, sent);
         }
     }

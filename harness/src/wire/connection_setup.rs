@@ -6,35 +6,7 @@ use picklock_scenarios::Direction;
 use super::command::{CommandName, arguments};
 use super::frame_budget::FrameBudget;
 use super::frame_reader::{FrameReader, NextFrame};
-
-/// Commands of client libraries for themselves. They change nothing that another connection sees.
-const SET_UP: &[&str] = &[
-    "AUTH",
-    "CLIENT",
-    "COMMAND",
-    "ECHO",
-    "HELLO",
-    "INFO",
-    "PING",
-    "PSUBSCRIBE",
-    "PUNSUBSCRIBE",
-    "QUIT",
-    "READONLY",
-    "ROLE",
-    "SELECT",
-    "SUBSCRIBE",
-    "UNSUBSCRIBE",
-];
-
-/// What a client asks Sentinels to find a master: <https://redis.io/docs/latest/develop/reference/sentinel-clients/>.
-const ASKED_OF_SENTINELS: &[&str] = &[
-    "GET-MASTER-ADDR-BY-NAME",
-    "MASTER",
-    "MASTERS",
-    "REPLICAS",
-    "SENTINELS",
-    "SLAVES",
-];
+use crate::model::CommandKind;
 
 /// The first command in these first bytes of a connection that may matter to others; `None`: there is none.
 /// What is not whole at their end is no command, and has no effect either.
@@ -42,25 +14,21 @@ pub(super) fn beyond_setup(mut bytes: &[u8]) -> Option<String> {
     let budget = FrameBudget::default();
     let mut reader = FrameReader::new(Direction::Request, budget.share());
     while !bytes.is_empty() {
-        let room = reader.room();
-        let count = room.len().min(bytes.len());
-        room[..count].copy_from_slice(&bytes[..count]);
-        reader.filled(count);
-        bytes = &bytes[count..];
+        bytes = &bytes[reader.feed(bytes)..];
     }
     loop {
         match reader.next_frame() {
             NextFrame::Frame(extent) => {
                 let frame = &reader.bytes()[extent.range];
                 let mut words = arguments(frame, extent.shape);
-                let mut name = || words.next().map(|range| CommandName::new(&frame[range]));
-                let command = name();
-                let command = command.as_ref().map_or("", CommandName::as_str);
-                let asked = name();
-                let asked = asked.as_ref().map_or("", CommandName::as_str);
-                let is_of_sentinels = command == "SENTINEL" && ASKED_OF_SENTINELS.contains(&asked);
-                let is_empty = command.is_empty();
-                if !is_empty && !SET_UP.contains(&command) && !is_of_sentinels {
+                let mut name = || {
+                    let word = words.next().map_or(&[][..], |range| &frame[range]);
+                    CommandName::new(word)
+                };
+                let (command, subcommand) = (name(), name());
+                let command = command.as_str();
+                let kind = CommandKind::of(command, subcommand.as_str());
+                if !command.is_empty() && kind != Some(CommandKind::SetUp) {
                     return Some(command.to_owned());
                 }
             }

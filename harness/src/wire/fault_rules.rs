@@ -55,20 +55,8 @@ impl ImposedFaults {
         direction: Option<Direction>,
         seed: u64,
     ) -> FaultRules {
-        FaultRules::new(Arc::clone(self), link, conn, direction, seed)
-    }
-}
-
-impl FaultRules {
-    fn new(
-        table: Arc<ImposedFaults>,
-        link: LinkId,
-        conn: u64,
-        direction: Option<Direction>,
-        seed: u64,
-    ) -> Self {
         FaultRules {
-            table,
+            table: Arc::clone(self),
             link,
             conn,
             direction,
@@ -78,7 +66,9 @@ impl FaultRules {
             jitter: None,
         }
     }
+}
 
+impl FaultRules {
     fn refresh(&mut self) {
         if self.version == Some(self.table.version()) {
             return;

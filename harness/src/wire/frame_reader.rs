@@ -90,6 +90,15 @@ impl FrameReader {
         self.filled += count;
     }
 
+    /// Bytes have come. Returns how many of them there was room for.
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> usize {
+        let room = self.room();
+        let count = room.len().min(bytes.len());
+        room[..count].copy_from_slice(&bytes[..count]);
+        self.filled(count);
+        count
+    }
+
     /// All bytes that are here.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[..self.filled]

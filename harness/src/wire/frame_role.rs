@@ -1,6 +1,6 @@
 //! What a whole frame is: a request, the answer to one, or neither.
 
-use super::command::{self, Keys};
+use super::command::{self, Keys, Request};
 use super::frame_meta::FrameMeta;
 use super::operation::Operation;
 use super::pending::Pending;
@@ -27,33 +27,29 @@ pub(super) fn identify(
     keys: &Keys,
     pending: &mut Pending,
 ) -> (FrameRole, FrameMeta) {
-    let unrequested = FrameMeta::unrequested(at_ns, operation, shape);
-    let kind = match shape {
+    let none = Request::none(operation);
+    let (role, request) = match shape {
         Shape::Command | Shape::Inline => {
             let request = command::read(frame, shape, keys, operation);
-            return (
-                FrameRole::Request,
-                FrameMeta {
-                    at_ns,
-                    request,
-                    shape,
-                },
-            );
+            (FrameRole::Request, request)
         }
-        Shape::Blank | Shape::Raw => return (FrameRole::Neither, unrequested),
-        Shape::Plain => ReplyKind::Answer,
-        Shape::Error => ReplyKind::Error,
-        Shape::Composite => ReplyKind::of(frame),
+        Shape::Blank | Shape::Raw => (FrameRole::Neither, none),
+        Shape::Plain | Shape::Error | Shape::Composite => {
+            let answered = pending.answered_by(match shape {
+                Shape::Plain => ReplyKind::Answer,
+                Shape::Error => ReplyKind::Error,
+                _ => ReplyKind::of(frame),
+            });
+            match answered {
+                Some(request) => (FrameRole::Answer, request),
+                None => (FrameRole::Neither, none),
+            }
+        }
     };
-    match pending.answered_by(kind) {
-        Some(request) => (
-            FrameRole::Answer,
-            FrameMeta {
-                at_ns,
-                request,
-                shape,
-            },
-        ),
-        None => (FrameRole::Neither, unrequested),
-    }
+    let meta = FrameMeta {
+        at_ns,
+        request,
+        shape,
+    };
+    (role, meta)
 }

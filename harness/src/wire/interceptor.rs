@@ -7,7 +7,7 @@ use std::pin::Pin;
 use picklock_scenarios::{Direction, Phase};
 
 use super::LinkId;
-use super::taking::Taking;
+use super::acquire_detection::Acquired;
 
 /// A frame waits until this is ready.
 pub type Gate = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -20,7 +20,7 @@ pub trait Interceptor: Send + Sync {
 
     /// True while it wants to know of replies on this link whether their command took a lock. Asked
     /// only while it is armed.
-    fn waits_for_taking(&self, _link: LinkId) -> bool {
+    fn waits_for_acquire(&self, _link: LinkId) -> bool {
         false
     }
 
@@ -52,8 +52,8 @@ pub struct InterceptedFrame<'a> {
     pub op: u64,
     /// What the worker had been asked for when the command came.
     pub phase: Phase,
-    /// Of a reply: whether its command took a lock, if [`Interceptor::waits_for_taking`].
-    pub taking: Taking,
+    /// Of a reply: whether its command took a lock, if [`Interceptor::waits_for_acquire`].
+    pub acquired: Acquired,
 }
 
 /// Lets every frame go on.

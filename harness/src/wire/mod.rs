@@ -45,15 +45,16 @@
 //! and all count as that node. The links to the Sentinels themselves are different
 //! (`sentinel_link`): they replace addresses in what the Sentinels send, and do nothing else.
 //!
-//! Where a fault waits for the command that takes a lock, the wire holds replies back until the servers'
-//! account has said what their command did (`taking`).
+//! Where a fault waits for the command that takes a lock, the wire holds replies back until it is known
+//! what their command did to the keys (`acquire_detection`).
 //!
-//! The wire also knows whether something came from a worker that was frozen or dead (`silence`), and
+//! The wire also knows whether something came from a worker that was frozen or dead (`freeze_check`), and
 //! what it could not do (`resource_exhaustion`).
 //!
 //! What a fault means for a link (`fault_rules`, `link_state`) knows neither sockets nor time. The
 //! simulated network drives the same code, and writes the same log.
 
+mod acquire_detection;
 mod address_rewrite;
 mod answered;
 mod client_user;
@@ -61,7 +62,7 @@ mod command;
 mod connection;
 mod connection_reader;
 mod connection_setup;
-mod executed_requests;
+mod connection_state;
 mod fault;
 mod fault_rules;
 mod frame_budget;
@@ -83,9 +84,11 @@ mod loopback;
 mod operation;
 mod pending;
 mod proxy;
+mod proxy_state;
 mod pump;
 mod reply_kind;
 mod reply_scan;
+mod reply_stream;
 mod request_scan;
 mod resource_exhaustion;
 mod scan;
@@ -95,9 +98,9 @@ mod send_queue;
 mod sent_requests;
 mod sentinel_link;
 mod sentinel_replies;
-mod taking;
 mod tcp_queues;
 
+pub use acquire_detection::{AcquireQuestion, Acquired};
 pub use address_rewrite::AddressMap;
 pub use connection_reader::ConnectionReader;
 pub use fault::{Effect, ImposedId, LinkFault};
@@ -106,20 +109,20 @@ pub use interceptor::{Gate, InterceptedFrame, Interceptor, NoInterceptor};
 pub use link::LinkId;
 pub use log::{FORMAT, WireLog};
 pub use log_entry::{LogEntry, Outcome};
-pub use proxy::Wire;
-pub use sent_requests::{ExecutedRequest, SentRequests, introduction};
+pub use proxy::Proxy;
 pub use resource_exhaustion::Shortage;
+pub use sent_requests::{SentRequests, introduction};
 pub use sentinel_link::SentinelAddresses;
 pub use sentinel_replies::SentinelReplies;
-pub use taking::{Taking, TakingQuestion};
 
+pub(crate) use acquire_detection::may_take;
 pub(crate) use answered::Answered;
 pub(crate) use command::CommandName;
 pub(crate) use fault_rules::{Terms, Verdict};
 pub(crate) use imposed_faults::ImposedFaults;
 pub(crate) use link_state::{LinkState, Step, is_handshake_blocked};
 pub(crate) use log_record::{LogRecord, preview_of_command, preview_of_reply};
+pub(crate) use reply_stream::{ReplyStream, bulk_strings};
 #[cfg(feature = "servers")]
 pub(crate) use resource_exhaustion::is_shortage;
-pub(crate) use sent_requests::introduced;
-pub(crate) use taking::may_take;
+pub(crate) use sent_requests::{ExecutedRequest, introduced};

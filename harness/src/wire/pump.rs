@@ -8,9 +8,10 @@ use picklock_scenarios::Direction;
 use tokio::io::AsyncReadExt;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 
+use super::acquire_detection::Acquired;
 use super::answered::Answered;
 use super::command;
-use super::connection::Shared;
+use super::connection_state::ConnectionState;
 use super::frame_meta::FrameMeta;
 use super::frame_reader::{Extent, FrameReader, NextFrame};
 use super::frame_role::{FrameRole, identify};
@@ -20,14 +21,13 @@ use super::log_record::preview;
 use super::pending::Pending;
 use super::scan::Shape;
 use super::send_queue::SendQueue;
-use super::taking::Taking;
 
 /// The frames of one chunk: where each is in the buffer, and what it is.
 type Frames = Vec<(Range<usize>, FrameMeta)>;
 
 /// One direction of one connection.
 pub(super) struct Pump<'a> {
-    shared: &'a Shared<'a>,
+    shared: &'a ConnectionState<'a>,
     direction: Direction,
     socket: ReadHalf<'a>,
     reader: FrameReader,
@@ -40,7 +40,7 @@ pub(super) struct Pump<'a> {
 
 impl<'a> Pump<'a> {
     pub(super) fn new(
-        shared: &'a Shared<'a>,
+        shared: &'a ConnectionState<'a>,
         direction: Direction,
         socket: ReadHalf<'a>,
         writer: WriteHalf<'a>,
@@ -49,7 +49,7 @@ impl<'a> Pump<'a> {
             shared,
             direction,
             socket,
-            reader: FrameReader::new(direction, shared.frame_share()),
+            reader: FrameReader::new(direction, shared.proxy.frame_budget.share()),
             queue: SendQueue::new(shared, direction, writer),
             frames: Vec::new(),
             done: 0,
@@ -70,7 +70,7 @@ impl<'a> Pump<'a> {
                     self.done = 0;
                     self.frames.extend(rest.map(|extent| self.raw(extent)));
                     self.admit_all().await?;
-                    self.queue.end(reset, self.shared.clock().now_ns());
+                    self.queue.end(reset, self.shared.proxy.clock.now_ns());
                     return self.queue.flush().await;
                 }
             }
@@ -100,13 +100,13 @@ impl<'a> Pump<'a> {
 
     /// Sends the chunk that was read, or lets its frames wait where something is in the way.
     async fn pass_chunk(&mut self) -> io::Result<()> {
-        let now_ns = self.shared.clock().now_ns();
+        let now_ns = self.shared.proxy.clock.now_ns();
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
         self.find_frames(now_ns, &mut frames);
         self.frames = frames;
         self.done = 0;
-        if self.queue.is_clear(now_ns) && !self.shared.interceptor().is_armed() {
+        if self.queue.is_clear(now_ns) && !self.shared.proxy.interceptor.is_armed() {
             self.send_at_once(now_ns)?;
         } else {
             self.admit_all().await?;
@@ -124,7 +124,7 @@ impl<'a> Pump<'a> {
                 self.shared.expect_reply_in(&mut pending, meta);
             }
         }
-        let mut log = self.shared.log().append();
+        let mut log = self.shared.proxy.log.append();
         for (range, meta) in &self.frames {
             if !meta.is_raw() {
                 let frame = &self.reader.bytes()[range.clone()];
@@ -149,9 +149,9 @@ impl<'a> Pump<'a> {
             // The reply to a command within a transaction: nothing is done yet.
             let queued = self.reader.bytes()[range.clone()].starts_with(b"+QUEUED\r");
             let shared = self.shared;
-            let taking = shared.taking(self.direction, &meta, queued);
-            let taking = self.wait_for(taking).await?;
-            if let Some(gate) = self.intercept(&meta, is_error, taking) {
+            let acquired = shared.acquired(self.direction, &meta, queued);
+            let acquired = self.wait_for(acquired).await?;
+            if let Some(gate) = self.intercept(&meta, is_error, acquired) {
                 self.wait_for(gate).await?;
             }
             self.queue.admit(meta, &self.reader.bytes()[range]);
@@ -160,8 +160,8 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    fn intercept(&self, meta: &FrameMeta, is_error: bool, taking: Taking) -> Option<Gate> {
-        let interceptor = self.shared.interceptor();
+    fn intercept(&self, meta: &FrameMeta, is_error: bool, acquired: Acquired) -> Option<Gate> {
+        let interceptor = &self.shared.proxy.interceptor;
         if !meta.is_message() || !interceptor.is_armed() {
             return None;
         }
@@ -175,7 +175,7 @@ impl<'a> Pump<'a> {
             key: meta.request.key,
             op: meta.request.operation.op,
             phase: meta.request.operation.phase,
-            taking,
+            acquired,
         })
     }
 
@@ -213,7 +213,7 @@ impl<'a> Pump<'a> {
     fn meta(&self, extent: &Extent, now_ns: u64, pending: &mut Pending) -> FrameMeta {
         let frame = &self.reader.bytes()[extent.range.clone()];
         let now = (now_ns, self.shared.operation());
-        let (role, mut meta) = identify(frame, extent.shape, now, self.shared.keys(), pending);
+        let (role, mut meta) = identify(frame, extent.shape, now, &self.shared.proxy.keys, pending);
         match role {
             FrameRole::Request if self.shared.keeps_requests() => {
                 meta.request.digest = command::digest_of(frame, extent.shape);
@@ -231,7 +231,7 @@ impl<'a> Pump<'a> {
     }
 
     fn raw(&self, extent: Extent) -> (Range<usize>, FrameMeta) {
-        let now_ns = self.shared.clock().now_ns();
+        let now_ns = self.shared.proxy.clock.now_ns();
         let meta = FrameMeta::unrequested(now_ns, self.shared.operation(), extent.shape);
         (extent.range, meta)
     }
@@ -257,14 +257,19 @@ enum ReadOutcome {
 
 /// Reads what there is. What comes from the client is counted.
 async fn read(
-    shared: &Shared<'_>,
+    shared: &ConnectionState<'_>,
     direction: Direction,
     socket: &mut ReadHalf<'_>,
     reader: &mut FrameReader,
 ) -> ReadOutcome {
     let room = reader.room();
     let read = match direction {
-        Direction::Request => shared.received().read(socket, room, shared.clock()).await,
+        Direction::Request => {
+            shared
+                .received
+                .read(socket, room, &shared.proxy.clock)
+                .await
+        }
         Direction::Reply => socket.read(room).await,
     };
     match read {

@@ -1,8 +1,7 @@
 //! What a reply is, as far as the matching of replies to requests must know.
 
-use memchr::memmem;
-
-use super::scan::{Bulk, Header, bulk, header};
+use super::reply_scan::ReplyScan;
+use super::scan::{Header, Step, header};
 
 /// What a reply is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,31 +105,11 @@ fn number(frame: &[u8], at: usize) -> Option<(i64, usize)> {
 }
 
 /// Where the element at `at` ends, with all that is nested in it.
-fn after_element(frame: &[u8], mut at: usize) -> Option<usize> {
-    let mut left = 1;
-    while left > 0 {
-        let kind = *frame.get(at)?;
-        match kind {
-            b'*' | b'%' | b'~' | b'>' | b'|' => {
-                let (count, next) = number(frame, at)?;
-                let pairs = matches!(kind, b'%' | b'|');
-                // A null array has the length -1. An attribute goes before a value and is none.
-                left += count.max(0) * if pairs { 2 } else { 1 } - i64::from(kind != b'|');
-                at = next;
-            }
-            b'$' | b'!' | b'=' => {
-                let Bulk::Ends(end) = bulk(frame, at, true) else {
-                    return None;
-                };
-                (at, left) = (end, left - 1);
-            }
-            _ => {
-                at += memmem::find(frame.get(at..)?, b"\r\n")? + 2;
-                left -= 1;
-            }
-        }
+fn after_element(frame: &[u8], at: usize) -> Option<usize> {
+    match ReplyScan::default().advance(frame.get(at..)?) {
+        Step::Whole { len, .. } => Some(at + len),
+        Step::More { .. } | Step::Unparseable(_) => None,
     }
-    Some(at)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub(super) enum Step {
     },
     /// Not all of it is here; it takes at least `need` bytes in all.
     More {
-        /// TaskGuard from the frame's first byte.
+        /// Counted from the frame's first byte.
         need: usize,
     },
     /// This is not RESP.

@@ -7,7 +7,7 @@ use picklock_scenarios::Direction;
 use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::WriteHalf;
 
-use super::connection::Shared;
+use super::connection_state::ConnectionState;
 use super::fault_rules::{Terms, Verdict};
 use super::frame_budget::FrameShare;
 use super::frame_meta::FrameMeta;
@@ -39,7 +39,7 @@ struct Outgoing {
 
 /// The writing end of one direction.
 pub(super) struct SendQueue<'a> {
-    shared: &'a Shared<'a>,
+    shared: &'a ConnectionState<'a>,
     direction: Direction,
     writer: WriteHalf<'a>,
     link: LinkState<Outgoing>,
@@ -49,7 +49,11 @@ pub(super) struct SendQueue<'a> {
 }
 
 impl<'a> SendQueue<'a> {
-    pub(super) fn new(shared: &'a Shared<'a>, direction: Direction, writer: WriteHalf<'a>) -> Self {
+    pub(super) fn new(
+        shared: &'a ConnectionState<'a>,
+        direction: Direction,
+        writer: WriteHalf<'a>,
+    ) -> Self {
         SendQueue {
             shared,
             direction,
@@ -57,7 +61,7 @@ impl<'a> SendQueue<'a> {
             link: LinkState::new(shared.fault_rules(Some(direction))),
             changes: shared.fault_changes(),
             waiting_bytes: 0,
-            share: shared.frame_share(),
+            share: shared.proxy.frame_budget.share(),
         }
     }
 
@@ -122,12 +126,12 @@ impl<'a> SendQueue<'a> {
     pub(super) async fn flush(&mut self) -> io::Result<()> {
         loop {
             self.changes.mark_seen();
-            match self.link.step(self.shared.clock().now_ns()) {
+            match self.link.step(self.shared.proxy.clock.now_ns()) {
                 Step::Empty => return Ok(()),
                 Step::Send => self.send_first().await?,
                 Step::WaitForFaults => self.changes.changed().await,
                 Step::WaitUntil(due_ns) => {
-                    let due = self.shared.clock().instant(due_ns);
+                    let due = self.shared.proxy.clock.instant(due_ns);
                     tokio::select! {
                         () = tokio::time::sleep_until(due) => {}
                         () = self.changes.changed() => {}
@@ -147,7 +151,7 @@ impl<'a> SendQueue<'a> {
         match std::mem::replace(&mut outgoing.payload, Payload::Rest) {
             Payload::Frame(meta) => {
                 // From here on it counts as sent: an answer can come at any time.
-                let now_ns = self.shared.clock().now_ns();
+                let now_ns = self.shared.proxy.clock.now_ns();
                 self.shared.expect_reply(self.direction, &meta);
                 let (direction, bytes) = (self.direction, &outgoing.bytes);
                 self.shared

@@ -1,4 +1,4 @@
-//! The requests that were sent to servers, until their account has claimed them.
+//! The requests that were sent to servers, until a server has told that it has executed them.
 //!
 //! A server that tells what it executes names a client by its address, and knows nothing of workers and
 //! attempts. So each connection introduces itself with an `ECHO` of its number, and what it has sent
@@ -25,19 +25,19 @@ const INTRODUCTION: &str = "picklock-connection-";
 
 /// A request that a server has executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExecutedRequest {
+pub(crate) struct ExecutedRequest {
     /// The link that it came on.
-    pub link: LinkId,
+    pub(crate) link: LinkId,
     /// The attempt that the worker was busy with.
-    pub op: u64,
+    pub(crate) op: u64,
     /// What the worker had been asked for.
-    pub phase: Phase,
+    pub(crate) phase: Phase,
     /// When its reply came, if it has.
-    pub replied_ns: Option<u64>,
+    pub(crate) replied_ns: Option<u64>,
     /// Its number among those of its connection, from 0; `None`: it is not known which it is.
-    pub number: Option<u64>,
+    pub(crate) number: Option<u64>,
     /// How many connections had been closed when it was sent.
-    pub closed_before: usize,
+    pub(crate) closed_before: usize,
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -17,7 +17,8 @@ use super::address_rewrite::AddressMap;
 use super::freeze_check::Received;
 use super::login::{Greeting, Login};
 use super::loopback::only_loopback;
-use super::proxy::{Listening, TaskGuard, Wire};
+use super::proxy::{Listening, Proxy};
+use super::proxy_state::TaskGuard;
 use super::sentinel_replies::SentinelReplies;
 use crate::clock::Clock;
 
@@ -33,7 +34,7 @@ pub struct SentinelAddresses {
     pub announced: SocketAddr,
 }
 
-impl Wire {
+impl Proxy {
     /// Opens links for one worker to all Sentinels, and returns the loopback addresses on which
     /// the worker reaches them, in the same order. `servers`: pairs of an address that the
     /// Sentinels announce and the one on which this worker reaches the same server.
@@ -59,21 +60,21 @@ impl Wire {
         for (listener, upstream) in listeners {
             let address = listener.local_addr()?;
             addresses.push(address);
-            self.listens(worker, address.port());
+            self.state.silences.listens(worker, address.port());
             let listening = Listening {
-                task: self.register_task()?,
+                task: self.state.register_task()?,
                 listener,
                 worker,
                 node: None,
             };
-            let (wire, map) = (self.clone(), Arc::clone(&map));
+            let (proxy, map) = (self.clone(), Arc::clone(&map));
             tokio::spawn(listening.run(move |client, received| {
                 // A wire that was closed meanwhile accepts no more connections.
-                if let Ok(task) = wire.register_task() {
+                if let Ok(task) = proxy.state.register_task() {
                     let requests = Requests {
                         received,
-                        clock: wire.clock(),
-                        login: wire.login(),
+                        clock: proxy.state.clock.clone(),
+                        login: proxy.state.login.get().cloned(),
                     };
                     tokio::spawn(carry(task, client, upstream, Arc::clone(&map), requests));
                 }

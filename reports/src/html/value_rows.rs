@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use picklock_verdicts::custody::ValueSpan;
+use picklock_verdicts::custody::{Fate, ValueSpan};
 use picklock_verdicts::timeline::Timeline;
 use serde::Serialize;
 
@@ -10,9 +10,7 @@ use super::cluster::fitting;
 use super::name::name;
 use super::value_cluster::{Values, clustered_values};
 use crate::measures::meets;
-use crate::node_lanes::{
-    Fate, NO_CUSTODY, NodeLane, command_in_words, end_in_words, fate, node_lanes,
-};
+use crate::node_lanes::{NO_CUSTODY, NodeLane, command_in_words, end_in_words, node_lanes};
 use crate::units::span_ns;
 
 /// Values in all timelines of a page together, some 180 bytes each.
@@ -143,7 +141,7 @@ impl ValueRows {
             value: self.text(&span.value),
             who: author.map(|author| author.worker),
             wrote: author.map(|author| self.text(&command_in_words(author))),
-            expiry: span.expiry,
+            expiry: (span.expiry).map(|expiry| (expiry.set_ns, expiry.ttl_ms)),
             fate: fate_number(span),
             end: self.text(end_in_words(&span.end)),
             by: by.map(|by| by.worker),
@@ -166,7 +164,7 @@ impl ValueRows {
 
 /// The numbers that the page's script uses.
 fn fate_number(span: &ValueSpan) -> u8 {
-    match fate(span) {
+    match span.fate() {
         Fate::Stays => 0,
         Fate::Ended => 1,
         Fate::Taken => 2,

@@ -1,5 +1,6 @@
 //! What lanes show of values and their ends.
 
+use picklock_verdicts::custody::Fate;
 use picklock_verdicts::history::{Event, EventKind, KeyChange, read_history};
 
 use super::*;
@@ -66,7 +67,7 @@ fn each_key_of_each_node_has_a_lane_the_locks_own_first() {
     let lanes = node_lanes(&history(true, story())).unwrap();
     let seen: Vec<(usize, &str, Fate)> = lanes
         .iter()
-        .map(|lane| (lane.node, &*lane.values[0].value, fate(&lane.values[0])))
+        .map(|lane| (lane.node, &*lane.values[0].value, lane.values[0].fate()))
         .collect();
     assert_eq!(
         seen,
@@ -90,7 +91,7 @@ fn a_release_of_its_own_is_an_end_and_no_theft() {
         KeyChange::Command(command(0, 7, Phase::Release, "DEL")),
     );
     let lanes = node_lanes(&history(true, events)).unwrap();
-    assert_eq!(fate(&lanes[1].values[0]), Fate::Ended);
+    assert_eq!(lanes[1].values[0].fate(), Fate::Ended);
 }
 
 #[test]

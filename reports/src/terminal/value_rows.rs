@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use anstyle::Style;
-use picklock_verdicts::custody::ValueSpan;
+use picklock_verdicts::custody::{Fate, ValueSpan};
 use picklock_verdicts::history::KeyName;
 use picklock_verdicts::timeline::{OperationKind, Timeline};
 
@@ -11,7 +11,7 @@ use super::fault_bands::Cell;
 use super::styles::{BAD, FAULT, GOOD, WARN};
 use super::time_scale::Scale;
 use super::time_window::Window;
-use crate::node_lanes::{Fate, NodeLane, end_in_words, fate};
+use crate::node_lanes::{NodeLane, end_in_words};
 
 /// Further rows are not drawn; those that matter most to the violation are.
 const ROWS: usize = 5;
@@ -84,7 +84,7 @@ fn interest(lane: &NodeLane, window: &Window) -> u8 {
     let writers: HashSet<_> = values()
         .map(|span| span.author.as_ref().map(|author| author.worker))
         .collect();
-    if values().any(|span| matches!(fate(span), Fate::Taken | Fate::Lost)) {
+    if values().any(|span| matches!(span.fate(), Fate::Taken | Fate::Lost)) {
         0
     } else if writers.len() > 1 {
         1
@@ -129,7 +129,7 @@ const ENDED: Cell = ('┤', GOOD);
 /// The mark at the end of a value; `None`: it does not end in the window.
 fn cap(span: &ValueSpan, scale: &Scale) -> Option<Cell> {
     scale.cell(span.until_ns)?;
-    match fate(span) {
+    match span.fate() {
         Fate::Stays => None,
         Fate::Ended => Some(ENDED),
         Fate::Taken => Some(('╳', BAD)),

@@ -34,7 +34,7 @@ fn about(span: &ValueSpan) -> Value {
     json!({
         "value": visible(&span.value),
         "written_by": span.author.as_ref().map(by),
-        "ttl_ms": span.expiry.map(|(_, ttl_ms)| ttl_ms),
+        "ttl_ms": span.expiry.map(|expiry| expiry.ttl_ms),
         "ended": match end_in_words(&span.end) {
             "" => "with the run",
             words => words,

@@ -114,11 +114,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "picklock scenario gc-pause --impl \"exec:",
         "the command of docs/adapters.md is the same, and runs; this one names the environment",
     ),
-    (
-        "README.md",
-        "scripts/test",
-        "it is what runs this test",
-    ),
+    ("README.md", "scripts/test", "it is what runs this test"),
     (
         "CONTRIBUTING.md",
         "scripts/test",

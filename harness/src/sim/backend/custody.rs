@@ -1,4 +1,4 @@
-//! The account of the keys, from the nodes themselves.
+//! The custody of the keys, from the nodes themselves.
 
 use std::rc::Rc;
 

@@ -17,11 +17,11 @@ use picklock_impls::{Context, DynLock, Node as Connection};
 use picklock_scenarios::{BackendName, StockPlace};
 use rand::rngs::StdRng;
 
-use crate::account::KeyWatch;
 use crate::adapter::serve::Init;
 use crate::backend::{Backend, Capabilities, Refusal, Sentinels};
 use crate::clock::Clock;
 use crate::entropy;
+use crate::key_watch::KeyWatch;
 use crate::lock_factory::LockFactory;
 use crate::sim::connection::SimConnection;
 use crate::sim::host::Host;

@@ -9,7 +9,7 @@ use picklock_harness::server_backend::{Parts, ServerBackend};
 use picklock_harness::servers::{
     Binary, Image, Layout, RunDir, ServerAddress, ServerKind, Servers,
 };
-use picklock_harness::wire::{NoInterceptor, Wire};
+use picklock_harness::wire::{NoInterceptor, Proxy};
 use picklock_scenarios::{BackendName, Persistence, Resource};
 use redis::aio::MultiplexedConnection;
 
@@ -52,7 +52,7 @@ async fn stage(name: BackendName, replicas: usize) -> Stage {
     };
     let node = servers.address(0);
     let replica = (replicas > 0).then(|| servers.replica_address(0, 0));
-    let wire = Wire::new(
+    let wire = Proxy::new(
         Clock::start(),
         vec![LOCK.into()],
         7,

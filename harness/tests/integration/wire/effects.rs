@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use picklock_harness::wire::{Effect, ImposedId, LinkFault, LinkId, LogEntry, Outcome, Wire};
+use picklock_harness::wire::{Effect, ImposedId, LinkFault, LinkId, LogEntry, Outcome, Proxy};
 use picklock_scenarios::Direction;
 
 use super::client::Client;
@@ -16,7 +16,7 @@ fn on(direction: Direction, effect: Effect) -> LinkFault {
     }
 }
 
-fn outcomes(wire: &Wire, direction: Direction) -> Vec<(String, Outcome)> {
+fn outcomes(wire: &Proxy, direction: Direction) -> Vec<(String, Outcome)> {
     let entries = wire.log().entries().into_iter();
     entries
         .filter(|entry| entry.direction == direction)
@@ -39,7 +39,7 @@ async fn neighbour_passes(neighbour: &mut Client) {
     }
 }
 
-async fn has_struck(wire: &Wire, fault: ImposedId) {
+async fn has_struck(wire: &Proxy, fault: ImposedId) {
     within("the strike", async {
         while wire.struck(fault) == 0 {
             tokio::task::yield_now().await;

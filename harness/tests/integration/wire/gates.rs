@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use picklock_harness::wire::{Effect, Gate, InterceptedFrame, LinkFault, LinkId, Outcome, Wire};
+use picklock_harness::wire::{Effect, Gate, InterceptedFrame, LinkFault, LinkId, Outcome, Proxy};
 use picklock_scenarios::Direction;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::sync::oneshot;
@@ -24,7 +24,7 @@ fn stopping(
     direction: Direction,
     command: &'static str,
     nth: u32,
-) -> (Wire, UnboundedReceiver<Stopped>) {
+) -> (Proxy, UnboundedReceiver<Stopped>) {
     let (stopped, at_gate) = mpsc::unbounded_channel();
     let count = AtomicU32::new(0);
     let interceptor = Intercepting(move |frame: &InterceptedFrame<'_>| -> Option<Gate> {

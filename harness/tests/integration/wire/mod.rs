@@ -1,5 +1,6 @@
 //! The wire between real sockets: what passes unchanged, what each fault does, what a gate stops.
 
+mod acquire_detection;
 mod client;
 mod effects;
 mod ends;
@@ -7,7 +8,6 @@ mod gates;
 mod node;
 mod sentinels;
 mod silences;
-mod taking;
 mod transparent;
 
 use std::future::Future;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use picklock_harness::clock::Clock;
-use picklock_harness::wire::{Gate, InterceptedFrame, Interceptor, LinkId, NoInterceptor, Wire};
+use picklock_harness::wire::{Gate, InterceptedFrame, Interceptor, LinkId, NoInterceptor, Proxy};
 
 /// The name of the lock that the tests take.
 const KEY: &str = "lock:1";
@@ -30,13 +30,13 @@ async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
         .unwrap_or_else(|_| panic!("{what} did not come to pass"))
 }
 
-fn wire() -> Wire {
+fn wire() -> Proxy {
     intercepted(NoInterceptor)
 }
 
-fn intercepted(interceptor: impl Interceptor + 'static) -> Wire {
+fn intercepted(interceptor: impl Interceptor + 'static) -> Proxy {
     let keys = vec![KEY.to_owned(), "lock:12".to_owned()];
-    Wire::new(Clock::start(), keys, 7, Arc::new(interceptor))
+    Proxy::new(Clock::start(), keys, 7, Arc::new(interceptor))
 }
 
 /// An interceptor that is a closure.

@@ -1,6 +1,6 @@
 //! Without faults nothing changes, and the log tells what passed.
 
-use picklock_harness::wire::{LogEntry, Outcome, Wire};
+use picklock_harness::wire::{LogEntry, Outcome, Proxy};
 use picklock_scenarios::{Direction, Phase};
 use proptest::prelude::*;
 
@@ -8,20 +8,20 @@ use super::client::{Client, pack};
 use super::node::{Redis, Stage};
 use super::{KEY, LINK, wire, within};
 
-async fn through(redis: &Redis) -> (Wire, Client) {
+async fn through(redis: &Redis) -> (Proxy, Client) {
     let wire = wire();
     let address = wire.open(LINK, redis.address).await.unwrap();
     (wire, Client::connect(address).await)
 }
 
 /// What was answered, in the order of the answers.
-fn answered(wire: &Wire) -> Vec<String> {
+fn answered(wire: &Proxy) -> Vec<String> {
     let entries = wire.log().entries().into_iter();
     let replies = entries.filter(|entry| entry.direction == Direction::Reply);
     replies.map(|entry| entry.command).collect()
 }
 
-fn requests(wire: &Wire) -> Vec<LogEntry> {
+fn requests(wire: &Proxy) -> Vec<LogEntry> {
     let entries = wire.log().entries().into_iter();
     entries
         .filter(|entry| entry.direction == Direction::Request)

@@ -7,10 +7,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use picklock_scenarios::Phase;
-
-use crate::custody::{Account, SpanEnd, ValueSpan};
-use crate::history::{EventKind, Header, History, KeyCommand, KeyName};
+use crate::custody::{Custody, ValueSpan};
+use crate::history::{EventKind, Header, History};
 
 use super::finding::Starvation;
 use super::verdict::Cause;
@@ -28,18 +26,19 @@ struct Asked {
 }
 
 /// Why nobody got the lock.
-pub(super) fn cause(history: &History, account: &Account, starvation: &Starvation) -> Cause {
+pub(super) fn cause(history: &History, account: &Custody, starvation: &Starvation) -> Cause {
     let asked = asked(history);
-    let keys = keys(&account.spans, &asked, starvation.key);
+    let lock_of = |op| asked.get(&op).map(|attempt: &Asked| attempt.lock);
+    let keys = account.keys_of(starvation.key, lock_of);
     let claims: Vec<&ValueSpan> = (account.spans.iter())
         .filter(|span| keys.contains(&span.key) && span.may_be_a_claim())
         .collect();
     let quorum = nodes(&history.header, account, starvation.key);
     let at = |at_ns| {
-        let standing = claims.iter().filter(|span| stands(span, at_ns));
+        let standing = claims.iter().filter(|span| span.stands_at(at_ns));
         let blocks: Vec<(usize, Cause)> = standing
             .map(|span| {
-                let renewed = at_ns >= starvation.until_ns || is_renewed(span);
+                let renewed = at_ns >= starvation.until_ns || span.is_renewed();
                 (span.node, of_value(span, renewed, &asked, starvation.key))
             })
             .collect();
@@ -71,11 +70,6 @@ fn blocking(blocks: &[(usize, Cause)], (nodes, quorum): (usize, usize)) -> Optio
     Some(why.unwrap_or(Cause::Undetermined))
 }
 
-/// True if its expiry was set again after it had been written.
-fn is_renewed(span: &ValueSpan) -> bool {
-    (span.expiry).is_some_and(|(set_ns, _)| set_ns > span.from_ns)
-}
-
 /// Why a value that stands in a key of this lock keeps others out.
 fn of_value(span: &ValueSpan, renewed: bool, asked: &HashMap<u64, Asked>, lock: u32) -> Cause {
     if span.expiry.is_none() {
@@ -88,11 +82,6 @@ fn of_value(span: &ValueSpan, renewed: bool, asked: &HashMap<u64, Asked>, lock: 
         Some(owner) if owner.in_doubt && renewed => Cause::AmbiguousAcquire,
         _ => Cause::Undetermined,
     }
-}
-
-fn stands(span: &ValueSpan, at_ns: u64) -> bool {
-    let stays = span.end == SpanEnd::Stays;
-    span.from_ns <= at_ns && (at_ns < span.until_ns || stays)
 }
 
 fn asked(history: &History) -> HashMap<u64, Asked> {
@@ -124,31 +113,8 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
     asked
 }
 
-/// The keys that attempts to take this lock have written. Where there are some that no other lock
-/// writes, they are the lock's, and not the heartbeat that all locks share.
-fn keys(spans: &[ValueSpan], asked: &HashMap<u64, Asked>, lock: u32) -> HashSet<KeyName> {
-    let mut own = HashSet::new();
-    let mut others = HashSet::new();
-    for span in spans.iter().filter(|span| span.may_be_a_claim()) {
-        let acquires = |by: &&KeyCommand| by.phase == Phase::Acquire;
-        let author = span.author.as_ref().filter(acquires);
-        let Some(attempt) = author.and_then(|by| asked.get(&by.op)) else {
-            continue;
-        };
-        match attempt.lock == lock {
-            true => own.insert(span.key.clone()),
-            false => others.insert(span.key.clone()),
-        };
-    }
-    if own.iter().any(|key| !others.contains(key)) {
-        own.retain(|key| !others.contains(key));
-    }
-    own.insert(KeyName::Lock(lock));
-    own
-}
-
 /// How many nodes the lock uses, and how many of them a grant needs.
-fn nodes(header: &Header, account: &Account, lock: u32) -> (usize, usize) {
+fn nodes(header: &Header, account: &Custody, lock: u32) -> (usize, usize) {
     match account.nodes.only_node(lock) {
         Some(_) => (1, 1),
         None => (header.nodes, header.quorum.unwrap_or(header.nodes / 2 + 1)),

@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 
 use picklock_scenarios::Phase;
 
-use crate::custody::Account;
+use crate::custody::Custody;
 use crate::history::{EventKind, History};
 use crate::timeline::{FaultSpan, Hold, Timeline, forgets};
 
@@ -24,7 +24,7 @@ pub(super) struct Evidence<'a> {
     timeline: Timeline<'a>,
     on_time: Option<OnTime>,
     foreign_releases: OnceCell<Vec<ForeignRelease>>,
-    account: OnceCell<Account>,
+    account: OnceCell<Custody>,
 }
 
 impl<'a> Evidence<'a> {
@@ -93,9 +93,9 @@ impl<'a> Evidence<'a> {
     }
 
     /// The custody: all values of the servers' keys. `None`: the history has no account of them.
-    pub fn custody(&self) -> Option<&Account> {
+    pub fn custody(&self) -> Option<&Custody> {
         let kept = self.history.header.custody;
-        kept.then(|| self.account.get_or_init(|| Account::of(self.history)))
+        kept.then(|| self.account.get_or_init(|| Custody::of(self.history)))
     }
 
     /// All faults, in the order in which they began.

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use picklock_scenarios::Phase;
 
-use crate::custody::{Holding, KeyUpdate, NodeClocks};
+use crate::custody::{Expiry, Holding, KeyUpdate, NodeClocks, may_be_a_claim};
 use crate::history::{Event, KeyCommand, KeyName};
-use crate::timeline::{Attempt, Step, UnderWay, ms};
+use crate::timeline::{Attempt, Step, UnderWay};
 
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
 const SLACK_NS: u64 = 2_000_000;
@@ -85,8 +85,7 @@ impl Claims {
 struct Value {
     node: usize,
     key: KeyName,
-    expiry_set_ns: u64,
-    ttl_ms: Option<i64>,
+    expiry: Option<Expiry>,
     /// The attempt has removed it itself.
     removed: bool,
 }
@@ -116,7 +115,7 @@ impl KeptValues {
     }
 
     /// A key was changed.
-    pub(super) fn changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
+    pub(super) fn changed(&mut self, update: &KeyUpdate<'_>) {
         self.claims.changed(update);
         let removed_own = self.removed_own(update);
         if let Some(op) = removed_own {
@@ -129,10 +128,9 @@ impl KeptValues {
         }
         let Some(now) = update.now else { return };
         let Some(author) = &now.author else { return };
-        let by_own =
-            |command: &KeyCommand| (command.worker, command.op) == (author.worker, author.op);
         let acquires = |command: &&KeyCommand| command.phase == Phase::Acquire;
-        let command = update.command().filter(|command| by_own(command));
+        let command = update.command();
+        let command = command.filter(|command| command.shares_attempt(author));
         let op = command
             .filter(acquires)
             .map_or(author.op, |command| command.op);
@@ -142,8 +140,7 @@ impl KeptValues {
         let value = Value {
             node: update.node,
             key: update.key.clone(),
-            expiry_set_ns: at_ns,
-            ttl_ms: now.ttl_ms,
+            expiry: now.expiry,
             removed: removed_own.is_some(),
         };
         match values.iter_mut().find(|value| value.is_at(update)) {
@@ -171,7 +168,7 @@ impl KeptValues {
         let command = update.command()?;
         let before = update.before.as_ref()?;
         let author = before.author.as_ref()?;
-        let own = (author.worker, author.op) == (command.worker, command.op);
+        let own = author.shares_attempt(command);
         let releases = matches!(command.phase, Phase::Release | Phase::Idle);
         let gone = update.now.is_none_or(|now| now.value != before.value)
             && !self.claims.is_left(command, update);
@@ -228,7 +225,7 @@ impl KeptValues {
         let values = self.attempts.get(op).map_or(&[][..], Vec::as_slice);
         let is_kept = |value: &&Value| {
             let released = |other: &Value| other.node == value.node && other.removed;
-            let is_lock = value.ttl_ms.is_some() || matches!(value.key, KeyName::Lock(_));
+            let is_lock = may_be_a_claim(&value.key, value.expiry.is_some());
             is_lock && !values.iter().any(released) && value.lives(&self.clocks, at_ns)
         };
         let kept = values.iter().filter(is_kept);
@@ -258,10 +255,7 @@ impl Value {
 
     /// True if its expiry is certainly not over then.
     fn lives(&self, clocks: &NodeClocks, at_ns: u64) -> bool {
-        self.ttl_ms.is_none_or(|ttl_ms| {
-            let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
-            let over_ns = clocks.over_ns(self.node, self.expiry_set_ns, ttl_ns);
-            over_ns > at_ns.saturating_add(SLACK_NS)
-        })
+        let over_ns = |expiry| clocks.over_ns(self.node, expiry);
+        (self.expiry).is_none_or(|expiry| over_ns(expiry) > at_ns.saturating_add(SLACK_NS))
     }
 }

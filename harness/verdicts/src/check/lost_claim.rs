@@ -13,7 +13,7 @@ use picklock_scenarios::Phase;
 
 use crate::custody::{SpanEnd, ValueSpan};
 use crate::history::KeyCommand;
-use crate::timeline::{FaultSpan, Hold, Lease, ms, overlap, spoils_clocks};
+use crate::timeline::{FaultSpan, Hold, Lease, overlap, spoils_clocks};
 
 use super::verdict::Cause;
 
@@ -55,7 +55,7 @@ impl LostClaim<'_> {
     fn taken<'a>(&'a self, hold: &'a Hold) -> Vec<&'a ValueSpan> {
         let mut taken: Vec<&ValueSpan> = Vec::new();
         for span in self.spans_of(hold) {
-            let acquires = phase(span) == Some(Phase::Acquire) && span.from_ns <= hold.begin_ns;
+            let acquires = span.phase() == Some(Phase::Acquire) && span.from_ns <= hold.begin_ns;
             if acquires && !is_undone(span, hold) {
                 taken.retain(|one| (one.node, &one.key) != (span.node, &span.key));
                 taken.push(span);
@@ -76,10 +76,8 @@ impl LostClaim<'_> {
     }
 
     fn spans_of<'a>(&'a self, hold: &'a Hold) -> impl Iterator<Item = &'a ValueSpan> {
-        self.spans.iter().filter(move |span| {
-            let author = span.author.as_ref();
-            author.is_some_and(|author| author.worker == hold.worker && author.op == hold.op)
-        })
+        let spans = self.spans.iter();
+        spans.filter(|span| span.is_of(hold.worker, hold.op))
     }
 
     /// The last value of the earlier attempt on a node before the later one took it.
@@ -103,8 +101,8 @@ impl LostClaim<'_> {
         match (&span.end, due_ns) {
             (SpanEnd::RanOut, _) => of_running_out(span.until_ns, earlier, later),
             // Lost or not, the later attempt would have found it gone.
-            (end, Some(_)) if is_lost(end) && has_lapsed(earlier, later) => Cause::PhantomExtend,
-            (end, Some(due_ns)) if is_lost(end) => of_running_out(due_ns, earlier, later),
+            (end, Some(_)) if end.is_loss() && has_lapsed(earlier, later) => Cause::PhantomExtend,
+            (end, Some(due_ns)) if end.is_loss() => of_running_out(due_ns, earlier, later),
             (SpanEnd::ClockLeapt, Some(due_ns)) => of_running_out(due_ns, earlier, later),
             _ => self.cause_of_loss(span, earlier, later),
         }
@@ -131,14 +129,13 @@ impl LostClaim<'_> {
     /// When the value would have been over if nothing had befallen it. `None`: never; or the node's
     /// clock was set, and it is not known when it would have been.
     fn due_ns(&self, span: &ValueSpan) -> Option<u64> {
-        let (set_ns, ttl_ms) = span.expiry?;
+        let expiry = span.expiry?;
         let was_set = |fault: &FaultSpan<'_>| {
             fault.clock.is_some() && fault.struck() && fault.nodes.contains(&span.node)
         };
         // A leap forward is what befell it.
         let knows = span.end == SpanEnd::ClockLeapt || !self.faults.iter().any(was_set);
-        let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
-        knows.then(|| set_ns.saturating_add(ttl_ns))
+        knows.then(|| expiry.over_ns())
     }
 
     /// A client wrote over a value that was still there. If a clock of one of the two was wrong by then, and
@@ -165,16 +162,12 @@ impl LostClaim<'_> {
 
 /// True if the attempt wrote at this time once more what it had taken the lock with.
 pub(super) fn took_again(spans: &[ValueSpan], by: &KeyCommand, at_ns: u64) -> bool {
-    let own = |span: &&ValueSpan| {
-        let author = span.author.as_ref();
-        author.is_some_and(|author| (author.worker, author.op) == (by.worker, by.op))
-    };
-    let mut own_spans = spans.iter().filter(own);
+    let mut own_spans = (spans.iter()).filter(|span| span.is_of(by.worker, by.op));
     let written = own_spans
         .clone()
-        .find(|span| span.from_ns == at_ns && phase(span) == Some(by.phase));
+        .find(|span| span.from_ns == at_ns && span.phase() == Some(by.phase));
     written.is_some_and(|written| {
-        own_spans.any(|span| phase(span) == Some(Phase::Acquire) && span.value == written.value)
+        own_spans.any(|span| span.phase() == Some(Phase::Acquire) && span.value == written.value)
     })
 }
 
@@ -183,16 +176,8 @@ pub(super) fn took_again(spans: &[ValueSpan], by: &KeyCommand, at_ns: u64) -> bo
 fn is_undone(span: &ValueSpan, hold: &Hold) -> bool {
     matches!(&span.end, SpanEnd::Removed(by)
         if by.phase == Phase::Acquire
-            && (by.worker, by.op) == (hold.worker, hold.op)
+            && by.is_of(hold.worker, hold.op)
             && span.until_ns <= hold.begin_ns)
-}
-
-/// True for an end that no client brought about.
-fn is_lost(end: &SpanEnd) -> bool {
-    matches!(
-        end,
-        SpanEnd::Evicted | SpanEnd::Flushed | SpanEnd::LostInRestart | SpanEnd::LostInFailover
-    )
 }
 
 /// No lease of the earlier client ran when the later one was let in.
@@ -218,7 +203,7 @@ fn of_running_out(over_ns: u64, earlier: &Hold, later: &Hold) -> Cause {
 
 /// A command removed the earlier value: by whose?
 fn of_removal(by: &KeyCommand, earlier: &Hold, later: &Hold) -> Cause {
-    let own = by.worker == earlier.worker && by.op == earlier.op;
+    let own = by.is_of(earlier.worker, earlier.op);
     match by.phase {
         // It took the lock and gave it back before it was granted.
         Phase::Acquire if own => Cause::UnbackedGrant,
@@ -241,10 +226,6 @@ fn decisive(ends: &[Cause], nodes: usize, quorum: usize) -> Cause {
         .or_else(most)
         .copied()
         .unwrap_or(Cause::Undetermined)
-}
-
-fn phase(span: &ValueSpan) -> Option<Phase> {
-    span.author.as_ref().map(|author| author.phase)
 }
 
 /// True if the leases that the two were granted with overlap, before any extension.

@@ -2,7 +2,7 @@
 
 use picklock_scenarios::Phase;
 
-use crate::custody::KeyUpdate;
+use crate::custody::{KeyUpdate, may_be_a_claim};
 use crate::history::{KeyCommand, KeyName};
 
 /// A value of a lock that an attempt had written, and another client's command took away.
@@ -30,7 +30,7 @@ impl TakenValue {
         let command = update.command()?;
         let before = update.before.as_ref()?;
         let author = before.author.as_ref()?;
-        let is_lock = before.ttl_ms.is_some() || matches!(update.key, KeyName::Lock(_));
+        let is_lock = may_be_a_claim(update.key, before.expiry.is_some());
         let takes_away = match command.phase {
             Phase::Acquire => update.now.is_none(),
             Phase::Idle | Phase::Extend | Phase::Release => true,

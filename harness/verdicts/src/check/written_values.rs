@@ -2,9 +2,9 @@
 
 use picklock_scenarios::Phase;
 
-use crate::custody::{KeyUpdate, NodeClocks};
-use crate::history::{KeyCommand, KeyName};
-use crate::timeline::{UnderWay, ms};
+use crate::custody::{Expiry, KeyUpdate, NodeClocks, may_be_a_claim};
+use crate::history::KeyName;
+use crate::timeline::UnderWay;
 
 /// What each attempt that is under way has written.
 #[derive(Debug, Clone, Default)]
@@ -20,8 +20,7 @@ struct Standing {
     worker: usize,
     node: usize,
     key: KeyName,
-    expiry_set_ns: u64,
-    ttl_ms: Option<i64>,
+    expiry: Option<Expiry>,
 }
 
 /// What one attempt has written.
@@ -38,16 +37,15 @@ pub(super) struct Written {
 pub(super) struct WrittenValue {
     pub(super) node: usize,
     pub(super) key: KeyName,
-    pub(super) set_ns: u64,
-    /// The expiry that the attempt has given it last.
-    pub(super) ttl_ms: Option<i64>,
+    /// The life that the attempt has given it last.
+    pub(super) expiry: Option<Expiry>,
     /// That expiry was set in order to take the lock.
     pub(super) at_first: bool,
 }
 
 impl WrittenValues {
     /// A key was changed.
-    pub(super) fn changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
+    pub(super) fn changed(&mut self, update: &KeyUpdate<'_>) {
         self.note(update);
         let Some(command) = update.command() else {
             return;
@@ -55,8 +53,8 @@ impl WrittenValues {
         let Some(holding) = update.now.or(update.before.as_ref()) else {
             return;
         };
-        let of = |author: &KeyCommand| (author.worker, author.op) == (command.worker, command.op);
-        let own = holding.author.as_ref().is_some_and(of);
+        let author = holding.author.as_ref();
+        let own = author.is_some_and(|author| author.shares_attempt(command));
         let Some(written) = self.attempts.get_mut(command.op) else {
             return;
         };
@@ -66,8 +64,7 @@ impl WrittenValues {
             Some(now) if own => written.set(WrittenValue {
                 node: update.node,
                 key: update.key.clone(),
-                set_ns: at_ns,
-                ttl_ms: now.ttl_ms,
+                expiry: now.expiry,
                 at_first: command.phase == Phase::Acquire,
             }),
             // The expiry of another client's value.
@@ -84,8 +81,7 @@ impl WrittenValues {
                 worker: now.author.as_ref()?.worker,
                 node: update.node,
                 key: update.key.clone(),
-                expiry_set_ns: now.expiry_set_ns,
-                ttl_ms: now.ttl_ms,
+                expiry: now.expiry,
             })
         });
     }
@@ -106,17 +102,14 @@ impl WrittenValues {
     ) -> Option<Written> {
         let mut kept = Written::default();
         for standing in self.there.iter().flatten() {
-            let lives = standing.ttl_ms.is_none_or(|ttl_ms| {
-                let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
-                clocks.over_ns(standing.node, standing.expiry_set_ns, ttl_ns) > at_ns
-            });
+            let over_ns = |expiry| clocks.over_ns(standing.node, expiry);
+            let lives = (standing.expiry).is_none_or(|expiry| over_ns(expiry) > at_ns);
             let of_another = matches!(standing.key, KeyName::Lock(other) if other != lock);
             if standing.worker == worker && lives && !of_another {
                 kept.set(WrittenValue {
                     node: standing.node,
                     key: standing.key.clone(),
-                    set_ns: standing.expiry_set_ns,
-                    ttl_ms: standing.ttl_ms,
+                    expiry: standing.expiry,
                     at_first: false,
                 });
             }
@@ -203,14 +196,11 @@ impl Written {
 impl WrittenValue {
     /// True if it expires, or has the lock's name.
     pub(super) fn is_of_a_lock(&self) -> bool {
-        self.ttl_ms.is_some() || matches!(self.key, KeyName::Lock(_))
+        may_be_a_claim(&self.key, self.expiry.is_some())
     }
 
     /// When it is over, by what was written.
     fn over_ns(&self) -> u64 {
-        self.ttl_ms.map_or(u64::MAX, |ttl_ms| {
-            let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
-            self.set_ns.saturating_add(ttl_ns)
-        })
+        self.expiry.map_or(u64::MAX, Expiry::over_ns)
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::history::{CustodyCheck, History, KeyCommand};
 
-use super::account::Account;
+use super::of_history::Custody;
 use super::value_span::ValueSpan;
 
 /// Format and version of a custody file; the `format` key of its first line.
@@ -68,7 +68,7 @@ impl<'a> Command<'a> {
     }
 }
 
-/// Writes the custody of a history. Nothing is written for a history without an account of the keys.
+/// Writes the custody of a history. Nothing is written for a history without custody.
 ///
 /// # Errors
 /// The output cannot be written.
@@ -85,7 +85,7 @@ pub fn write_custody(history: &History, mut output: impl Write) -> io::Result<()
     };
     serde_json::to_writer(&mut output, &head)?;
     output.write_all(b"\n")?;
-    for span in Account::of(history).spans {
+    for span in Custody::of(history).spans {
         serde_json::to_writer(&mut output, &line(&span, &history.header.keys))?;
         output.write_all(b"\n")?;
     }
@@ -99,7 +99,7 @@ fn line<'a>(span: &'a ValueSpan, locks: &'a [String]) -> Line<'a> {
         value: &span.value,
         from_ns: span.from_ns,
         until_ns: span.until_ns,
-        ttl_ms: span.expiry.map(|(_, ttl_ms)| ttl_ms),
+        ttl_ms: span.expiry.map(|expiry| expiry.ttl_ms),
         written_by: span.author.as_ref().map(Command::of),
         end: span.end.word(),
         ended_by: span.end.by().map(Command::of),

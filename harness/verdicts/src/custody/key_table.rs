@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
+use super::expiry::Expiry;
+
 /// What a key holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holding {
@@ -19,10 +21,8 @@ pub struct Holding {
     pub serial: u64,
     /// When the value was written, nanoseconds since the run began.
     pub written_ns: u64,
-    /// When its expiry was last set.
-    pub expiry_set_ns: u64,
-    /// How long it lives from then on, by the node's clock; `None`: for ever.
-    pub ttl_ms: Option<i64>,
+    /// The life that it was given last; `None`: it never expires.
+    pub expiry: Option<Expiry>,
 }
 
 /// One change of one key.
@@ -149,8 +149,10 @@ impl KeyTable {
                 on_free_key: stays.map_or(before.is_none(), |before| before.on_free_key),
                 written_ns: stays.map_or(event.at_ns, |before| before.written_ns),
                 author: author.cloned(),
-                expiry_set_ns: event.at_ns,
-                ttl_ms: *ttl_ms,
+                expiry: ttl_ms.map(|ttl_ms| Expiry {
+                    set_ns: event.at_ns,
+                    ttl_ms,
+                }),
             }
         });
         let before = std::mem::replace(held, now);
@@ -165,11 +167,23 @@ impl KeyTable {
     }
 }
 
+/// How many values have gone from their keys in these events: removed, expired, or replaced by another.
+pub fn ended_values(events: &[Event]) -> u64 {
+    let (mut table, mut ends) = (KeyTable::default(), 0);
+    for event in events {
+        table.event(event, |update| ends += u64::from(update.ends_value()));
+    }
+    ends
+}
+
 /// True for a command that writes a value even if it is the one that is there.
 fn writes_again(why: &KeyChange) -> bool {
     match why {
         KeyChange::Command(command) => {
-            matches!(&*command.command, "SET" | "GETSET" | "SETEX" | "PSETEX")
+            matches!(
+                &*command.command,
+                "SET" | "GETSET" | "MSET" | "SETEX" | "PSETEX"
+            )
         }
         _ => false,
     }
@@ -178,7 +192,38 @@ fn writes_again(why: &KeyChange) -> bool {
 /// True if one attempt sent both commands, or no worker sent either.
 fn is_of_one_attempt(one: Option<&KeyCommand>, other: Option<&KeyCommand>) -> bool {
     match (one, other) {
-        (Some(one), Some(other)) => one.worker == other.worker && one.op == other.op,
+        (Some(one), Some(other)) => one.shares_attempt(other),
         (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::custody::KeyRecord;
+
+    #[test]
+    fn value_that_is_gone_is_counted_and_a_longer_life_is_not() {
+        let change = |key: u32, value: Option<&str>, ttl_ms| {
+            let record = KeyRecord {
+                at_ns: 0,
+                key: KeyName::Lock(key),
+                value: value.map(Arc::from),
+                ttl_ms,
+                why: KeyChange::Expired,
+            };
+            record.into_event(0, 0)
+        };
+        let events = [
+            change(0, Some("a"), Some(1)),
+            change(1, Some("a"), None),
+            // It lives longer.
+            change(0, Some("a"), Some(2)),
+            // It is gone, and so is the next one.
+            change(0, None, None),
+            change(0, Some("b"), None),
+            change(0, None, None),
+        ];
+        assert_eq!(ended_values(&events), 2);
     }
 }

@@ -2,25 +2,36 @@
 //!
 //! It is read from the `key-changed` events of a history, so from what the servers did. A lock's
 //! own claims are no part of it. Histories without such events (`custody` is not in their header)
-//! have no account, and what needs one is decided from the driver's events, or not at all.
+//! have no custody, and what needs one is decided from the driver's events, or not at all.
 //!
-//! - [`KeyTable`] follows the events one by one, and knows what each key holds now.
+//! Everybody who asks whose a value was, until when, and how it went away, asks here: verdicts, stories,
+//! pictures, and the harness while a run goes on.
+//!
+//! - [`KeyRecord`] is one change of one key as a node's watcher notes it. [`lock_keys`] says which keys
+//!   hold a lock, whatever their names, and [`takes_lock`] which change took it.
+//! - [`KeyTable`] follows the events of a history one by one, and knows what each key holds now.
 //! - [`ValueSpan`] is the stay of one value: from the command that wrote it to its end.
-//! - `node_clocks.rs` knows by how much each node's wall clock was shifted, and so when an expiry is
-//!   over.
+//! - [`Expiry`] is the life that a value was given; `node_clocks.rs` knows by how much each node's wall
+//!   clock was shifted, and so when an expiry is over.
 //! - [`NodesUsed`] knows which of its nodes a lock uses.
-//! - [`Account`] has all this of a whole history.
+//! - [`Custody`] has all this of a whole history.
 
-mod account;
+mod expiry;
 mod file;
+mod key_record;
 mod key_table;
+mod lock_keys;
 mod node_clocks;
 mod nodes_used;
+mod of_history;
 mod value_span;
 
-pub use account::Account;
+pub use expiry::Expiry;
 pub use file::{FORMAT, write_custody};
-pub use key_table::{Holding, KeyTable, KeyUpdate};
+pub use key_record::KeyRecord;
+pub use key_table::{Holding, KeyTable, KeyUpdate, ended_values};
+pub use lock_keys::{lock_keys, may_be_a_claim, takes_lock};
 pub use node_clocks::NodeClocks;
 pub use nodes_used::NodesUsed;
-pub use value_span::{SpanEnd, ValueSpan};
+pub use of_history::Custody;
+pub use value_span::{Fate, SpanEnd, ValueSpan};

@@ -2,6 +2,8 @@
 
 use crate::history::{ClockShift, Event, EventKind};
 
+use super::expiry::Expiry;
+
 /// The shifts of the nodes' clocks, in the order of time.
 #[derive(Debug, Clone, Default)]
 pub struct NodeClocks {
@@ -64,9 +66,9 @@ impl NodeClocks {
         })
     }
 
-    /// When an expiry is over: `ttl_ns` on the node's clock after `from_ns`.
-    pub fn over_ns(&self, of: usize, from_ns: u64, ttl_ns: u64) -> u64 {
-        let mut over_ns = from_ns.saturating_add(ttl_ns);
+    /// When an expiry is over, by the node's clock.
+    pub fn over_ns(&self, of: usize, expiry: Expiry) -> u64 {
+        let (from_ns, mut over_ns) = (expiry.set_ns, expiry.over_ns());
         for (at_ns, _, by_ns) in self.shifts.iter().filter(|(_, node, _)| *node == of) {
             if *at_ns < from_ns || *at_ns >= over_ns {
                 continue;
@@ -83,23 +85,38 @@ impl NodeClocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timeline::ms;
 
+    const MS: i64 = 1_000_000;
+
+    /// Clocks of which that of node 0 was shifted: when, and by how much, both in milliseconds.
     fn shifted(shifts: &[(u64, i64)]) -> NodeClocks {
+        let shifts = shifts.iter();
         NodeClocks {
-            shifts: shifts.iter().map(|(at, by)| (*at, 0, *by)).collect(),
+            shifts: shifts.map(|(at, by)| (ms(*at), 0, by * MS)).collect(),
             ..NodeClocks::default()
         }
     }
 
+    /// When an expiry is over that was set at 10 ms for 100 ms, in milliseconds.
+    fn over_ms(clocks: &NodeClocks, node: usize) -> u64 {
+        clocks.over_ns(node, EXPIRY) / ms(1)
+    }
+
+    const EXPIRY: Expiry = Expiry {
+        set_ns: 10 * MS as u64,
+        ttl_ms: 100,
+    };
+
     #[test]
     fn a_leap_ends_an_expiry_early_and_a_step_back_prolongs_it() {
-        assert_eq!(shifted(&[]).over_ns(0, 10, 100), 110);
-        assert_eq!(shifted(&[(50, 30)]).over_ns(0, 10, 100), 80);
-        assert_eq!(shifted(&[(50, 300)]).over_ns(0, 10, 100), 50);
-        assert_eq!(shifted(&[(50, -30)]).over_ns(0, 10, 100), 140);
-        assert_eq!(shifted(&[(50, -30), (120, 500)]).over_ns(0, 10, 100), 120);
-        assert_eq!(shifted(&[(5, 300), (111, 9)]).over_ns(0, 10, 100), 110);
-        assert_eq!(shifted(&[(50, 300)]).over_ns(1, 10, 100), 110);
+        assert_eq!(over_ms(&shifted(&[]), 0), 110);
+        assert_eq!(over_ms(&shifted(&[(50, 30)]), 0), 80);
+        assert_eq!(over_ms(&shifted(&[(50, 300)]), 0), 50);
+        assert_eq!(over_ms(&shifted(&[(50, -30)]), 0), 140);
+        assert_eq!(over_ms(&shifted(&[(50, -30), (120, 500)]), 0), 120);
+        assert_eq!(over_ms(&shifted(&[(5, 300), (111, 9)]), 0), 110);
+        assert_eq!(over_ms(&shifted(&[(50, 300)]), 1), 110);
     }
 
     /// A fault that shifts the clock of node 0.
@@ -116,8 +133,11 @@ mod tests {
 
     #[test]
     fn the_farthest_step_back_is_no_overflow() {
-        let clocks = shifted(&[(50, i64::MIN)]);
-        assert_eq!(clocks.over_ns(0, 10, 100), 110 + i64::MAX as u64);
+        let clocks = NodeClocks {
+            shifts: vec![(ms(50), 0, i64::MIN)],
+            ..NodeClocks::default()
+        };
+        assert_eq!(clocks.over_ns(0, EXPIRY), ms(110) + i64::MAX as u64);
         let mut clocks = NodeClocks::default();
         let began = began(i64::MIN, false);
         for (at_ns, what) in [(50, began), (60, EventKind::FaultEnded { id: 3 })] {
@@ -146,15 +166,15 @@ mod tests {
                 what: missed,
             });
             assert!(!clocks.leapt(0, 0, 200));
-            assert_eq!(clocks.over_ns(0, 10, 100), 110);
+            assert_eq!(over_ms(&clocks, 0), 110);
         }
     }
 
     #[test]
     fn only_a_leap_forward_is_a_leap() {
         let clocks = shifted(&[(50, 30), (70, -30)]);
-        assert!(clocks.leapt(0, 50, 60));
-        assert!(!clocks.leapt(0, 60, 80));
-        assert!(!clocks.leapt(1, 50, 60));
+        assert!(clocks.leapt(0, ms(50), ms(60)));
+        assert!(!clocks.leapt(0, ms(60), ms(80)));
+        assert!(!clocks.leapt(1, ms(50), ms(60)));
     }
 }

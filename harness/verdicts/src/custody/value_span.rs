@@ -4,10 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::history::{KeyChange, KeyCommand, KeyName};
-use crate::timeline::ms;
+use picklock_scenarios::Phase;
 
+use crate::history::{KeyChange, KeyCommand, KeyName};
+
+use super::expiry::Expiry;
 use super::key_table::{Holding, KeyUpdate};
+use super::lock_keys::may_be_a_claim;
 use super::node_clocks::NodeClocks;
 
 /// The stay of one value.
@@ -23,9 +26,8 @@ pub struct ValueSpan {
     pub author: Option<KeyCommand>,
     /// When it was written, nanoseconds since the run began.
     pub from_ns: u64,
-    /// The expiry that it had last, and when that was set: nanoseconds since the run began, and
-    /// milliseconds by the node's clock. `None`: it never expires.
-    pub expiry: Option<(u64, i64)>,
+    /// The life that it was given last. `None`: it never expires.
+    pub expiry: Option<Expiry>,
     /// Until when it was there. An expiry is over when the node's clock says so, whether or not the
     /// server has removed the key by then.
     pub until_ns: u64,
@@ -34,11 +36,62 @@ pub struct ValueSpan {
 }
 
 impl ValueSpan {
-    /// True if a lock may rest on the value: it expires, or its key is the lock's own. A counter
-    /// beside the lock is no claim.
+    /// True if a lock may rest on the value.
     pub fn may_be_a_claim(&self) -> bool {
-        self.expiry.is_some() || matches!(self.key, KeyName::Lock(_))
+        may_be_a_claim(&self.key, self.expiry.is_some())
     }
+
+    /// True if this worker wrote it in this attempt.
+    pub fn is_of(&self, worker: usize, op: u64) -> bool {
+        let author = self.author.as_ref();
+        author.is_some_and(|author| author.is_of(worker, op))
+    }
+
+    /// What its writer had been asked for; `None`: nobody is known to have written it.
+    pub fn phase(&self) -> Option<Phase> {
+        self.author.as_ref().map(|author| author.phase)
+    }
+
+    /// True if its expiry was set again after it had been written.
+    pub fn is_renewed(&self) -> bool {
+        self.expiry
+            .is_some_and(|expiry| expiry.set_ns > self.from_ns)
+    }
+
+    /// True if it was there at a time.
+    pub fn stands_at(&self, at_ns: u64) -> bool {
+        let stays = self.end == SpanEnd::Stays;
+        self.from_ns <= at_ns && (at_ns < self.until_ns || stays)
+    }
+
+    /// How its end concerns the client that wrote it.
+    pub fn fate(&self) -> Fate {
+        match &self.end {
+            SpanEnd::Stays => Fate::Stays,
+            SpanEnd::RanOut => Fate::Ended,
+            SpanEnd::Removed(by) if self.is_of(by.worker, by.op) => Fate::Ended,
+            SpanEnd::Removed(_) | SpanEnd::Overwritten(_) => Fate::Taken,
+            SpanEnd::ClockLeapt
+            | SpanEnd::Evicted
+            | SpanEnd::Flushed
+            | SpanEnd::LostInRestart
+            | SpanEnd::LostInFailover
+            | SpanEnd::Unseen => Fate::Lost,
+        }
+    }
+}
+
+/// How the end of a value concerns the client that wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It was still there when the history ended.
+    Stays,
+    /// Its own attempt removed it, or its expiry was over.
+    Ended,
+    /// Another attempt removed or replaced it.
+    Taken,
+    /// The server lost it, or its end was not seen.
+    Lost,
 }
 
 /// Why a value went away.
@@ -73,6 +126,14 @@ impl SpanEnd {
             SpanEnd::Removed(by) | SpanEnd::Overwritten(by) => Some(by),
             _ => None,
         }
+    }
+
+    /// True for an end that no client brought about, and no expiry.
+    pub fn is_loss(&self) -> bool {
+        matches!(
+            self,
+            SpanEnd::Evicted | SpanEnd::Flushed | SpanEnd::LostInRestart | SpanEnd::LostInFailover
+        )
     }
 
     /// The word for it in files and reports.
@@ -115,7 +176,7 @@ impl SpanReader {
                 Some(&index) => {
                     let span = &mut self.spans[index];
                     span.value = Arc::clone(&now.value);
-                    span.expiry = expiry(now);
+                    span.expiry = now.expiry;
                 }
                 None => {
                     self.open.insert(place, self.spans.len());
@@ -138,17 +199,16 @@ impl SpanReader {
     fn end(&mut self, index: usize, at_ns: u64, end: SpanEnd) {
         let span = &mut self.spans[index];
         let (mut until_ns, mut end) = (at_ns, end);
-        if let Some((set_ns, ttl_ms)) = span.expiry {
-            let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
-            let over_ns = self.clocks.over_ns(span.node, set_ns, ttl_ns);
+        if let Some(expiry) = span.expiry {
+            let over_ns = self.clocks.over_ns(span.node, expiry);
             // The server said so itself, or something else befell a value that was over. A command
             // that found it there proves that it was not.
             let found_there = matches!(end, SpanEnd::Removed(_) | SpanEnd::Overwritten(_));
             let ran_out = end == SpanEnd::RanOut || !found_there && over_ns < at_ns;
             if ran_out {
                 until_ns = over_ns.min(at_ns);
-                let early = over_ns < set_ns.saturating_add(ttl_ns);
-                let leapt = early && self.clocks.leapt(span.node, set_ns, until_ns);
+                let early = over_ns < expiry.over_ns();
+                let leapt = early && self.clocks.leapt(span.node, expiry.set_ns, until_ns);
                 end = if leapt {
                     SpanEnd::ClockLeapt
                 } else {
@@ -168,15 +228,10 @@ fn begun(update: &KeyUpdate<'_>, now: &Holding) -> ValueSpan {
         value: Arc::clone(&now.value),
         author: now.author.clone(),
         from_ns: now.written_ns,
-        expiry: expiry(now),
+        expiry: now.expiry,
         until_ns: u64::MAX,
         end: SpanEnd::Stays,
     }
-}
-
-fn expiry(holding: &Holding) -> Option<(u64, i64)> {
-    let ttl_ms = holding.ttl_ms?;
-    Some((holding.expiry_set_ns, ttl_ms))
 }
 
 fn end_of(update: &KeyUpdate<'_>) -> SpanEnd {
@@ -199,6 +254,7 @@ mod tests {
     use super::*;
     use crate::custody::KeyTable;
     use crate::history::{Event, EventKind};
+    use crate::timeline::ms;
 
     /// A value with a life of 5 ms on one key, which went away `at_ms`.
     fn end(at_ms: u64, why: KeyChange) -> (u64, SpanEnd) {

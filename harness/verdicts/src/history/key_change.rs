@@ -60,3 +60,15 @@ pub struct KeyCommand {
     /// The command in upper case; of a script, the one that ran it.
     pub command: Arc<str>,
 }
+
+impl KeyCommand {
+    /// True if this worker sent it in this attempt.
+    pub fn is_of(&self, worker: usize, op: u64) -> bool {
+        (self.worker, self.op) == (worker, op)
+    }
+
+    /// True if one attempt sent both.
+    pub fn shares_attempt(&self, other: &KeyCommand) -> bool {
+        self.is_of(other.worker, other.op)
+    }
+}

@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use picklock_harness::account::{KeyRecord, NodeReplay, ServerReport, StoredKey, StoredValue};
+use picklock_harness::custody::KeyRecord;
 use picklock_harness::history::{Event, History};
 use picklock_harness::model::{ClientId, Now, Reply, Server};
+use picklock_harness::monitor_replay::{MonitorReplay, ServerReport, StoredKey, StoredValue};
 use picklock_harness::sim::{
     NodeMoment, NodeObserver, ObservedNode, ObservedServers, SimError, Simulation, run_observed,
 };
@@ -56,7 +57,7 @@ pub fn run_told(simulation: Simulation, reading: Reading) -> Result<ToldRun, Sim
 /// The account of one node.
 struct ToldAccount {
     node: usize,
-    replay: NodeReplay,
+    replay: MonitorReplay,
     /// Of the master, and of the replica, if there is one.
     reports: [ServerReport; 2],
     master: usize,
@@ -77,7 +78,7 @@ impl ToldAccount {
     ) -> Self {
         ToldAccount {
             node: node.number,
-            replay: NodeReplay::new(node.version, node.servers, node.locks),
+            replay: MonitorReplay::new(node.version, node.servers, node.locks),
             reports: [ServerReport::of(0), ServerReport::of(1)],
             master: 0,
             sent: node.sent,

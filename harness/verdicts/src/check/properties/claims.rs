@@ -25,7 +25,7 @@ use crate::check::finding::{Claim, FalseClaim, Finding, Judgement, Seen};
 use crate::check::kept_values::KeptValues;
 use crate::check::key_users::KeyUsers;
 use crate::check::written_values::{Written, WrittenValue, WrittenValues};
-use crate::custody::{KeyUpdate, NodesUsed};
+use crate::custody::{Expiry, KeyUpdate, NodesUsed};
 use crate::history::{Event, Header};
 use crate::timeline::{Attempt, Step};
 
@@ -98,17 +98,13 @@ impl Claims {
         let most_ms = most_ms.saturating_add(SLACK_MS);
         for here in written.by_node() {
             let first = here.iter().filter(|value| value.at_first);
-            let given_ms = || first.clone().filter_map(|value| value.ttl_ms);
-            let is_right = |value: &WrittenValue| {
-                let past_ms = value
-                    .set_ns
-                    .saturating_sub(attempt.acquire_ns)
-                    .div_ceil(1_000_000);
-                let least_ms = asked_ms - SLACK_MS - i64::try_from(past_ms).unwrap_or(i64::MAX / 2);
-                value
-                    .ttl_ms
-                    .is_some_and(|ttl_ms| (least_ms..=most_ms).contains(&ttl_ms))
+            let given_ms = || first.clone().filter_map(|value| Some(value.expiry?.ttl_ms));
+            let fits = |expiry: Expiry| {
+                let past_ns = expiry.set_ns.saturating_sub(attempt.acquire_ns);
+                let past_ms = i64::try_from(past_ns.div_ceil(1_000_000)).unwrap_or(i64::MAX / 2);
+                (asked_ms - SLACK_MS - past_ms..=most_ms).contains(&expiry.ttl_ms)
             };
+            let is_right = |value: &WrittenValue| value.expiry.is_some_and(fits);
             // A lock may write other keys beside its own: one that is right is its own.
             let Some(ttl_ms) = given_ms().min() else {
                 continue;
@@ -260,10 +256,10 @@ impl Checker for Claims {
         self.kept.event(event);
     }
 
-    fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
+    fn key_changed(&mut self, _: u64, update: &KeyUpdate<'_>) {
         self.nodes_used.key_changed(update);
-        self.written.changed(at_ns, update);
-        self.kept.changed(at_ns, update);
+        self.written.changed(update);
+        self.kept.changed(update);
     }
 
     fn finish(mut self) -> Judgement {

@@ -415,7 +415,7 @@ impl Checker for Progress {
 
     fn key_changed(&mut self, _: u64, update: &KeyUpdate<'_>) {
         self.reach.key_changed(update);
-        if let Some(ttl_ms) = update.now.and_then(|now| now.ttl_ms) {
+        if let Some(ttl_ms) = update.now.and_then(|now| Some(now.expiry?.ttl_ms)) {
             let written_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
             if is_rounded_up(written_ns, self.ttl_ns) && written_ns > self.lease_ns {
                 self.lease_ns = written_ns;

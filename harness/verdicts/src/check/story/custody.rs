@@ -21,8 +21,8 @@ pub(super) fn tell_lost_values(
     let mut lost: Vec<(u64, String, Vec<usize>)> = Vec::new();
     let spans = evidence.custody().map_or(&[][..], |account| &account.spans);
     for span in spans {
-        let own = |by: &KeyCommand| by.worker == hold.worker && by.op == hold.op;
-        let written = span.author.as_ref().is_some_and(own);
+        let own = |by: &KeyCommand| by.is_of(hold.worker, hold.op);
+        let written = span.is_of(hold.worker, hold.op);
         let in_time = (hold.acquire_ns..=to_ns).contains(&span.until_ns);
         if !written || !in_time {
             continue;

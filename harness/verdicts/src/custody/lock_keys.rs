@@ -10,13 +10,19 @@ use crate::history::{KeyChange, KeyName};
 
 use super::key_record::KeyRecord;
 
-/// The names of the keys in which this lock is held, by what one node's account says so far.
+/// True if a lock may rest on a value in this key: it expires, or the key is the lock's own. A counter
+/// beside the lock is no claim.
+pub fn may_be_a_claim(key: &KeyName, expires: bool) -> bool {
+    expires || matches!(key, KeyName::Lock(_))
+}
+
+/// The names of the keys in which this lock is held, by the changes of one node's keys so far.
 ///
 /// That is the key of its own name, if an acquisition has written it; else those that contain its name.
 /// Of several, those count that come and go as a lock does: a counter beside them stays. Where a run has
 /// one lock only and no such name, its key has a name of another kind (a hash): it is one that comes and
 /// goes.
-pub(crate) fn lock_keys<'a>(
+pub fn lock_keys<'a>(
     records: &'a [KeyRecord],
     locks: &[String],
     lock: usize,
@@ -47,7 +53,7 @@ pub(crate) fn lock_keys<'a>(
 
 /// True if one of these changes gave a lock a new owner: an acquisition wrote a value into its key
 /// that was not there before. A new expiry alone is none.
-pub(crate) fn took(records: &[KeyRecord], changes: Range<usize>, locks: &[String]) -> bool {
+pub fn takes_lock(records: &[KeyRecord], changes: Range<usize>, locks: &[String]) -> bool {
     let known = &records[..changes.end];
     let holds_a_lock = |key| {
         let mut locks_held = (0..locks.len()).map(|lock| lock_keys(known, locks, lock));
@@ -181,10 +187,10 @@ mod tests {
             change("stock:1:fence", "1", None),
         ];
         let took: Vec<bool> = (0..records.len())
-            .map(|index| took(&records, index..index + 1, &locks()))
+            .map(|index| takes_lock(&records, index..index + 1, &locks()))
             .collect();
         assert_eq!(took, [true, false, false, false, true, false]);
-        assert!(super::took(&records, 3..5, &locks()));
-        assert!(!super::took(&records, 2..2, &locks()));
+        assert!(takes_lock(&records, 3..5, &locks()));
+        assert!(!takes_lock(&records, 2..2, &locks()));
     }
 }

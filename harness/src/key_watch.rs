@@ -1,14 +1,13 @@
-//! Watches the keys of one node: what each holds, and why it changed.
+//! Watches the keys of one node: what each holds, and why it changed. Nodes of the simulation have
+//! it, and the replay of what real servers tell.
 
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::custody::{KeyRecord, lock_keys, takes_lock};
 use crate::history::{KeyChange, KeyName};
 use crate::model::{HeldValue, Server, Touched, TouchedKeys};
-
-use super::key_record::KeyRecord;
-use super::lock_keys::{lock_keys, took};
 
 /// A key that is known, and what it held when it was last looked at.
 struct Known {
@@ -27,7 +26,7 @@ pub(crate) struct KeyWatch {
     touched: TouchedKeys,
 }
 
-/// When a look is taken: on the clock of the account, and on the node's wall clock.
+/// When a look is taken: on the clock of the records, and on the node's wall clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LookTime {
     pub(crate) at_ns: u64,
@@ -97,7 +96,7 @@ impl KeyWatch {
 
     /// True if one of these changes gave a lock a new owner.
     pub(crate) fn took(&self, changes: Range<usize>) -> bool {
-        took(&self.records, changes, &self.locks)
+        takes_lock(&self.records, changes, &self.locks)
     }
 
     /// The names of all keys in the first database that were seen.
@@ -208,9 +207,12 @@ fn other_name(database: usize, bytes: &[u8]) -> Arc<str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::{Now, ServerVersion};
+    use picklock_scenarios::Phase;
 
     use super::*;
+    use crate::custody::ended_values;
+    use crate::history::KeyCommand;
+    use crate::model::{CommandKind, Now, ServerVersion};
 
     /// What `last` changed, 50 ms after the first commands.
     fn changes(first: &[&[&str]], last: &[&str]) -> Vec<String> {
@@ -247,5 +249,34 @@ mod tests {
             changes(&[&["SET", "a", "1"]], &["PEXPIREAT", "a", "1"]),
             [r#"Other("a") Evicted"#]
         );
+    }
+
+    /// The custody is read from a history, and so it has the names of these commands itself.
+    #[test]
+    fn command_that_replaces_a_value_by_the_same_one_ends_it_in_the_custody() {
+        let names = [
+            "SET", "GETSET", "MSET", "SETEX", "PSETEX", "SETNX", "APPEND", "EVALSHA", "PEXPIRE",
+            "PERSIST", "GETEX", "HSET", "EXEC",
+        ];
+        for name in names {
+            let written = |worker: usize, command: &str| {
+                let record = KeyRecord {
+                    at_ns: 0,
+                    key: KeyName::Lock(0),
+                    value: Some("a".into()),
+                    ttl_ms: None,
+                    why: KeyChange::Command(KeyCommand {
+                        worker,
+                        op: 1,
+                        phase: Phase::Acquire,
+                        command: command.into(),
+                    }),
+                };
+                record.into_event(0, 0)
+            };
+            let ended = ended_values(&[written(0, "SET"), written(1, name)]) == 1;
+            let replaces = CommandKind::of(name, "") == Some(CommandKind::Replaces);
+            assert_eq!(ended, replaces, "{name}");
+        }
     }
 }

@@ -1,64 +1,50 @@
 //! What a server tells in special cases, and what the replay makes of it.
 
-use std::ops::Range;
 use std::rc::Rc;
 
 use picklock_scenarios::Phase;
 
-use super::key_record::KeyRecord;
-use super::server_replay::NodeReplay;
-use super::server_report::{Senders, SentBy, ServerReport};
+use super::replay::MonitorReplay;
+use super::server_report::ServerReport;
 use super::stored_key::{StoredKey, StoredValue};
+use crate::custody::KeyRecord;
 use crate::history::KeyChange;
 use crate::model::ServerVersion;
-
-/// Connection `n` belongs to worker `n`.
-struct Workers;
-
-impl Senders for Workers {
-    fn introduced(&self, word: &[u8]) -> Option<u64> {
-        std::str::from_utf8(word)
-            .ok()?
-            .strip_prefix("worker-")?
-            .parse()
-            .ok()
-    }
-
-    fn claim(&self, conn: u64, _: &[Vec<u8>]) -> Option<SentBy> {
-        Some(SentBy {
-            worker: usize::try_from(conn).ok()?,
-            op: 0,
-            phase: Phase::Acquire,
-            number: None,
-            replied_ns: None,
-            // Connection 0 is closed before connection 2 sends anything.
-            closed_before: usize::from(conn == 2),
-        })
-    }
-
-    fn closed(&self, numbers: Range<usize>) -> Vec<u64> {
-        numbers.map(|number| number as u64).collect()
-    }
-}
+use crate::wire::{LinkId, SentRequests};
 
 /// One node with a server and a replica, whose lines come one after another.
 struct Told {
-    replay: NodeReplay,
+    replay: MonitorReplay,
     reports: [ServerReport; 2],
+    sent: SentRequests,
     at_ns: u64,
+}
+
+/// Connection `n` belongs to worker `n`, and connection 0 is closed before connection 2 pushes.
+fn sent() -> SentRequests {
+    let sent = SentRequests::default();
+    for conn in 0..3 {
+        let worker = conn as usize;
+        sent.opened(conn, LinkId { worker, node: 0 });
+    }
+    sent.closed(0);
+    let push: [&[u8]; 3] = [b"RPUSH", b"k", b"x"];
+    sent.sent_words(2, push.into_iter(), (0, Phase::Acquire));
+    sent
 }
 
 impl Told {
     /// Clients `A` and `B` of the master are those of workers 0 and 1.
     fn new() -> Self {
         let mut told = Told {
-            replay: NodeReplay::new(ServerVersion::default(), 2, Rc::from(["k".to_owned()])),
+            replay: MonitorReplay::new(ServerVersion::default(), 2, Rc::from(["k".to_owned()])),
             reports: [ServerReport::of(0), ServerReport::of(1)],
+            sent: sent(),
             at_ns: 0,
         };
         told.lines(&[
-            r#"0 [0 A] "ECHO" "worker-0""#,
-            r#"0 [0 B] "ECHO" "worker-1""#,
+            r#"0 [0 A] "ECHO" "picklock-connection-0""#,
+            r#"0 [0 B] "ECHO" "picklock-connection-1""#,
         ]);
         told
     }
@@ -86,7 +72,7 @@ impl Told {
         self.at_ns += 1;
         let (at_ns, replay) = (self.at_ns, &mut self.replay);
         let report = &mut self.reports[server];
-        let read = report.read(text.as_bytes(), at_ns, replay, &Workers, |_| ());
+        let read = report.read(text.as_bytes(), at_ns, replay, &self.sent, |_| ());
         assert_eq!(read, Ok(()));
     }
 
@@ -217,7 +203,7 @@ fn nothing_waits_in_a_transaction_and_nobody_who_has_gone() {
         r#"1 [0 A] "EXEC""#,
         r#"2 [0 B] "BLPOP" "l" "0""#,
         // Another client has the address of B.
-        r#"3 [0 B] "ECHO" "worker-1""#,
+        r#"3 [0 B] "ECHO" "picklock-connection-1""#,
         r#"4 [0 A] "RPUSH" "l" "x""#,
     ]);
     assert_eq!(told.changes(), ["{x} ever RPUSH of 0"]);
@@ -250,7 +236,7 @@ fn a_replica_does_not_expire_what_its_master_keeps() {
     told.line(1, r#"9 [0 master] "PEXPIREAT" "k" "1050""#);
     told.line(1, r#"10 [0 X] "ECHO" "mark""#);
     told.replay.promote(1, 9);
-    told.line(1, r#"20 [0 X] "ECHO" "worker-1""#);
+    told.line(1, r#"20 [0 X] "ECHO" "picklock-connection-1""#);
     told.line(1, r#"20 [0 X] "PERSIST" "k""#);
     let changes = told.changes();
     assert_eq!(
@@ -288,7 +274,7 @@ fn a_client_that_left_while_it_waited_is_given_nothing() {
         let mut told = Told::new();
         told.lines(&[
             r#"1 [0 A] "BLPOP" "k" "0""#,
-            r#"2 [0 C] "ECHO" "worker-2""#,
+            r#"2 [0 C] "ECHO" "picklock-connection-2""#,
             &format!("3 [0 {by}] {push}"),
         ]);
         told.changes()

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use picklock_harness::wire::{
-    Gate, InterceptedFrame, Interceptor, LinkId, Taking, TakingQuestion, Wire,
+    AcquireQuestion, Acquired, Gate, InterceptedFrame, Interceptor, LinkId, Proxy,
 };
 use picklock_scenarios::{Direction, Phase};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -14,20 +14,20 @@ use super::{LINK, intercepted, within};
 
 /// Notes what is known of each reply.
 #[derive(Clone, Default)]
-struct Noting(Arc<Mutex<Vec<(String, Taking)>>>);
+struct Noting(Arc<Mutex<Vec<(String, Acquired)>>>);
 
 impl Interceptor for Noting {
     fn is_armed(&self) -> bool {
         true
     }
 
-    fn waits_for_taking(&self, link: LinkId) -> bool {
+    fn waits_for_acquire(&self, link: LinkId) -> bool {
         link == LINK
     }
 
     fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<Gate> {
         if frame.direction == Direction::Reply {
-            let known = (frame.command.to_owned(), frame.taking);
+            let known = (frame.command.to_owned(), frame.acquired);
             self.0.lock().unwrap().push(known);
         }
         None
@@ -35,17 +35,17 @@ impl Interceptor for Noting {
 }
 
 /// A wire in the phase of acquiring, and the questions that it asks.
-fn asking() -> (Wire, Noting, UnboundedReceiver<TakingQuestion>) {
+fn asking() -> (Proxy, Noting, UnboundedReceiver<AcquireQuestion>) {
     let noting = Noting::default();
     let wire = intercepted(noting.clone());
     wire.keep_requests();
     wire.set_phase(LINK.worker, 1, Phase::Acquire);
-    let questions = wire.taking_questions();
+    let questions = wire.acquire_questions();
     (wire, noting, questions)
 }
 
 #[tokio::test]
-async fn a_reply_waits_for_the_account_and_those_ahead_of_it_do_not() {
+async fn reply_of_a_command_that_can_take_waits_and_those_ahead_of_it_do_not() {
     let redis = Redis::start().await;
     let (wire, noting, mut questions) = asking();
     let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
@@ -53,7 +53,7 @@ async fn a_reply_waits_for_the_account_and_those_ahead_of_it_do_not() {
     let burst = [
         words("GET lock:1"),
         words("SETNX lock:1 me"),
-        words("EXPIRE lock:1 9"),
+        words("APPEND lock:1 x"),
     ];
     client.write(&burst.concat()).await;
     let question = within("a question", questions.recv()).await.unwrap();
@@ -64,22 +64,22 @@ async fn a_reply_waits_for_the_account_and_those_ahead_of_it_do_not() {
     assert_eq!(client.reply().await, ":1\\r\\n");
     let question = within("a question", questions.recv()).await.unwrap();
     assert_eq!(question.number, 2);
-    // The account has broken off.
+    // Nobody knows any more.
     drop(question);
-    assert_eq!(client.reply().await, ":1\\r\\n");
+    assert_eq!(client.reply().await, ":3\\r\\n");
     wire.close().await;
     let known = noting.0.lock().unwrap().clone();
     let expected = [
-        ("GET", Taking::TookNothing),
-        ("SETNX", Taking::Took),
-        ("EXPIRE", Taking::Unknown),
+        ("GET", Acquired::Nothing),
+        ("SETNX", Acquired::Lock),
+        ("APPEND", Acquired::Unknown),
     ];
-    let expected = expected.map(|(command, taking)| (command.to_owned(), taking));
+    let expected = expected.map(|(command, acquired)| (command.to_owned(), acquired));
     assert_eq!(known, expected);
 }
 
 #[tokio::test]
-async fn an_account_that_says_nothing_does_not_keep_the_reply() {
+async fn unanswered_question_does_not_keep_the_reply() {
     let redis = Redis::start().await;
     let (wire, noting, mut questions) = asking();
     let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
@@ -87,7 +87,7 @@ async fn an_account_that_says_nothing_does_not_keep_the_reply() {
     assert!(questions.try_recv().unwrap().answer.is_closed());
     wire.close().await;
     let known = noting.0.lock().unwrap().clone();
-    assert_eq!(known, [("SETNX".to_owned(), Taking::Unknown)]);
+    assert_eq!(known, [("SETNX".to_owned(), Acquired::Unknown)]);
 }
 
 #[tokio::test]

@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
+use crate::custody::KeyRecord;
 use crate::history::KeyChange;
-use crate::model::{HeldValue, ServerVersion};
+use crate::key_watch::{KeyWatch, LookTime};
+use crate::model::{CommandKind, HeldValue, ServerVersion};
 
-use super::key_record::KeyRecord;
-use super::key_watch::{KeyWatch, LookTime};
-use super::monitor_stream::MonitorLine;
-use super::replayed_server::{ByWorker, Loss, Notice, Place, ReplayedServer};
+use super::monitor_stream::{Loss, MonitorLine};
+use super::replayed_server::{ByWorker, Notice, Place, ReplayedServer};
 use super::stored_key::StoredKey;
 use super::written_changes::WrittenChanges;
 
@@ -17,7 +17,7 @@ use super::written_changes::WrittenChanges;
 const EXPIRY_SLACK_MS: u64 = 50;
 
 /// The servers of one node: its master and those that may replace it.
-pub struct NodeReplay {
+pub struct MonitorReplay {
     version: ServerVersion,
     servers: Vec<ReplayedServer>,
     master: usize,
@@ -28,7 +28,7 @@ pub struct NodeReplay {
     unknown: Option<String>,
 }
 
-impl NodeReplay {
+impl MonitorReplay {
     /// A node with so many servers of this version, whose locks have these names.
     pub fn new(version: ServerVersion, servers: usize, locks: Rc<[String]>) -> Self {
         let servers = (0..servers).map(|server| ReplayedServer::new(version, server > 0));
@@ -36,7 +36,7 @@ impl NodeReplay {
         if let Some(master) = servers.first_mut() {
             master.model.watch_keys(true);
         }
-        NodeReplay {
+        MonitorReplay {
             version,
             servers,
             master: 0,
@@ -79,7 +79,8 @@ impl NodeReplay {
         }
         replayed.execute(line, &name, place);
         if self.unknown.is_none() {
-            self.unknown = replayed.model.unknown_commands().first().cloned();
+            let mut unknown = replayed.model.unknown_commands().iter();
+            self.unknown = unknown.find(|name| may_write(name)).cloned();
         }
         match place {
             Place::Alone => self.note_of(server, at_ns, by.as_ref(), &name),
@@ -93,25 +94,8 @@ impl NodeReplay {
         }
     }
 
-    /// A server has removed a key that had expired.
-    pub fn expired(&mut self, server: usize, database: usize, key: &[u8], at_ns: u64) {
-        self.noticed(server, (Loss::Expired, database, key), at_ns);
-    }
-
-    /// A server has evicted a key.
-    pub fn evicted(&mut self, server: usize, database: usize, key: &[u8], at_ns: u64) {
-        self.noticed(server, (Loss::Evicted, database, key), at_ns);
-    }
-
-    fn noticed(&mut self, server: usize, told: (Loss, usize, &[u8]), at_ns: u64) {
-        let (loss, database, key) = told;
-        let key = key.to_vec();
-        let notice = Notice {
-            loss,
-            database,
-            key,
-            at_ns,
-        };
+    /// A server has removed a key that had expired, or has evicted one.
+    pub(super) fn lost(&mut self, server: usize, notice: Notice) {
         match self.servers.get_mut(server) {
             Some(replayed) if replayed.open.is_some() => replayed.notices.push(notice),
             Some(_) => self.lose(server, &notice),
@@ -194,7 +178,7 @@ impl NodeReplay {
         }
     }
 
-    /// What the account says of a key of the master, and what the master itself has, if the two differ
+    /// What the replay has of a key of the master, and what the master itself has, if the two differ
     /// at this time of its wall clock.
     pub fn difference(&mut self, stored: &[StoredKey], wall_us: i64) -> Option<String> {
         self.settle();
@@ -265,7 +249,7 @@ impl NodeReplay {
             .take(conn, number, |changes| watch.took(changes))
     }
 
-    /// What the account knows of the keys.
+    /// What is known of the keys.
     #[cfg(feature = "servers")]
     pub(crate) fn watch(&self) -> &KeyWatch {
         &self.watch
@@ -306,12 +290,19 @@ fn name_of(line: &MonitorLine) -> String {
     String::from_utf8_lossy(name).to_ascii_uppercase()
 }
 
+/// True for a command that may change keys, also where it is not known; `name`: it, or it and its
+/// subcommand.
+fn may_write(name: &str) -> bool {
+    let (command, subcommand) = name.split_once(' ').unwrap_or((name, ""));
+    CommandKind::of(command, subcommand).is_none_or(CommandKind::writes)
+}
+
 /// Why a command changes keys.
 fn why(by: Option<&ByWorker>, name: &str) -> KeyChange {
-    match (by, name) {
+    match (by, CommandKind::of(name, "")) {
         (Some(by), _) => KeyChange::Command(by.command.clone()),
-        (None, "DEL" | "UNLINK") => KeyChange::Evicted,
-        (None, "FLUSHALL" | "FLUSHDB") => KeyChange::Flushed,
+        (None, Some(CommandKind::Removes)) => KeyChange::Evicted,
+        (None, Some(CommandKind::Flushes)) => KeyChange::Flushed,
         _ => KeyChange::Found,
     }
 }

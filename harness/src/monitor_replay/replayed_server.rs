@@ -8,102 +8,10 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::history::KeyCommand;
-use crate::model::{ClientId, Effect, Now, Reply, Server, ServerVersion};
+use crate::model::{ClientId, CommandKind, Effect, Now, Reply, Server, ServerVersion, is_queued};
 
-use super::monitor_stream::{MonitorLine, Source};
+use super::monitor_stream::{Loss, MonitorLine, Source};
 use super::stored_key::{StoredKey, StoredValue};
-
-/// Commands that change no key by themselves: what they run comes in lines of their own, they belong to a
-/// connection that the replay does not have, or they only read what the model has no command for.
-const NOT_REPLAYED: &[&str] = &[
-    "ASKING",
-    "AUTH",
-    "BITCOUNT",
-    "BITPOS",
-    "CLIENT",
-    "CLUSTER",
-    "COMMAND",
-    "CONFIG",
-    "DBSIZE",
-    "DISCARD",
-    "DUMP",
-    "ECHO",
-    "EVAL",
-    "EVALSHA",
-    "EVALSHA_RO",
-    "EVAL_RO",
-    "EXEC",
-    "EXPIRETIME",
-    "FCALL",
-    "FCALL_RO",
-    "FUNCTION",
-    "GETBIT",
-    "HELLO",
-    "HEXPIRETIME",
-    "HMGET",
-    "HPEXPIRETIME",
-    "HPTTL",
-    "HRANDFIELD",
-    "HSCAN",
-    "HSTRLEN",
-    "HTTL",
-    "HVALS",
-    "INFO",
-    "LPOS",
-    "MEMORY",
-    "MONITOR",
-    "MULTI",
-    "OBJECT",
-    "PEXPIRETIME",
-    "PING",
-    "PSUBSCRIBE",
-    "PUBLISH",
-    "PUBSUB",
-    "PUNSUBSCRIBE",
-    "QUIT",
-    "RANDOMKEY",
-    "READONLY",
-    "READWRITE",
-    "RESET",
-    "ROLE",
-    "SCAN",
-    "SCRIPT",
-    "SELECT",
-    "SMISMEMBER",
-    "SPUBLISH",
-    "SRANDMEMBER",
-    "SSCAN",
-    "SSUBSCRIBE",
-    "SUBSCRIBE",
-    "SUBSTR",
-    "SUNSUBSCRIBE",
-    "TOUCH",
-    "UNSUBSCRIBE",
-    "UNWATCH",
-    "WAIT",
-    "WAITAOF",
-    "WATCH",
-    "ZLEXCOUNT",
-    "ZMSCORE",
-    "ZRANDMEMBER",
-    "ZRANK",
-    "ZREVRANGEBYSCORE",
-    "ZREVRANK",
-    "ZSCAN",
-];
-
-/// Commands whose inner commands follow.
-const SCRIPTS: &[&str] = &[
-    "EVAL",
-    "EVALSHA",
-    "EVALSHA_RO",
-    "EVAL_RO",
-    "FCALL",
-    "FCALL_RO",
-];
-
-/// Commands that a transaction does not queue.
-const NEVER_QUEUED: &[&str] = &["AUTH", "DISCARD", "MULTI", "QUIT", "RESET", "WATCH"];
 
 /// A worker's command.
 #[derive(Debug, Clone)]
@@ -135,13 +43,6 @@ pub(super) enum Place {
     Inside,
     /// The end of the transaction that has begun.
     Ends,
-}
-
-/// Why a key went away that no command removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Loss {
-    Expired,
-    Evicted,
 }
 
 /// A notification.
@@ -194,12 +95,13 @@ impl ReplayedServer {
         let Source::Client(address) = &line.source else {
             return Place::Inside;
         };
-        let is_script = SCRIPTS.contains(&name);
-        if !self.transactions.contains(address) || NEVER_QUEUED.contains(&name) {
-            return if is_script {
-                Place::Begins
-            } else {
-                Place::Alone
+        // An EXEC ends what was queued.
+        let stands_alone = name != "EXEC" && !is_queued(name);
+        if !self.transactions.contains(address) || stands_alone {
+            let is_script = CommandKind::of(name, "").is_some_and(CommandKind::is_script);
+            return match is_script {
+                true => Place::Begins,
+                false => Place::Alone,
             };
         }
         let open = self.open.as_ref();
@@ -223,7 +125,7 @@ impl ReplayedServer {
             self.wall_us = line.wall_us;
         }
         self.note_transaction(line, name);
-        if NOT_REPLAYED.contains(&name) {
+        if !CommandKind::of(name, "").is_none_or(CommandKind::is_replayed) {
             return;
         }
         if self.is_replica {

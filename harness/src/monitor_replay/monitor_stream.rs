@@ -4,9 +4,7 @@
 //! Notifications are push frames of RESP3. Nothing else comes on such a connection but the answers
 //! with which it was set up.
 
-/// Longest thing that a server may tell, bytes. A lock has no use for commands of this length, and a
-/// client that sends them all the same must not fill the memory.
-const LONGEST: usize = 4 << 20;
+use crate::wire::{ReplyStream, bulk_strings};
 
 /// How much of a line is quoted that is none, bytes.
 const QUOTED: usize = 200;
@@ -38,16 +36,11 @@ pub enum Source {
 pub enum Told {
     /// It has executed a command.
     Executed(MonitorLine),
-    /// It has removed a key that had expired.
-    Expired {
-        /// Its database.
-        database: usize,
-        /// Its name.
-        key: Vec<u8>,
-    },
-    /// It has evicted a key.
-    Evicted {
-        /// Its database.
+    /// It has removed a key, although no command did.
+    Lost {
+        /// Why.
+        loss: Loss,
+        /// The key's database.
         database: usize,
         /// Its name.
         key: Vec<u8>,
@@ -56,19 +49,23 @@ pub enum Told {
     Answer(String),
 }
 
+/// Why a key went away that no command removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// It had expired.
+    Expired,
+    /// It was evicted.
+    Evicted,
+}
+
 /// Takes apart what arrives in chunks.
 #[derive(Debug, Default)]
-pub struct MonitorStream {
-    bytes: Vec<u8>,
-    at: usize,
-}
+pub struct MonitorStream(ReplyStream);
 
 impl MonitorStream {
     /// More has arrived.
     pub fn feed(&mut self, bytes: &[u8]) {
-        self.bytes.drain(..self.at);
-        self.at = 0;
-        self.bytes.extend_from_slice(bytes);
+        self.0.feed(bytes);
     }
 
     /// The next thing that the server tells; `None`: not all of it has arrived.
@@ -76,88 +73,37 @@ impl MonitorStream {
     /// # Errors
     /// What arrived is no such thing, or too long: the beginning of it, or words.
     pub fn next_told(&mut self) -> Result<Option<Told>, String> {
-        loop {
-            let Some((frame, end)) = self.frame(self.at) else {
-                return match self.bytes.len() - self.at > LONGEST {
-                    true => Err(format!("more than {} MiB without an end", LONGEST >> 20)),
-                    false => Ok(None),
-                };
-            };
-            self.at = end;
-            match frame {
-                Frame::Line(line) => return told(&line).map(Some),
-                Frame::List(words) => {
-                    if let Some(told) = notified(&words) {
-                        return Ok(Some(told));
-                    }
-                }
-                Frame::Other => {}
+        while let Some(reply) = self.0.next_reply()? {
+            if let [b'+' | b'-', line @ .., b'\r', b'\n'] = reply {
+                return told(line).map(Some);
+            }
+            if let Some(told) = notified(&bulk_strings(reply)) {
+                return Ok(Some(told));
             }
         }
-    }
-
-    /// The frame at a position, and where it ends.
-    fn frame(&self, at: usize) -> Option<(Frame, usize)> {
-        let (line, mut end) = self.line(at)?;
-        match line.first() {
-            Some(b'+' | b'-') => Some((Frame::Line(line[1..].to_vec()), end)),
-            // A map has two elements for each entry.
-            Some(kind @ (b'>' | b'*' | b'%' | b'~')) => {
-                let count = number(&line[1..]) * if *kind == b'%' { 2 } else { 1 };
-                let mut words = Vec::new();
-                for _ in 0..count {
-                    let (frame, next) = self.frame(end)?;
-                    end = next;
-                    if let Frame::Line(word) = frame {
-                        words.push(word);
-                    }
-                }
-                Some((Frame::List(words), end))
-            }
-            Some(b'$' | b'=') => {
-                let length = number(&line[1..]);
-                let word = self.bytes.get(end..end + length)?.to_vec();
-                self.bytes.get(end + length..end + length + 2)?;
-                Some((Frame::Line(word), end + length + 2))
-            }
-            _ => Some((Frame::Other, end)),
-        }
-    }
-
-    fn line(&self, at: usize) -> Option<(&[u8], usize)> {
-        let rest = self.bytes.get(at..)?;
-        let length = memchr::memmem::find(rest, b"\r\n")?;
-        Some((&rest[..length], at + length + 2))
+        Ok(None)
     }
 }
 
-/// A frame, as far as it matters here.
-enum Frame {
-    Line(Vec<u8>),
-    List(Vec<Vec<u8>>),
-    Other,
-}
-
-fn number(digits: &[u8]) -> usize {
-    let text = std::str::from_utf8(digits).unwrap_or_default();
-    text.parse().unwrap_or(0)
-}
-
-fn notified(words: &[Vec<u8>]) -> Option<Told> {
+fn notified(words: &[&[u8]]) -> Option<Told> {
     let [kind, .., channel, key] = words else {
         return None;
     };
-    if kind != b"pmessage" {
+    if *kind != b"pmessage" {
         return None;
     }
     let channel = std::str::from_utf8(channel).ok()?;
     let (database, event) = channel.strip_prefix("__keyevent@")?.split_once("__:")?;
-    let (database, key) = (database.parse().ok()?, key.clone());
-    match event {
-        "expired" => Some(Told::Expired { database, key }),
-        "evicted" => Some(Told::Evicted { database, key }),
-        _ => None,
-    }
+    let loss = match event {
+        "expired" => Loss::Expired,
+        "evicted" => Loss::Evicted,
+        _ => return None,
+    };
+    Some(Told::Lost {
+        loss,
+        database: database.parse().ok()?,
+        key: key.to_vec(),
+    })
 }
 
 fn told(line: &[u8]) -> Result<Told, String> {
@@ -292,7 +238,8 @@ mod tests {
         assert_eq!(set.words[2], b"v\x00\"x");
         assert_eq!(set.words.len(), 6);
         assert!(matches!(&told[2], Told::Executed(line) if line.source == Source::Script));
-        let expired = Told::Expired {
+        let expired = Told::Lost {
+            loss: Loss::Expired,
             database: 0,
             key: b"j".to_vec(),
         };
@@ -315,10 +262,8 @@ mod tests {
     fn a_line_without_an_end_is_an_error() {
         let mut stream = MonitorStream::default();
         stream.feed(b"+1795323761.403668 [0 127.0.0.1:1] \"SET\" \"k\" \"");
-        stream.feed(&vec![b'x'; LONGEST - 100]);
-        assert_eq!(stream.next_told(), Ok(None));
-        stream.feed(&[b'x'; 100]);
-        assert!(stream.next_told().unwrap_err().contains("4 MiB"));
+        stream.feed(&vec![b'x'; 8 << 20]);
+        assert!(stream.next_told().unwrap_err().contains("too long"));
     }
 
     proptest! {

@@ -4,44 +4,13 @@
 //! `ECHO`, which ties the address to the connection; what the connection sends is known from elsewhere.
 
 use std::collections::HashMap;
-use std::ops::Range;
-
-use picklock_scenarios::Phase;
 
 use crate::history::KeyCommand;
+use crate::wire::{ExecutedRequest, SentRequests, introduced};
 
 use super::monitor_stream::{MonitorLine, MonitorStream, Source, Told};
-use super::replayed_server::ByWorker;
-use super::server_replay::NodeReplay;
-
-/// A worker's request that a server has executed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SentBy {
-    /// Whose.
-    pub worker: usize,
-    /// The attempt that the worker was busy with.
-    pub op: u64,
-    /// What the worker had been asked for.
-    pub phase: Phase,
-    /// Its number among those of its connection; `None`: it is not known which it is.
-    pub number: Option<u64>,
-    /// When its reply came, nanoseconds since the run began; `None`: it has not.
-    pub replied_ns: Option<u64>,
-    /// How many connections had been closed when it was sent.
-    pub closed_before: usize,
-}
-
-/// Who knows what the connections have sent.
-pub trait Senders {
-    /// The connection that introduces itself with this word.
-    fn introduced(&self, word: &[u8]) -> Option<u64>;
-
-    /// Which request of a connection a server has executed: its name and arguments.
-    fn claim(&self, conn: u64, words: &[Vec<u8>]) -> Option<SentBy>;
-
-    /// The connections that were closed, in that order: those with these numbers.
-    fn closed(&self, numbers: Range<usize>) -> Vec<u64>;
-}
+use super::replay::MonitorReplay;
+use super::replayed_server::{ByWorker, Notice};
 
 /// What is known while the report of one server is read.
 #[derive(Debug, Default)]
@@ -74,21 +43,28 @@ impl ServerReport {
         &mut self,
         bytes: &[u8],
         at_ns: u64,
-        replay: &mut NodeReplay,
-        senders: &impl Senders,
+        replay: &mut MonitorReplay,
+        sent_requests: &SentRequests,
         mut echoed: impl FnMut(&[u8]),
     ) -> Result<(), String> {
         self.stream.feed(bytes);
         while let Some(told) = self.stream.next_told()? {
             match told {
                 Told::Executed(line) => {
-                    self.executed(&line, at_ns, replay, senders, &mut echoed);
+                    self.executed(&line, at_ns, replay, sent_requests, &mut echoed);
                 }
-                Told::Expired { database, key } => {
-                    replay.expired(self.server, database, &key, at_ns);
-                }
-                Told::Evicted { database, key } => {
-                    replay.evicted(self.server, database, &key, at_ns);
+                Told::Lost {
+                    loss,
+                    database,
+                    key,
+                } => {
+                    let notice = Notice {
+                        loss,
+                        database,
+                        key,
+                        at_ns,
+                    };
+                    replay.lost(self.server, notice);
                 }
                 Told::Answer(_) => {}
             }
@@ -100,15 +76,15 @@ impl ServerReport {
         &mut self,
         line: &MonitorLine,
         now_ns: u64,
-        replay: &mut NodeReplay,
-        senders: &impl Senders,
+        replay: &mut MonitorReplay,
+        sent_requests: &SentRequests,
         echoed: &mut impl FnMut(&[u8]),
     ) {
         let mut by = None;
         if let Source::Client(address) = &line.source {
             self.script_ns = now_ns;
             if let Some(word) = echo(line) {
-                match senders.introduced(word) {
+                match introduced(word) {
                     Some(conn) => {
                         replay.connected(self.server, address);
                         self.connections.insert(address.clone(), conn);
@@ -116,10 +92,10 @@ impl ServerReport {
                     None => echoed(word),
                 }
             } else if let Some(&conn) = self.connections.get(address) {
-                let sent = senders.claim(conn, &line.words);
+                let sent = sent_requests.claim_words(conn, &line.words);
                 // Its reply may have come before its line did.
                 if let Some(sent) = &sent {
-                    self.note_closed(sent.closed_before, replay, senders);
+                    self.note_closed(sent.closed_before, replay, sent_requests);
                 }
                 let replied_ns = sent.and_then(|sent| sent.replied_ns);
                 self.script_ns = replied_ns.map_or(now_ns, |at| at.min(now_ns));
@@ -134,11 +110,16 @@ impl ServerReport {
 
     /// A server does not tell that a connection is closed, so the replay hears it from the first
     /// request that was sent after that: what is pushed from then on goes to nobody who has left.
-    fn note_closed(&mut self, until: usize, replay: &mut NodeReplay, senders: &impl Senders) {
+    fn note_closed(
+        &mut self,
+        until: usize,
+        replay: &mut MonitorReplay,
+        sent_requests: &SentRequests,
+    ) {
         if until <= self.closed {
             return;
         }
-        for closed in senders.closed(self.closed..until) {
+        for closed in sent_requests.closed_ones(self.closed..until) {
             let at = self.connections.iter().filter(|(_, conn)| **conn == closed);
             at.for_each(|(address, _)| replay.closed(self.server, address));
         }
@@ -154,10 +135,10 @@ fn echo(line: &MonitorLine) -> Option<&[u8]> {
     }
 }
 
-fn command(sent: &SentBy, line: &MonitorLine) -> KeyCommand {
+fn command(sent: &ExecutedRequest, line: &MonitorLine) -> KeyCommand {
     let name = line.words.first().map(Vec::as_slice).unwrap_or_default();
     KeyCommand {
-        worker: sent.worker,
+        worker: sent.link.worker,
         op: sent.op,
         phase: sent.phase,
         command: String::from_utf8_lossy(name).to_ascii_uppercase().into(),

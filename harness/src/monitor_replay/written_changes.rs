@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// One command's changes, by their positions in the node's account.
+/// One command's changes, by their positions among the node's.
 #[derive(Debug)]
 struct Written {
     conn: u64,

@@ -1,0 +1,268 @@
+//! What each command does to keys, and to its own connection: the one table of it.
+//!
+//! The wire asks it which commands can take a lock, and which only set up a connection. The replay of
+//! MONITOR asks it what to execute. The model's own table is compared with it by a test.
+//!
+//! A command that is not here is not known. It may do anything.
+
+use CommandKind::{
+    Exec, Flushes, Prolongs, ReadingScript, Reads, Removes, Replaces, Script, Server, SetUp,
+    Shrinks, Transaction, Writes,
+};
+
+/// What a command does, by its name alone: its options and its reply can only make it do less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandKind {
+    /// It sets up its own connection, finds the master, or listens. Nobody else sees that.
+    SetUp,
+    /// It asks or tells the server something, and touches no key.
+    Server,
+    /// It begins, guards or gives up a transaction.
+    Transaction,
+    /// `EXEC`: the commands of its transaction do what they do.
+    Exec,
+    /// It runs a script. What that does only its inner commands show, which a server tells one by one.
+    Script,
+    /// It runs a script that only reads.
+    ReadingScript,
+    /// It reads keys.
+    Reads,
+    /// It writes a value, or adds to one.
+    Writes,
+    /// It writes a value whatever was there before, even the same one.
+    Replaces,
+    /// It takes elements out of a value, and the others stay.
+    Shrinks,
+    /// It changes when keys or their fields expire. One whose time is over then is gone.
+    Prolongs,
+    /// It removes keys.
+    Removes,
+    /// It removes all keys.
+    Flushes,
+}
+
+/// Commands that a transaction does not queue.
+const NEVER_QUEUED: &[&str] = &["DISCARD", "EXEC", "MULTI", "QUIT", "RESET", "WATCH"];
+
+/// False for a command that is executed at once in a transaction. Its name may be in either case.
+pub fn is_queued(command: &str) -> bool {
+    let is_it = |name: &&str| name.eq_ignore_ascii_case(command);
+    !NEVER_QUEUED.iter().any(is_it)
+}
+
+/// All known commands, in upper case, with blanks between them. Of a command with subcommands, those
+/// stand here that are of another kind than the command itself, written as Redis writes them.
+///
+/// What is asked of Sentinels: <https://redis.io/docs/latest/develop/reference/sentinel-clients/>.
+const TABLE: &[(CommandKind, &str)] = &[
+    (
+        SetUp,
+        "ASKING AUTH CLIENT COMMAND ECHO HELLO INFO PING PSUBSCRIBE PUNSUBSCRIBE QUIT \
+         READONLY READWRITE RESET ROLE SELECT SENTINEL|GET-MASTER-ADDR-BY-NAME \
+         SENTINEL|MASTER SENTINEL|MASTERS SENTINEL|REPLICAS SENTINEL|SENTINELS \
+         SENTINEL|SLAVES SSUBSCRIBE SUBSCRIBE SUNSUBSCRIBE UNSUBSCRIBE",
+    ),
+    (
+        Server,
+        "CLIENT|KILL CLIENT|PAUSE CLIENT|UNBLOCK CLIENT|UNPAUSE CLUSTER CONFIG FUNCTION \
+         LASTSAVE LATENCY MEMORY MONITOR PUBLISH PUBSUB SCRIPT SLOWLOG SPUBLISH TIME WAIT \
+         WAITAOF",
+    ),
+    (Transaction, "DISCARD MULTI UNWATCH WATCH"),
+    (Exec, "EXEC"),
+    (Script, "EVAL EVALSHA FCALL"),
+    (ReadingScript, "EVALSHA_RO EVAL_RO FCALL_RO"),
+    (
+        Reads,
+        "BITCOUNT BITPOS DBSIZE DUMP EXISTS EXPIRETIME GET GETBIT GETRANGE HEXISTS \
+         HEXPIRETIME HGET HGETALL HKEYS HLEN HMGET HPEXPIRETIME HPTTL HRANDFIELD HSCAN \
+         HSTRLEN HTTL HVALS KEYS LCS LINDEX LLEN LPOS LRANGE MGET OBJECT PEXPIRETIME PTTL \
+         RANDOMKEY SCAN SCARD SISMEMBER SMEMBERS SMISMEMBER SRANDMEMBER SSCAN STRLEN SUBSTR \
+         TOUCH TTL TYPE XLEN XRANGE ZCARD ZCOUNT ZLEXCOUNT ZMSCORE ZRANDMEMBER ZRANGE \
+         ZRANGEBYLEX ZRANGEBYSCORE ZRANK ZREVRANGE ZREVRANGEBYLEX ZREVRANGEBYSCORE ZREVRANK \
+         ZSCAN ZSCORE",
+    ),
+    (
+        Writes,
+        "APPEND BLMOVE BRPOPLPUSH COPY DECR DECRBY HINCRBY HINCRBYFLOAT HMSET HSET HSETEX \
+         HSETNX INCR INCRBY INCRBYFLOAT LINSERT LMOVE LPUSH LPUSHX LSET MSETNX RENAME \
+         RENAMENX RESTORE RPOPLPUSH RPUSH RPUSHX SADD SETBIT SETNX SETRANGE SMOVE XADD ZADD \
+         ZINCRBY",
+    ),
+    (Replaces, "GETSET MSET PSETEX SET SETEX"),
+    (
+        Shrinks,
+        "BLMPOP BLPOP BRPOP BZMPOP BZPOPMAX BZPOPMIN HDEL HGETDEL LMPOP LPOP LREM LTRIM RPOP \
+         SPOP SREM ZMPOP ZPOPMAX ZPOPMIN ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE",
+    ),
+    (
+        Prolongs,
+        "EXPIRE EXPIREAT GETEX HEXPIRE HEXPIREAT HGETEX HPERSIST HPEXPIRE HPEXPIREAT PERSIST \
+         PEXPIRE PEXPIREAT",
+    ),
+    (Removes, "DEL DELEX DELIFEQ GETDEL UNLINK"),
+    (Flushes, "FLUSHALL FLUSHDB"),
+];
+
+impl CommandKind {
+    /// The kind of a command, both words in upper case. `subcommand`: the second word, or nothing if it
+    /// is of no interest. `None`: it is not known.
+    pub fn of(command: &str, subcommand: &str) -> Option<Self> {
+        let find = |is_it: &dyn Fn(&str) -> bool| {
+            let mut rows = TABLE.iter();
+            rows.find(|(_, names)| names.split(' ').any(is_it))
+        };
+        let is_whole = |name: &str| name.split_once('|') == Some((command, subcommand));
+        let row = find(&is_whole).or_else(|| find(&|name| name == command));
+        row.map(|(kind, _)| *kind)
+    }
+
+    /// True if it can leave a value in a key that was not there before, which is how a lock is taken.
+    pub fn takes(self) -> bool {
+        matches!(self, Exec | Script | Writes | Replaces | Shrinks)
+    }
+
+    /// True if it changes keys by itself.
+    pub fn writes(self) -> bool {
+        matches!(
+            self,
+            Writes | Replaces | Shrinks | Prolongs | Removes | Flushes
+        )
+    }
+
+    /// True if a replay executes it. The others change no key by themselves: what they run comes in lines
+    /// of its own, or they belong to a connection that the replay does not have.
+    pub fn is_replayed(self) -> bool {
+        self.writes() || self == Reads
+    }
+
+    /// True if its inner commands follow it.
+    pub fn is_script(self) -> bool {
+        matches!(self, Script | ReadingScript)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Spec;
+    use crate::commands;
+    use crate::{HeldValue, Now, Server, ServerVersion};
+
+    /// The model's row of a command.
+    fn modelled(name: &str) -> Option<&'static Spec> {
+        let mut rows = commands::TABLE.iter();
+        rows.find(|spec| spec.name.eq_ignore_ascii_case(name))
+    }
+
+    #[test]
+    fn command_that_the_model_executes_is_known_and_writes_where_the_model_writes() {
+        for spec in commands::TABLE {
+            let kind = CommandKind::of(&spec.name.to_ascii_uppercase(), "");
+            assert_eq!(
+                kind.map(CommandKind::writes),
+                Some(spec.write),
+                "{}",
+                spec.name
+            );
+        }
+    }
+
+    #[test]
+    fn row_of_the_table_is_written_once_and_agrees_with_the_model_where_that_has_it() {
+        let rows = TABLE.iter();
+        let rows = rows.flat_map(|(kind, names)| names.split(' ').map(move |name| (*kind, name)));
+        let mut seen = std::collections::BTreeSet::new();
+        for (kind, name) in rows {
+            assert!(seen.insert(name), "{name}");
+            assert_eq!(name, name.to_ascii_uppercase());
+            if let Some(spec) = modelled(name) {
+                assert_eq!(kind.writes(), spec.write, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn subcommand_of_another_kind_is_told_from_its_command() {
+        let kind = CommandKind::of;
+        assert_eq!(kind("CLIENT", "SETNAME"), Some(SetUp));
+        assert_eq!(kind("CLIENT", "KILL"), Some(Server));
+        assert_eq!(kind("SENTINEL", "MASTERS"), Some(SetUp));
+        assert_eq!(kind("SENTINEL", "FAILOVER"), None);
+        assert_eq!(kind("SENTINEL", ""), None);
+        assert_eq!(kind("CLIENT", ""), Some(SetUp));
+        assert_eq!(kind("CAS.SET", ""), None);
+    }
+
+    /// What a command leaves of the key `k`, which held `a` for a second, or was free.
+    fn left(line: &str, was_free: bool) -> [Option<HeldValue>; 2] {
+        let mut server = Server::new(ServerVersion::default());
+        let client = server.connect();
+        let mut run = |line: &str| {
+            let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            server.execute(client, &words, Now::from_ms(1_000));
+            server.held_value(0, b"k")
+        };
+        let before = match was_free {
+            true => None,
+            false => run("SET k a PX 1000"),
+        };
+        [before, run(line)]
+    }
+
+    #[test]
+    fn what_a_command_leaves_of_a_value_agrees_with_its_kind() {
+        let text = |held: &Option<HeldValue>| held.as_ref().map(|held| held.text.to_string());
+        let lines = [
+            "SET k b",
+            "SET k b NX PX 9",
+            "SET k b XX",
+            "SET k b GET",
+            "SETNX k b",
+            "SETEX k 5 b",
+            "PSETEX k 5 b",
+            "GETSET k b",
+            "MSET k b",
+            "APPEND k b",
+            "INCR k",
+            "HSET k f v",
+            "RPUSH k b",
+            "SADD k b",
+            "ZADD k 1 b",
+            "GET k",
+            "EXISTS k",
+            "PTTL k",
+            "EXPIRE k 5",
+            "PEXPIRE k 5 GT",
+            "PERSIST k",
+            "GETEX k PX 9",
+            "DEL k",
+            "UNLINK k",
+            "GETDEL k",
+            "FLUSHALL",
+            "FLUSHDB",
+            "PUBLISH k b",
+            "ECHO k",
+            "HDEL k f",
+            "SREM k b",
+        ];
+        for line in lines {
+            let name = line.split(' ').next().unwrap();
+            if modelled(name).is_none() {
+                continue;
+            }
+            let kind = CommandKind::of(name, "").unwrap();
+            for was_free in [false, true] {
+                let [before, after] = left(line, was_free);
+                let is_new = after.is_some() && text(&after) != text(&before);
+                assert!(kind.takes() || !is_new, "{line}: {after:?}");
+                assert!(kind.writes() || before == after, "{line}: {after:?}");
+                match kind {
+                    Prolongs => assert_eq!(text(&before), text(&after), "{line}"),
+                    Removes | Flushes => assert_eq!(after, None, "{line}"),
+                    _ => {}
+                }
+            }
+        }
+    }
+}

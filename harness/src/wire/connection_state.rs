@@ -1,0 +1,217 @@
+//! What both directions of a connection share.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use picklock_scenarios::{Direction, Phase};
+use tokio::sync::Notify;
+
+use super::LinkId;
+use super::acquire_detection::{Acquired, may_take};
+use super::answered::Answered;
+use super::fault_rules::FaultRules;
+use super::frame_meta::FrameMeta;
+use super::freeze_check::Received;
+use super::imposed_faults::FaultChanges;
+use super::link::ServerLink;
+use super::log_entry::Outcome;
+use super::log_record::{LogRecord, preview};
+use super::operation::{CurrentOperation, Operation};
+use super::pending::Pending;
+use super::proxy_state::ProxyState;
+use super::scan::Shape;
+
+/// What both directions of a connection share.
+pub(super) struct ConnectionState<'a> {
+    pub proxy: &'a ProxyState,
+    pub link: LinkId,
+    pub server: usize,
+    pub conn: u64,
+    operation: Arc<CurrentOperation>,
+    pending: Mutex<Pending>,
+    /// True once bytes have come that are not RESP.
+    raw: AtomicBool,
+    raw_notice: Notify,
+    /// What has come from the client.
+    pub received: Arc<Received>,
+}
+
+impl<'a> ConnectionState<'a> {
+    pub(super) fn new(
+        proxy: &'a ProxyState,
+        server_link: ServerLink,
+        conn: u64,
+        received: Arc<Received>,
+    ) -> Self {
+        let ServerLink { link, server } = server_link;
+        ConnectionState {
+            proxy,
+            link,
+            server,
+            conn,
+            operation: proxy.current_operation(link.worker),
+            pending: Mutex::default(),
+            raw: AtomicBool::new(false),
+            raw_notice: Notify::new(),
+            received,
+        }
+    }
+
+    /// Waits until no partition stops this direction (`None`: both). `strikes`: a partition that is
+    /// met here counts it as a strike.
+    pub(super) async fn no_partition(&self, direction: Option<Direction>, strikes: bool) {
+        let (mut rules, mut changes) = (self.fault_rules(direction), self.fault_changes());
+        let mut first = strikes;
+        loop {
+            changes.mark_seen();
+            if !rules.is_partitioned(first) {
+                return;
+            }
+            first = false;
+            changes.changed().await;
+        }
+    }
+
+    pub(super) fn operation(&self) -> Operation {
+        self.operation.get()
+    }
+
+    /// The rules of one direction (`None`: of both).
+    pub(super) fn fault_rules(&self, direction: Option<Direction>) -> FaultRules {
+        self.proxy.fault_rules(self.link, self.conn, direction)
+    }
+
+    pub(super) fn fault_changes(&self) -> FaultChanges {
+        self.proxy.faults.subscribe()
+    }
+
+    pub(super) fn pending(&self) -> MutexGuard<'_, Pending> {
+        // Every method leaves it complete, so a panic elsewhere does not spoil it.
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True when the connection is a byte pipe, because it carries bytes that are not RESP.
+    pub(super) fn is_raw(&self) -> bool {
+        self.raw.load(Ordering::Acquire)
+    }
+
+    /// Ready when the connection has turned into a byte pipe.
+    pub(super) async fn turned_raw(&self) {
+        self.raw_notice.notified().await;
+    }
+
+    /// From here on the connection is a byte pipe.
+    pub(super) fn turn_raw(&self, direction: Direction, now_ns: u64, reason: &'static str) {
+        if !self.raw.swap(true, Ordering::AcqRel) {
+            let meta = FrameMeta::unrequested(now_ns, self.operation(), Shape::Blank);
+            let outcome = Outcome::Unparseable;
+            self.note(direction, &meta, reason.as_bytes(), None, outcome);
+            // The permit stays for a direction that is not waiting now.
+            self.raw_notice.notify_one();
+        }
+    }
+
+    /// A request is about to be sent: its answer can come at any time from now on.
+    pub(super) fn expect_reply_in(&self, pending: &mut Pending, meta: &FrameMeta) {
+        let mut request = meta.request;
+        if let Some(sent) = self.proxy.sent.get()
+            && meta.is_message()
+        {
+            request.number = sent.sent(self.conn, &request);
+        }
+        if !meta.is_raw() && !pending.expect_reply(request) {
+            let reason = "more than requests and replies";
+            self.turn_raw(Direction::Request, meta.at_ns, reason);
+        }
+    }
+
+    /// Whether the command took a lock that this frame answers, if somebody wants to know.
+    pub(super) async fn acquired(
+        &self,
+        direction: Direction,
+        meta: &FrameMeta,
+        queued: bool,
+    ) -> Acquired {
+        let interceptor = &self.proxy.interceptor;
+        let request = &meta.request;
+        let is_candidate = direction == Direction::Reply
+            && !queued
+            && request.operation.phase == Phase::Acquire
+            && may_take(request.command.as_str())
+            && interceptor.is_armed()
+            && interceptor.waits_for_acquire(self.link);
+        if !is_candidate {
+            return Acquired::Nothing;
+        }
+        let questions = &self.proxy.acquire_questions;
+        questions
+            .ask(self.link.node, self.conn, request.number)
+            .await
+    }
+
+    /// True if what is sent here is to be recognised later.
+    pub(super) fn keeps_requests(&self) -> bool {
+        self.proxy.sent.get().is_some()
+    }
+
+    /// A reply has come.
+    pub(super) fn replied(&self, at_ns: u64, answered: Answered) {
+        if let Some(sent) = self.proxy.sent.get() {
+            sent.replied(self.conn, at_ns, answered);
+        }
+    }
+
+    /// The connection was closed towards its server.
+    pub(super) fn closed(&self) {
+        if let Some(sent) = self.proxy.sent.get() {
+            sent.closed(self.conn);
+        }
+    }
+
+    /// A frame is about to be sent. If it is a request, its answer can come from now on.
+    pub(super) fn expect_reply(&self, direction: Direction, meta: &FrameMeta) {
+        if direction == Direction::Request {
+            self.expect_reply_in(&mut self.pending(), meta);
+        }
+    }
+
+    pub(super) fn record(
+        &self,
+        direction: Direction,
+        meta: &FrameMeta,
+        size: usize,
+        sent_ns: Option<u64>,
+        outcome: Outcome,
+    ) -> LogRecord {
+        LogRecord {
+            at_ns: meta.at_ns,
+            sent_ns,
+            link: self.link,
+            conn: self.conn,
+            direction,
+            command: meta.request.command,
+            key: meta.request.key,
+            op: meta.request.operation.op,
+            phase: meta.request.operation.phase,
+            size,
+            outcome,
+        }
+    }
+
+    /// Appends one line to the log. Bytes that are not RESP have none.
+    pub(super) fn note(
+        &self,
+        direction: Direction,
+        meta: &FrameMeta,
+        frame: &[u8],
+        sent_ns: Option<u64>,
+        outcome: Outcome,
+    ) {
+        if meta.is_raw() {
+            return;
+        }
+        let record = self.record(direction, meta, frame.len(), sent_ns, outcome);
+        let mut log = self.proxy.log.append();
+        log.push(&record, preview(frame, meta.shape));
+    }
+}
