@@ -116,6 +116,10 @@ impl Filler {
         let waits = words[0]
             .first()
             .is_some_and(|first| first.eq_ignore_ascii_case(&b'B'));
+        let is = |word: &Vec<u8>, name: &str| word.eq_ignore_ascii_case(name.as_bytes());
+        let leases = words
+            .iter()
+            .any(|word| ["EX", "PX", "PSETEX"].iter().any(|name| is(word, name)));
         match damage {
             // A blocking command without its zero timeout would really wait.
             1..=24 if waits => {}
@@ -129,7 +133,8 @@ impl Filler {
                 self.fill_from("odd", &mut odd);
                 words[place] = odd.remove(0);
             }
-            21..=24 if words.len() > 2 => {
+            // A value in the place of a lease may be over before the next command.
+            21..=24 if words.len() > 2 && !leases => {
                 let (one, other) = (1 + self.choice(words.len() - 1), words.len() - 1);
                 words.swap(one, other);
             }
