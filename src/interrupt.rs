@@ -3,7 +3,7 @@
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::exit;
+use crate::exit::{self, Failure};
 
 /// Whether the user wants the run to end. All clones share the state.
 #[derive(Clone)]
@@ -14,9 +14,10 @@ impl Interrupt {
     ///
     /// # Errors
     /// The operating system refuses the signal handlers.
-    pub fn listen() -> std::io::Result<Self> {
-        let mut ctrl_c = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
+    pub fn listen() -> Result<Self, Failure> {
+        let refused = |error| Failure::Environment(format!("cannot listen for signals: {error}"));
+        let mut ctrl_c = signal(SignalKind::interrupt()).map_err(refused)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(refused)?;
         let (tell, told) = watch::channel(false);
         tokio::task::spawn_local(async move {
             for count in 0.. {
@@ -37,6 +38,20 @@ impl Interrupt {
     /// True once the user wants the run to end.
     pub fn is_wanted(&self) -> bool {
         *self.0.borrow()
+    }
+
+    /// Does some work that the user need not wait for.
+    ///
+    /// # Errors
+    /// The work's own, or the user interrupted it.
+    pub async fn unless_wanted<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        tokio::select! {
+            () = self.clone().wanted() => Err(Failure::Interrupted),
+            done = work => done,
+        }
     }
 
     /// Resolves when the user wants the run to end, at once if that was before.

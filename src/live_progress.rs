@@ -90,6 +90,12 @@ impl Status {
             | EventKind::FaultStruck { .. }
             | EventKind::FaultOverran { .. }
             | EventKind::FaultMissed { .. }
+            | EventKind::FaultNotUndone { .. }
+            | EventKind::BackendUnsupported { .. }
+            | EventKind::CommandUnknown { .. }
+            | EventKind::ExtensionUntested { .. }
+            | EventKind::StockUnknown { .. }
+            | EventKind::FinalInspectionFailed { .. }
             | EventKind::Misbehaved { .. }
             | EventKind::WorkerDown { .. } => {
                 if matches!(event.what, EventKind::FaultBegan { .. }) {

@@ -5,8 +5,8 @@
 //! - [`cli`]: the command line
 //! - [`configuration`]: the user's `picklock.toml`
 //! - [`lock`], [`backend_choice`], [`image`]: turn names into locks, backends and images
-//! - [`run_request`]: what the user asks to run, checked before anything starts
-//! - [`scenario`]: one run, from the command line to the report
+//! - [`specification`]: from names to the specification of a run, checked before anything starts
+//! - [`run`]: runs one, with progress, and reports it; [`scenario`]: the command
 //! - [`standard`]: the built-in lock that a user's lock is held to
 //! - [`reproduce_command`]: turns a specification back into the command that repeats it
 //! - [`matrix`]: many runs, one table
@@ -46,9 +46,10 @@ mod report;
 mod report_reader;
 mod repro;
 mod reproduce_command;
+mod run;
 mod run_directory;
-mod run_request;
 mod scenario;
+mod specification;
 mod trust;
 mod untrusted_file;
 mod worker;

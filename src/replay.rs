@@ -8,8 +8,8 @@ use picklock_reports::repro::compared;
 
 use crate::cli::{BackendChoice, ServerArgs};
 use crate::exit::Failure;
-use crate::scenario::Reporting;
-use crate::{print, repro, scenario, trust};
+use crate::run::{self, Reporting};
+use crate::{print, repro, trust};
 
 /// `picklock replay`.
 #[derive(Debug, Args)]
@@ -69,14 +69,14 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     };
     let servers = args.servers.choice();
     trust::check(&then, &file, &servers, backend, args.trust)?;
-    let request = repro::request(&then, file, servers)?;
+    let spec = repro::specification(&then, file, servers)?;
     let reporting = Reporting {
         json: args.json,
         out: args.out,
         quiet: args.quiet,
         once: false,
     };
-    let record = scenario::execute(request, backend, &reporting).await?;
+    let record = run::execute(spec, backend, &reporting).await?;
     if !record.interrupted {
         let now = Outcome::of(&record.verdicts);
         let line = compared(&then, &now, env!("CARGO_PKG_VERSION"));
@@ -85,5 +85,5 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
             false => print::out(&format!("{line}\n")),
         }
     }
-    Ok(scenario::code_of(&record))
+    Ok(run::code_of(&record))
 }

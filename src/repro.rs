@@ -20,7 +20,7 @@ use crate::exit::Failure;
 use crate::lock;
 use crate::named_lock::NamedLock;
 use crate::reference_lock::Claims;
-use crate::run_request::{RunRequest, load};
+use crate::specification::{checked, load};
 use crate::untrusted_file::{self, LONGEST_TEXT, Links};
 
 /// The repro of a run.
@@ -133,7 +133,11 @@ fn is_configured(lock: &ReproLock) -> bool {
 ///
 /// # Errors
 /// This picklock cannot run it: the lock or an option no longer exists.
-pub fn request(repro: &Repro, file: PathBuf, servers: ServerChoice) -> Result<RunRequest, Failure> {
+pub fn specification(
+    repro: &Repro,
+    file: PathBuf,
+    servers: ServerChoice,
+) -> Result<RunSpec, Failure> {
     let then = &repro.overrides;
     let overrides = Overrides {
         workers: then.workers,
@@ -155,16 +159,22 @@ pub fn request(repro: &Repro, file: PathBuf, servers: ServerChoice) -> Result<Ru
         redis_server: then.redis_server.clone().map(PathBuf::from),
     });
     let named = repro.scenario_given.clone();
-    let request = |scenario: Scenario, source| {
-        let lock = lock_of(&repro.lock)?;
-        let servers = servers.clone();
-        RunRequest::new(lock, scenario, source, overrides, servers, repro.seed)
+    let spec = |scenario: Scenario, source| {
+        checked(RunSpec {
+            lock: lock_of(&repro.lock)?,
+            scenario,
+            source,
+            backend: repro.backend,
+            servers: servers.clone(),
+            seed: repro.seed,
+            overrides,
+        })
     };
     let source = ScenarioSource::Repro {
         named: named.clone(),
         file: file.clone(),
     };
-    let replayed = request(repro.scenario.clone(), source).map_err(|error| match error {
+    let replayed = spec(repro.scenario.clone(), source).map_err(|error| match error {
         // The content was valid when the file was written.
         Failure::Usage(text) => cannot(text),
         other => other,
@@ -173,13 +183,13 @@ pub fn request(repro: &Repro, file: PathBuf, servers: ServerChoice) -> Result<Ru
         return Ok(replayed);
     }
     // If the name still refers to the same scenario, the plain command repeats the run as well.
-    let source = ScenarioSource::Named(named.clone());
-    let same = load(&named)
-        .and_then(|scenario| request(scenario, source.clone()))
-        .is_ok_and(|now| scenario_hash(&now.scenario) == scenario_hash(&replayed.scenario));
-    Ok(match same {
-        true => replayed.with_source(source),
-        false => replayed,
+    let now = load(&named).and_then(|scenario| spec(scenario, ScenarioSource::Named(named)));
+    let same = now
+        .ok()
+        .filter(|now| scenario_hash(&now.scenario) == scenario_hash(&replayed.scenario));
+    Ok(RunSpec {
+        source: same.map_or(replayed.source, |now| now.source),
+        ..replayed
     })
 }
 

@@ -162,11 +162,11 @@ mod tests {
     use super::ReproduceCommand;
     use crate::cli::{BackendChoice, Cli, Command, ConfigArgs, LockArgs, ScenarioArgs, ServerArgs};
     use crate::named_lock::NamedLock;
-    use crate::run_request::RunRequest;
+    use crate::specification;
 
     fn spec(args: &ScenarioArgs) -> Option<RunSpec> {
-        let backend = args.backend.backend()?;
-        Some(RunRequest::of_args(args).ok()?.in_backend(backend))
+        args.backend.backend()?;
+        specification::of_args(args).ok()
     }
 
     /// The arguments that a shell would pass for the printed command.
@@ -294,9 +294,8 @@ mod tests {
         let Command::Scenario(args) = Cli::parse_from(args).command else {
             panic!("another command");
         };
-        let mut spec = RunRequest::of_args(&args)
-            .unwrap()
-            .in_backend(BackendName::Process);
+        let mut spec = specification::of_args(&args).unwrap();
+        spec.backend = BackendName::Process;
         spec.servers.redis_server = Some("/opt/a server".into());
         spec.source = picklock_harness::spec::ScenarioSource::Repro {
             named: "calm".into(),

@@ -5,7 +5,15 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use picklock_harness::custody::write_custody;
+use picklock_harness::history::write_history;
+use picklock_harness::record::RunRecord;
+use picklock_harness::run::RunResult;
+use picklock_harness::spec::RunSpec;
+use picklock_reports::{repro as repro_text, run_document};
+
 use crate::exit::Failure;
+use crate::repro;
 
 /// Makes a directory, with its parents, that no other user of the machine can read: a history names
 /// programs and keys, and there may be anything in a log. One that exists stays as it is.
@@ -73,11 +81,42 @@ impl RunDirectory {
         })
     }
 
+    /// Writes a run.
+    ///
+    /// # Errors
+    /// As [`RunDirectory::write`].
+    pub fn keep(
+        &self,
+        spec: &RunSpec,
+        result: &RunResult,
+        record: &RunRecord,
+    ) -> Result<(), Failure> {
+        let history = &result.history;
+        if let Some(logs) = &result.logs {
+            self.copy_logs(logs.path())?;
+        }
+        if let Some(wire) = &result.wire_log {
+            self.write("wire.jsonl", |file| wire.write(file))?;
+        }
+        self.write("history.jsonl", |file| write_history(history, file))?;
+        if history.header.custody {
+            self.write("custody.jsonl", |file| write_custody(history, file))?;
+        }
+        let name = repro_text::FILE;
+        let text = repro_text::text(&repro::of(spec, record))
+            .map_err(|error| Failure::Environment(format!("cannot write {name}: {error}")))?;
+        self.write(name, |file| file.write_all(text.as_bytes()))?;
+        // Last: a directory with a run.json is complete.
+        self.write("run.json", |file| {
+            writeln!(file, "{}", run_document::run_json(record))
+        })
+    }
+
     /// Copies the logs of workers and nodes.
     ///
     /// # Errors
     /// As [`RunDirectory::write`].
-    pub fn copy_logs(&self, from: &Path) -> Result<(), Failure> {
+    fn copy_logs(&self, from: &Path) -> Result<(), Failure> {
         let listed = fs::read_dir(from).into_iter().flatten().flatten();
         for entry in listed {
             let name = entry.file_name().to_string_lossy().into_owned();

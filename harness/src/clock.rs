@@ -114,3 +114,7 @@ pub fn wall_clock() -> Duration {
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap_or_default()
 }
+/// Whole milliseconds of a duration.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -20,7 +20,7 @@
 //! - [`expectation`]: what a scenario expects of a lock, and which verdicts differ
 //! - [`sim`]: the simulated backend: virtual time, one process, the same driver and nemesis
 //! - [`named_server`]: the servers that can be chosen by name
-//! - [`spec`]: what is run, as one value; [`run`](mod@run): the one entry that runs it
+//! - [`spec`]: what is run, as one value; [`run`](mod@run): the one entry that runs it, and what came out
 //! - [`lock_factory`]: the code of a lock, as a value; [`worker`]: a process that serves one client of it
 //! - [`trial`]: your own lock through a scenario, from your own test
 //! - `conformance`: does an adapter keep the protocol (with the feature `servers`)
@@ -41,6 +41,7 @@ pub mod named_server;
 pub mod nemesis;
 mod process_stat;
 pub mod run;
+mod run_result;
 #[cfg(feature = "servers")]
 pub mod server_backend;
 #[cfg(feature = "servers")]

@@ -11,10 +11,16 @@ use std::time::Duration;
 use picklock_scenarios::{BackendName, LeaseDuration, Scenario, ScenarioError};
 
 use crate::adapter::worker_command::WorkerCommand;
-use crate::context::Plan;
+use crate::clock::millis;
+use crate::model::ServerVersion;
 use crate::named_server::NamedServer;
 
-/// What is run, complete: the same specification in the simulation gives the same history.
+/// The shortest time that matters where the machine was late, as a fraction of the lease: as long as
+/// Redlock waits for a node.
+const PART_OF_LEASE: u32 = 10;
+
+/// What is run, complete: the same specification in the simulation gives the same history. Driver,
+/// nemesis and backends read it, and everything that follows from it, from this one value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSpec {
     /// The lock under test.
@@ -190,6 +196,28 @@ pub fn resolve_scenario(
 }
 
 impl RunSpec {
+    /// A scenario that a program made, in the simulation and without overrides.
+    pub fn simulated(lock: LockSpec, scenario: Scenario, seed: u64) -> RunSpec {
+        RunSpec {
+            lock,
+            scenario,
+            source: ScenarioSource::Program,
+            backend: BackendName::Sim,
+            servers: ServerChoice::default(),
+            seed,
+            overrides: Overrides::default(),
+        }
+    }
+
+    /// The same run with its scenario as it is run: see [`resolve_scenario`].
+    ///
+    /// # Errors
+    /// The scenario with the overrides does not fit the lock.
+    pub fn resolved(self) -> Result<RunSpec, ResolveError> {
+        let scenario = resolve_scenario(self.scenario, &self.lock, self.overrides)?;
+        Ok(RunSpec { scenario, ..self })
+    }
+
     /// The same run with another seed.
     #[must_use]
     pub fn with_seed(&self, seed: u64) -> RunSpec {
@@ -208,28 +236,64 @@ impl RunSpec {
         }
     }
 
-    /// The run's numbers.
-    pub fn plan(&self) -> Plan {
-        let workload = &self.scenario.workload;
-        // All of the same length, so that no key is a prefix of another.
-        let keys = (0..workload.keys).map(|key| format!("picklock:stock:{key:04}"));
-        let nodes = self.scenario.topology.nodes.unwrap_or(self.lock.nodes);
-        // A lock whose code is here and that wants one node uses one, however many there are. Which
-        // of them is not known here, so it counts as needing them all. What a program does with
-        // several nodes it does not say.
+    /// Lease time. A checked scenario has an absolute one.
+    pub fn ttl(&self) -> Duration {
+        self.scenario.workload.ttl.resolve(Duration::ZERO)
+    }
+
+    /// Lease time in milliseconds.
+    pub fn ttl_ms(&self) -> u64 {
+        millis(self.ttl())
+    }
+
+    /// The shortest time that matters where the machine was late.
+    pub fn shortest_delay(&self) -> Duration {
+        self.ttl() / PART_OF_LEASE
+    }
+
+    /// How long a client's command waits for an answer before it fails.
+    pub fn command_timeout(&self) -> Duration {
+        self.scenario.workload.command_timeout.resolve(self.ttl())
+    }
+
+    /// The longest time that the scenario's own faults can keep a worker from answering.
+    pub fn longest_fault(&self) -> Duration {
+        let faults = self.scenario.faults.iter();
+        let spans = faults.filter_map(|fault| fault.duration);
+        spans.map(|span| span.resolve(self.ttl())).sum()
+    }
+
+    /// Number of independent nodes.
+    pub fn nodes(&self) -> usize {
+        self.scenario.topology.nodes.unwrap_or(self.lock.nodes)
+    }
+
+    /// How many of the nodes the lock needs; `None`: a majority.
+    ///
+    /// A lock whose code is here and that wants one node uses one, however many there are. Which of
+    /// them is not known here, so it counts as needing them all. What a program does with several
+    /// nodes it does not say.
+    pub fn quorum(&self) -> Option<usize> {
+        let nodes = self.nodes();
         let uses_one = self.lock.is_in_process() && self.lock.nodes == 1 && nodes > 1;
+        uses_one.then_some(nodes)
+    }
+
+    /// The name of a lock's key. All names have the same length, so that none is a prefix of another.
+    pub fn key(&self, number: u32) -> String {
+        format!("picklock:stock:{number:04}")
+    }
+
+    /// The names of all keys.
+    pub fn keys(&self) -> Vec<String> {
+        let numbers = (0..).take(self.scenario.workload.keys);
+        numbers.map(|number| self.key(number)).collect()
+    }
+
+    /// Which server a simulation models.
+    pub fn model(&self) -> ServerVersion {
         let named = self.servers.named;
-        Plan {
-            model: named.map(NamedServer::version).unwrap_or_default(),
-            // A checked scenario has an absolute lease time.
-            ttl: workload.ttl.resolve(Duration::ZERO),
-            nodes,
-            quorum: uses_one.then_some(nodes),
-            keys: keys.collect(),
-            seed: self.seed,
-            options: self.lock.options_by_name(),
-            scenario: self.scenario.clone(),
-        }
+        named.map(NamedServer::version).unwrap_or_default()
     }
 }
 
@@ -251,18 +315,6 @@ mod tests {
         }
     }
 
-    fn spec(scenario: Scenario, lock: LockSpec) -> RunSpec {
-        RunSpec {
-            source: ScenarioSource::Named(scenario.name.clone()),
-            lock,
-            scenario,
-            backend: BackendName::Sim,
-            servers: ServerChoice::default(),
-            seed: 0,
-            overrides: Overrides::default(),
-        }
-    }
-
     #[test]
     fn a_resolved_scenario_of_the_catalog_has_an_absolute_ttl() {
         for name in catalog::names() {
@@ -271,27 +323,31 @@ mod tests {
             let nodes = topology.nodes.or(topology.min_nodes).unwrap_or(1);
             let lock = lock(nodes, 0);
             let scenario = resolve_scenario(scenario, &lock, Overrides::default()).unwrap();
-            assert!(!spec(scenario, lock).plan().ttl.is_zero(), "{name}");
+            assert!(
+                !RunSpec::simulated(lock, scenario, 0).ttl().is_zero(),
+                "{name}"
+            );
         }
     }
 
     #[test]
-    fn overrides_and_replicas_reach_the_plan_and_resolving_again_changes_nothing() {
+    fn resolving_applies_overrides_and_replicas_and_changes_nothing_the_second_time() {
         let lock = lock(1, 2);
         let overrides = Overrides {
             workers: Some(3),
             nodes: Some(2),
             ttl: Some(LeaseDuration::Absolute(Duration::from_millis(1500))),
         };
-        let once = catalog::named("calm").unwrap();
-        let once = resolve_scenario(once, &lock, overrides).unwrap();
-        let twice = resolve_scenario(once.clone(), &lock, overrides).unwrap();
-        assert_eq!(once, twice);
-        let plan = spec(once, lock).plan();
-        assert_eq!(plan.nodes, 2);
-        assert_eq!(plan.ttl, Duration::from_millis(1500));
-        assert_eq!(plan.scenario.workload.workers, 3);
-        assert_eq!(plan.scenario.topology.replicas, 2);
+        let once = RunSpec {
+            overrides,
+            ..RunSpec::simulated(lock, catalog::named("calm").unwrap(), 0)
+        };
+        let once = once.resolved().unwrap();
+        assert_eq!(once.clone().resolved().unwrap(), once);
+        assert_eq!(once.nodes(), 2);
+        assert_eq!(once.ttl(), Duration::from_millis(1500));
+        assert_eq!(once.scenario.workload.workers, 3);
+        assert_eq!(once.scenario.topology.replicas, 2);
     }
 
     #[test]

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use picklock_harness::history::History;
 use picklock_harness::lock_factory::LockFactory;
-use picklock_harness::run::simulation;
-use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice, resolve_scenario};
+use picklock_harness::sim::{Simulation, run};
+use picklock_harness::spec::RunSpec;
 use picklock_impls::BuiltInLock;
-use picklock_scenarios::{BackendName, Scenario};
+use picklock_scenarios::Scenario;
 
 /// A run, with its scenario as it fits the lock.
 #[derive(Debug)]
@@ -25,18 +25,17 @@ pub struct SimulatedRun {
 pub fn simulate(lock: &'static BuiltInLock, scenario: Scenario, seed: u64) -> Option<SimulatedRun> {
     let factory = LockFactory::of(lock);
     let about = factory.spec(&BTreeMap::new());
-    let scenario = resolve_scenario(scenario, &about, Overrides::default()).ok()?;
-    let spec = RunSpec {
-        lock: about,
-        scenario: scenario.clone(),
-        source: ScenarioSource::Program,
-        backend: BackendName::Sim,
-        servers: ServerChoice::default(),
-        seed,
-        overrides: Overrides::default(),
+    let spec = RunSpec::simulated(about, scenario, seed).resolved().ok()?;
+    let scenario = spec.scenario.clone();
+    let simulation = Simulation {
+        spec,
+        lock: factory,
+        logs_commands: false,
     };
-    let output = simulation(&spec, factory, false)
-        .unwrap_or_else(|error| panic!("{}, seed {seed}: {error}", scenario.name));
-    let history = output.history;
-    Some(SimulatedRun { scenario, history })
+    let result =
+        run(simulation).unwrap_or_else(|error| panic!("{}, seed {seed}: {error}", scenario.name));
+    Some(SimulatedRun {
+        scenario,
+        history: result.history,
+    })
 }

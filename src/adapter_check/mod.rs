@@ -75,8 +75,7 @@ async fn check(args: &AdapterCheckArgs) -> Result<u8, Failure> {
     )?;
     let lease = lease(args.ttl)?;
     let setup = setup(args, adapter, lease)?;
-    let interrupt = Interrupt::listen()
-        .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
+    let interrupt = Interrupt::listen()?;
     if !args.json {
         let server = setup.server.path().display().to_string();
         print::out(&format!(

@@ -4,7 +4,7 @@
 //! no other runs beside them: lock, control, control, lock … The load of the machine then
 //! affects both alike, and drift cancels out.
 
-use picklock_harness::record::{Cell, MatrixRecord};
+use picklock_harness::record::Cell;
 use picklock_reports::gate::{CellKey, GateRuns, Pair, Paired, Rules, absorb};
 use picklock_scenarios::BackendName;
 
@@ -54,8 +54,8 @@ pub async fn run(
     let mut ran = GateRuns::default();
     for PlannedBatch { plan, .. } in batches {
         let unpaired = |key: &CellKey| !rules.is_paired(key);
-        let mut record = plan.run(unpaired, quiet, interrupt).await?;
-        ran.matrix.cells.append(&mut record.cells);
+        let cells = plan.run(unpaired, quiet, interrupt).await?;
+        ran.matrix.cells.extend(cells);
         ran.matrix.skipped.extend(plan.skipped().iter().cloned());
     }
     for PlannedBatch { plan, .. } in batches {
@@ -138,19 +138,17 @@ impl Pairing<'_> {
 
     async fn lock(&self, seed: u64, interrupt: &Interrupt) -> Result<Option<Cell>, Failure> {
         let wanted = |key: &CellKey| key == self.key;
-        only(self.plan.run_once(seed, wanted, interrupt).await?)
+        let cells = self.plan.run_once(seed, wanted, interrupt).await?;
+        Ok(only(cells, interrupt))
     }
 
     async fn control(&self, seed: u64, interrupt: &Interrupt) -> Result<Option<Cell>, Failure> {
-        only(self.control.run_once(seed, |_| true, interrupt).await?)
+        let cells = self.control.run_once(seed, |_| true, interrupt).await?;
+        Ok(only(cells, interrupt))
     }
 }
 
 /// The single cell; `None` if the user interrupted it.
-fn only(record: MatrixRecord) -> Result<Option<Cell>, Failure> {
-    Ok(record
-        .cells
-        .into_iter()
-        .next()
-        .filter(|_| !record.interrupted))
+fn only(cells: Vec<Cell>, interrupt: &Interrupt) -> Option<Cell> {
+    cells.into_iter().next().filter(|_| !interrupt.is_wanted())
 }

@@ -33,8 +33,7 @@ use config::Config;
 /// An invalid configuration or baseline, or no backend to run in.
 pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     let config = Config::read(&args.config)?;
-    let interrupt = Interrupt::listen()
-        .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
+    let interrupt = Interrupt::listen()?;
     let batches = measure::plan(&config, &interrupt).await?;
     let rules = config.rules(&batches)?;
     let file = BaselineFile::named(

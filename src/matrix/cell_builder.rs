@@ -15,7 +15,7 @@ use crate::reproduce_command::ReproduceCommand;
 
 /// The result of one run, without its history.
 #[derive(Debug, Clone)]
-pub struct RunResult {
+pub struct JudgedRun {
     /// Its seed.
     pub seed: u64,
     /// The verdicts.
@@ -52,7 +52,7 @@ pub struct CellBuilder {
     repeats: u64,
     tally: BTreeMap<Property, Tally>,
     surprises: BTreeMap<(Property, String, String), u64>,
-    shown: Option<(Rank, RunResult)>,
+    shown: Option<(Rank, JudgedRun)>,
     latency: CellLatency,
     elapsed_ms: Option<u64>,
     custody: Option<CustodyTally>,
@@ -74,7 +74,7 @@ impl CellBuilder {
     }
 
     /// Adds a run. True if it is the one to show so far.
-    pub fn add(&mut self, task: &Task, mut run: RunResult) -> bool {
+    pub fn add(&mut self, task: &Task, mut run: JudgedRun) -> bool {
         self.runs += 1;
         self.repeats += run.repeats;
         for (property, verdict) in &run.verdicts {

@@ -2,33 +2,38 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use picklock_harness::record::Cell;
-use picklock_harness::run::simulation;
+use picklock_harness::run::RunFailure;
+use picklock_harness::sim::{self, Simulation};
 use tokio::sync::mpsc;
 
-use super::cell_builder::CellBuilder;
+use super::cell_builder::{CellBuilder, JudgedRun};
+use super::child_run::ChildRuns;
 use super::directory::{MatrixDirectory, RunConditions, StoredState};
+use super::jobs::jobs;
+use super::pieces::Pieces;
 use super::progress::{MatrixProgress, RunReport};
 use super::request::MatrixRequest;
+use super::rerun::{Reruns, is_spoiled};
+use super::runner::Runner;
 use super::selection::Task;
-use super::{real, simulated};
+use super::work::Work;
 use crate::backend_choice::ChosenBackend;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::lock;
-use crate::scenario::{keep, record};
+use crate::run::record;
 
 /// The runs of a matrix.
-pub struct MatrixRun {
+pub struct MatrixRun<'a> {
+    request: &'a MatrixRequest,
     tasks: Vec<Arc<Task>>,
     /// In the order of the tasks; `None` for unfinished ones.
     cells: Vec<Option<Cell>>,
     /// Cells in progress. Dropped when the cell is finished, because a whole matrix has many
     /// samples.
     builders: BTreeMap<usize, CellBuilder>,
-    seeds: u64,
     directory: Option<MatrixDirectory>,
     conditions: RunConditions,
     progress: MatrixProgress,
@@ -46,19 +51,19 @@ pub struct MatrixResult {
     pub cells: Vec<Cell>,
 }
 
-impl MatrixRun {
+impl<'a> MatrixRun<'a> {
     /// No cell is finished yet.
     pub fn new(
-        request: &MatrixRequest,
+        request: &'a MatrixRequest,
         tasks: Vec<Arc<Task>>,
         directory: Option<MatrixDirectory>,
         quiet: bool,
-    ) -> MatrixRun {
+    ) -> MatrixRun<'a> {
         let runs = request.seeds.saturating_mul(tasks.len() as u64);
         MatrixRun {
             cells: vec![None; tasks.len()],
             builders: BTreeMap::new(),
-            seeds: request.seeds,
+            request,
             conditions: RunConditions::of(request),
             progress: MatrixProgress::new(quiet, tasks.len(), runs),
             tasks,
@@ -66,18 +71,32 @@ impl MatrixRun {
         }
     }
 
-    /// Takes over the cells that an earlier call finished, and reports the outdated ones.
+    /// Runs what the directory does not have, backend by backend, until everything is complete or the user
+    /// interrupts.
     ///
     /// # Errors
-    /// An outdated cell cannot be removed.
-    pub fn recall(&mut self) -> Result<(), Failure> {
+    /// The directory cannot be read or written.
+    pub async fn run(
+        mut self,
+        backends: &[ChosenBackend],
+        interrupt: &Interrupt,
+    ) -> Result<MatrixResult, Failure> {
+        self.recall()?;
+        for backend in backends {
+            self.run_backend(backend, interrupt).await?;
+        }
+        Ok(self.finish())
+    }
+
+    /// Takes over the cells that an earlier call finished, and reports the outdated ones.
+    fn recall(&mut self) -> Result<(), Failure> {
         let Some(directory) = &self.directory else {
             return Ok(());
         };
         for (task, cell) in self.tasks.iter().zip(&mut self.cells) {
             match directory.find(task, &self.conditions)? {
                 StoredState::MatrixResult(cell_of_before) => {
-                    self.progress.recalled(self.seeds);
+                    self.progress.recalled(self.request.seeds);
                     *cell = Some(*cell_of_before);
                 }
                 StoredState::Outdated(what) => self.progress.say(&format!(
@@ -96,14 +115,10 @@ impl MatrixRun {
         Ok(())
     }
 
-    /// Runs the missing cells of one backend, until they are complete or the user interrupts.
-    ///
-    /// # Errors
-    /// The directory of the matrix cannot be written.
-    pub async fn run_backend(
+    /// Runs the missing cells of one backend.
+    async fn run_backend(
         &mut self,
         backend: &ChosenBackend,
-        jobs: usize,
         interrupt: &Interrupt,
     ) -> Result<(), Failure> {
         let tasks = self.tasks.iter().enumerate();
@@ -116,31 +131,48 @@ impl MatrixRun {
         if missing.is_empty() || interrupt.is_wanted() {
             return Ok(());
         }
-        let (tell, mut told) = mpsc::unbounded_channel();
-        let stop = Arc::new(AtomicBool::new(false));
         let is_sim = backend.servers.is_none();
-        match is_sim {
-            true => simulated::start(&missing, self.seeds, jobs, Arc::clone(&stop), tell),
-            false => {
-                let directory = self.directory.as_ref();
-                real::start(&missing, self.seeds, jobs, directory, interrupt, tell);
-            }
-        }
+        let runner = match is_sim {
+            true => Runner::Simulation,
+            false => Runner::Servers(ChildRuns {
+                directory: self.directory.clone(),
+                interrupt: interrupt.clone(),
+            }),
+        };
+        let runner = Arc::new(runner);
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let pieces = Pieces::of(&missing, self.request.seeds, runner.largest_piece());
+        let jobs = jobs(self.request, backend);
+        let work = Work::new(Arc::clone(&runner), pieces, jobs, interrupt.clone(), tell);
+        tokio::task::spawn_local(work.run());
+        let mut spoiled = Vec::new();
         loop {
             let report = tokio::select! {
                 biased;
                 // Simulations leave nothing behind, so there is no need to wait for them. Runs on
                 // real servers end in order by themselves, and so do their reports.
-                () = interrupt.clone().wanted(), if is_sim => {
-                    stop.store(true, Ordering::Relaxed);
-                    return Ok(());
-                }
+                () = interrupt.clone().wanted(), if is_sim => return Ok(()),
                 report = told.recv() => report,
             };
             match report {
-                Some(report) => self.take(report, backend)?,
                 None => break,
+                Some(RunReport::Begun(index)) => self.progress.begun(self.tasks[index].title()),
+                Some(RunReport::Ended(index, _, Ok(run))) if is_spoiled(&run) => {
+                    spoiled.push((index, run));
+                }
+                Some(RunReport::Ended(index, seed, result)) => {
+                    self.take(index, seed, result, backend)?;
+                }
             }
+        }
+        // At the end, one by one: nothing runs beside them then.
+        let mut reruns = Reruns::default();
+        for (index, run) in spoiled {
+            let (seed, task) = (run.seed, Arc::clone(&self.tasks[index]));
+            let Some(result) = reruns.rerun(&task, run, &runner, interrupt).await else {
+                break;
+            };
+            self.take(index, seed, result, backend)?;
         }
         if !interrupt.is_wanted() {
             self.give_up(&missing);
@@ -149,7 +181,7 @@ impl MatrixRun {
     }
 
     /// All cells in order, also those that an interrupt has cut short.
-    pub fn finish(mut self) -> MatrixResult {
+    fn finish(mut self) -> MatrixResult {
         let wanted = self.cells.len();
         let whole = self.cells.iter().flatten().count();
         for (index, builder) in std::mem::take(&mut self.builders) {
@@ -164,36 +196,32 @@ impl MatrixRun {
         }
     }
 
-    fn take(&mut self, report: RunReport, backend: &ChosenBackend) -> Result<(), Failure> {
-        let index = match report {
-            RunReport::Begun(index) => {
-                self.progress.begun(self.tasks[index].title());
-                return Ok(());
+    /// A run has ended.
+    fn take(
+        &mut self,
+        index: usize,
+        seed: u64,
+        result: Result<Box<JudgedRun>, String>,
+        backend: &ChosenBackend,
+    ) -> Result<(), Failure> {
+        let builder = self.builders.entry(index).or_default();
+        let task = &self.tasks[index];
+        let loser = match result {
+            Err(reason) => {
+                builder.failed(seed, reason);
+                Some(seed)
             }
-            RunReport::Failed(index, seed, reason) => {
-                self.builders.entry(index).or_default().failed(seed, reason);
-                if let Some(directory) = &self.directory {
-                    directory.discard(&self.tasks[index], seed);
-                }
-                index
-            }
-            RunReport::Ran(index, result) => {
-                let builder = self.builders.entry(index).or_default();
-                let (task, seed) = (&self.tasks[index], result.seed);
+            Ok(run) => {
                 let before = builder.shown_seed();
-                let is_shown = builder.add(task, *result);
-                let loser = if is_shown { before } else { Some(seed) };
-                if let (Some(directory), Some(loser), Some(_)) =
-                    (&self.directory, loser, &backend.servers)
-                {
-                    directory.discard(task, loser);
-                }
-                index
+                let is_shown = builder.add(task, *run);
+                if is_shown { before } else { Some(seed) }
             }
         };
+        if let (Some(directory), Some(loser)) = (&self.directory, loser) {
+            directory.discard(task, loser);
+        }
         self.progress.ran();
-        let runs = self.builders.get(&index).map(CellBuilder::runs);
-        match runs == Some(self.seeds) {
+        match builder.runs() == self.request.seeds {
             true => self.complete(index, backend),
             false => Ok(()),
         }
@@ -248,7 +276,12 @@ fn keep_simulated(
 ) -> Result<(), Failure> {
     let spec = task.spec.with_seed(seed);
     let lock = lock::in_process(&spec.lock)?;
-    let output = simulation(&spec, lock, true).map_err(Failure::of_run)?;
-    let record = record(&spec, backend, &output);
-    keep(&directory.shown(task)?, &spec, &output, &record)
+    let simulation = Simulation {
+        spec: spec.clone(),
+        lock,
+        logs_commands: true,
+    };
+    let result = sim::run(simulation).map_err(|error| Failure::of_run(RunFailure::from(error)))?;
+    let record = record(&spec, backend, &result);
+    directory.shown(task)?.keep(&spec, &result, &record)
 }

@@ -1,25 +1,28 @@
-//! The cells of a matrix for another command, which plans them first, runs them as often as it
+//! The cells of a matrix: planned first, then run. Another command can run some of them, as often as it
 //! needs, and reports on them itself.
 
 use std::sync::Arc;
 
-use picklock_harness::record::{MatrixRecord, SkippedCell};
+use picklock_harness::record::{Cell, MATRIX_FORMAT, MatrixRecord, Similarity, SkippedCell};
 use picklock_reports::gate::CellKey;
 use picklock_scenarios::BackendName;
 
-use super::matrix_run::MatrixRun;
+use super::directory::MatrixDirectory;
+use super::jobs::{jobs, processors};
+use super::matrix_run::{MatrixResult, MatrixRun};
 use super::request::MatrixRequest;
-use super::selection::{self, Task};
-use super::{choose, frame, jobs};
-use crate::backend_choice::ChosenBackend;
+use super::selection::{self, Selection, Task};
+use crate::backend_choice::{self, ChosenBackend, Wanted};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
+use crate::reproduce_command::ReproduceCommand;
 
 /// Cells that can be run.
 pub struct MatrixPlan {
     request: MatrixRequest,
+    selection: Selection,
     backends: Vec<ChosenBackend>,
-    tasks: Vec<Task>,
+    tasks: Vec<Arc<Task>>,
     skipped: Vec<SkippedCell>,
 }
 
@@ -30,13 +33,12 @@ impl MatrixPlan {
     /// Wrong usage, no backend to run in, nothing to run.
     pub async fn of(request: MatrixRequest, interrupt: &Interrupt) -> Result<MatrixPlan, Failure> {
         let selection = selection::select(&request)?;
-        let backends = tokio::select! {
-            () = interrupt.clone().wanted() => return Err(Failure::Interrupted),
-            backends = choose(&request, selection.can_simulate()) => backends?,
-        };
+        let choosing = choose(&request, selection.can_simulate());
+        let backends = interrupt.unless_wanted(choosing).await?;
         let (tasks, skipped) = selection.cells(&request, &backends)?;
         Ok(MatrixPlan {
             request,
+            selection,
             backends,
             tasks,
             skipped,
@@ -61,29 +63,75 @@ impl MatrixPlan {
         backends.map(|backend| (backend.name(), backend.reason.as_str()))
     }
 
+    /// True if all backends are simulated.
+    pub fn is_simulated(&self) -> bool {
+        self.backends.iter().all(|one| one.servers.is_none())
+    }
+
+    /// What the locks that are not built in behave like.
+    pub fn similarities(&self, cells: &[Cell]) -> Vec<Similarity> {
+        self.selection.similarities(&self.request, cells)
+    }
+
+    /// The document without its cells.
+    pub fn frame(&self) -> MatrixRecord {
+        let (request, backends) = (&self.request, &self.backends);
+        let jobs = backends.iter().map(|backend| jobs(request, backend));
+        let names = backends.iter().map(ChosenBackend::name);
+        MatrixRecord {
+            format: MATRIX_FORMAT.to_owned(),
+            picklock: env!("CARGO_PKG_VERSION").to_owned(),
+            seed: request.seed,
+            seeds: request.seeds,
+            processors: processors(),
+            similarity: Vec::new(),
+            jobs: jobs.max().unwrap_or(1),
+            // Cleared at the end of a complete run.
+            interrupted: true,
+            elapsed_ms: None,
+            cells: Vec::new(),
+            skipped: self.skipped.clone(),
+            reproduce: ReproduceCommand::of_matrix(request, names).to_string(),
+        }
+    }
+
+    /// Runs all cells that the directory does not have.
+    ///
+    /// # Errors
+    /// The directory cannot be read or written.
+    pub async fn run_all(
+        &self,
+        directory: Option<MatrixDirectory>,
+        quiet: bool,
+        interrupt: &Interrupt,
+    ) -> Result<MatrixResult, Failure> {
+        let run = MatrixRun::new(&self.request, self.tasks.clone(), directory, quiet);
+        run.run(&self.backends, interrupt).await
+    }
+
     /// Runs the wanted cells as often as planned.
     ///
     /// # Errors
-    /// As [`MatrixRun::run_backend`].
+    /// None that concern a cell: it has an error of its own.
     pub async fn run(
         &self,
         wanted: impl Fn(&CellKey) -> bool,
         quiet: bool,
         interrupt: &Interrupt,
-    ) -> Result<MatrixRecord, Failure> {
+    ) -> Result<Vec<Cell>, Failure> {
         self.run_as(&self.request, wanted, quiet, interrupt).await
     }
 
     /// Runs the wanted cells once, with this seed, and without progress.
     ///
     /// # Errors
-    /// As [`MatrixRun::run_backend`].
+    /// As [`MatrixPlan::run`].
     pub async fn run_once(
         &self,
         seed: u64,
         wanted: impl Fn(&CellKey) -> bool,
         interrupt: &Interrupt,
-    ) -> Result<MatrixRecord, Failure> {
+    ) -> Result<Vec<Cell>, Failure> {
         let request = MatrixRequest {
             seed,
             seeds: 1,
@@ -98,26 +146,41 @@ impl MatrixPlan {
         wanted: impl Fn(&CellKey) -> bool,
         quiet: bool,
         interrupt: &Interrupt,
-    ) -> Result<MatrixRecord, Failure> {
+    ) -> Result<Vec<Cell>, Failure> {
         let tasks = self.tasks.iter().filter(|task| wanted(&key_of(task)));
         let tasks = tasks.map(|task| {
             Arc::new(Task {
                 spec: task.spec.with_seed(request.seed),
-                ..task.clone()
+                ..Task::clone(task)
             })
         });
-        let mut run = MatrixRun::new(request, tasks.collect(), None, quiet);
-        for backend in &self.backends {
-            let jobs = request.jobs.unwrap_or_else(|| jobs(backend));
-            run.run_backend(backend, jobs, interrupt).await?;
-        }
-        let cells = run.finish().cells;
-        Ok(MatrixRecord {
-            interrupted: interrupt.is_wanted(),
-            cells,
-            ..frame(request, &self.backends, self.skipped.clone())
-        })
+        let run = MatrixRun::new(request, tasks.collect(), None, quiet);
+        Ok(run.run(&self.backends, interrupt).await?.cells)
     }
+}
+
+/// The backends of the request without duplicates.
+async fn choose(
+    request: &MatrixRequest,
+    can_simulate: bool,
+) -> Result<Vec<ChosenBackend>, Failure> {
+    let mut backends: Vec<ChosenBackend> = Vec::new();
+    for backend in &request.backends {
+        let chosen = backend_choice::choose(Wanted {
+            backend: *backend,
+            servers: &request.servers,
+            can_simulate,
+            scenario: None,
+        })
+        .await?;
+        if backends
+            .iter()
+            .all(|backend| backend.name() != chosen.name())
+        {
+            backends.push(chosen);
+        }
+    }
+    Ok(backends)
 }
 
 fn key_of(task: &Task) -> CellKey {

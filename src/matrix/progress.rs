@@ -6,17 +6,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 use picklock_harness::record::Cell;
 use picklock_reports::matrix::outcome_in_words;
 
-use super::cell_builder::RunResult;
+use super::cell_builder::JudgedRun;
 use crate::print;
 
 /// A report of a run. The first number is that of the cell.
 pub enum RunReport {
     /// Some runs of the cell begin.
     Begun(usize),
-    /// A run ended.
-    Ran(usize, Box<RunResult>),
-    /// The run with this seed left no history, for this reason.
-    Failed(usize, u64, String),
+    /// The run with this seed ended; an error says why it left no history.
+    Ended(usize, u64, Result<Box<JudgedRun>, String>),
 }
 
 /// Shows the progress of a matrix.

@@ -1,5 +1,7 @@
 //! The cells of a matrix: locks × scenarios × backends, without impossible ones.
 
+use std::sync::Arc;
+
 use picklock_harness::expectation::Expected;
 use picklock_harness::record::{Cell, Similarity, SkippedCell, scenario_hash};
 use picklock_harness::spec::{LockSpec, RunSpec, ScenarioSource, resolve_scenario};
@@ -12,12 +14,8 @@ use super::similarities::similarities;
 use crate::backend_choice::ChosenBackend;
 use crate::exit::Failure;
 use crate::named_lock::NamedLock;
-use crate::run_request::{RunRequest, flag_of, load};
-
-/// A run with more workers than this runs alone, because on a small machine two such runs slow each other
-/// down until no node answers in time and no client gets a lock. If the workers are programs of the user,
-/// it runs only where the user names the scenario: each may be a virtual machine of its own.
-pub const MANY_WORKERS: usize = 100;
+use crate::run::MANY_WORKERS;
+use crate::specification::{checked, flag_of, load};
 
 /// One cell: its runs, and what is expected of them.
 #[derive(Debug, Clone)]
@@ -159,7 +157,7 @@ impl Selection {
         &self,
         request: &MatrixRequest,
         backends: &[ChosenBackend],
-    ) -> Result<(Vec<Task>, Vec<SkippedCell>), Failure> {
+    ) -> Result<(Vec<Arc<Task>>, Vec<SkippedCell>), Failure> {
         let (mut tasks, mut skipped) = (Vec::new(), Vec::new());
         for backend in backends {
             for (typed, scenario) in &self.scenarios {
@@ -175,7 +173,8 @@ impl Selection {
                         });
                         continue;
                     }
-                    tasks.push(task(request, typed, scenario, candidate, backend)?);
+                    let task = task(request, typed, scenario, candidate, backend)?;
+                    tasks.push(Arc::new(task));
                 }
             }
         }
@@ -253,16 +252,15 @@ fn task(
     backend: &ChosenBackend,
 ) -> Result<Task, Failure> {
     let backend = backend.name();
-    let lock = &candidate.spec;
-    let spec = RunRequest::new(
-        lock.clone(),
-        scenario.clone(),
-        ScenarioSource::Named(named.to_owned()),
-        request.overrides,
-        request.servers.for_backend(backend),
-        request.seed,
-    )?
-    .in_backend(backend);
+    let spec = checked(RunSpec {
+        lock: candidate.spec.clone(),
+        scenario: scenario.clone(),
+        source: ScenarioSource::Named(named.to_owned()),
+        backend,
+        servers: request.servers.for_backend(backend),
+        seed: request.seed,
+        overrides: request.overrides,
+    })?;
     Ok(Task {
         scenario_hash: scenario_hash(&spec.scenario),
         expected: candidate.expected(scenario, request.overrides),

@@ -1,119 +1,43 @@
-//! Cells of the simulation, run by threads that share the work.
-//!
-//! A piece of work is some seeds of one cell, so that a matrix with few cells and many seeds uses
-//! all processors, like one with many cells and few seeds. Each history is judged and dropped on
-//! the thread that made it; only a few numbers are passed on.
-
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+//! Simulated runs of a cell. Each history is judged and dropped on the thread that made it; only a few
+//! numbers are passed on.
 
 use picklock_harness::assemble::counts;
 use picklock_harness::check::judge;
-use picklock_harness::context::Plan;
-use picklock_harness::history::History;
 use picklock_harness::latency;
-use picklock_harness::record::Redis;
-use picklock_harness::run::modelled;
+use picklock_harness::run::RunResult;
 use picklock_harness::sim::{Simulation, run_many};
-use tokio::sync::mpsc::UnboundedSender;
 
-use super::cell_builder::RunResult;
+use super::cell_builder::JudgedRun;
 use super::cell_latency::RunLatency;
-use super::pieces::Pieces;
-use super::progress::RunReport;
 use super::selection::Task;
 use crate::lock::in_process;
 
-/// The most seeds in one piece: enough to outweigh a thread's cost, few enough to share out.
-const LARGEST_PIECE: u64 = 25;
-
-/// The remaining work, and where results go.
-struct Work {
-    pieces: Mutex<Pieces>,
-    stop: Arc<AtomicBool>,
-    tell: UnboundedSender<RunReport>,
+/// Simulates the cell with each of these seeds, and blocks this thread meanwhile. An error says why a run
+/// left no history.
+pub fn simulate(task: &Task, seeds: &[u64]) -> Vec<Result<JudgedRun, String>> {
+    let lock = match in_process(&task.spec.lock) {
+        Ok(lock) => lock,
+        Err(failure) => return vec![Err(failure.to_string()); seeds.len()],
+    };
+    let simulation = |seed: &u64| Simulation {
+        spec: task.spec.with_seed(*seed),
+        lock: lock.clone(),
+        logs_commands: false,
+    };
+    let runs = run_many(seeds.iter().map(simulation).collect(), judged).into_iter();
+    runs.map(|run| run.map_err(|error| error.to_string()))
+        .collect()
 }
 
-/// Starts the threads; their results arrive as [`RunReport`]. No new piece begins once `stop` is
-/// set.
-pub fn start(
-    tasks: &[(usize, Arc<Task>)],
-    seeds: u64,
-    jobs: usize,
-    stop: Arc<AtomicBool>,
-    tell: UnboundedSender<RunReport>,
-) {
-    let work = Arc::new(Work {
-        pieces: Mutex::new(Pieces::of(tasks, seeds, LARGEST_PIECE)),
-        stop,
-        tell,
-    });
-    for _ in 0..jobs {
-        let work = Arc::clone(&work);
-        std::thread::spawn(move || work.take_pieces());
-    }
-}
-
-impl Work {
-    fn take_pieces(&self) {
-        while !self.stop.load(Ordering::Relaxed) {
-            let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some((index, task, runs)) = pieces.next() else {
-                return;
-            };
-            drop(pieces);
-            // Without a receiver the results are no longer wanted.
-            if self.tell.send(RunReport::Begun(index)).is_err()
-                || !self.simulate(index, &task, runs)
-            {
-                return;
-            }
-        }
-    }
-
-    /// False if the receiver is gone.
-    fn simulate(&self, index: usize, task: &Task, runs: Range<u64>) -> bool {
-        let mut seeds = runs.map(|run| task.spec.seed + run);
-        let results = match in_process(&task.spec.lock) {
-            Ok(lock) => {
-                let plan = task.spec.plan();
-                let simulation = |seed| Simulation {
-                    plan: Plan {
-                        seed,
-                        ..plan.clone()
-                    },
-                    lock: lock.clone(),
-                    log: None,
-                };
-                run_many(seeds.clone().map(simulation).collect(), evaluate)
-            }
-            Err(failure) => {
-                let failed = |seed| RunReport::Failed(index, seed, failure.to_string());
-                return seeds.all(|seed| self.tell.send(failed(seed)).is_ok());
-            }
-        };
-        seeds.zip(results).all(|(seed, result)| {
-            let report = match result {
-                Ok(result) => {
-                    let redis = modelled(task.spec.plan().model);
-                    RunReport::Ran(index, Box::new(RunResult { redis, ..result }))
-                }
-                Err(error) => RunReport::Failed(index, seed, error.to_string()),
-            };
-            self.tell.send(report).is_ok()
-        })
-    }
-}
-
-fn evaluate(history: History) -> RunResult {
-    RunResult {
+fn judged(result: RunResult) -> JudgedRun {
+    let history = &result.history;
+    JudgedRun {
         seed: history.header.seed,
-        verdicts: judge(&history),
-        counts: counts(&history),
-        latency: RunLatency::Samples(latency::samples(&history)),
+        verdicts: judge(history),
+        counts: counts(history),
+        latency: RunLatency::Samples(latency::samples(history)),
         version: None,
-        redis: Redis::default(),
+        redis: result.redis,
         elapsed_ms: None,
         repeats: 0,
     }

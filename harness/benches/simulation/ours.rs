@@ -6,14 +6,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use picklock_harness::check::{Property, Status, judge};
-use picklock_harness::context::Plan;
 use picklock_harness::history::History;
+use picklock_harness::run::RunResult;
 use picklock_harness::sim::{LockFactory, Simulation, run_many};
+use picklock_harness::spec::RunSpec;
 use picklock_impls::BuiltInLock;
-use picklock_scenarios::catalog;
+use picklock_scenarios::{Scenario, catalog};
 
 use crate::counted::{Behind, Count, Counted};
-use crate::shape::{Shape, key};
+use crate::shape::Shape;
 
 pub fn redlock() -> &'static BuiltInLock {
     picklock_impls::find("redlock").expect("redlock is built in")
@@ -26,6 +27,17 @@ pub struct Totals {
     pub virtual_time: Duration,
 }
 
+/// The runs with seeds from zero on.
+fn simulations(scenario: &Scenario, lock: &LockFactory, runs: u64) -> Vec<Simulation> {
+    let spec = lock.spec(&BTreeMap::new());
+    let simulation = |seed| Simulation {
+        spec: RunSpec::simulated(spec.clone(), scenario.clone(), seed),
+        lock: lock.clone(),
+        logs_commands: false,
+    };
+    (0..runs).map(simulation).collect()
+}
+
 /// Simulates with seeds from zero on and judges each run.
 fn judged<T: Send + 'static>(
     shape: &Shape,
@@ -33,16 +45,11 @@ fn judged<T: Send + 'static>(
     lock: &LockFactory,
     look: impl Fn(History) -> T + Send + Sync + 'static,
 ) -> Vec<T> {
-    let simulations = shape.plans(runs).into_iter().map(|plan| Simulation {
-        plan,
-        lock: lock.clone(),
-        log: None,
-    });
-    let look = move |history: History| {
-        must_hold(&history);
-        look(history)
+    let look = move |result: RunResult| {
+        must_hold(&result.history);
+        look(result.history)
     };
-    let ran = run_many(simulations.collect(), look).into_iter();
+    let ran = run_many(simulations(&shape.scenario(), lock, runs), look).into_iter();
     ran.map(|ran| ran.expect("the simulation runs")).collect()
 }
 
@@ -64,21 +71,9 @@ fn must_hold(history: &History) {
 pub fn crowd(strategy: &str, runs: u64) {
     let strategy = picklock_impls::find(strategy).expect("the strategy is built in");
     let scenario = catalog::named("flash-sale").expect("the crowd is in the catalog");
-    let simulations = (0..runs).map(|seed| Simulation {
-        plan: Plan {
-            ttl: scenario.workload.ttl.resolve(Duration::ZERO),
-            nodes: strategy.nodes,
-            quorum: None,
-            model: picklock_harness::model::ServerVersion::default(),
-            keys: vec![key()],
-            seed,
-            options: BTreeMap::new(),
-            scenario: scenario.clone(),
-        },
-        lock: LockFactory::of(strategy),
-        log: None,
-    });
-    for ran in run_many(simulations.collect(), |history| must_hold(&history)) {
+    let lock = LockFactory::of(strategy);
+    let look = |result: RunResult| must_hold(&result.history);
+    for ran in run_many(simulations(&scenario, &lock, runs), look) {
         ran.expect("the simulation runs");
     }
 }

@@ -1,9 +1,7 @@
 //! The runs that are measured.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use picklock_harness::context::Plan;
 use picklock_scenarios::Scenario;
 
 /// Lease time of all shapes.
@@ -81,26 +79,8 @@ impl Shape {
         format!("{:?} / {:?}", self.section, self.think)
     }
 
-    /// The runs for the seeds from zero on.
-    pub fn plans(&self, runs: u64) -> Vec<Plan> {
-        let plan = Plan {
-            scenario: self.scenario(),
-            ttl: TTL,
-            nodes: self.nodes,
-            quorum: None,
-            model: picklock_harness::model::ServerVersion::default(),
-            keys: vec![key()],
-            seed: 0,
-            options: BTreeMap::new(),
-        };
-        let with_seed = |seed| Plan {
-            seed,
-            ..plan.clone()
-        };
-        (0..runs).map(with_seed).collect()
-    }
-
-    fn scenario(&self) -> Scenario {
+    /// Our side, as a scenario.
+    pub fn scenario(&self) -> Scenario {
         let text = format!(
             r#"
 name = "bench"

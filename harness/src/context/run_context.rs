@@ -7,19 +7,19 @@ use std::sync::Arc;
 use super::arrivals::Arrivals;
 use super::extensions::Extensions;
 use super::live_workers::LiveWorkers;
-use super::plan::Plan;
-use super::recorder::Recorder;
+use super::recorder::{Listener, Recorder};
 use super::start_gate::StartGate;
 use super::stock::Stock;
 use super::triggers::Triggers;
 use crate::clock::Clock;
+use crate::spec::RunSpec;
 
 /// What the driver and the nemesis of a run share.
 pub struct RunContext<W> {
     /// The backend in which the run happens.
     pub backend: Rc<W>,
-    /// The run's numbers.
-    pub plan: Plan,
+    /// What is run.
+    pub spec: Rc<RunSpec>,
     /// The run's one clock.
     pub clock: Clock,
     /// Writes the history.
@@ -68,26 +68,27 @@ impl LockIdentity {
 }
 
 impl<W> RunContext<W> {
-    /// For a run in which nothing has happened yet.
+    /// For a run in which nothing has happened yet. The clock is the one that the wire reads, and
+    /// the triggers also watch the wire. `listener` is called with each event as it happens.
     pub fn new(
         backend: Rc<W>,
-        plan: Plan,
+        spec: Rc<RunSpec>,
         clock: Clock,
-        recorder: Recorder,
         triggers: Arc<Triggers>,
+        listener: Listener,
     ) -> Rc<Self> {
-        let workload = &plan.scenario.workload;
-        let stock = Stock::new(plan.keys.len(), workload.stock, workload.update);
+        let workload = &spec.scenario.workload;
+        let stock = Stock::new(workload.keys, workload.stock, workload.update);
         Rc::new(RunContext {
             live_workers: LiveWorkers::new(workload.workers),
             start_gate: StartGate::of(workload.opening),
-            arrivals: Arrivals::of(workload, plan.ttl),
+            arrivals: Arrivals::of(workload, spec.ttl()),
             extensions: Extensions::default(),
             stock: RefCell::new(stock),
+            recorder: Recorder::new(clock.clone(), listener),
             backend,
-            plan,
+            spec,
             clock,
-            recorder,
             triggers,
             identity: Cell::default(),
             next_op: Cell::new(1),

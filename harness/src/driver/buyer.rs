@@ -94,11 +94,11 @@ impl<W: Backend> Buyer<W> {
     async fn shop(&mut self) -> Result<(), Broken> {
         let context = Rc::clone(&self.context);
         let think = context
-            .plan
+            .spec
             .scenario
             .workload
             .think
-            .resolve(context.plan.ttl);
+            .resolve(context.spec.ttl());
         while let Some(purchase) = self.next_purchase().await? {
             match context.arrivals {
                 Some(_) => self.serve(purchase).await?,
@@ -138,7 +138,7 @@ impl<W: Backend> Buyer<W> {
     /// A lock whose stock may not be sold out; `None`: there is none, or this buyer has enough.
     fn pick(&mut self) -> Option<u32> {
         self.drop_sold_out();
-        let most = self.context.plan.scenario.workload.purchases;
+        let most = self.context.spec.scenario.workload.purchases;
         let served = most.is_some_and(|most| self.bought >= most);
         if self.open_keys.is_empty() || served {
             return None;
@@ -149,7 +149,7 @@ impl<W: Backend> Buyer<W> {
 
     /// Drops the keys that have been announced as sold out.
     fn drop_sold_out(&mut self) {
-        if self.context.plan.scenario.workload.sold_out == SoldOut::Announced {
+        if self.context.spec.scenario.workload.sold_out == SoldOut::Announced {
             let stock = self.context.stock.borrow();
             self.open_keys.retain(|key| !stock.is_announced(*key));
         }
@@ -170,8 +170,8 @@ impl<W: Backend> Buyer<W> {
     /// One arrival of an open loop. When it is refused or fails, it goes away. With `again` it asks
     /// until it gets the lock or everything is announced as sold out.
     async fn serve(&mut self, purchase: Purchase) -> Result<(), Broken> {
-        let plan = &self.context.plan;
-        let stays = !plan.scenario.workload.again.resolve(plan.ttl).is_zero();
+        let spec = &self.context.spec;
+        let stays = !spec.scenario.workload.again.resolve(spec.ttl()).is_zero();
         while self.open_keys.contains(&purchase.key) {
             if let Some(hold) = self.acquire(purchase).await? {
                 return self.critical_section(hold).await;
@@ -188,8 +188,8 @@ impl<W: Backend> Buyer<W> {
 
     /// A lock that refuses at once must not make the buyer spin.
     fn pause_after_refusal(&mut self) -> Duration {
-        let plan = &self.context.plan;
-        let again = plan.scenario.workload.again.resolve(plan.ttl);
+        let spec = &self.context.spec;
+        let again = spec.scenario.workload.again.resolve(spec.ttl());
         let millis = match u64::try_from(again.as_millis()).unwrap_or(u64::MAX / 2) {
             0 => self.entropy.random_range(5..20),
             again => self.entropy.random_range(again / 2..=again + again / 2),

@@ -13,5 +13,5 @@ mod stock_store;
 mod work;
 mod worker_client;
 
-pub use run::{RunError, RunResult, Setup, run};
+pub use run::{RunError, run};
 pub use shutdown::Shutdown;

@@ -11,21 +11,22 @@ use tokio::time::timeout;
 use super::worker_client::{Silence, WorkerClient};
 use crate::adapter::message::{Answer, PROTOCOL, RequestKind};
 use crate::backend::Backend;
-use crate::context::{RunContext, millis};
+use crate::clock::millis;
+use crate::context::RunContext;
 use crate::entropy;
-use crate::history::{EventKind, LAST_LOOK};
+use crate::history::EventKind;
 
 /// Lets an additional client take each lock once, and then examines the keys that are left in
 /// Redis.
 pub async fn probe<W: Backend>(context: &Rc<RunContext<W>>) {
-    let prober = context.plan.scenario.workload.workers;
+    let prober = context.spec.scenario.workload.workers;
     if nobody_answers(context) {
         look_for_leftovers(context).await;
         return look_for_lost_nodes(context).await;
     }
     match start(context, prober).await {
         Ok(mut talk) => {
-            for key in (0..).take(context.plan.keys.len()) {
+            for key in (0..).take(context.spec.scenario.workload.keys) {
                 take_once(context, prober, &mut talk, key).await;
             }
         }
@@ -39,26 +40,24 @@ pub async fn probe<W: Backend>(context: &Rc<RunContext<W>>) {
 /// True if every worker was ended because it broke the protocol or hung. One more of the same kind
 /// would tell nothing, and take as long.
 fn nobody_answers<W>(context: &RunContext<W>) -> bool {
-    let mut workers = 0..context.plan.scenario.workload.workers;
+    let mut workers = 0..context.spec.scenario.workload.workers;
     workers.all(|worker| {
         context.live_workers.is_down(worker) && context.recorder.has_misbehaved(worker)
     })
 }
 
-/// Without this look it is not known what was left behind.
+/// Without this inspection it is not known what was left behind.
 fn failed<W>(context: &RunContext<W>, reason: String) {
-    context.recorder.write(EventKind::FaultMissed {
-        fault: LAST_LOOK.into(),
-        reason,
-        optional: false,
-    });
+    context
+        .recorder
+        .write(EventKind::FinalInspectionFailed { reason });
 }
 
 async fn start<W: Backend>(
     context: &Rc<RunContext<W>>,
     prober: usize,
 ) -> Result<WorkerClient, String> {
-    let plan = &context.plan;
+    let spec = &context.spec;
     let started = context.backend.start_worker(prober, 0).await;
     let (session, nodes) = started.map_err(|refusal| refusal.to_string())?;
     let mut talk = WorkerClient::begin(context, prober, session);
@@ -66,9 +65,9 @@ async fn start<W: Backend>(
         protocol: PROTOCOL,
         worker: prober,
         nodes,
-        timeout_ms: millis(plan.command_timeout()),
-        seed: entropy::derive(plan.seed, "probe", 0),
-        options: plan.options.clone(),
+        timeout_ms: millis(spec.command_timeout()),
+        seed: entropy::derive(spec.seed, "probe", 0),
+        options: spec.lock.options_by_name(),
     };
     match talk.ask(context, 0, init, super::start::START).await {
         Ok(Answer::Ready { .. }) => Ok(talk),
@@ -84,11 +83,11 @@ async fn take_once<W: Backend>(
     talk: &mut WorkerClient,
     key: u32,
 ) {
-    let plan = &context.plan;
+    let spec = &context.spec;
     // Outstanding leases must expire first.
-    let bound = plan.ttl + plan.scenario.judge.progress_within.resolve(plan.ttl);
+    let bound = spec.ttl() + spec.scenario.judge.progress_within.resolve(spec.ttl());
     let begun = context.clock.elapsed();
-    let name = &plan.keys[key as usize];
+    let name = spec.key(key);
     let mut granted = None;
     while granted.is_none() {
         let left = bound.saturating_sub(context.clock.elapsed().saturating_sub(begun));
@@ -97,11 +96,11 @@ async fn take_once<W: Backend>(
         }
         let ask = RequestKind::Acquire {
             key: name.clone(),
-            ttl_ms: plan.ttl_ms(),
+            ttl_ms: spec.ttl_ms(),
             wait_ms: millis(left),
         };
         context.backend.set_phase(prober, 0, Phase::Acquire);
-        let patience = left + plan.command_timeout() * 2 + super::buyer::GRACE;
+        let patience = left + spec.command_timeout() * 2 + super::buyer::GRACE;
         match talk.ask(context, 0, ask, patience).await {
             Ok(Answer::Granted { token, .. }) => granted = Some(token),
             // A lock that refuses at once must not make the probe spin.
@@ -124,7 +123,7 @@ async fn take_once<W: Backend>(
             key: name.clone(),
             token,
         };
-        let patience = plan.command_timeout() * 2 + super::buyer::GRACE;
+        let patience = spec.command_timeout() * 2 + super::buyer::GRACE;
         // The result of the release does not matter.
         talk.ask(context, 0, ask, patience).await.ok();
     }
@@ -132,8 +131,8 @@ async fn take_once<W: Backend>(
 
 /// A lock may have written its key under another name than its own: that is looked at, too.
 async fn look_for_leftovers<W: Backend>(context: &Rc<RunContext<W>>) {
-    let locks = &context.plan.keys;
-    for node in 0..context.plan.nodes {
+    let locks = &context.spec.keys();
+    for node in 0..context.spec.nodes() {
         for (key, name) in (0..).zip(locks) {
             look_at_key(context, node, key, name).await;
         }
@@ -161,11 +160,11 @@ async fn look_at_key<W: Backend>(context: &RunContext<W>, node: usize, key: u32,
 /// All faults that end have ended by now. So each node must answer, unless a fault of the plan
 /// silences some of them for good.
 async fn look_for_lost_nodes<W: Backend>(context: &Rc<RunContext<W>>) {
-    let mut faults = context.plan.scenario.faults.iter();
+    let mut faults = context.spec.scenario.faults.iter();
     if faults.any(silences_nodes_for_good) {
         return;
     }
-    for node in 0..context.plan.nodes {
+    for node in 0..context.spec.nodes() {
         let look = context.backend.why_lost(node);
         let answered = timeout(super::buyer::GRACE, look).await;
         if let Some(reason) = answered.unwrap_or_else(|_| Some("it does not answer".into())) {

@@ -8,27 +8,28 @@ use picklock_scenarios::{Phase, TriggerEvent};
 use super::buyer::{Broken, Buyer, GRACE, Hold, Purchase};
 use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
-use crate::context::{DriverEvent, millis};
+use crate::clock::millis;
+use crate::context::DriverEvent;
 use crate::history::EventKind;
 
 impl<W: Backend> Buyer<W> {
     /// Asks for the lock. `None`: it was refused, or the attempt failed.
     pub(super) async fn acquire(&mut self, purchase: Purchase) -> Result<Option<Hold>, Broken> {
         let context = Rc::clone(&self.context);
-        let (worker, plan) = (self.worker, &context.plan);
+        let (worker, spec) = (self.worker, &context.spec);
         let Purchase { key, intended_ns } = purchase;
-        let wait = plan.scenario.workload.wait.resolve(plan.ttl);
+        let wait = spec.scenario.workload.wait.resolve(spec.ttl());
         let op = context.next_op();
         let ask = RequestKind::Acquire {
-            key: plan.keys[key as usize].clone(),
-            ttl_ms: plan.ttl_ms(),
+            key: spec.key(key),
+            ttl_ms: spec.ttl_ms(),
             wait_ms: millis(wait),
         };
         self.write(EventKind::Acquire {
             worker,
             op,
             key,
-            ttl_ms: plan.ttl_ms(),
+            ttl_ms: spec.ttl_ms(),
             wait_ms: millis(wait),
             intended_ns,
         })?;
@@ -95,7 +96,7 @@ impl<W: Backend> Buyer<W> {
         self.event(TriggerEvent::Release, None).await;
         context.backend.set_phase(worker, op, Phase::Release);
         let ask = RequestKind::Release {
-            key: context.plan.keys[hold.key as usize].clone(),
+            key: context.spec.key(hold.key),
             token: hold.token,
         };
         let answer = self
@@ -143,8 +144,8 @@ impl<W: Backend> Buyer<W> {
     }
 
     pub(super) fn patience(&self, wait: Duration) -> Duration {
-        let plan = &self.context.plan;
-        wait + plan.command_timeout() * 2 + plan.longest_fault() + GRACE
+        let spec = &self.context.spec;
+        wait + spec.command_timeout() * 2 + spec.longest_fault() + GRACE
     }
 
     pub(super) async fn event(&self, kind: TriggerEvent, stock: Option<i64>) {

@@ -2,8 +2,6 @@
 
 use std::future::Future;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::FusedFuture;
@@ -15,40 +13,13 @@ use super::shutdown::Shutdown;
 use super::work::note_untested_extensions;
 use super::{stall, stock_store};
 use crate::backend::{Backend, Refusal};
-use crate::clock::Clock;
-use crate::context::{DueFault, Listener, Plan, Recorder, RunContext, Triggers, millis};
+use crate::clock::millis;
+use crate::context::{DueFault, RunContext};
 use crate::history::{EndReason, Event, EventKind, FORMAT, Header, History};
 use crate::nemesis::Nemesis;
-
-/// Everything that a run needs besides its backend.
-pub struct Setup {
-    /// The run's numbers.
-    pub plan: Plan,
-    /// The name of the lock in the history, unless it reports one itself.
-    pub lock: String,
-    /// True if that name is a label, which stands even if the lock reports a name.
-    pub is_labelled: bool,
-    /// The run's clock: the one that the wire reads.
-    pub clock: Clock,
-    /// The triggers of faults, which also watch the wire.
-    pub triggers: Arc<Triggers>,
-    /// The faults that are due, from the triggers.
-    pub due: mpsc::UnboundedReceiver<DueFault>,
-    /// Is called with each event as it happens.
-    pub listener: Listener,
-}
-
-/// The results of a run.
-pub struct RunResult {
-    /// What happened.
-    pub history: History,
-    /// The version that the lock reported.
-    pub lock_version: Option<String>,
-    /// How long it took from the start of the clock until the buyers began.
-    pub setup: Duration,
-    /// How long the buyers, and the probe after them, took.
-    pub workload: Duration,
-}
+use crate::record::Phases;
+use crate::run_result::RunResult;
+use crate::spec::RunSpec;
 
 /// Why a run did not start.
 #[derive(Debug, thiserror::Error)]
@@ -68,18 +39,16 @@ pub enum RunError {
 
 /// Runs the buyers under the lock until they are done, the limit is reached, or `interrupt` is
 /// ready; then ends all faults, runs the probe, and records what is left. After an interrupt there is no
-/// probe, and what does not end soon is left to the end of the backend.
+/// probe, and what does not end soon is left to the end of the backend. `due` has the faults that are
+/// due, from the triggers of the context. What only the backend knows is not in the result yet.
 ///
 /// # Errors
 /// A worker could not be started: there was no run.
 pub async fn run<W: Backend>(
-    backend: Rc<W>,
-    setup: Setup,
+    context: Rc<RunContext<W>>,
+    due: mpsc::UnboundedReceiver<DueFault>,
     interrupt: impl Future<Output = ()>,
 ) -> Result<RunResult, RunError> {
-    let clock = setup.clock.clone();
-    let recorder = Recorder::new(clock.clone(), setup.listener);
-    let context = RunContext::new(backend, setup.plan, clock.clone(), recorder, setup.triggers);
     let mut interrupt = std::pin::pin!(interrupt.fuse());
     let buyers = tokio::select! {
         biased;
@@ -87,14 +56,14 @@ pub async fn run<W: Backend>(
         () = &mut interrupt => return Err(RunError::Interrupted),
     };
     let capabilities = context.backend.capabilities().await;
-    let setup_took = clock.elapsed();
+    let setup = context.clock.elapsed();
     context.recorder.begin();
     must_be_a_backend_of_the_scenario(&context);
 
     stock_store::fill(&context).await;
     let nemesis = Nemesis::new(&context, &capabilities);
     let (ready, faults_ready) = oneshot::channel();
-    let faults = tokio::task::spawn_local(Rc::clone(&nemesis).run(setup.due, ready));
+    let faults = tokio::task::spawn_local(Rc::clone(&nemesis).run(due, ready));
     // If the nemesis has ended, there is nothing to wait for.
     faults_ready.await.unwrap_or_default();
     let watch = capabilities
@@ -134,15 +103,20 @@ pub async fn run<W: Backend>(
         stock_left,
         sold,
     });
-    let workload = clock.elapsed();
+    let phases = Phases {
+        setup_ms: millis(setup),
+        workload_ms: millis(context.clock.elapsed()),
+        teardown_ms: 0,
+    };
     let identity = context.identity.take().unwrap_or_default();
-    let lock = identity.name.filter(|_| !setup.is_labelled);
-    let lock = lock.unwrap_or(setup.lock);
+    // A label stands even if the lock reports a name.
+    let lock = &context.spec.lock;
+    let name = identity.name.filter(|_| lock.typed.is_none());
+    let name = name.unwrap_or_else(|| lock.name.clone());
     Ok(RunResult {
-        history: history(&context, &lock, &mut end).await,
         lock_version: identity.version,
-        setup: setup_took,
-        workload,
+        phases,
+        ..RunResult::of(history(&context, &name, &mut end).await)
     })
 }
 
@@ -152,7 +126,7 @@ async fn history<W: Backend>(
     lock: &str,
     end: &mut Shutdown<'_, impl FusedFuture<Output = ()>>,
 ) -> History {
-    let mut header = header(context.backend.as_ref(), &context.plan, lock);
+    let mut header = header(context.backend.as_ref(), &context.spec, lock);
     let mut events = context.recorder.take();
     let changes = end.step(context.backend.key_changes()).await;
     match changes.unwrap_or_else(|| Err("the user did not wait for it".into())) {
@@ -171,11 +145,7 @@ fn note_missing_custody(events: &mut Vec<Event>, reason: String) {
     let end = events.pop();
     events.extend(end.as_ref().map(|end| Event {
         at_ns: end.at_ns,
-        what: EventKind::FaultMissed {
-            fault: "custody".into(),
-            reason: format!("the account of the servers' keys is not complete: {reason}"),
-            optional: true,
-        },
+        what: EventKind::CustodyIncomplete { reason },
     }));
     events.extend(end);
 }
@@ -208,28 +178,18 @@ fn merge(driver: Vec<Event>, keys: Vec<Event>) -> Vec<Event> {
 
 /// A run in a backend that the scenario is not made for is not judged.
 fn must_be_a_backend_of_the_scenario<W: Backend>(context: &RunContext<W>) {
-    let scenario = &context.plan.scenario;
-    let here = context.backend.name();
-    if scenario.runs_in(here) {
-        return;
+    let scenario = &context.spec.scenario;
+    let backend = context.backend.name();
+    if !scenario.runs_in(backend) {
+        let supported = scenario.backends.clone();
+        context
+            .recorder
+            .write(EventKind::BackendUnsupported { backend, supported });
     }
-    let backends: Vec<&str> = scenario
-        .backends
-        .iter()
-        .map(|backend| backend.word())
-        .collect();
-    context.recorder.write(EventKind::FaultMissed {
-        fault: "backends".into(),
-        reason: format!(
-            "this scenario does not support `{here}` (supported: {})",
-            backends.join(", ")
-        ),
-        optional: false,
-    });
 }
 
 async fn start_workers<W: Backend>(context: &Rc<RunContext<W>>) -> Result<Vec<Buyer<W>>, RunError> {
-    let workers = 0..context.plan.scenario.workload.workers;
+    let workers = 0..context.spec.scenario.workload.workers;
     let starts = workers.map(|worker| async move {
         let started = Buyer::start(context, worker, 0).await;
         started.map_err(|refusal| RunError::Worker { worker, refusal })
@@ -244,11 +204,11 @@ async fn run_workload<W: Backend>(
     interrupt: impl Future<Output = ()>,
 ) -> EndReason {
     let limit = context
-        .plan
+        .spec
         .scenario
         .workload
         .limit
-        .resolve(context.plan.ttl);
+        .resolve(context.spec.ttl());
     // The first buyer arrives before a worker is ready to serve it.
     let mut coming = tokio::task::JoinSet::new();
     if context.arrivals.is_some() {
@@ -263,7 +223,7 @@ async fn run_workload<W: Backend>(
         biased;
         _ = async { while trading.join_next().await.is_some() {} } => {
             let sold_out = context.stock.borrow().left().iter().all(|left| *left <= 0);
-            let workers = context.plan.scenario.workload.workers;
+            let workers = context.spec.scenario.workload.workers;
             let all_gone = (0..workers).all(|worker| context.live_workers.is_down(worker));
             match (sold_out, all_gone) {
                 (true, _) => EndReason::SoldOut,
@@ -282,23 +242,23 @@ async fn generate_arrivals<W>(context: Rc<RunContext<W>>) {
     }
 }
 
-fn header<W: Backend>(backend: &W, plan: &Plan, lock: &str) -> Header {
-    let scenario = &plan.scenario;
+fn header<W: Backend>(backend: &W, spec: &RunSpec, lock: &str) -> Header {
+    let scenario = &spec.scenario;
     Header {
         format: FORMAT.to_owned(),
         scenario: scenario.name.clone(),
         lock: lock.to_owned(),
         backend: backend.name().to_owned(),
-        seed: plan.seed,
+        seed: spec.seed,
         workers: scenario.workload.workers,
-        nodes: plan.nodes,
-        quorum: plan.quorum,
-        keys: plan.keys.clone(),
-        ttl_ms: plan.ttl_ms(),
+        nodes: spec.nodes(),
+        quorum: spec.quorum(),
+        keys: spec.keys(),
+        ttl_ms: spec.ttl_ms(),
         stock_start: scenario.workload.stock,
         update: scenario.workload.update,
         min_grants: scenario.judge.min_grants,
-        progress_within_ms: millis(scenario.judge.progress_within.resolve(plan.ttl)),
+        progress_within_ms: millis(scenario.judge.progress_within.resolve(spec.ttl())),
         custody: false,
         custody_check: None,
     }

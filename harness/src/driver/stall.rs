@@ -11,8 +11,9 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::backend::Backend;
-use crate::context::{RunContext, millis};
+use crate::backend::{Backend, Shortage};
+use crate::clock::millis;
+use crate::context::RunContext;
 use crate::history::EventKind;
 
 /// Pause between two checks.
@@ -29,7 +30,7 @@ const TOLD_PART_OF_LEASE: u32 = 100;
 /// time cannot stall.
 pub(super) async fn watch<W: Backend>(context: Rc<RunContext<W>>) {
     let clock = &context.clock;
-    let long = SHORTEST.max(context.plan.ttl / TOLD_PART_OF_LEASE);
+    let long = SHORTEST.max(context.spec.ttl() / TOLD_PART_OF_LEASE);
     loop {
         let due = clock.elapsed() + LOOK;
         tokio::time::sleep(LOOK).await;
@@ -44,7 +45,10 @@ pub(super) async fn watch<W: Backend>(context: Rc<RunContext<W>>) {
 
 /// Records the shortages that the backend has not told yet.
 pub(super) fn note_shortages<W: Backend>(context: &RunContext<W>) {
-    for reason in context.backend.take_shortages() {
-        context.recorder.write(EventKind::Shortage { reason });
+    for shortage in context.backend.take_shortages() {
+        context.recorder.write(match shortage {
+            Shortage::Exhausted(reason) => EventKind::Shortage { reason },
+            Shortage::ClientGone { worker, sent } => EventKind::ClientGone { worker, sent },
+        });
     }
 }

@@ -7,9 +7,11 @@ use super::buyer::Buyer;
 use super::worker_client::{Silence, WorkerClient};
 use crate::adapter::message::{Answer, PROTOCOL, RequestKind};
 use crate::backend::{Backend, Refusal};
-use crate::context::{LockIdentity, Plan, RunContext, millis};
+use crate::clock::millis;
+use crate::context::{LockIdentity, RunContext};
 use crate::entropy;
 use crate::history::EventKind;
+use crate::spec::RunSpec;
 
 /// How long a worker may take to start. Nothing is tested by then, and a container or a virtual machine of a
 /// language needs seconds where the machine is busy.
@@ -19,8 +21,8 @@ pub(super) const START: Duration = Duration::from_secs(30);
 /// them.
 const START_EACH: Duration = Duration::from_millis(200);
 
-fn worker_count(plan: &Plan) -> u32 {
-    u32::try_from(plan.scenario.workload.workers).unwrap_or(u32::MAX)
+fn worker_count(spec: &RunSpec) -> u32 {
+    u32::try_from(spec.scenario.workload.workers).unwrap_or(u32::MAX)
 }
 
 fn broke(worker: usize, fault: &Silence) -> Refusal {
@@ -39,7 +41,7 @@ impl<W: Backend> Buyer<W> {
         worker: usize,
         incarnation: u32,
     ) -> Result<Self, Refusal> {
-        let plan = &context.plan;
+        let spec = &context.spec;
         let (session, nodes) = context.backend.start_worker(worker, incarnation).await?;
         let mut talk = WorkerClient::begin(context, worker, session);
         let purpose = format!("worker {worker}");
@@ -47,11 +49,11 @@ impl<W: Backend> Buyer<W> {
             protocol: PROTOCOL,
             worker,
             nodes: nodes.clone(),
-            timeout_ms: millis(plan.command_timeout()),
-            seed: entropy::derive(plan.seed, &purpose, u64::from(incarnation)),
-            options: plan.options.clone(),
+            timeout_ms: millis(spec.command_timeout()),
+            seed: entropy::derive(spec.seed, &purpose, u64::from(incarnation)),
+            options: spec.lock.options_by_name(),
         };
-        let patience = START + START_EACH * worker_count(plan) + plan.longest_fault();
+        let patience = START + START_EACH * worker_count(spec) + spec.longest_fault();
         match talk.ask(context, 0, init, patience).await {
             Ok(Answer::Ready { name, version }) => {
                 let identity = LockIdentity::new(name, version);
@@ -89,11 +91,11 @@ impl<W: Backend> Buyer<W> {
             incarnation,
             talk,
             entropy: entropy::stream(
-                plan.seed,
+                spec.seed,
                 &format!("buyer {worker}"),
                 u64::from(incarnation),
             ),
-            open_keys: (0..).take(plan.keys.len()).collect(),
+            open_keys: (0..).take(spec.scenario.workload.keys).collect(),
             nodes,
             uses_nodes: false,
             bought: 0,

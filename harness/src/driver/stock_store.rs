@@ -6,7 +6,7 @@
 
 use picklock_scenarios::{StockPlace, Update};
 
-use crate::backend::{Backend, Refusal};
+use crate::backend::Backend;
 use crate::context::{Change, FencedOff, RunContext};
 use crate::history::EventKind;
 
@@ -21,7 +21,7 @@ pub(super) enum Access<T> {
 }
 
 fn in_redis<W>(context: &RunContext<W>) -> bool {
-    context.plan.scenario.workload.stock_in == StockPlace::Redis
+    context.spec.scenario.workload.stock_in == StockPlace::Redis
 }
 
 fn name(key: u32) -> String {
@@ -33,8 +33,7 @@ async fn ask<W: Backend>(context: &RunContext<W>, command: &[String]) -> Option<
     let answer = match context.backend.ask_stock_server(&words).await {
         Ok(Some(number)) => return Some(number),
         Ok(None) => "there is no such key".to_owned(),
-        Err(Refusal::Failed(reason)) => reason,
-        Err(unable) => unable.to_string(),
+        Err(refusal) => refusal.to_string(),
     };
     note(context, format!("{}: {answer}", words.join(" ")));
     None
@@ -42,11 +41,7 @@ async fn ask<W: Backend>(context: &RunContext<W>, command: &[String]) -> Option<
 
 /// What the stock is, or was, is not known.
 fn note<W>(context: &RunContext<W>, reason: String) {
-    context.recorder.write(EventKind::FaultMissed {
-        fault: "stock in Redis".into(),
-        reason,
-        optional: false,
-    });
+    context.recorder.write(EventKind::StockUnknown { reason });
 }
 
 /// The user did not wait for [`count`].
@@ -62,8 +57,8 @@ pub(super) async fn fill<W: Backend>(context: &RunContext<W>) {
     if !in_redis(context) {
         return;
     }
-    let start = context.plan.scenario.workload.stock;
-    for key in (0..).take(context.plan.keys.len()) {
+    let start = context.spec.scenario.workload.stock;
+    for key in (0..).take(context.spec.scenario.workload.keys) {
         // Its answer is a number, unlike that of SET.
         let command = ["SETNX", &name(key), &start.to_string()].map(str::to_owned);
         ask(context, &command).await;
@@ -75,7 +70,7 @@ pub(super) async fn count<W: Backend>(context: &RunContext<W>) {
     if !in_redis(context) {
         return;
     }
-    for key in (0..).take(context.plan.keys.len()) {
+    for key in (0..).take(context.spec.scenario.workload.keys) {
         if let Some(left) = ask(context, &["GET".to_owned(), name(key)]).await {
             context.stock.borrow_mut().learn(key, left);
         }
@@ -112,7 +107,7 @@ pub(super) async fn sell<W: Backend>(
         Ok(change) if !in_redis(context) => return Access::Done(change),
         Ok(change) => change,
     };
-    let done = match context.plan.scenario.workload.update {
+    let done = match context.spec.scenario.workload.update {
         Update::Decrement => ask(context, &["DECR".to_owned(), name(key)])
             .await
             .map(|to| Change { from: to + 1, to }),

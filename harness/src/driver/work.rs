@@ -25,7 +25,10 @@ impl<W: Backend> Buyer<W> {
     /// holder that extends does so each time that it has worked for so long; what the extension
     /// takes is not work.
     pub(super) async fn work(&mut self, hold: &mut Hold) -> Result<Work, Broken> {
-        let (workload, ttl) = (&self.context.plan.scenario.workload, self.context.plan.ttl);
+        let (workload, ttl) = (
+            &self.context.spec.scenario.workload,
+            self.context.spec.ttl(),
+        );
         let mut left = workload.section.resolve(ttl);
         let extend = workload.extend.map(|extend| extend.resolve(ttl));
         // The scenario's check refuses an extension at once; this would never end.
@@ -48,9 +51,9 @@ impl<W: Backend> Buyer<W> {
     async fn extend(&mut self, hold: &mut Hold) -> Result<Work, Broken> {
         let context = Rc::clone(&self.context);
         let (worker, op) = (self.worker, hold.op);
-        let ttl_ms = context.plan.ttl_ms();
+        let ttl_ms = context.spec.ttl_ms();
         let ask = RequestKind::Extend {
-            key: context.plan.keys[hold.key as usize].clone(),
+            key: context.spec.key(hold.key),
             token: hold.token.clone(),
             ttl_ms,
         };
@@ -103,14 +106,10 @@ impl<W: Backend> Buyer<W> {
 
 /// Holders were to extend their leases, and none could: the run did not do what its scenario says.
 pub(super) fn note_untested_extensions<W>(context: &RunContext<W>) {
-    if context.plan.scenario.workload.extend.is_none() {
+    if context.spec.scenario.workload.extend.is_none() {
         return;
     }
-    if let Some(reason) = context.extensions.why_untested() {
-        context.recorder.write(EventKind::FaultMissed {
-            fault: "extend".into(),
-            reason,
-            optional: false,
-        });
+    if let Some(untested) = context.extensions.untested() {
+        context.recorder.write(untested);
     }
 }

@@ -17,7 +17,7 @@ use crate::adapter::process::WorkerOutput;
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::backend::{Backend, Session};
 use crate::context::RunContext;
-use crate::history::{EventKind, LAST_LOOK, Misbehaviour};
+use crate::history::{EventKind, Misbehaviour};
 
 /// Why a worker gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -308,7 +308,7 @@ impl<W: Backend> OutputListener<W> {
 
 /// False for the client that takes the locks after the run: its number follows those of the workers.
 fn is_worker_of_the_run<W>(context: &RunContext<W>, worker: usize) -> bool {
-    worker < context.plan.scenario.workload.workers
+    worker < context.spec.scenario.workload.workers
 }
 
 /// Records misbehaviour of a worker. The client that takes the locks after the run is not one of the
@@ -326,11 +326,7 @@ fn note_misbehaviour<W>(
             detail,
         }
     } else {
-        EventKind::FaultMissed {
-            fault: LAST_LOOK.into(),
-            reason: detail,
-            optional: false,
-        }
+        EventKind::FinalInspectionFailed { reason: detail }
     };
     context.recorder.write(what);
 }

@@ -39,7 +39,7 @@ impl<W: Backend> Nemesis<W> {
                     self.apply_to_links(fault, action, plan, target, location);
                 }
                 Action::ShiftClocks(by) => {
-                    let by_ns = by.resolve_ns(self.context.plan.ttl);
+                    let by_ns = by.resolve_ns(self.context.spec.ttl());
                     let workers = target.workers.iter().copied().map(ClockOf::Worker);
                     let nodes = target.nodes.iter().copied().map(ClockOf::Node);
                     for clock in workers.chain(nodes) {

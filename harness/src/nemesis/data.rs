@@ -37,9 +37,9 @@ impl<W: Backend> Nemesis<W> {
 
     /// The names of the keys with these numbers; `None`: of all.
     fn keys_of(&self, numbers: Option<&[usize]>) -> Vec<String> {
-        let all = &self.context.plan.keys;
+        let all = self.context.spec.keys();
         match numbers {
-            None => all.clone(),
+            None => all,
             Some(numbers) => {
                 let named = numbers.iter().filter_map(|key| all.get(*key).cloned());
                 named.collect()

@@ -18,7 +18,7 @@ impl<W: Backend> Nemesis<W> {
         location: Location,
     ) {
         let backend = &self.context.backend;
-        let ttl = self.context.plan.ttl;
+        let ttl = self.context.spec.ttl();
         let effect = match action {
             LinkAction::Reset => return backend.cut(Some(&target.workers), Some(&target.nodes)),
             LinkAction::Delay { by, jitter } => Effect::Delay {

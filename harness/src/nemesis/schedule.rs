@@ -12,9 +12,10 @@ use tokio::task::JoinSet;
 use super::clocks::ClockShifts;
 use super::ongoing::{Ongoing, Undo};
 use super::silences::Silences;
-use crate::backend::{Backend, Capabilities};
-use crate::context::{DueFault, Location, PART_OF_LEASE, RunContext, millis};
-use crate::history::{ClockShift, EventKind};
+use crate::backend::{Backend, Capabilities, Refusal};
+use crate::clock::millis;
+use crate::context::{DueFault, Location, RunContext};
+use crate::history::{ClockShift, EventKind, MissedBecause};
 
 /// How often it is checked whether a fault for so many frames has struck them all. The faults do
 /// not wait for it: it only decides when the history says that they have ended.
@@ -52,7 +53,7 @@ impl<W: Backend> Nemesis<W> {
         };
         for (index, plan) in nemesis.plans().iter().enumerate() {
             if let Err(unable) = capabilities.offer(plan) {
-                nemesis.missed(index, &unable.to_string());
+                nemesis.refused(index, &unable);
                 nemesis.context.triggers.forget(index);
                 nemesis.settled.borrow_mut().insert(index);
             }
@@ -93,7 +94,7 @@ impl<W: Backend> Nemesis<W> {
             if self.settled.borrow().contains(&index) {
                 continue;
             }
-            let at = at.resolve(self.context.plan.ttl);
+            let at = at.resolve(self.context.spec.ttl());
             let (started, has_started) = oneshot::channel();
             if at.is_zero() {
                 at_once.push(has_started);
@@ -154,7 +155,7 @@ impl<W: Backend> Nemesis<W> {
         {
             return self.sentinel_failover(index, target.nodes, started).await;
         }
-        let ttl = self.context.plan.ttl;
+        let ttl = self.context.spec.ttl();
         let clock = plan.clock_shift_ns(ttl).map(|by_ns| ClockShift {
             by_ns,
             for_good: plan.duration.is_none(),
@@ -170,7 +171,7 @@ impl<W: Backend> Nemesis<W> {
         let asked_ns = self.context.clock.now_ns();
         if let Err(refusal) = self.apply(id, &plan, &target, location).await {
             self.end(id).await;
-            self.missed(index, &refusal.to_string());
+            self.refused(index, &refusal);
             return started();
         }
         let since_ns = self.struck(id, &plan, asked_ns);
@@ -287,26 +288,40 @@ impl<W: Backend> Nemesis<W> {
     fn since_ms(&self, then_ns: u64) -> Option<u64> {
         let late_ns = self.context.clock.now_ns().saturating_sub(then_ns);
         let late = Duration::from_nanos(late_ns);
-        (late >= self.context.plan.ttl / PART_OF_LEASE).then(|| millis(late))
+        (late >= self.context.spec.shortest_delay()).then(|| millis(late))
     }
 
-    pub(super) fn missed(&self, index: usize, reason: &str) {
+    /// A fault did not strike, because the backend refused.
+    pub(super) fn refused(&self, index: usize, refusal: &Refusal) {
+        let because = match refusal {
+            Refusal::NoFailover(_) => Some(MissedBecause::NoFailover),
+            Refusal::Unable { .. } | Refusal::Failed(_) => None,
+        };
+        self.write_missed(index, refusal.to_string(), because);
+    }
+
+    fn missed(&self, index: usize, reason: &str) {
+        self.write_missed(index, reason.to_owned(), None);
+    }
+
+    fn write_missed(&self, index: usize, reason: String, because: Option<MissedBecause>) {
         let plan = &self.plans()[index];
         self.context.recorder.write(EventKind::FaultMissed {
             fault: plan.kind.word().to_owned(),
-            reason: reason.to_owned(),
+            reason,
             optional: plan.optional,
+            because,
         });
     }
 
     fn target(&self, plan: &FaultPlan, location: Location) -> Target {
-        let workers = self.context.plan.scenario.workload.workers;
-        let nodes = self.context.plan.nodes;
+        let workers = self.context.spec.scenario.workload.workers;
+        let nodes = self.context.spec.nodes();
         plan.target(location.worker, location.node, workers, nodes)
     }
 
     pub(super) fn plans(&self) -> &[FaultPlan] {
-        &self.context.plan.scenario.faults
+        &self.context.spec.scenario.faults
     }
 }
 

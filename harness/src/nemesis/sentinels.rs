@@ -36,11 +36,11 @@ impl<W: Backend> Nemesis<W> {
             for id in [frozen].into_iter().chain(stale).chain([failover]) {
                 self.end(id).await;
             }
-            self.missed(index, &refusal.to_string());
+            self.refused(index, &refusal);
             return started();
         }
         let thawed_after = self.plans()[index].duration;
-        let Some(thawed_after) = thawed_after.map(|span| span.resolve(self.context.plan.ttl))
+        let Some(thawed_after) = thawed_after.map(|span| span.resolve(self.context.spec.ttl()))
         else {
             for id in [frozen, failover].into_iter().chain(stale) {
                 self.never_ends(id);

@@ -1,11 +1,10 @@
 //! The one entry for runs: a specification and a backend in, what the run leaves out.
 //!
 //! A [`BackendSetup`] holds what data cannot: the code of a lock, or the servers that were found and the
-//! programs to start. Simulation and servers leave the same [`RunOutput`].
+//! programs to start. Simulation and servers leave the same [`RunResult`].
 
 mod error;
 mod observer;
-mod output;
 #[cfg(feature = "servers")]
 mod servers;
 
@@ -16,17 +15,13 @@ use futures_util::future::LocalBoxFuture;
 
 pub use error::RunFailure;
 pub use observer::{Observer, RunPhase};
-pub use output::RunOutput;
 #[cfg(feature = "servers")]
 pub use servers::ServerSetup;
 
-use crate::history::EventKind;
 use crate::lock_factory::LockFactory;
-use crate::model::ServerVersion;
-use crate::record::{Phases, Redis};
+pub use crate::run_result::RunResult;
 use crate::sim::{SimError, Simulation, run as simulate};
 use crate::spec::RunSpec;
-use crate::wire::WireLog;
 
 /// How a run happens.
 pub enum BackendSetup {
@@ -56,7 +51,7 @@ pub fn run<'a>(
     backend: BackendSetup,
     observer: Rc<dyn Observer>,
     interrupt: impl Future<Output = ()> + 'a,
-) -> LocalBoxFuture<'a, Result<RunOutput, RunFailure>> {
+) -> LocalBoxFuture<'a, Result<RunResult, RunFailure>> {
     run_boxed(spec, backend, observer, Box::pin(interrupt))
 }
 
@@ -71,12 +66,19 @@ fn run_boxed<'a>(
     backend: BackendSetup,
     observer: Rc<dyn Observer>,
     interrupt: LocalBoxFuture<'a, ()>,
-) -> LocalBoxFuture<'a, Result<RunOutput, RunFailure>> {
+) -> LocalBoxFuture<'a, Result<RunResult, RunFailure>> {
     match backend {
         BackendSetup::Simulation {
             lock,
             logs_commands,
-        } => Box::pin(simulated(spec, lock, logs_commands, interrupt)),
+        } => {
+            let simulation = Simulation {
+                spec: spec.clone(),
+                lock,
+                logs_commands,
+            };
+            Box::pin(simulated(simulation, interrupt))
+        }
         #[cfg(feature = "servers")]
         BackendSetup::Servers(backend) => {
             Box::pin(servers::run(spec, backend, observer, interrupt))
@@ -87,57 +89,12 @@ fn run_boxed<'a>(
 /// Simulates the run beside the caller's thread, so that an interrupt is noticed at once. The thread of
 /// an interrupted simulation cannot be ended; it is left behind until the process ends.
 async fn simulated(
-    spec: &RunSpec,
-    lock: LockFactory,
-    logs_commands: bool,
+    simulation: Simulation,
     interrupt: LocalBoxFuture<'_, ()>,
-) -> Result<RunOutput, RunFailure> {
-    let spec = spec.clone();
-    let run = tokio::task::spawn_blocking(move || simulation(&spec, lock, logs_commands));
+) -> Result<RunResult, RunFailure> {
+    let run = tokio::task::spawn_blocking(move || simulate(simulation));
     tokio::select! {
-        ran = run => ran.unwrap_or_else(|error| Err(SimError::Broken(error.to_string()).into())),
+        ran = run => Ok(ran.unwrap_or_else(|error| Err(SimError::Broken(error.to_string())))?),
         () = interrupt => Err(RunFailure::Interrupted),
     }
-}
-
-/// How records name the model of a server.
-pub fn modelled(version: ServerVersion) -> Redis {
-    Redis {
-        server: format!("model of {}", version.server()),
-        version: version.number().to_owned(),
-    }
-}
-
-/// Simulates the run, without anything to wait for; it blocks the thread for as long as it takes.
-///
-/// # Errors
-/// The simulation gave no history.
-pub fn simulation(
-    spec: &RunSpec,
-    lock: LockFactory,
-    logs_commands: bool,
-) -> Result<RunOutput, RunFailure> {
-    let plan = spec.plan();
-    let version = plan.model;
-    let log = logs_commands.then(|| WireLog::new(&plan.keys));
-    let history = simulate(Simulation {
-        plan,
-        lock,
-        log: log.clone(),
-    })?;
-    let mut events = history.events.iter().rev();
-    let end = events.find(|event| matches!(event.what, EventKind::End { .. }));
-    Ok(RunOutput {
-        redis: modelled(version),
-        phases: Phases {
-            setup_ms: 0,
-            workload_ms: end.map_or(0, |event| event.at_ns) / 1_000_000,
-            teardown_ms: 0,
-        },
-        history,
-        lock_version: None,
-        wire_log: log,
-        #[cfg(feature = "servers")]
-        logs: None,
-    })
 }

@@ -12,12 +12,12 @@ use picklock_scenarios::{Capability, StockPlace};
 
 use super::error::RunFailure;
 use super::observer::{Observer, RunPhase};
-use super::output::RunOutput;
 use crate::adapter::worker_command::WorkerCommand;
-use crate::clock::Clock;
-use crate::context::{Plan, Triggers, millis};
-use crate::driver::{self, RunError, Setup, Shutdown};
-use crate::record::{Phases, Redis};
+use crate::clock::{Clock, millis};
+use crate::context::{RunContext, Triggers};
+use crate::driver::{self, RunError, Shutdown};
+use crate::record::Redis;
+use crate::run_result::RunResult;
 use crate::server_backend::{Parts, ServerBackend};
 use crate::servers::{
     BackendError, DescriptorNeed, Layout, Reaper, RunDir, ServerKind, Servers, WallClockShim,
@@ -52,18 +52,12 @@ pub(super) async fn run(
     backend: ServerSetup,
     observer: Rc<dyn Observer>,
     interrupt: LocalBoxFuture<'_, ()>,
-) -> Result<RunOutput, RunFailure> {
+) -> Result<RunResult, RunFailure> {
     let mut interrupt = std::pin::pin!(interrupt.fuse());
     let clock = Clock::start();
     let (triggers, due) = Triggers::of(&spec.scenario.faults);
     let triggers = Arc::new(triggers);
-    let plan = spec.plan();
-    let wire = Proxy::new(
-        clock.clone(),
-        plan.keys.clone(),
-        spec.seed,
-        triggers.clone(),
-    );
+    let wire = Proxy::new(clock.clone(), spec.keys(), spec.seed, triggers.clone());
     observer.phase(RunPhase::Setup);
     adopt_orphans();
     let reaper = Reaper::spawn(&backend.reaper, &backend.reaper_args)?;
@@ -73,39 +67,36 @@ pub(super) async fn run(
             reaper.finish_within(ANSWER).await;
             return Err(RunFailure::Interrupted);
         }
-        prepared = prepare(spec, &plan, backend, &reaper, (&wire, &clock)) => prepared?,
+        prepared = prepare(spec, backend, &reaper, (&wire, &clock)) => prepared?,
     };
     let listener = Rc::clone(&observer);
-    let setup = Setup {
-        plan,
-        lock: spec.lock.name.clone(),
-        is_labelled: spec.lock.typed.is_some(),
-        clock: clock.clone(),
-        triggers,
-        due,
-        listener: Box::new(move |event| listener.event(event)),
-    };
     let backend = Rc::new(backend);
-    let ran = driver::run(Rc::clone(&backend), setup, interrupt.as_mut()).await;
+    let context = RunContext::new(
+        Rc::clone(&backend),
+        Rc::new(spec.clone()),
+        clock.clone(),
+        triggers,
+        Box::new(move |event| listener.event(event)),
+    );
+    let ran = driver::run(context, due, interrupt.as_mut()).await;
     observer.phase(RunPhase::Teardown);
     let before = clock.elapsed();
     let down = take_down(&backend, &reaper, Shutdown::begin(interrupt)).await;
-    let ran = ran.map_err(|error| match wire.take_shortages().join("; ") {
-        none if none.is_empty() => with_log(error, dir.path()),
-        shortages => RunFailure::Shortage(shortages),
+    let mut result = ran.map_err(|error| {
+        let shortages = wire.take_shortages();
+        if shortages.is_empty() {
+            return with_log(error, dir.path());
+        }
+        let words: Vec<String> = shortages.iter().map(ToString::to_string).collect();
+        RunFailure::Shortage(words.join("; "))
     })?;
     down?;
-    Ok(RunOutput {
-        history: ran.history,
-        lock_version: ran.lock_version,
+    result.phases.teardown_ms = millis(clock.elapsed().saturating_sub(before));
+    Ok(RunResult {
         redis,
-        phases: Phases {
-            setup_ms: millis(ran.setup),
-            workload_ms: millis(ran.workload),
-            teardown_ms: millis(clock.elapsed().saturating_sub(before)),
-        },
         wire_log: Some(wire.log().clone()),
         logs: Some(dir),
+        ..result
     })
 }
 
@@ -125,12 +116,11 @@ async fn take_down(
 
 async fn prepare(
     spec: &RunSpec,
-    plan: &Plan,
     backend: ServerSetup,
     reaper: &Reaper,
     (wire, clock): (&Proxy, &Clock),
 ) -> Result<(ServerBackend, Redis, RunDir), RunFailure> {
-    let nodes = plan.nodes;
+    let nodes = spec.nodes();
     // Removes what an earlier run left behind.
     sweep().await;
     let dir = RunDir::create(reaper)?;
@@ -181,7 +171,9 @@ async fn prepare(
         logs: dir.path().to_owned(),
         reaper: reaper.clone(),
     });
-    backend.observe(layout.replicas, &plan.keys, clock).await?;
+    backend
+        .observe(layout.replicas, &spec.keys(), clock)
+        .await?;
     Ok((backend, redis, dir))
 }
 

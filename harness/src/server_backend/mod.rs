@@ -36,7 +36,7 @@ use crate::servers::{
     BackendError, Reaper, Registration, ServerAddress, Servers, ShiftedWallClock, WallClockShim,
     WorkerContainer, WorkerContainers, master_name,
 };
-use crate::wire::{LinkId, Proxy, SentinelAddresses};
+use crate::wire::{LinkId, Proxy, SentinelAddresses, Shortage};
 
 /// How many times an aborted task is given a chance to end.
 const YIELDS: usize = 1000;
@@ -295,7 +295,7 @@ impl Backend for ServerBackend {
         capabilities
     }
 
-    fn take_shortages(&self) -> Vec<String> {
+    fn take_shortages(&self) -> Vec<Shortage> {
         self.wire.take_shortages()
     }
 }

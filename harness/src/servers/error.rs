@@ -215,20 +215,3 @@ pub(super) fn io_error(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Ba
     let doing = doing.into();
     move |source| BackendError::Io { doing, source }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Who judges knows the error by its words.
-    #[test]
-    fn a_failover_that_did_not_come_is_known_to_the_checkers() {
-        let error = BackendError::NotPromoted {
-            node: 0,
-            after: Duration::from_secs(20),
-            seen: "they name the old master".into(),
-        };
-        let said = error.to_string();
-        assert!(said.contains(crate::check::NO_FAILOVER), "{said}");
-    }
-}

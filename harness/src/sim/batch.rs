@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::runner::{SimError, Simulation, run_here};
 use super::watchdog::Watchdog;
-use crate::history::History;
+use crate::run_result::RunResult;
 
 /// A turn that lasts longer than this in real time will not end. Time in which other threads kept
 /// ours from running does not count.
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The watchdog looks so often while its patience lasts.
 const LOOKS: u32 = 10;
 
-/// What is still to be done, and what to do with each history.
+/// What is still to be done, and what to do with each result.
 struct Batch<T, L> {
     left: Mutex<std::vec::IntoIter<Simulation>>,
     look: L,
@@ -29,11 +29,11 @@ struct Batch<T, L> {
 ///
 /// # Errors
 /// See [`SimError`]. A violated property is no error.
-pub fn run(simulation: Simulation) -> Result<History, SimError> {
+pub fn run(simulation: Simulation) -> Result<RunResult, SimError> {
     run_with_patience(simulation, PATIENCE)
 }
 
-/// Simulates many runs one after the other, and looks at each history where it was made.
+/// Simulates many runs one after the other, and looks at each result where it was made.
 ///
 /// Each is what [`run`](run()) gives for it; what they share is the thread, which is
 /// dearer than a small run, so that a search should come this way. A thread that is stuck is left
@@ -44,7 +44,7 @@ pub fn run(simulation: Simulation) -> Result<History, SimError> {
 pub fn run_many<T, L>(simulations: Vec<Simulation>, look: L) -> Vec<Result<T, SimError>>
 where
     T: Send + 'static,
-    L: Fn(History) -> T + Send + Sync + 'static,
+    L: Fn(RunResult) -> T + Send + Sync + 'static,
 {
     batch(simulations, look, PATIENCE)
 }
@@ -55,9 +55,12 @@ where
 ///
 /// # Errors
 /// See [`SimError`].
-pub fn run_with_patience(simulation: Simulation, patience: Duration) -> Result<History, SimError> {
+pub fn run_with_patience(
+    simulation: Simulation,
+    patience: Duration,
+) -> Result<RunResult, SimError> {
     let nothing = || Err(SimError::Broken("nothing was simulated".into()));
-    let ran = batch(vec![simulation], |history| history, patience).pop();
+    let ran = batch(vec![simulation], |result| result, patience).pop();
     ran.unwrap_or_else(nothing)
 }
 
@@ -68,7 +71,7 @@ fn batch<T, L>(
 ) -> Vec<Result<T, SimError>>
 where
     T: Send + 'static,
-    L: Fn(History) -> T + Send + Sync + 'static,
+    L: Fn(RunResult) -> T + Send + Sync + 'static,
 {
     let count = simulations.len();
     let batch = Arc::new(Batch {
@@ -135,7 +138,7 @@ fn start<T, L>(
 ) -> Result<mpsc::Receiver<Infallible>, SimError>
 where
     T: Send + 'static,
-    L: Fn(History) -> T + Send + Sync + 'static,
+    L: Fn(RunResult) -> T + Send + Sync + 'static,
 {
     let (alive, ended) = mpsc::channel();
     let begun = std::thread::Builder::new()

@@ -5,28 +5,30 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use picklock_scenarios::StockPlace;
-
 use super::backend::{Parts, SimBackend};
 use super::node_observer::NodeObservers;
 use super::run_budget::RunBudget;
 use super::watchdog::Watchdog;
 use crate::clock::{self, Clock};
-use crate::context::{Plan, Triggers};
-use crate::driver::{self, RunError, Setup};
+use crate::context::{RunContext, Triggers};
+use crate::driver::{self, RunError};
 use crate::history::{Event, EventKind, History};
 use crate::lock_factory::LockFactory;
+use crate::model::ServerVersion;
+use crate::record::Redis;
+use crate::run_result::RunResult;
+use crate::spec::RunSpec;
 use crate::wire::WireLog;
 
-/// What shall be simulated.
+/// What shall be simulated: a specification, with the code that data cannot hold.
 #[derive(Debug, Clone)]
 pub struct Simulation {
-    /// The run's numbers.
-    pub plan: Plan,
-    /// The lock.
+    /// What is run.
+    pub spec: RunSpec,
+    /// The code of the lock.
     pub lock: LockFactory,
-    /// Where to write down what passes between workers and nodes; `None`: nowhere, at no cost.
-    pub log: Option<WireLog>,
+    /// True to log the commands; without a log a simulation is faster.
+    pub logs_commands: bool,
 }
 
 /// Why a simulation gave no history.
@@ -55,8 +57,16 @@ pub enum SimError {
     Broken(String),
 }
 
+/// How records name the model of a server.
+fn modelled(version: ServerVersion) -> Redis {
+    Redis {
+        server: format!("model of {}", version.server()),
+        version: version.number().to_owned(),
+    }
+}
+
 /// Simulates on this thread, without a watchdog.
-pub(super) fn run_here(simulation: Simulation, monitor: Watchdog) -> Result<History, SimError> {
+pub(super) fn run_here(simulation: Simulation, monitor: Watchdog) -> Result<RunResult, SimError> {
     run_on_runtime(simulation, monitor, None)
 }
 
@@ -64,7 +74,10 @@ pub(super) fn run_here(simulation: Simulation, monitor: Watchdog) -> Result<Hist
 ///
 /// # Errors
 /// See [`SimError`].
-pub fn run_observed(simulation: Simulation, observers: NodeObservers) -> Result<History, SimError> {
+pub fn run_observed(
+    simulation: Simulation,
+    observers: NodeObservers,
+) -> Result<RunResult, SimError> {
     let running = std::thread::spawn(move || {
         let monitor = Watchdog::default();
         monitor.claim_thread();
@@ -78,7 +91,7 @@ fn run_on_runtime(
     simulation: Simulation,
     monitor: Watchdog,
     observers: Option<NodeObservers>,
-) -> Result<History, SimError> {
+) -> Result<RunResult, SimError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -101,48 +114,49 @@ async fn play(
     simulation: Simulation,
     monitor: Watchdog,
     observers: Option<NodeObservers>,
-) -> Result<History, SimError> {
-    let Simulation { plan, lock, log } = simulation;
+) -> Result<RunResult, SimError> {
+    let spec = Rc::new(simulation.spec);
     let clock = Clock::start();
-    let (triggers, due) = Triggers::of(&plan.scenario.faults);
+    let (triggers, due) = Triggers::of(&spec.scenario.faults);
     let triggers = Arc::new(triggers);
+    let log = simulation.logs_commands.then(|| WireLog::new(&spec.keys()));
     let backend = Rc::new(SimBackend::new(Parts {
-        version: plan.model,
-        nodes: plan.nodes,
-        store: plan.scenario.workload.stock_in == StockPlace::Redis,
-        replicas: plan.scenario.topology.replicas,
-        persistence: plan.scenario.topology.persistence,
-        keys: plan.keys.clone(),
-        seed: plan.seed,
+        spec: &spec,
+        lock: simulation.lock,
         run_clock: clock.clone(),
         interceptor: triggers.clone(),
-        log,
+        log: log.clone(),
         monitor,
         observers,
-        lock: lock.clone(),
     }));
     let network = backend.network();
     let carrying = tokio::task::spawn_local(Rc::clone(&network).run());
     let budget = Rc::new(RunBudget::default());
     let counted = Rc::clone(&budget);
-    let setup = Setup {
-        plan,
-        lock: lock.name().to_owned(),
-        is_labelled: false,
+    let context = RunContext::new(
+        Rc::new(backend),
+        Rc::clone(&spec),
         clock,
         triggers,
-        due,
-        listener: Box::new(move |_| counted.count_event()),
-    };
+        Box::new(move |_| counted.count_event()),
+    );
     let ran = tokio::select! {
         biased;
-        ran = driver::run(Rc::new(backend), setup, std::future::pending()) => ran,
+        ran = driver::run(context, due, std::future::pending()) => ran,
         what = budget.spent() => return Err(SimError::Exhausted(what)),
     };
     carrying.abort();
-    let mut history = ran?.history;
-    note_unknown_commands(&mut history, &network.unknown_commands());
-    Ok(history)
+    let mut result = ran?;
+    note_unknown_commands(&mut result.history, &network.unknown_commands());
+    // Only real servers take time to set up.
+    result.phases.setup_ms = 0;
+    Ok(RunResult {
+        redis: modelled(spec.model()),
+        // Nobody asks for the version of code that is in this process.
+        lock_version: None,
+        wire_log: log,
+        ..result
+    })
 }
 
 /// A command that the model does not know was answered with an error, which no real server would
@@ -154,12 +168,8 @@ fn note_unknown_commands(history: &mut History, unknown: &std::collections::BTre
     for command in unknown {
         history.events.push(Event {
             at_ns: end.at_ns,
-            what: EventKind::FaultMissed {
-                fault: "model".into(),
-                reason: format!(
-                    "the simulated Redis does not know `{command}`; run it on a real one (--backend process)"
-                ),
-                optional: false,
+            what: EventKind::CommandUnknown {
+                command: command.clone(),
             },
         });
     }

@@ -73,8 +73,9 @@ pub use servers::serve_worker;
 pub use worker_entry::{WorkerEntry, WorkerError};
 
 use crate::lock_factory::LockFactory;
-use crate::run::simulation;
-use crate::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice, resolve_scenario};
+use crate::run::RunFailure;
+use crate::sim::{Simulation, run as simulate};
+use crate::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice};
 
 /// How many seeds are tried unless others are named.
 const SEEDS: u64 = 20;
@@ -237,24 +238,20 @@ impl Trial {
 
     /// One specification for each seed.
     fn specs(&self, lock: &LockFactory) -> Result<Vec<RunSpec>, TrialError> {
-        let wanted = lock.spec(&self.options);
-        let scenario = resolve_scenario(self.scenario.clone(), &wanted, self.overrides)
-            .map_err(|refused| *refused.error)?;
+        let spec = RunSpec {
+            source: self.source.clone(),
+            backend: self.backend(),
+            servers: self.servers.clone(),
+            overrides: self.overrides,
+            ..RunSpec::simulated(lock.spec(&self.options), self.scenario.clone(), 0)
+        };
+        let spec = spec.resolved().map_err(|refused| *refused.error)?;
         if let Err(source) = lock.read_options(&self.options) {
             return Err(TrialError::of_option(source));
         }
         if self.seeds.is_empty() {
             return Err(TrialError::NoSeeds);
         }
-        let spec = RunSpec {
-            lock: wanted,
-            scenario,
-            source: self.source.clone(),
-            backend: self.backend(),
-            servers: self.servers.clone(),
-            seed: 0,
-            overrides: self.overrides,
-        };
         Ok(self
             .seeds
             .iter()
@@ -284,9 +281,14 @@ impl Trial {
         if let Some(entry) = &self.workers_from {
             return servers::run_all(specs, entry);
         }
-        let runs = specs.iter().map(|spec| {
-            let output = simulation(spec, lock.clone(), false);
-            TrialRun::of(spec.seed, output)
+        let runs = specs.into_iter().map(|spec| {
+            let seed = spec.seed;
+            let result = simulate(Simulation {
+                spec,
+                lock: lock.clone(),
+                logs_commands: false,
+            });
+            TrialRun::of(seed, result.map_err(RunFailure::from))
         });
         runs.collect()
     }

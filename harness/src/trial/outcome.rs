@@ -9,7 +9,7 @@ use crate::check::{Cause, Property, Status, Verdict, Verdicts, judge};
 use crate::expectation::{Expected, Tables, fits};
 use crate::history::History;
 use crate::lock_factory::LockFactory;
-use crate::run::{RunFailure, RunOutput};
+use crate::run::{RunFailure, RunResult};
 
 /// One run of a trial.
 #[derive(Debug, Clone)]
@@ -25,13 +25,13 @@ pub struct TrialRun {
 impl TrialRun {
     pub(super) fn of(
         seed: u64,
-        output: Result<RunOutput, RunFailure>,
+        result: Result<RunResult, RunFailure>,
     ) -> Result<TrialRun, TrialError> {
-        let output = output.map_err(|source| TrialError::Run { seed, source })?;
+        let result = result.map_err(|source| TrialError::Run { seed, source })?;
         Ok(TrialRun {
             seed,
-            verdicts: judge(&output.history),
-            history: output.history,
+            verdicts: judge(&result.history),
+            history: result.history,
         })
     }
 }

@@ -49,7 +49,7 @@
 //! what their command did to the keys (`acquire_detection`).
 //!
 //! The wire also knows whether something came from a worker that was frozen or dead (`freeze_check`), and
-//! what it could not do for want of file descriptors (`resource_exhaustion`).
+//! what it could not do (`resource_exhaustion`).
 //!
 //! What a fault means for a link (`fault_rules`, `link_state`) knows neither sockets nor time. The
 //! simulated network drives the same code, and writes the same log.
@@ -102,7 +102,6 @@ mod tcp_queues;
 
 pub use acquire_detection::{AcquireQuestion, Acquired};
 pub use address_rewrite::AddressMap;
-pub use client_user::GONE;
 pub use connection_reader::ConnectionReader;
 pub use fault::{Effect, ImposedId, LinkFault};
 pub use freeze_check::FreezeLeak;
@@ -111,6 +110,7 @@ pub use link::LinkId;
 pub use log::{FORMAT, WireLog};
 pub use log_entry::{LogEntry, Outcome};
 pub use proxy::Proxy;
+pub use resource_exhaustion::Shortage;
 pub use sent_requests::{SentRequests, introduction};
 pub use sentinel_link::SentinelAddresses;
 pub use sentinel_replies::SentinelReplies;

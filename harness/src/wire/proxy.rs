@@ -25,7 +25,7 @@ use super::login::Login;
 use super::loopback::only_loopback;
 use super::operation::Operation;
 use super::proxy_state::{ProxyState, TaskGuard};
-use super::resource_exhaustion::Shortages;
+use super::resource_exhaustion::{Shortage, Shortages};
 use super::sent_requests::SentRequests;
 use crate::clock::Clock;
 
@@ -236,15 +236,14 @@ impl Proxy {
         self.state.silences.has_spoken(worker)
     }
 
-    /// What the wire could not do for want of something that this process ran out of, in words;
-    /// each only once.
-    pub fn take_shortages(&self) -> Vec<String> {
+    /// What the wire could not do; each only once.
+    pub fn take_shortages(&self) -> Vec<Shortage> {
         self.state.shortages.take()
     }
 
     /// Adds such a sentence about another part of the harness, unless it is known.
     pub fn note_shortage(&self, sentence: String) {
-        self.state.shortages.add(sentence);
+        self.state.shortages.add(Shortage::Exhausted(sentence));
     }
 
     /// The command log.

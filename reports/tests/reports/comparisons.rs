@@ -97,7 +97,7 @@ fn only_an_expected_violation_is_an_alarm() {
     mended.tally.clear();
     // Expected, and now undecided: the alarm does not sound any more.
     let muted = &mut after.cells[1];
-    let unknown = Verdict::unknown("too few grants: 1 of 3");
+    let unknown = crate::unjudged("too few grants: 1 of 3");
     muted.verdicts.insert(Property::Exclusion, unknown);
     muted.tally.clear();
     let comparison = compare(&before, &after).unwrap();

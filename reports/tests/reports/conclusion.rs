@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use picklock_reports::matrix::{CellOutcome, Conclusion, counts_in_words};
 use picklock_reports::report_input::ReportInput;
 use picklock_reports::terminal;
-use picklock_verdicts::check::{Cause, Property, Verdict};
+use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::record::{Cell, MatrixRecord, Surprise};
 
 use crate::cells::file;
@@ -14,7 +14,7 @@ use crate::matrix::{cell, violated};
 /// A cell of each kind.
 fn every_kind() -> BTreeMap<&'static str, Cell> {
     let race = || [(Property::Lease, violated(Cause::Race, &[]))];
-    let unknown = || [(Property::Lease, Verdict::unknown("too little"))];
+    let unknown = || [(Property::Lease, crate::unjudged("too little"))];
     let open = |mut cell: Cell| {
         cell.expected.clear();
         cell

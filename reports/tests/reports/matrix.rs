@@ -17,6 +17,7 @@ pub fn violated(cause: Cause, story: &[&str]) -> Verdict {
         story: story.iter().map(|line| (*line).to_owned()).collect(),
         violations: 1,
         at_ns: Some(1),
+        reasons: Vec::new(),
     }
 }
 
@@ -105,7 +106,7 @@ fn sample() -> MatrixRecord {
     let mut unclear = cell(
         "redlock",
         "gc-pause",
-        &[(Property::Lease, Verdict::unknown("too little"))],
+        &[(Property::Lease, crate::unjudged("too little"))],
     );
     unclear.surprises = vec![surprise(Property::Lease, "held", "unknown")];
     let mut failed = cell("exec:python3 a.py", "calm", &[]);

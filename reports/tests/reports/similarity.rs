@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use picklock_reports::matrix::{Standard, similarity, similarity_in_words};
 use picklock_reports::report_input::ReportInput;
 use picklock_scenarios::Scenario;
-use picklock_verdicts::check::{Cause, Property, Verdict};
+use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::expectation::{Expected, Tables};
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
@@ -96,7 +96,7 @@ fn lock_like_no_other_gets_the_closest_one() {
 #[test]
 fn unjudged_cells_are_not_compared() {
     let unknown = |scenario: &str| {
-        let all = Property::ALL.map(|property| (property, Verdict::unknown("too little")));
+        let all = Property::ALL.map(|property| (property, crate::unjudged("too little")));
         cell("mine", scenario, &all)
     };
     assert_eq!(said(&[unknown("late"), unknown("pause")], "careful"), None);

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use picklock_impls::{Context, DynLock, Node as Connection};
-use picklock_scenarios::{BackendName, Persistence};
+use picklock_scenarios::{BackendName, StockPlace};
 use rand::rngs::StdRng;
 
 use crate::adapter::serve::Init;
@@ -23,7 +23,6 @@ use crate::clock::Clock;
 use crate::entropy;
 use crate::key_watch::KeyWatch;
 use crate::lock_factory::LockFactory;
-use crate::model::ServerVersion;
 use crate::sim::connection::SimConnection;
 use crate::sim::host::Host;
 use crate::sim::network::{Network, Wiring};
@@ -32,19 +31,13 @@ use crate::sim::node_observer::{NodeObservers, ObservedNode};
 use crate::sim::subscription::subscribe;
 use crate::sim::wall_clock::SimWallClock;
 use crate::sim::watchdog::Watchdog;
+use crate::spec::RunSpec;
 use crate::wire::{Interceptor, LinkId, SentRequests, WireLog};
 
 /// What a simulated backend is made of.
-pub(in crate::sim) struct Parts {
-    pub(in crate::sim) version: ServerVersion,
+pub(in crate::sim) struct Parts<'a> {
+    pub(in crate::sim) spec: &'a RunSpec,
     pub(in crate::sim) lock: LockFactory,
-    pub(in crate::sim) nodes: usize,
-    /// Whether there is one more server, which keeps the stock.
-    pub(in crate::sim) store: bool,
-    pub(in crate::sim) replicas: usize,
-    pub(in crate::sim) persistence: Persistence,
-    pub(in crate::sim) keys: Vec<String>,
-    pub(in crate::sim) seed: u64,
     pub(in crate::sim) run_clock: Clock,
     pub(in crate::sim) interceptor: Arc<dyn Interceptor>,
     pub(in crate::sim) log: Option<WireLog>,
@@ -67,21 +60,23 @@ pub struct SimBackend {
 }
 
 impl SimBackend {
-    pub(in crate::sim) fn new(parts: Parts) -> Self {
+    pub(in crate::sim) fn new(parts: Parts<'_>) -> Self {
         let clock = Clock::start();
-        let locks: Rc<[String]> = Rc::from(parts.keys.as_slice());
-        let observers = parts.observers;
+        let (spec, observers) = (parts.spec, parts.observers);
+        let (topology, keys, nodes) = (&spec.scenario.topology, spec.keys(), spec.nodes());
+        let locks: Rc<[String]> = Rc::from(keys.as_slice());
         let sent = observers.is_some().then(Rc::<SentRequests>::default);
         let node = |number: usize| {
-            let mut node = Node::new(parts.version, parts.replicas, parts.persistence, &clock);
+            let (replicas, persistence) = (topology.replicas, topology.persistence);
+            let mut node = Node::new(spec.model(), replicas, persistence, &clock);
             // The server of the stock has no locks.
-            if number < parts.nodes {
+            if number < nodes {
                 node.watch_keys(KeyWatch::new(Rc::clone(&locks)));
                 if let (Some(sent), Some(observers)) = (&sent, &observers) {
                     node.be_observed(observers(ObservedNode {
                         number,
-                        servers: 1 + usize::from(parts.replicas > 0),
-                        version: parts.version,
+                        servers: 1 + usize::from(replicas > 0),
+                        version: spec.model(),
                         locks: Rc::clone(&locks),
                         sent: Rc::clone(sent),
                     }));
@@ -89,13 +84,13 @@ impl SimBackend {
             }
             node
         };
-        let wakings = entropy::stream(parts.seed, "wakings", 0);
+        // The stock in Redis has a server of its own.
+        let store = usize::from(spec.scenario.workload.stock_in == StockPlace::Redis);
+        let wakings = entropy::stream(spec.seed, "wakings", 0);
         let network = Network::new(Wiring {
-            nodes: (0..parts.nodes + usize::from(parts.store))
-                .map(node)
-                .collect(),
-            keys: parts.keys,
-            seed: parts.seed,
+            nodes: (0..nodes + store).map(node).collect(),
+            keys,
+            seed: spec.seed,
             interceptor: parts.interceptor,
             clock: clock.clone(),
             run_clock: parts.run_clock,
@@ -104,7 +99,7 @@ impl SimBackend {
         });
         SimBackend {
             lock: parts.lock,
-            nodes: parts.nodes,
+            nodes,
             clock,
             monitor: parts.monitor,
             network,

@@ -7,12 +7,12 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use picklock_harness::clock::Clock;
 use picklock_harness::history::History;
-use picklock_harness::sim::{LockFactory, Simulation, run};
+use picklock_harness::sim::{LockFactory, run};
 use picklock_impls::{Context, Grant, Lock, LockError, Node};
 use picklock_scenarios::Scenario;
 use redis::{RedisError, Value};
 
-use super::plan;
+use super::simulation;
 
 /// What one client saw: when (since the run's clock began, rounded down to milliseconds), and
 /// what.
@@ -223,13 +223,7 @@ where
             part: Arc::clone(&part),
         }
     });
-    let plan = plan(scenario, nodes, 1);
-    let history = run(Simulation {
-        plan,
-        lock,
-        log: None,
-    })
-    .unwrap();
+    let history = run(simulation(scenario, &lock, 1)).unwrap().history;
     let lines = seen.lock().unwrap().clone();
     Seen { lines, history }
 }

@@ -42,44 +42,26 @@ mod undo;
 mod verdicts;
 mod wire_log;
 
-use picklock_harness::context::Plan;
+use std::collections::BTreeMap;
+
 use picklock_harness::history::History;
 use picklock_harness::sim::{LockFactory, Simulation, run};
-use picklock_scenarios::{LeaseDuration, Scenario, catalog};
+use picklock_harness::spec::RunSpec;
+use picklock_scenarios::{Scenario, catalog};
 
-/// The numbers of a run of a scenario.
-pub fn plan(scenario: Scenario, nodes: usize, seed: u64) -> Plan {
-    let LeaseDuration::Absolute(ttl) = scenario.workload.ttl else {
-        panic!("the ttl must be absolute");
-    };
-    let keys = 0..scenario.workload.keys;
-    Plan {
-        ttl,
-        nodes: scenario.topology.nodes.unwrap_or(nodes),
-        quorum: None,
-        model: picklock_harness::model::ServerVersion::default(),
-        keys: keys.map(|key| format!("picklock:stock:{key:04}")).collect(),
-        seed,
-        options: std::collections::BTreeMap::new(),
-        scenario,
-    }
-}
-
-/// The numbers of a run with this lock, which may need more replicas than the scenario has.
-pub fn plan_for(mut scenario: Scenario, lock: &LockFactory, seed: u64) -> Plan {
+/// A run of a scenario with this lock, which may need more replicas than the scenario has.
+pub fn simulation(mut scenario: Scenario, lock: &LockFactory, seed: u64) -> Simulation {
     let replicas = &mut scenario.topology.replicas;
     *replicas = lock.replicas().max(*replicas);
-    plan(scenario, lock.nodes(), seed)
+    Simulation {
+        spec: RunSpec::simulated(lock.spec(&BTreeMap::new()), scenario, seed),
+        lock: lock.clone(),
+        logs_commands: false,
+    }
 }
 
 /// Simulates a scenario of the catalog.
 pub fn simulate(scenario: &str, lock: &LockFactory, seed: u64) -> History {
-    let plan = plan_for(catalog::named(scenario).unwrap(), lock, seed);
-    let lock = lock.clone();
-    run(Simulation {
-        plan,
-        lock,
-        log: None,
-    })
-    .unwrap()
+    let scenario = catalog::named(scenario).unwrap();
+    run(simulation(scenario, lock, seed)).unwrap().history
 }

@@ -5,23 +5,17 @@ use std::collections::BTreeSet;
 use picklock_harness::check::{Property, Status, judge};
 use picklock_harness::history::{EndReason, EventKind, History};
 use picklock_harness::latency::{ASKED, of_history};
-use picklock_harness::sim::{LockFactory, Simulation, run};
+use picklock_harness::sim::{LockFactory, run};
 use picklock_impls::find;
 use picklock_scenarios::Scenario;
 
-use super::plan_for;
+use super::simulation;
 
 fn simulate(text: &str, lock: &str, seed: u64) -> History {
     let strategy = find(lock).unwrap();
     let scenario = Scenario::parse(text, "open.toml").unwrap_or_else(|error| panic!("{error}"));
     let lock = LockFactory::of(strategy);
-    let plan = plan_for(scenario, &lock, seed);
-    run(Simulation {
-        plan,
-        lock,
-        log: None,
-    })
-    .unwrap()
+    run(simulation(scenario, &lock, seed)).unwrap().history
 }
 
 fn workload(lines: &str) -> String {

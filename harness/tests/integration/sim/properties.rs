@@ -5,7 +5,7 @@ use std::path::Path;
 use picklock_harness::Trial;
 use picklock_harness::check::{Property, Status, judge};
 use picklock_harness::history::{Event, EventKind, History, read_history};
-use picklock_harness::sim::{LockFactory, Simulation, run};
+use picklock_harness::sim::{LockFactory, run};
 use picklock_impls::{LOCKS, MUTANTS, find};
 use picklock_scenarios::{Persistence, Scenario, arbitrary};
 use proptest::prelude::*;
@@ -13,18 +13,14 @@ use proptest::test_runner::{TestCaseError, TestError, TestRunner};
 
 use super::determinism::bytes;
 use super::open_loop::account;
-use super::plan_for;
+use super::simulation;
 
 fn simulate(scenario: &Scenario, lock: &str, seed: u64) -> History {
     let strategy = find(lock).unwrap();
     let lock = LockFactory::of(strategy);
-    let plan = plan_for(scenario.clone(), &lock, seed);
-    run(Simulation {
-        plan,
-        lock,
-        log: None,
-    })
-    .unwrap_or_else(|error| panic!("{error}\n{scenario:#?}"))
+    run(simulation(scenario.clone(), &lock, seed))
+        .unwrap_or_else(|error| panic!("{error}\n{scenario:#?}"))
+        .history
 }
 
 /// A scenario and the lock that it is for.

@@ -1,12 +1,12 @@
 //! Moments that mean the command which takes the lock, however the lock goes about it.
 
 use picklock_harness::history::{EventKind, KeyChange};
-use picklock_harness::sim::{LockFactory, Simulation, run};
+use picklock_harness::sim::{LockFactory, run};
 use picklock_impls::find;
 use picklock_scenarios::Scenario;
 
 use super::actor::{Actor, Seen, play};
-use super::plan_for;
+use super::simulation;
 
 /// Resets the connection at the reply to the command by which worker 0 takes the lock.
 const CUT: &str = "[[fault]]\nkind = \"cut\"\nwhen = { on = \"reply\", worker = 0, takes = true }";
@@ -99,13 +99,7 @@ min_grants = 2
 "#;
     let scenario = Scenario::parse(scenario, "takeover.toml").unwrap();
     let lock = LockFactory::of(find("getset").unwrap());
-    let plan = plan_for(scenario, &lock, 1);
-    let simulation = Simulation {
-        plan,
-        lock,
-        log: None,
-    };
-    let history = run(simulation).unwrap();
+    let history = run(simulation(scenario, &lock, 1)).unwrap().history;
     let mut last = None;
     for event in &history.events {
         match &event.what {

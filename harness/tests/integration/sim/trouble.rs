@@ -10,7 +10,7 @@ use picklock_harness::sim::{LockFactory, SimError, Simulation, run, run_with_pat
 use picklock_impls::{Context, Grant, Lock, LockError, Node, find};
 use picklock_scenarios::{Scenario, catalog};
 
-use super::{plan, simulate};
+use super::{simulate, simulation};
 
 /// What the client of a troublesome lock does when it shall acquire.
 type Deed = fn(&mut Node) -> futures_util::future::LocalBoxFuture<'_, ()>;
@@ -61,11 +61,7 @@ fn troublesome(deed: Deed) -> Simulation {
     });
     let mut scenario = catalog::named("calm").unwrap();
     scenario.workload.limit = picklock_scenarios::LeaseDuration::Ttl(20.0);
-    Simulation {
-        plan: plan(scenario, 1, 1),
-        lock,
-        log: None,
-    }
+    simulation(scenario, &lock, 1)
 }
 
 /// Why worker 0 went down by itself.
@@ -152,14 +148,14 @@ fn who_spins_without_letting_time_pass_is_stuck() {
             }
         })
     };
-    let words = last_words(&run(troublesome(spin)).unwrap());
+    let words = last_words(&run(troublesome(spin)).unwrap().history);
     assert!(words.starts_with("stuck: took 100000 turns"), "{words}");
 }
 
 #[test]
 fn who_waits_for_ever_is_hung() {
     let wait: Deed = |_| Box::pin(std::future::pending());
-    let history = run(troublesome(wait)).unwrap();
+    let history = run(troublesome(wait)).unwrap().history;
     assert_eq!(last_words(&history), "killed because it hung");
     let hung = |what: &EventKind| {
         matches!(
@@ -177,7 +173,7 @@ fn who_waits_for_ever_is_hung() {
 #[test]
 fn who_panics_is_quoted() {
     let panic: Deed = |_| Box::pin(async { panic!("the vault is open") });
-    let words = last_words(&run(troublesome(panic)).unwrap());
+    let words = last_words(&run(troublesome(panic)).unwrap().history);
     assert_eq!(words, "panicked: the vault is open");
 }
 
@@ -192,7 +188,7 @@ fn who_really_sleeps_is_refused() {
             std::thread::sleep(Duration::from_millis(250));
         })
     };
-    let words = last_words(&run(troublesome(sleep)).unwrap());
+    let words = last_words(&run(troublesome(sleep)).unwrap().history);
     // Measured with the kernel's ticks, which are some milliseconds apart.
     assert!(words.starts_with("refused: it slept for 2"), "{words}");
 }
@@ -235,7 +231,7 @@ fn work_hard(_: &mut Node) -> futures_util::future::LocalBoxFuture<'_, ()> {
 #[test]
 fn who_works_hard_on_a_busy_machine_is_not_accused() {
     let _load = Load::begin();
-    let history = run(troublesome(work_hard)).unwrap();
+    let history = run(troublesome(work_hard)).unwrap().history;
     let accused = |what: &EventKind| {
         matches!(
             what,
@@ -271,7 +267,7 @@ fn who_loops_without_giving_way_is_an_error_and_no_hang() {
 #[test]
 fn the_limit_ends_a_run_that_makes_no_progress() {
     let nothing: Deed = |_| Box::pin(async {});
-    let history = run(troublesome(nothing)).unwrap();
+    let history = run(troublesome(nothing)).unwrap().history;
     let end = history.events.last().unwrap();
     assert!(matches!(
         end.what,
@@ -294,7 +290,7 @@ fn a_command_that_the_model_does_not_know_makes_the_run_unknown() {
             answer.unwrap_err();
         })
     };
-    let history = run(troublesome(ask)).unwrap();
+    let history = run(troublesome(ask)).unwrap().history;
     for (property, verdict) in judge(&history) {
         if property == Property::Progress {
             continue;
@@ -332,12 +328,6 @@ fn a_fault_that_never_struck_is_no_success() {
                 [[fault]]\nkind = \"cut\"\nwhen = { on = \"request\", command = \"FLUSHALL\" }";
     let scenario = Scenario::parse(text, "the test").unwrap();
     let lock = LockFactory::of(find("set-nx-px").unwrap());
-    let plan = plan(scenario, 1, 1);
-    let history = run(Simulation {
-        plan,
-        lock,
-        log: None,
-    })
-    .unwrap();
+    let history = run(simulation(scenario, &lock, 1)).unwrap().history;
     assert_eq!(judge(&history)[&Property::Lease].status, Status::Unknown);
 }

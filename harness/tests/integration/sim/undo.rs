@@ -2,11 +2,11 @@
 
 use picklock_harness::check::{Property, Status, Verdict, judge};
 use picklock_harness::history::{EventKind, History};
-use picklock_harness::sim::{LockFactory, Simulation, run};
+use picklock_harness::sim::{LockFactory, run};
 use picklock_impls::find;
 use picklock_scenarios::Scenario;
 
-use super::plan;
+use super::simulation;
 
 const HALF_FROZEN_CLIENTS: &str = r#"
 name = "half-frozen-clients"
@@ -113,12 +113,7 @@ for = "0.5ttl"
 fn simulate(text: &str) -> History {
     let scenario = Scenario::parse(text, "undo.toml").unwrap();
     let lock = LockFactory::of(find("set-nx-px").unwrap());
-    run(Simulation {
-        plan: plan(scenario, 1, 2),
-        lock,
-        log: None,
-    })
-    .unwrap()
+    run(simulation(scenario, &lock, 2)).unwrap().history
 }
 
 /// When each fault of this kind began and ended, nanoseconds.

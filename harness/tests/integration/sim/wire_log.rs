@@ -10,17 +10,15 @@ use picklock_impls::find;
 use picklock_scenarios::{Direction, Phase, catalog};
 
 use super::determinism::bytes;
-use super::{plan_for, simulate};
+use super::{simulate, simulation};
 
 fn logged(scenario: &str, lock: &LockFactory, seed: u64) -> (History, WireLog) {
-    let plan = plan_for(catalog::named(scenario).unwrap(), lock, seed);
-    let log = WireLog::new(&plan.keys);
     let simulation = Simulation {
-        plan,
-        lock: lock.clone(),
-        log: Some(log.clone()),
+        logs_commands: true,
+        ..simulation(catalog::named(scenario).unwrap(), lock, seed)
     };
-    (run(simulation).unwrap(), log)
+    let result = run(simulation).unwrap();
+    (result.history, result.wire_log.unwrap())
 }
 
 fn text(log: &WireLog) -> String {

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use crate::custody::{Custody, ValueSpan};
 use crate::history::{EventKind, Header, History};
 
-use super::finding::Stall;
+use super::finding::Starvation;
 use super::verdict::Cause;
 
 /// At how many ends of values the wait is looked at, the last ones: many small values of no consequence
@@ -26,30 +26,30 @@ struct Asked {
 }
 
 /// Why nobody got the lock.
-pub(super) fn cause(history: &History, account: &Custody, stall: &Stall) -> Cause {
+pub(super) fn cause(history: &History, custody: &Custody, starvation: &Starvation) -> Cause {
     let asked = asked(history);
     let lock_of = |op| asked.get(&op).map(|attempt: &Asked| attempt.lock);
-    let keys = account.keys_of(stall.key, lock_of);
-    let claims: Vec<&ValueSpan> = (account.spans.iter())
+    let keys = custody.keys_of(starvation.key, lock_of);
+    let claims: Vec<&ValueSpan> = (custody.spans.iter())
         .filter(|span| keys.contains(&span.key) && span.may_be_a_claim())
         .collect();
-    let quorum = nodes(&history.header, account, stall.key);
+    let quorum = nodes(&history.header, custody, starvation.key);
     let at = |at_ns| {
         let standing = claims.iter().filter(|span| span.stands_at(at_ns));
         let blocks: Vec<(usize, Cause)> = standing
             .map(|span| {
-                let renewed = at_ns >= stall.until_ns || span.is_renewed();
-                (span.node, of_value(span, renewed, &asked, stall.key))
+                let renewed = at_ns >= starvation.until_ns || span.is_renewed();
+                (span.node, of_value(span, renewed, &asked, starvation.key))
             })
             .collect();
         blocking(&blocks, quorum)
     };
     // What kept them out may have ended just before the bound was reached. A value stands until its end.
-    let within = |ns: &u64| (stall.from_ns..stall.until_ns).contains(ns);
+    let within = |ns: &u64| (starvation.from_ns..starvation.until_ns).contains(ns);
     let ends = claims.iter().map(|span| span.until_ns.saturating_sub(1));
     let mut ends: Vec<u64> = ends.filter(within).collect();
     ends.sort_unstable_by(|one, other| other.cmp(one));
-    std::iter::once(stall.until_ns)
+    std::iter::once(starvation.until_ns)
         .chain(ends.into_iter().take(MOST_MOMENTS))
         .find_map(at)
         .unwrap_or(Cause::Undetermined)
@@ -114,8 +114,8 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
 }
 
 /// How many nodes the lock uses, and how many of them a grant needs.
-fn nodes(header: &Header, account: &Custody, lock: u32) -> (usize, usize) {
-    match account.nodes.only_node(lock) {
+fn nodes(header: &Header, custody: &Custody, lock: u32) -> (usize, usize) {
+    match custody.nodes.only_node(lock) {
         Some(_) => (1, 1),
         None => (header.nodes, header.quorum.unwrap_or(header.nodes / 2 + 1)),
     }

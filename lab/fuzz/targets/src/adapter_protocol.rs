@@ -9,14 +9,13 @@
 //! A line that ends with `\` is said without its line break. When the input is used up, nobody says
 //! anything any more.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use picklock_harness::clock::Clock;
-use picklock_harness::context::{Plan, Triggers};
-use picklock_harness::driver::{self, Setup};
-use picklock_harness::model::ServerVersion;
+use picklock_harness::context::{RunContext, Triggers};
+use picklock_harness::driver;
+use picklock_harness::spec::{LockSpec, RunSpec};
 use picklock_scenarios::Scenario;
 
 use crate::history::use_it;
@@ -34,19 +33,16 @@ pub fn run(input: &[u8]) {
         .expect("a runtime without sockets can be made");
     let tasks = tokio::task::LocalSet::new();
     let history = tasks.block_on(&runtime, async {
-        let plan = plan();
-        let (triggers, due) = Triggers::of(&plan.scenario.faults);
-        let setup = Setup {
-            plan,
-            lock: "input".to_owned(),
-            is_labelled: false,
-            clock: Clock::start(),
-            triggers: Arc::new(triggers),
-            due,
-            listener: Box::new(|_| {}),
-        };
-        let backend = Rc::new(TalkingBackend::new(input));
-        driver::run(backend, setup, std::future::pending()).await
+        let spec = Rc::new(spec());
+        let (triggers, due) = Triggers::of(&spec.scenario.faults);
+        let context = RunContext::new(
+            Rc::new(TalkingBackend::new(input)),
+            spec,
+            Clock::start(),
+            Arc::new(triggers),
+            Box::new(|_| {}),
+        );
+        driver::run(context, due, std::future::pending()).await
     });
     match history {
         Ok(ran) => use_it(ran.history),
@@ -54,17 +50,17 @@ pub fn run(input: &[u8]) {
     }
 }
 
-fn plan() -> Plan {
+fn spec() -> RunSpec {
     let text = include_str!("adapter_protocol.toml");
     let scenario = Scenario::parse(text, "adapter_protocol.toml").expect("its scenario is valid");
-    Plan {
-        ttl: scenario.workload.ttl.resolve(std::time::Duration::ZERO),
+    let lock = LockSpec {
+        name: "input".to_owned(),
+        typed: None,
+        configuration: None,
+        options: Vec::new(),
         nodes: 1,
-        quorum: None,
-        keys: vec!["first".to_owned(), "second".to_owned()],
-        model: ServerVersion::default(),
-        seed: 1,
-        options: BTreeMap::new(),
-        scenario,
-    }
+        replicas: 0,
+        command: None,
+    };
+    RunSpec::simulated(lock, scenario, 1)
 }

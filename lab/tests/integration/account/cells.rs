@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::context::Plan;
-use picklock_harness::model::ServerVersion;
 use picklock_harness::sim::{LockFactory, Simulation};
+use picklock_harness::spec::RunSpec;
 use picklock_impls::{LOCKS, MUTANTS, find};
 use picklock_scenarios::{LeaseDuration, Scenario, arbitrary, catalog};
 use proptest::prelude::*;
@@ -27,12 +26,7 @@ impl Cell {
     /// Runs it, with reports that are changed by `edit` before they are read.
     pub fn run(&self, edit: Option<Edit>) -> ToldRun {
         let lock = LockFactory::of(find(self.lock).unwrap());
-        let plan = plan_for(self.scenario.clone(), &lock, self.seed);
-        let simulation = Simulation {
-            plan,
-            lock,
-            log: None,
-        };
+        let simulation = simulation(self.scenario.clone(), lock, self.seed);
         let every = self.every;
         run_told(simulation, Reading { every, edit }).unwrap_or_else(|error| {
             panic!("{error}: {} with {}", self.lock, self.scenario.name);
@@ -40,23 +34,14 @@ impl Cell {
     }
 }
 
-/// The numbers of a run with this lock, which may need more replicas than the scenario has.
-fn plan_for(mut scenario: Scenario, lock: &LockFactory, seed: u64) -> Plan {
-    let LeaseDuration::Absolute(ttl) = scenario.workload.ttl else {
-        panic!("the ttl must be absolute");
-    };
+/// A run with this lock, which may need more replicas than the scenario has.
+fn simulation(mut scenario: Scenario, lock: LockFactory, seed: u64) -> Simulation {
     let replicas = &mut scenario.topology.replicas;
     *replicas = lock.replicas().max(*replicas);
-    let keys = 0..scenario.workload.keys;
-    Plan {
-        ttl,
-        nodes: scenario.topology.nodes.unwrap_or(lock.nodes()),
-        quorum: None,
-        model: ServerVersion::default(),
-        keys: keys.map(|key| format!("picklock:stock:{key:04}")).collect(),
-        seed,
-        options: BTreeMap::new(),
-        scenario,
+    Simulation {
+        spec: RunSpec::simulated(lock.spec(&BTreeMap::new()), scenario, seed),
+        lock,
+        logs_commands: false,
     }
 }
 

@@ -39,16 +39,19 @@ pub struct ToldRun {
 /// Simulates, and makes the account of the keys a second time.
 pub fn run_told(simulation: Simulation, reading: Reading) -> Result<ToldRun, SimError> {
     let told = Arc::new(Mutex::new(Ok(Vec::new())));
-    let (result, reading) = (Arc::clone(&told), Arc::new(Mutex::new(reading)));
-    let history = run_observed(
+    let (into, reading) = (Arc::clone(&told), Arc::new(Mutex::new(reading)));
+    let result = run_observed(
         simulation,
         Box::new(move |node| {
-            let (result, reading) = (Arc::clone(&result), Arc::clone(&reading));
-            Box::new(ToldAccount::new(node, reading, result))
+            let (into, reading) = (Arc::clone(&into), Arc::clone(&reading));
+            Box::new(ToldAccount::new(node, reading, into))
         }),
     )?;
     let told = std::mem::replace(&mut *told.lock().unwrap(), Ok(Vec::new()));
-    Ok(ToldRun { history, told })
+    Ok(ToldRun {
+        history: result.history,
+        told,
+    })
 }
 
 /// The account of one node.

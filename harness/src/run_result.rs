@@ -1,4 +1,4 @@
-//! What a run leaves.
+//! What came out of a run, the same for every backend.
 
 use crate::history::History;
 use crate::record::{Phases, Redis};
@@ -6,8 +6,9 @@ use crate::record::{Phases, Redis};
 use crate::servers::RunDir;
 use crate::wire::WireLog;
 
-/// What a run leaves.
-pub struct RunOutput {
+/// What came out of a run: what the driver saw, completed by what only the backend knows.
+#[derive(Debug)]
+pub struct RunResult {
     /// What happened.
     pub history: History,
     /// The servers.
@@ -21,4 +22,19 @@ pub struct RunOutput {
     /// What workers and servers wrote; removed when dropped. `None` for a simulation.
     #[cfg(feature = "servers")]
     pub logs: Option<RunDir>,
+}
+
+impl RunResult {
+    /// What the history alone says.
+    pub fn of(history: History) -> RunResult {
+        RunResult {
+            history,
+            redis: Redis::default(),
+            phases: Phases::default(),
+            lock_version: None,
+            wire_log: None,
+            #[cfg(feature = "servers")]
+            logs: None,
+        }
+    }
 }

@@ -1,0 +1,137 @@
+//! Runs on real servers: each is a separate `picklock scenario` process.
+//!
+//! Each run is a process, not a task. In a shared process, the work of one run between its events
+//! (judging, writing) would delay the drivers of other runs, and would look like latency of their
+//! locks. A run that crashes takes no other run with it, and whatever is frozen, killed and cleaned
+//! up belongs to one run alone. The main thread starts the children, and they die with it.
+
+use std::process::Stdio;
+
+use picklock_harness::clock::{Clock, millis};
+use picklock_harness::record::RunRecord;
+use picklock_harness::servers::parent_death_signal;
+use picklock_harness::spec::RunSpec;
+use picklock_reports::run_document;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::{Child, Command};
+
+use super::cell_builder::JudgedRun;
+use super::cell_latency::RunLatency;
+use super::directory::MatrixDirectory;
+use super::selection::Task;
+use crate::interrupt::Interrupt;
+use crate::reproduce_command::ReproduceCommand;
+use crate::{exit, lock};
+
+/// What the runs of a matrix share.
+pub struct ChildRuns {
+    /// Keeps the runs, if they are kept.
+    pub directory: Option<MatrixDirectory>,
+    /// Ends a run in order.
+    pub interrupt: Interrupt,
+}
+
+impl ChildRuns {
+    /// Runs the cell with this seed; `None` if the user interrupted it.
+    ///
+    /// # Errors
+    /// Why the run left no record.
+    pub async fn run(&self, task: &Task, seed: u64) -> Result<Option<JudgedRun>, String> {
+        let clock = Clock::start();
+        let mut command = command(&task.spec.with_seed(seed))?;
+        if let Some(directory) = &self.directory {
+            // A run that is made again starts anew.
+            directory.discard(task, seed);
+            command.arg("--out").arg(directory.run(task, seed));
+        }
+        let mut child = command
+            .spawn()
+            .map_err(|error| format!("cannot start a run: {error}"))?;
+        let output = tokio::select! {
+            output = outputs(&mut child) => output,
+            () = self.interrupt.clone().wanted() => {
+                terminate(&child);
+                outputs(&mut child).await.ok();
+                return Ok(None);
+            }
+        };
+        let (code, stdout, stderr) = output.map_err(|error| format!("lost a run: {error}"))?;
+        if code == Some(i32::from(exit::INTERRUPTED)) {
+            return Err("something else interrupted it".into());
+        }
+        match run_document::parse(&stdout) {
+            Ok(record) => Ok(Some(result_of(record, millis(clock.elapsed())))),
+            Err(_) => Err(why(code, &stderr)),
+        }
+    }
+}
+
+/// The command that the user would type for this run, with its output captured.
+fn command(spec: &RunSpec) -> Result<Command, String> {
+    let program = lock::this_program().map_err(|failure| failure.to_string())?;
+    let mut command = Command::new(program);
+    command
+        .args(ReproduceCommand::of_run(spec).arguments())
+        .args(["--json", "--quiet", "--once"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    parent_death_signal::prepare(&mut command);
+    Ok(command)
+}
+
+/// Waits for the end while emptying both pipes: a full pipe would block the run.
+async fn outputs(child: &mut Child) -> std::io::Result<(Option<i32>, String, String)> {
+    use tokio::io::AsyncReadExt;
+    let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
+    let (mut said, mut complained) = (Vec::new(), Vec::new());
+    let read_out = async {
+        match &mut stdout {
+            Some(pipe) => pipe.read_to_end(&mut said).await.map(drop),
+            None => Ok(()),
+        }
+    };
+    let read_err = async {
+        match &mut stderr {
+            Some(pipe) => pipe.read_to_end(&mut complained).await.map(drop),
+            None => Ok(()),
+        }
+    };
+    let (read_out, read_err, status) = tokio::join!(read_out, read_err, child.wait());
+    read_out.and(read_err)?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok((status?.code(), text(said), text(complained)))
+}
+
+/// Asks the run to end in order.
+fn terminate(child: &Child) {
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+    if let Some(pid) = pid.and_then(Pid::from_raw) {
+        // One that has just ended by itself needs no signal.
+        kill_process(pid, Signal::TERM).ok();
+    }
+}
+
+fn result_of(record: RunRecord, elapsed_ms: u64) -> JudgedRun {
+    JudgedRun {
+        seed: record.seed,
+        verdicts: record.verdicts,
+        counts: record.counts,
+        latency: RunLatency::Summary(record.latency),
+        redis: record.redis,
+        version: Some(record.lock.version),
+        elapsed_ms: Some(elapsed_ms),
+        repeats: 0,
+    }
+}
+
+/// What the run wrote about its end.
+fn why(code: Option<i32>, stderr: &str) -> String {
+    let text = stderr.trim().trim_start_matches("picklock: ");
+    match (text.is_empty(), code) {
+        (false, _) => text.to_owned(),
+        (true, Some(code)) => format!("the run ended with exit code {code} and no message"),
+        (true, None) => "the run was killed".to_owned(),
+    }
+}

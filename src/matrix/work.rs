@@ -1,0 +1,95 @@
+//! The runs that remain, handed out in pieces until none is left or the user interrupts.
+//!
+//! A piece of work is some seeds of one cell, so that a matrix with few cells and many seeds uses
+//! all processors, like one with many cells and few seeds.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::JoinSet;
+
+use super::pieces::Pieces;
+use super::progress::RunReport;
+use super::runner::Runner;
+use crate::interrupt::Interrupt;
+
+/// The remaining work, and where results go.
+pub struct Work {
+    runner: Arc<Runner>,
+    jobs: usize,
+    pieces: Mutex<Pieces>,
+    /// One permit for each run that may be in progress.
+    permits: Semaphore,
+    interrupt: Interrupt,
+    tell: UnboundedSender<RunReport>,
+}
+
+impl Work {
+    /// Nothing has begun. `jobs`: the number of runs at a time. What the runs report goes to `tell`.
+    pub fn new(
+        runner: Arc<Runner>,
+        pieces: Pieces,
+        jobs: usize,
+        interrupt: Interrupt,
+        tell: UnboundedSender<RunReport>,
+    ) -> Work {
+        Work {
+            runner,
+            jobs,
+            pieces: Mutex::new(pieces),
+            permits: Semaphore::new(jobs),
+            interrupt,
+            tell,
+        }
+    }
+
+    /// Does all of it. Once the user interrupts, nothing begins any more; running processes end in order,
+    /// running simulations go on, and none of them reports anything.
+    pub async fn run(self) {
+        let work = Arc::new(self);
+        let mut takers = JoinSet::new();
+        for _ in 0..work.jobs {
+            let taker = Arc::clone(&work);
+            match *work.runner {
+                // It occupies its thread.
+                Runner::Simulation => {
+                    takers.spawn_blocking(move || Handle::current().block_on(taker.take_pieces()))
+                }
+                Runner::Servers(_) => takers.spawn_local(async move { taker.take_pieces().await }),
+            };
+        }
+        takers.join_all().await;
+    }
+
+    async fn take_pieces(&self) {
+        loop {
+            let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some((index, task, runs)) = pieces.next() else {
+                return;
+            };
+            drop(pieces);
+            let needs = self.runner.needs(&task, self.jobs);
+            // The semaphore is never closed.
+            let Ok(permits) = self.permits.acquire_many(needs).await else {
+                return;
+            };
+            // Without a receiver the results are no longer wanted.
+            if self.interrupt.is_wanted() || self.tell.send(RunReport::Begun(index)).is_err() {
+                return;
+            }
+            let seeds: Vec<u64> = runs.map(|run| task.spec.seed + run).collect();
+            let Some(results) = self.runner.run(&task, &seeds).await else {
+                return;
+            };
+            drop(permits);
+            for (seed, result) in seeds.into_iter().zip(results) {
+                let report = RunReport::Ended(index, seed, result.map(Box::new));
+                if self.tell.send(report).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! One run, for `picklock scenario` and `picklock replay`: chooses the backend, runs, judges, prints and
+//! keeps.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use picklock_harness::assemble::{About, assemble};
+use picklock_harness::check::{judge, machine_was_too_slow};
+use picklock_harness::latency;
+use picklock_harness::record::RunRecord;
+use picklock_harness::run::{self, RunResult};
+use picklock_harness::spec::RunSpec;
+use picklock_reports::{run_document, terminal};
+use picklock_scenarios::BackendName;
+
+use crate::backend_choice::{self, ChosenBackend, Wanted};
+use crate::exit::{self, Failure};
+use crate::interrupt::Interrupt;
+use crate::live_progress::LiveProgress;
+use crate::reproduce_command::ReproduceCommand;
+use crate::run_directory::RunDirectory;
+use crate::{check as verdict, lock, print};
+
+/// A run with more workers than this runs alone, because on a small machine two such runs slow each other
+/// down until no node answers in time and no client gets a lock. If the workers are programs of the user,
+/// it runs only where the user names the scenario: each can be a virtual machine of its own.
+pub const MANY_WORKERS: usize = 100;
+
+/// How a run is reported and kept.
+#[derive(Debug)]
+pub struct Reporting {
+    /// One JSON document instead of text.
+    pub json: bool,
+    /// The directory to keep the run in.
+    pub out: Option<PathBuf>,
+    /// Do not show live progress.
+    pub quiet: bool,
+    /// Do not make the run again when the machine was too slow for it.
+    pub once: bool,
+}
+
+/// Runs what the specification says in the wanted backend, judges it, prints the report, and keeps the
+/// run. `wanted`: `None` for the best available one; the specification gets the one that is chosen.
+///
+/// # Errors
+/// A machine that cannot run it, or an interrupt before there is anything to report. A violated property
+/// is not an error.
+pub async fn execute(
+    mut spec: RunSpec,
+    wanted: Option<BackendName>,
+    reporting: &Reporting,
+) -> Result<RunRecord, Failure> {
+    let out = match &reporting.out {
+        Some(path) => Some(RunDirectory::create(path)?),
+        None => None,
+    };
+    let interrupt = Interrupt::listen()?;
+    let choosing = backend_choice::choose(Wanted {
+        backend: wanted,
+        servers: &spec.servers,
+        can_simulate: spec.lock.is_in_process(),
+        scenario: Some(&spec.scenario),
+    });
+    let chosen = interrupt.unless_wanted(choosing).await?;
+    spec.backend = chosen.name();
+    if !reporting.once {
+        announce(&spec, &chosen, reporting);
+    }
+    let (mut result, mut record) = run_once(&spec, &chosen, reporting, &interrupt).await?;
+    if !reporting.once && !record.interrupted && machine_was_too_slow(&record.verdicts) {
+        let line = "this machine was too slow for the run, so it is made once more\n";
+        match reporting.json {
+            true => print::err(line),
+            false => print::out(line),
+        }
+        (result, record) = run_once(&spec, &chosen, reporting, &interrupt).await?;
+    }
+    if let Some(out) = &out {
+        out.keep(&spec, &result, &record)?;
+    }
+    if reporting.json {
+        print::out(&format!("{}\n", run_document::run_json(&record)));
+    } else {
+        print::out(&terminal::run(&record, &result.history, print::width()));
+    }
+    Ok(record)
+}
+
+/// One run, and its judged record.
+async fn run_once(
+    spec: &RunSpec,
+    chosen: &ChosenBackend,
+    reporting: &Reporting,
+    interrupt: &Interrupt,
+) -> Result<(RunResult, RunRecord), Failure> {
+    let backend = chosen.backend(spec, reporting.out.is_some())?;
+    let progress = Rc::new(LiveProgress::new(
+        reporting.quiet || chosen.servers.is_none(),
+    ));
+    let result = run::run(spec, backend, progress, interrupt.clone().wanted())
+        .await
+        .map_err(Failure::of_run)?;
+    let record = record(spec, chosen, &result);
+    Ok((result, record))
+}
+
+/// The first line says which backend was chosen and why.
+fn announce(spec: &RunSpec, chosen: &ChosenBackend, reporting: &Reporting) {
+    let line = format!(
+        "backend {} ({}), seed {}\n",
+        spec.backend, chosen.reason, spec.seed
+    );
+    match reporting.json {
+        true => print::err(&line),
+        false => print::out(&line),
+    }
+    let workers = spec.scenario.workload.workers;
+    if workers > MANY_WORKERS && !spec.lock.is_in_process() && !reporting.quiet {
+        print::err(&format!(
+            "starting {workers} processes of {}\n",
+            spec.lock.name
+        ));
+    }
+}
+
+/// The judged record of a run: what reports read.
+pub fn record(spec: &RunSpec, chosen: &ChosenBackend, result: &RunResult) -> RunRecord {
+    let history = &result.history;
+    let version = result.lock_version.clone();
+    let about = About {
+        picklock: env!("CARGO_PKG_VERSION").to_owned(),
+        lock_version: version.unwrap_or_else(|| lock::version(&spec.lock).to_owned()),
+        summary: spec.scenario.summary.clone(),
+        backend_reason: chosen.reason.clone(),
+        redis: result.redis.clone(),
+        latency: latency::of_history(history),
+        phases: result.phases,
+        reproduce: ReproduceCommand::of_run(spec).to_string(),
+    };
+    assemble(history, judge(history), about)
+}
+
+/// The exit code for a run.
+pub fn code_of(record: &RunRecord) -> u8 {
+    match record.interrupted {
+        true => exit::INTERRUPTED,
+        false => verdict::code_of(&record.verdicts),
+    }
+}

@@ -1,0 +1,85 @@
+//! From names to the specification of a run, checked before anything starts.
+
+use std::path::Path;
+
+use picklock_harness::entropy;
+use picklock_harness::spec::{Override, Overrides, ResolveError, RunSpec, ScenarioSource};
+use picklock_scenarios::{BackendName, Scenario, ScenarioError, catalog};
+
+use crate::cli::ScenarioArgs;
+use crate::configuration::configured_locks::ConfiguredLocks;
+use crate::exit::Failure;
+use crate::lock;
+use crate::untrusted_file::{self, LONGEST_TEXT, Links};
+
+/// The run of a `picklock scenario` command line. If it names no backend, that of the specification
+/// means nothing until one is [chosen](crate::backend_choice::choose).
+///
+/// # Errors
+/// The command line or the scenario file is invalid.
+pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
+    let named = args.lock.named();
+    let impls = ConfiguredLocks::for_names(args.config.config.as_deref(), [&named])?;
+    let lock = lock::named(&named, &args.options, &impls)?;
+    let scenario = load(&args.scenario)?;
+    let seed = match args.seed {
+        Some(seed) => seed,
+        None => entropy::fresh_seed()
+            .map_err(|error| Failure::Environment(format!("no entropy: {error}")))?,
+    };
+    checked(RunSpec {
+        lock,
+        scenario,
+        source: ScenarioSource::Named(args.scenario.clone()),
+        backend: args.backend.backend().unwrap_or(BackendName::Sim),
+        servers: args.servers.choice(),
+        seed,
+        overrides: Overrides {
+            workers: args.workers,
+            nodes: args.nodes,
+            ttl: args.ttl,
+        },
+    })
+}
+
+/// The specification with its scenario as it is run.
+///
+/// # Errors
+/// The scenario with its overrides does not fit the lock.
+pub fn checked(spec: RunSpec) -> Result<RunSpec, Failure> {
+    let named = spec.scenario_named().to_owned();
+    spec.resolved().map_err(|refused| misfit(refused, named))
+}
+
+/// Blames the flag that made the scenario invalid, else the scenario.
+fn misfit(refused: ResolveError, named: String) -> Failure {
+    let ResolveError { culprit, error } = refused;
+    let file = culprit.map_or(named, flag_of);
+    Failure::Usage(ScenarioError { file, ..*error }.to_string())
+}
+
+/// The flag that an override came from, with its value.
+pub fn flag_of(one: Override) -> String {
+    match one {
+        Override::Workers(workers) => format!("--workers {workers}"),
+        Override::Nodes(nodes) => format!("--nodes {nodes}"),
+        Override::Ttl(ttl) => format!("--ttl {ttl}"),
+    }
+}
+
+/// A scenario from the catalog, or from a file.
+///
+/// # Errors
+/// The name is unknown, or the file is invalid.
+pub fn load(name: &str) -> Result<Scenario, Failure> {
+    let bad = |error: ScenarioError| Failure::Usage(error.to_string());
+    let is_path = Path::new(name)
+        .extension()
+        .is_some_and(|ending| ending == "toml");
+    if !is_path {
+        return catalog::named(name).map_err(bad);
+    }
+    let text = untrusted_file::read(Path::new(name), LONGEST_TEXT, Links::Followed)
+        .map_err(|error| Failure::Usage(format!("{name}: cannot read the scenario: {error}")))?;
+    Scenario::parse(&text, name).map_err(bad)
+}
