@@ -26,14 +26,14 @@ struct Asked {
 }
 
 /// Why nobody got the lock.
-pub(super) fn cause(history: &History, account: &Custody, starvation: &Starvation) -> Cause {
+pub(super) fn cause(history: &History, custody: &Custody, starvation: &Starvation) -> Cause {
     let asked = asked(history);
     let lock_of = |op| asked.get(&op).map(|attempt: &Asked| attempt.lock);
-    let keys = account.keys_of(starvation.key, lock_of);
-    let claims: Vec<&ValueSpan> = (account.spans.iter())
+    let keys = custody.keys_of(starvation.key, lock_of);
+    let claims: Vec<&ValueSpan> = (custody.spans.iter())
         .filter(|span| keys.contains(&span.key) && span.may_be_a_claim())
         .collect();
-    let quorum = nodes(&history.header, account, starvation.key);
+    let quorum = nodes(&history.header, custody, starvation.key);
     let at = |at_ns| {
         let standing = claims.iter().filter(|span| span.stands_at(at_ns));
         let blocks: Vec<(usize, Cause)> = standing
@@ -114,8 +114,8 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
 }
 
 /// How many nodes the lock uses, and how many of them a grant needs.
-fn nodes(header: &Header, account: &Custody, lock: u32) -> (usize, usize) {
-    match account.nodes.only_node(lock) {
+fn nodes(header: &Header, custody: &Custody, lock: u32) -> (usize, usize) {
+    match custody.nodes.only_node(lock) {
         Some(_) => (1, 1),
         None => (header.nodes, header.quorum.unwrap_or(header.nodes / 2 + 1)),
     }
