@@ -3,7 +3,7 @@
 use syn::visit::Visit;
 
 use crate::imports::is_for_tests;
-use crate::sources::{name_of, sources};
+use crate::sources::{name_of, root, sources};
 
 /// What texts for people are called.
 const MESSAGES: [&str; 7] = [
@@ -28,8 +28,15 @@ const LOOKING: [&str; 8] = [
     "strip_suffix",
 ];
 
+/// Methods that return the text itself.
+const SAME_TEXT: [&str; 5] = ["as_deref", "as_str", "to_lowercase", "to_string", "trim"];
+
 /// Files that read messages, and why they may.
 const READERS: &[(&str, &str)] = &[
+    (
+        "harness/redis-model/src/lua/fuse.rs",
+        "the Lua library tells that memory ran out in words alone",
+    ),
     (
         "harness/verdicts/src/history/older.rs",
         "older histories have no other data",
@@ -78,7 +85,9 @@ fn last_name(of: &syn::Expr) -> Option<String> {
             syn::Member::Named(name) => Some(name.to_string()),
             syn::Member::Unnamed(_) => None,
         },
-        syn::Expr::MethodCall(call) => last_name(&call.receiver),
+        syn::Expr::MethodCall(call) if SAME_TEXT.contains(&call.method.to_string().as_str()) => {
+            last_name(&call.receiver)
+        }
         syn::Expr::Reference(reference) => last_name(&reference.expr),
         _ => None,
     }

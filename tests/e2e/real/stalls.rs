@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::running::picklock;
+use crate::running::{Call, picklock};
 
 const STANDSTILL: Duration = Duration::from_millis(700);
 
@@ -94,20 +94,33 @@ class StallsOnce(MyLock):
 serve(StallsOnce, name="stalls-once")
 "#;
 
-/// The run that was spoiled is made again, and only that one counts.
-#[test]
-fn a_matrix_makes_a_run_again_in_which_the_machine_stood_still() {
+/// A call with a lock that lets Picklock stand still once. `PYTHON` in the line is the interpreter.
+fn with_stalls_once(line: &str) -> Call {
     let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let adapters = Path::new(env!("CARGO_MANIFEST_DIR")).join("adapters/python");
     let text = STALLS_ONCE.replace("ADAPTERS", &format!("{:?}", adapters.display()));
     let scenario = "name = \"long-sections\"\nsummary = \"A buyer works for half a lease.\"\n\
                     [workload]\nworkers = 2\nstock = 3\nsection = \"0.5ttl\"\n\
                     [expect.\"*\"]\nlease = \"held\"\n";
+    picklock(&line.replace("PYTHON", &python))
+        .file("stalls_once.py", &text)
+        .file("long-sections.toml", scenario)
+}
+
+#[test]
+fn scenario_in_which_the_machine_stood_still_is_made_once_more_and_says_so() {
+    let line = "scenario long-sections.toml --backend process --impl 'exec:PYTHON stalls_once.py'";
+    let outcome = with_stalls_once(line).start().finish();
+    let said = outcome.all();
+    assert!(said.contains("so it is made once more"), "{said}");
+}
+
+/// The run that was spoiled is made again, and only that one counts.
+#[test]
+fn a_matrix_makes_a_run_again_in_which_the_machine_stood_still() {
     let line = "matrix --scenario long-sections.toml --backend process --json --quiet --out kept \
                 --name 'stalls=exec:PYTHON stalls_once.py'";
-    let call = picklock(&line.replace("PYTHON", &python))
-        .file("stalls_once.py", &text)
-        .file("long-sections.toml", scenario);
+    let call = with_stalls_once(line);
     let outcome = call.run().exits(0);
     let cell = &outcome.document()["cells"][0];
     assert_eq!(cell["runs"], 1, "{cell:#}");
