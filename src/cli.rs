@@ -31,7 +31,7 @@ Exit codes:
 Try:
   picklock scenario gc-pause --impl redlock     freeze the holder of a Redlock, see what happens
   picklock matrix --backend sim                 every lock, every scenario, one table
-  picklock adapter check COMMAND                does a lock of your own speak the protocol
+  picklock adapter check COMMAND                check that a program speaks the protocol
   picklock replay run-1                         repeat a run kept with --out
   picklock list                                 all locks, scenarios and backends";
 
@@ -44,9 +44,9 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Run many locks under many scenarios, and compare the results with the expectations.
     Matrix(MatrixArgs),
-    /// Compare results with picklock.toml and its baseline, for CI.
+    /// Run what picklock.toml asks for; fail if a result differs.
     Gate(GateArgs),
-    /// Check whether a program of your own keeps the adapter protocol.
+    /// Check whether a program keeps the adapter protocol.
     Adapter(AdapterArgs),
     /// List and describe locks, scenarios and backends.
     List(ListArgs),
@@ -72,7 +72,7 @@ pub enum Command {
     #[command(hide = true)]
     Worker {
         /// Name of the lock.
-        #[arg(long = "impl")]
+        #[arg(long = "impl", alias = "lock")]
         lock: String,
     },
     /// Carries the standard streams of a worker's container. Started by `scenario`.
@@ -97,7 +97,7 @@ pub struct ScenarioArgs {
     #[command(flatten)]
     pub config: ConfigArgs,
     /// An option for the lock, as KEY=VALUE. Repeatable.
-    #[arg(long = "impl-option", value_name = "KEY=VALUE", value_parser = key_value)]
+    #[arg(long = "impl-option", visible_alias = "lock-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
     /// Where Redis runs.
     #[arg(long, value_enum, default_value_t = BackendChoice::Auto)]
@@ -108,7 +108,7 @@ pub struct ScenarioArgs {
     /// Number of competing workers. Default: the scenario's.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub workers: Option<usize>,
-    /// Number of independent Redis nodes. Default: the scenario's, else as many as the lock wants
+    /// Number of independent Redis nodes. Default: the scenario's, else as many as the lock needs
     /// (1 for `exec:`).
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub nodes: Option<usize>,
@@ -121,7 +121,7 @@ pub struct ScenarioArgs {
     #[arg(long)]
     pub json: bool,
     /// Keep the run in this directory: run.json, history.jsonl, wire.jsonl, custody.jsonl, all
-    /// logs, and repro.toml, from which `picklock replay` repeats it.
+    /// logs, and a repro.toml for `picklock replay`.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Do not show live progress.
@@ -139,9 +139,13 @@ pub struct LockArgs {
     /// The lock: a built-in one (`picklock list impls`), one of picklock.toml, `exec:COMMAND ARGS`
     /// for any program that speaks the adapter protocol (docs/protocol.md), or `docker:IMAGE` for such
     /// a program in containers (docs/adapters.md).
-    #[arg(long = "impl", value_name = "NAME|exec:COMMAND|docker:IMAGE")]
+    #[arg(
+        long = "impl",
+        visible_alias = "lock",
+        value_name = "NAME|exec:COMMAND|docker:IMAGE"
+    )]
     pub plain: Option<String>,
-    /// A program as for `--impl`, with a label that replaces its command in every report.
+    /// A program as for `--impl`, and the label by which every report calls it.
     #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedLock::parse)]
     pub labelled: Option<NamedLock>,
 }
@@ -149,8 +153,8 @@ pub struct LockArgs {
 /// The file with the user's own locks.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigArgs {
-    /// The configuration whose tables [impl.NAME] say what other names mean (docs/adapters.md). Default:
-    /// picklock.toml in the current directory, if it is there.
+    /// The file whose tables [impl.NAME] define names of locks (docs/adapters.md). Default:
+    /// picklock.toml in the current directory, if there is one.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
@@ -166,12 +170,12 @@ impl LockArgs {
     }
 }
 
-/// The servers that the server backends start. Shared by all commands that start servers.
+/// Which servers a run starts. Shared by all commands that start some.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServerArgs {
     /// The server by its name, in every backend: redis:6.2, redis:7.0, redis:8.0, valkey:8 or valkey:9.
-    /// `scripts/servers` brings their programs, and `scripts/redis-image` builds their images. In
-    /// the simulation it is the server that is modelled.
+    /// `scripts/servers` downloads the server binaries, and `scripts/redis-image` builds images of
+    /// them. The simulation models the server of that name.
     #[arg(long, value_name = "NAME")]
     pub server: Option<NamedServer>,
     /// Docker image of the Redis nodes.
@@ -247,6 +251,7 @@ pub struct ListArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Listed {
     /// Built-in locks.
+    #[value(alias = "locks")]
     Impls,
     /// The catalog.
     Scenarios,

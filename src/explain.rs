@@ -9,7 +9,6 @@ use picklock_harness::check::{Cause, Property, describe};
 use picklock_impls::{BuiltInLock, LOCKS, MUTANTS};
 use picklock_reports::listing::{Entry, Listing, text};
 use picklock_scenarios::{CAUSES, Expectation, PROPERTIES, Scenario, Workload, catalog, nearest};
-use serde_json::Value;
 
 use crate::cli::ExplainArgs;
 use crate::exit::Failure;
@@ -122,7 +121,7 @@ fn scenario_page(scenario: &Scenario) -> String {
         page.push_str("- nothing\n");
     }
     for fault in &scenario.faults {
-        writeln!(page, "- {}", fault_in_words(fault)).ok();
+        page.push_str(&wrapped(&format!("- {}", fault.in_words()), "  "));
     }
     page.push_str("\nWhat is expected:\n");
     if scenario.expect.is_empty() {
@@ -152,9 +151,8 @@ fn workload_in_words(workload: &Workload) -> String {
     let (workers, stock) = (workload.workers, workload.stock);
     let what = match (&workload.arrivals, &workload.duration) {
         (Some(arrivals), Some(duration)) => format!(
-            "{workers} workers serve {} buyers for {}; {stock} units",
-            in_word(arrivals),
-            in_word(duration)
+            "{workers} workers serve {arrivals} buyers for {}; {stock} units",
+            duration.in_words()
         ),
         _ => format!("{workers} workers buy {stock} units"),
     };
@@ -163,13 +161,13 @@ fn workload_in_words(workload: &Workload) -> String {
         keys => format!(" of each of {keys} locks"),
     };
     let extend = match &workload.extend {
-        Some(extend) => format!(", extended every {}", in_word(extend)),
+        Some(extend) => format!(", extended every {}", extend.in_words()),
         None => String::new(),
     };
     format!(
         "{what}{each}; lease {}{extend}, critical section {}.",
-        in_word(&workload.ttl),
-        in_word(&workload.section)
+        workload.ttl.in_words(),
+        workload.section.in_words()
     )
 }
 
@@ -200,45 +198,6 @@ fn expectation(expected: &Expectation) -> String {
         Expectation::Violated { cause: Some(cause) } => format!("is violated ({cause})"),
         Expectation::Any => "may hold or be violated".to_owned(),
     }
-}
-
-/// A fault on one line, in the words of a scenario file.
-fn fault_in_words(fault: &impl serde::Serialize) -> String {
-    let Ok(Value::Object(keys)) = serde_json::to_value(fault) else {
-        return String::new();
-    };
-    let kind = keys.get("kind").map(in_word).unwrap_or_default();
-    let rest = keys
-        .iter()
-        .filter(|(key, value)| *key != "kind" && **value != Value::Bool(false));
-    let rest: Vec<String> = rest
-        .map(|(key, value)| format!("{key} {}", value_in_words(value)))
-        .collect();
-    format!("{kind} ({})", rest.join("; "))
-}
-
-fn value_in_words(value: &Value) -> String {
-    match value {
-        Value::Object(keys) => {
-            let pairs = keys
-                .iter()
-                .filter(|(_, value)| !value.is_null() && **value != Value::Bool(false));
-            let pairs = pairs.map(|(key, value)| format!("{key} {}", value_in_words(value)));
-            pairs.collect::<Vec<_>>().join(", ")
-        }
-        Value::Array(all) => all
-            .iter()
-            .map(value_in_words)
-            .collect::<Vec<_>>()
-            .join(" and "),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// The word that a scenario file uses.
-fn in_word(value: &impl serde::Serialize) -> String {
-    serde_json::to_value(value).map_or(String::new(), |value| value_in_words(&value))
 }
 
 fn lock_page(lock: &BuiltInLock) -> Result<String, Failure> {

@@ -90,6 +90,12 @@ impl Status {
             | EventKind::FaultStruck { .. }
             | EventKind::FaultOverran { .. }
             | EventKind::FaultMissed { .. }
+            | EventKind::FaultNotUndone { .. }
+            | EventKind::BackendUnsupported { .. }
+            | EventKind::CommandUnknown { .. }
+            | EventKind::ExtensionUntested { .. }
+            | EventKind::StockUnknown { .. }
+            | EventKind::FinalInspectionFailed { .. }
             | EventKind::Misbehaved { .. }
             | EventKind::WorkerDown { .. } => {
                 if matches!(event.what, EventKind::FaultBegan { .. }) {
@@ -102,7 +108,7 @@ impl Status {
             _ => return,
         }
         self.bar.set_message(format!(
-            "trading · granted {} · sold {} · faults {}",
+            "running · granted {} · sold {} · faults {}",
             self.granted.get(),
             self.sold.get(),
             self.faults.get()

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_taken_for_something_else_is_no_label() {
+    fn ambiguous_label_is_refused() {
         let longest = "x".repeat(LONGEST_LABEL);
         assert!(NamedLock::labelled(&longest, "exec:a").is_ok());
         let too_long = format!("{longest}x");

@@ -214,7 +214,7 @@ pub fn find(path: &Path) -> Result<PathBuf, Failure> {
     if path.join("matrix.json").exists() {
         return wrong(format!(
             "it contains a matrix, not a run: name the directory of one of its cells, such as {}",
-            path.join("LOCK/SCENARIO/WORLD").display()
+            path.join("LOCK/SCENARIO/BACKEND").display()
         ));
     }
     match path.join("run.json").exists() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use picklock_harness::assemble::{About, assemble};
-use picklock_harness::check::{judge, machine_too_slow};
+use picklock_harness::check::{judge, machine_was_too_slow};
 use picklock_harness::latency;
 use picklock_harness::record::RunRecord;
 use picklock_harness::run::{self, RunResult};
@@ -63,9 +63,11 @@ pub async fn execute(
     });
     let chosen = interrupt.unless_wanted(choosing).await?;
     spec.backend = chosen.name();
-    announce(&spec, &chosen, reporting);
+    if !reporting.once {
+        announce(&spec, &chosen, reporting);
+    }
     let (mut result, mut record) = run_once(&spec, &chosen, reporting, &interrupt).await?;
-    if !reporting.once && !record.interrupted && machine_too_slow(&record.verdicts) {
+    if !reporting.once && !record.interrupted && machine_was_too_slow(&record.verdicts) {
         let line = "this machine was too slow for the run, so it is made once more\n";
         match reporting.json {
             true => print::err(line),

@@ -50,7 +50,7 @@ pub fn open(path: &Path, most: u64, links: Links) -> io::Result<impl Read + use<
     refuse(found.file_type())?;
     if found.len() > most {
         return Err(io::Error::other(format!(
-            "it has {} bytes; no more than {most} are read",
+            "too large ({} bytes, limit {most})",
             found.len()
         )));
     }
@@ -93,9 +93,7 @@ impl Read for Bounded {
         match self.left.checked_sub(count as u64) {
             Some(left) => self.left = left,
             None => {
-                return Err(io::Error::other(
-                    "it grows while it is read, and got too long",
-                ));
+                return Err(io::Error::other("too large: longer than the limit"));
             }
         }
         Ok(count)
@@ -140,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_refused_before_it_is_read() {
+    fn oversized_file_is_refused_before_it_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sparse");
         File::create(&path).unwrap().set_len(30 << 30).unwrap();
@@ -150,6 +148,6 @@ mod tests {
         let path = Path::new("/proc/self/status");
         assert!(read(path, LONGEST_TEXT, Links::Refused).is_ok());
         let refusal = read(path, 10, Links::Refused).unwrap_err();
-        assert!(refusal.to_string().contains("too long"), "{refusal}");
+        assert!(refusal.to_string().contains("too large"), "{refusal}");
     }
 }

@@ -67,7 +67,7 @@ impl fmt::Display for NamedServer {
 
 /// No server has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no server `{name}`; there are {}", NamedServer::names().collect::<Vec<_>>().join(", "))]
+#[error("unknown server `{name}`; expected one of {}", NamedServer::names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownServer {
     name: String,
 }
@@ -97,7 +97,7 @@ mod tests {
         let error = "redis:9".parse::<NamedServer>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no server `redis:9`; there are redis:6.2, redis:7.0, redis:8.0, valkey:8, valkey:9"
+            "unknown server `redis:9`; expected one of redis:6.2, redis:7.0, redis:8.0, valkey:8, valkey:9"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Lists of the implementations, scenarios and backends of this build.
+//! Lists of the locks, scenarios and backends of this build.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;

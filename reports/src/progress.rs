@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::history::{Event, EventKind, LAST_LOOK, Misbehaviour};
+use picklock_verdicts::check::unjudged_for;
+use picklock_verdicts::history::{Event, EventKind, Misbehaviour};
 
 use crate::escape::visible;
 use crate::units::moment_ns;
+
+/// Shorter pauses of the harness are not worth a line.
+const SHORTEST_PAUSE_MS: u64 = 50;
 
 /// Turns the events of one run into lines.
 #[derive(Debug, Default)]
@@ -80,9 +84,6 @@ fn words(what: &EventKind) -> Option<String> {
             kind,
             detail,
         } => format!("worker {worker} {}: {detail}", did(*kind)),
-        EventKind::FaultMissed { fault, reason, .. } if fault == LAST_LOOK => {
-            format!("the {LAST_LOOK} after the run failed: {reason}")
-        }
         EventKind::FaultMissed { fault, reason, .. } => {
             format!("fault {fault} never struck: {reason}")
         }
@@ -94,7 +95,19 @@ fn words(what: &EventKind) -> Option<String> {
             "worker {worker} got the lock without a command: the lock does not use the servers that it was given"
         ),
         EventKind::Shortage { reason } => format!("the harness ran short: {reason}"),
-        EventKind::Stalled { late_ms } => format!("the machine stalled for {late_ms} ms"),
+        EventKind::Stalled {
+            late_ms: late_ms @ SHORTEST_PAUSE_MS..,
+        } => format!("the machine stalled for {late_ms} ms"),
+        EventKind::BackendUnsupported { .. }
+        | EventKind::CommandUnknown { .. }
+        | EventKind::ExtensionUntested { .. }
+        | EventKind::StockUnknown { .. }
+        | EventKind::FaultNotUndone { .. }
+        | EventKind::FinalInspectionFailed { .. }
+        | EventKind::ClientGone { .. } => unjudged_for(what)?.to_string(),
+        EventKind::CustodyIncomplete { reason } => {
+            format!("the account of the servers' keys is not complete: {reason}")
+        }
         EventKind::KeyLeft {
             node, ttl_ms: -1, ..
         } => format!("node {node} still has the lock's key, and it never expires"),

@@ -143,7 +143,7 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                     frames: frames.filter(|_| kind.takes(Field::Frames)),
                     // Every run has a first key.
                     keys: (kind.takes(Field::Keys) && jittered).then(|| vec![0]),
-                    what: kind.takes(Field::EventKind).then_some(if jittered {
+                    what: kind.takes(Field::Resource).then_some(if jittered {
                         Resource::Memory
                     } else {
                         Resource::Connections

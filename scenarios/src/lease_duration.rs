@@ -61,6 +61,15 @@ impl LeaseDuration {
             LeaseDuration::Ttl(factor) => ttl.mul_f64(factor),
         }
     }
+
+    /// For people: `1.5 leases`, `500ms`.
+    pub fn in_words(self) -> String {
+        match self {
+            LeaseDuration::Ttl(1.0) => "a lease".to_owned(),
+            LeaseDuration::Ttl(factor) => format!("{factor} leases"),
+            LeaseDuration::Absolute(_) => self.to_string(),
+        }
+    }
 }
 
 impl FromStr for LeaseDuration {

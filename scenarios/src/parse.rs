@@ -59,7 +59,7 @@ impl Scenario {
     }
 
     /// Checks the scenario again after its numbers were changed, and against the number of nodes
-    /// that the lock wants.
+    /// that the lock needs.
     ///
     /// # Errors
     /// A fault that names a worker or node that does not exist, or a value out of range.

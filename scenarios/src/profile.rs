@@ -14,7 +14,7 @@ pub struct Profile {
 /// All profiles. `docs/matrix.md` says why these scenarios.
 pub const PROFILES: &[Profile] = &[Profile {
     name: "quick",
-    about: "the eight scenarios that tell most of a lock, in less than a minute",
+    about: "the eight most revealing scenarios, in less than a minute",
     scenarios: &[
         "calm",
         "two-keys",

@@ -21,7 +21,7 @@ macro_rules! properties {
             resource: Resource, "the stock is never below zero, and it adds up";
             ownership: Ownership, "no release or renewal takes another client's lock";
             fencing: Fencing, "tokens strictly increase in the order of holds";
-            progress: Progress, "after faults and leases end, the lock can be had";
+            progress: Progress, "after faults and leases end, a client can get the lock";
             claims: Claims, "what the lock says agrees with what it did";
         }
     };

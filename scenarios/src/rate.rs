@@ -109,7 +109,7 @@ mod tests {
     const TTL: Duration = Duration::from_secs(2);
 
     #[test]
-    fn a_rate_says_when_each_one_comes() {
+    fn rate_gives_each_arrival_its_time() {
         let third_ns = |text: &str| text.parse::<Rate>().map(|rate| rate.nth_ns(3, TTL));
         assert_eq!(third_ns("40/s"), Ok(75_000_000));
         assert_eq!(third_ns(" 0.5 / ms "), Ok(6_000_000));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_within_a_time_is_what_comes_before_its_end() {
+    fn arrivals_within_a_span_are_those_before_its_end() {
         for (text, seconds, expected) in [("4/s", 1, 4), ("3/s", 1, 3), ("0.1/s", 1, 1)] {
             let rate: Rate = text.parse().unwrap();
             let duration = Duration::from_secs(seconds);

@@ -97,7 +97,7 @@ impl TryFrom<String> for Expectation {
             ("any", None) => Ok(Expectation::Any),
             ("violated", cause) => Ok(Expectation::Violated { cause }),
             _ => Err(format!(
-                "`{text}` is no expectation; expected \"held\", \"violated\", \"violated: CAUSE\" or \"any\""
+                "`{text}` is not an expectation; expected \"held\", \"violated\", \"violated: CAUSE\" or \"any\""
             )),
         }
     }

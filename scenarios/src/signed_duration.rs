@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sign_says_which_way() {
+    fn leading_minus_means_back() {
         let ttl = Duration::from_secs(2);
         let resolved = |text: &str| {
             text.parse::<SignedDuration>()

@@ -44,7 +44,7 @@ pub fn nodes(scenario: &Scenario, count: usize) -> Result<(), Problem> {
     if let Some(least) = scenario.topology.min_nodes.filter(|least| *least > count) {
         return Err(Problem::at(
             &["topology", "min_nodes"],
-            format!("the scenario is about {least} nodes or more, and the run has {count}"),
+            format!("needs {least} Redis nodes; this lock uses {count}"),
         )
         .hint("choose a lock that uses more nodes, such as `redlock`"));
     }
@@ -125,7 +125,7 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
     if workload.purchases == Some(0) {
         return Err(Problem::at(
             &["workload", "purchases"],
-            "a buyer that wants nothing: expected 1 or more",
+            "a buyer that buys nothing: expected 1 or more",
         ));
     }
     if workload.stock < 1 {

@@ -21,7 +21,7 @@ fn every_scenario_of_the_catalog_is_valid_and_named_like_its_file() {
 }
 
 #[test]
-fn spans_mean_what_they_say() {
+fn durations_resolve_to_their_length() {
     let ttl = Duration::from_secs(2);
     let resolved = |text: &str| text.parse::<LeaseDuration>().unwrap().resolve(ttl);
     assert_eq!(resolved("250us"), Duration::from_micros(250));
@@ -94,9 +94,9 @@ fn errors_name_line_column_and_the_nearest_word() {
 }
 
 #[test]
-fn what_the_types_cannot_say_is_said_with_its_place() {
+fn contradictory_fields_are_refused_with_their_place() {
     insta::assert_snapshot!(error("[workload]\nworkers = 2\n[[fault]]\nkind = \"crash-client\"\nat = \"1s\"\nworkers = [5]\n"), @"
-    mine.toml:8:11: worker 5 is wanted, but the workload has 2, numbered from 0
+    mine.toml:8:11: there is no worker 5: the workload has 2, numbered from 0
        |
      8 | workers = [5]
        |           ^
@@ -156,7 +156,7 @@ fn an_extension_falls_into_the_section_and_takes_time() {
 }
 
 #[test]
-fn an_open_loop_says_what_it_needs_and_what_makes_no_sense_in_it() {
+fn open_loop_with_wrong_fields_is_refused() {
     let open = |rest: &str| error(&format!("[workload]\narrivals = \"40/s\"\n{rest}"));
     insta::assert_snapshot!(error("[workload]\narrivals = \"40 an hour\"\n"), @r#"
     mine.toml:4:12: `40 an hour` is not a rate; expected a number more than 0 and `/s`, `/ms` or `/ttl`: "40/s", "0.5/ms", or relative to the lease: "4/ttl"
@@ -216,7 +216,7 @@ fn an_open_loop_says_what_it_needs_and_what_makes_no_sense_in_it() {
 }
 
 #[test]
-fn an_open_loop_is_looked_at_again_when_its_lease_changes() {
+fn open_loop_is_checked_again_when_the_lease_changes() {
     let text =
         "[workload]\narrivals = \"4/ttl\"\nduration = \"10ttl\"\nagain = \"20ms\"\nwait = \"0s\"\n";
     let scenario = Scenario::parse(&format!("{HEAD}{text}"), "mine.toml").unwrap();
@@ -233,7 +233,7 @@ fn an_open_loop_is_looked_at_again_when_its_lease_changes() {
 }
 
 #[test]
-fn faults_of_data_say_what_they_take() {
+fn wrong_fields_of_data_faults_are_refused() {
     insta::assert_snapshot!(error("[[fault]]\nkind = \"exhaust\"\nat = \"1s\"\nnodes = [0]\n"), @r#"
     mine.toml:4:8: `exhaust` needs `what`
        |
@@ -255,7 +255,7 @@ fn faults_of_data_say_what_they_take() {
       = help: besides its moment and `optional` it takes nodes
     "#);
     insta::assert_snapshot!(error("[[fault]]\nkind = \"evict\"\nat = \"1s\"\nnodes = [0]\nkeys = [1]\n"), @r#"
-    mine.toml:7:8: key 1 is wanted, but the workload has 1, numbered from 0
+    mine.toml:7:8: there is no key 1: the workload has 1, numbered from 0
        |
      7 | keys = [1]
        |        ^
@@ -302,7 +302,7 @@ fn a_lock_is_taken_by_a_command_that_was_answered_while_it_was_acquired() {
 }
 
 #[test]
-fn what_is_wrong_with_a_shift_is_said_with_its_place() {
+fn impossible_clock_shifts_are_refused_with_their_place() {
     insta::assert_snapshot!(error("[[fault]]\nkind = \"clock-jump\"\nat = \"1s\"\nnodes = [0]\n"), @r#"
     mine.toml:4:8: `clock-jump` needs `by`
        |
@@ -318,7 +318,7 @@ fn what_is_wrong_with_a_shift_is_said_with_its_place() {
       = help: say which: `workers = [0]` or `workers = "all"`
     "#);
     insta::assert_snapshot!(error("[[fault]]\nkind = \"clock-skew\"\nat = \"1s\"\nworkers = [0]\nby = \"-0s\"\n"), @r#"
-    mine.toml:7:6: by nothing: the fault would do nothing
+    mine.toml:7:6: `by` is zero: the fault would do nothing
        |
      7 | by = "-0s"
        |      ^
@@ -374,7 +374,7 @@ fn a_node_that_the_run_does_not_have_is_refused_before_anything_starts() {
     assert!(scenario.check_for(5).is_ok());
     let error = scenario.check_for(1).unwrap_err().to_string();
     insta::assert_snapshot!(error, @"
-    mine: fault[0].nodes: node 4 is wanted, but the run has 1, numbered from 0
+    mine: fault[0].nodes: there is no node 4: the run has 1, numbered from 0
       = help: set `topology.nodes`, or choose a lock that uses more nodes
     ");
 }
@@ -388,7 +388,7 @@ fn an_unknown_name_comes_with_the_list() {
 
 proptest! {
     #[test]
-    fn whatever_text_comes_is_parsed_or_refused(text in ".{0,200}") {
+    fn arbitrary_text_is_parsed_or_refused(text in ".{0,200}") {
         let _ = Scenario::parse(&text, "any.toml");
         let _ = text.parse::<LeaseDuration>();
         let _ = text.parse::<Rate>();
@@ -419,6 +419,17 @@ proptest! {
         prop_assert_eq!(again.as_ref(), Ok(&scenario), "{}", text);
         prop_assert!(scenario.check_for(5).is_ok());
     }
+}
+
+#[test]
+fn faults_of_the_catalog_read_as_sentences() {
+    let mut sentences = String::new();
+    for name in catalog::names() {
+        for fault in &catalog::named(name).unwrap().faults {
+            sentences.push_str(&format!("{name}: {}\n", fault.in_words()));
+        }
+    }
+    insta::assert_snapshot!("faults_in_words", sentences);
 }
 
 #[test]

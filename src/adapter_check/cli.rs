@@ -18,7 +18,7 @@ pub struct AdapterArgs {
 /// The commands of `picklock adapter`.
 #[derive(Debug, Subcommand)]
 pub enum AdapterCommand {
-    /// Check in some seconds whether a program keeps the adapter protocol.
+    /// Check in a few seconds whether a program keeps the adapter protocol.
     Check(AdapterCheckArgs),
 }
 
@@ -30,9 +30,9 @@ pub struct AdapterCheckArgs {
     /// `--impl exec:COMMAND`. Or `docker:IMAGE`.
     pub command: String,
     /// An option for the lock, as KEY=VALUE. Repeatable.
-    #[arg(long = "impl-option", value_name = "KEY=VALUE", value_parser = key_value)]
+    #[arg(long = "impl-option", visible_alias = "lock-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
-    /// Lease time of the checks: whole seconds for a library that refuses others.
+    /// Lease time of the checks. Some libraries accept whole seconds only.
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub ttl: LeaseDuration,
     /// The redis-server or valkey-server binary.
@@ -44,12 +44,12 @@ pub struct AdapterCheckArgs {
 }
 
 const CHECK_HELP: &str = "\
-The adapter is started twice, over one Redis server that is started for it. Each check is one line:
-  ✓  passed, with a remark where there is one
+Starts the adapter twice, over a Redis server of its own. Each check is one line:
+  ✓  passed, sometimes with a remark
   ✗  failed: what is wrong, the line that shows it, and the paragraph of docs/protocol.md
   –  not offered, which is no fault
-  ·  not tried, because of a fault that was told before
-A broken lock fails some checks as a broken adapter does. Scenarios tell the two apart.
+  ·  skipped after an earlier failure
+A broken lock can fail a check, too. Scenarios tell a broken lock from a broken adapter.
 
 Exit codes:
   0  no check failed

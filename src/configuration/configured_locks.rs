@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_where_it_stands() {
+    fn invalid_key_is_refused_with_its_line() {
         let mine = |lines: &str| format!("[impl.mine]\n{lines}\n");
         for (text, place, says) in [
             (

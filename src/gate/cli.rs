@@ -29,7 +29,7 @@ pub struct GateArgs {
 }
 
 const GATE_HELP: &str = "\
-On GitHub Actions it also writes annotations (GITHUB_ACTIONS) and the job summary
+On GitHub Actions the gate also writes annotations (GITHUB_ACTIONS) and the job summary
 (GITHUB_STEP_SUMMARY).
 
 Exit codes:

@@ -14,10 +14,10 @@ pub struct InitArgs {
     /// The language of the adapter.
     #[arg(long, value_name = "LANGUAGE", value_parser = language_names())]
     pub lang: String,
-    /// A library whose lock is to be tested, in place of the example (docs/adapters.md lists them).
+    /// Test the lock of this library, in place of the example (docs/adapters.md lists them).
     #[arg(long, value_name = "NAME")]
     pub lib: Option<String>,
-    /// The folder to write into. It is made if it does not exist. No file is overwritten.
+    /// The folder to write into. Created if it does not exist. No file is overwritten.
     #[arg(value_name = "DIR", default_value = ".")]
     pub directory: PathBuf,
 }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_first_run_names_is_written_or_built() {
+    fn program_of_the_first_run_is_written_or_built() {
         for (project, run) in projects() {
             let has = |word: &str| project.files.iter().any(|(path, _)| *path == word);
             let is_script = run.split(' ').any(has);

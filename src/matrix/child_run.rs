@@ -126,12 +126,9 @@ fn result_of(record: RunRecord, elapsed_ms: u64) -> JudgedRun {
     }
 }
 
-/// What the run wrote about its end, without the line about its backend.
+/// What the run wrote about its end.
 fn why(code: Option<i32>, stderr: &str) -> String {
-    let lines = stderr.lines().filter(|line| !line.starts_with("backend "));
-    let text: Vec<&str> = lines.collect();
-    let text = text.join("\n");
-    let text = text.trim().trim_start_matches("picklock: ");
+    let text = stderr.trim().trim_start_matches("picklock: ");
     match (text.is_empty(), code) {
         (false, _) => text.to_owned(),
         (true, Some(code)) => format!("the run ended with exit code {code} and no message"),

@@ -16,7 +16,11 @@ use crate::named_lock::NamedLock;
 pub struct MatrixArgs {
     /// A lock, as for `picklock scenario --impl`. Repeatable. Default: every built-in lock (not the
     /// mutants).
-    #[arg(long = "impl", value_name = "NAME|exec:COMMAND|docker:IMAGE")]
+    #[arg(
+        long = "impl",
+        visible_alias = "lock",
+        value_name = "NAME|exec:COMMAND|docker:IMAGE"
+    )]
     pub locks: Vec<String>,
     /// A program, as for `picklock scenario --name`. Repeatable, with different labels.
     #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedLock::parse)]
@@ -30,15 +34,15 @@ pub struct MatrixArgs {
     /// The scenarios of a profile, in place of the whole catalog.
     #[arg(long, value_name = "PROFILE", value_parser = profile_names())]
     pub profile: Option<String>,
-    /// Hold the locks without expectations (your own programs, mutants, locks with options) to a
-    /// built-in lock: where it keeps a property, they must keep it too.
+    /// Fail if your lock breaks a property that LOCK keeps. Your lock: a program of your own, a
+    /// mutant, or a lock with options. LOCK: a built-in one.
     #[arg(long, value_name = "LOCK")]
     pub like: Option<String>,
     /// Where Redis runs. Repeatable; each backend has its own table. Default: `auto`.
-    #[arg(long = "backend", value_enum, value_name = "WORLD")]
+    #[arg(long = "backend", value_enum, value_name = "BACKEND")]
     pub backends: Vec<BackendChoice>,
     /// An option for the lock, as KEY=VALUE. Repeatable. Requires exactly one --impl or --name.
-    #[arg(long = "impl-option", value_name = "KEY=VALUE", value_parser = key_value)]
+    #[arg(long = "impl-option", visible_alias = "lock-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
     /// Number of independent Redis nodes, as for `picklock scenario --nodes`. Cells that do not fit
     /// are skipped.
@@ -81,10 +85,10 @@ fn profile_names() -> PossibleValuesParser {
 const MATRIX_HELP: &str = "\
 Expectations:
   A scenario states the expected results: [expect.NAME] for one lock, [expect.\"*\"] for every
-  built-in lock without its own table. Mutants, your own programs and locks with options are only
-  held to a table with their name, or to a built-in lock by --like. Without either, their cells are
-  shown but not judged (open), and the last lines say which built-in lock they behave like. Nothing
-  is expected of a built-in lock on another number of nodes (--nodes) than its own.
+  built-in lock without its own table. Mutants, your own programs and locks with options need a
+  table with their name, or --like. Without either, their cells are open: shown but not judged. The
+  last lines say which built-in lock they behave like. The cells of a built-in lock are also open
+  if --nodes gives it another number of nodes than its own.
 
 Exit codes:
   0    every cell is as expected

@@ -1,7 +1,7 @@
 //! Runs that are made again, because the machine was too slow for them: nothing could be judged, so the
 //! lock was not put to the test.
 
-use picklock_harness::check::machine_too_slow;
+use picklock_harness::check::machine_was_too_slow;
 
 use super::cell_builder::JudgedRun;
 use super::runner::Runner;
@@ -17,7 +17,7 @@ const FRUITLESS: u32 = 10;
 
 /// True if the machine was too slow for the run: it says nothing about the lock.
 pub fn is_spoiled(run: &JudgedRun) -> bool {
-    machine_too_slow(&run.verdicts)
+    machine_was_too_slow(&run.verdicts)
 }
 
 /// Makes runs again.

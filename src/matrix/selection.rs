@@ -217,9 +217,7 @@ fn too_many_programs(
     let workers = scenario.workload.workers;
     let is_wanted = lock.is_in_process() || !request.scenarios.is_empty();
     (workers > MANY_WORKERS && !is_wanted).then(|| {
-        format!(
-            "it would start {workers} processes of your program; name the scenario to run it all the same"
-        )
+        format!("it would start {workers} processes of your program; run it with `--scenario`")
     })
 }
 
@@ -294,7 +292,7 @@ mod tests {
     #[test]
     fn many_programs_start_only_where_the_scenario_is_named() {
         let told = left_out_for_many("picklock matrix --impl exec:java");
-        let said = "it would start 500 processes of your program; name the scenario to run it all the same";
+        let said = "it would start 500 processes of your program; run it with `--scenario`";
         assert_eq!(told, [said]);
         for line in [
             "picklock matrix --impl exec:java --scenario flash-sale",

@@ -173,7 +173,7 @@ impl Named {
 }
 
 /// True for `#[cfg(test)]`, and for tests themselves.
-fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+pub fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let words = attribute.meta.require_list();
         let of_tests = words.is_ok_and(|list| list.tokens.to_string().starts_with("test"));

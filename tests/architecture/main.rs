@@ -6,6 +6,8 @@
 //!   half done
 //! - [`dependencies`]: licences, sources and duplicates of what comes into the build
 //! - [`adapters`]: how long the adapter of a library may be
+//! - [`links`]: links of the docs lead to files and headings
+//! - [`messages`]: nothing decides by reading a message
 //! - [`sources`], [`imports`]: the files, and what they name
 
 mod adapters;
@@ -13,6 +15,8 @@ mod arrows;
 mod circles;
 mod dependencies;
 mod imports;
+mod links;
+mod messages;
 mod sources;
 
 use syn::visit::Visit;

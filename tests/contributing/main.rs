@@ -1,4 +1,4 @@
-//! The worked example of CONTRIBUTING.md, followed: what it adds is added to a copy of the workspace
+//! The worked example of docs/extending.md, followed: what it adds is added to a copy of the workspace
 //! as one file and one line each, compiled, and seen from the command line to the reports.
 
 mod built;

@@ -1,7 +1,7 @@
-//! The worked example of CONTRIBUTING.md: which block of it belongs into which file.
+//! The worked example of docs/extending.md: which block of it belongs into which file.
 
 /// The page, at the time when the test was compiled.
-const PAGE: &str = include_str!("../../CONTRIBUTING.md");
+const PAGE: &str = include_str!("../../docs/extending.md");
 
 /// One thing that the example adds: one new file, and one line in a table.
 pub struct Addition {
@@ -47,7 +47,7 @@ pub fn block(file: &str) -> &'static str {
     let named = format!("`{file}`:\n\n```");
     let (_, after) = PAGE
         .split_once(&named)
-        .unwrap_or_else(|| panic!("CONTRIBUTING.md has no block for {file}"));
+        .unwrap_or_else(|| panic!("docs/extending.md has no block for {file}"));
     let (_, block) = after.split_once('\n').expect("a block has a first line");
     let (block, _) = block.split_once("```").expect("a block has an end");
     block

@@ -13,7 +13,7 @@ fn scenario(setting: &str) -> String {
 }
 
 #[test]
-fn what_a_scenario_asks_for_is_bounded() {
+fn oversized_scenario_values_are_refused() {
     for (setting, said) in [
         ("workers = 1000000000000", "expected 1 to 2000"),
         ("keys = 2001", "expected 1 to 2000"),
@@ -41,7 +41,7 @@ fn what_a_scenario_asks_for_is_bounded() {
 }
 
 #[test]
-fn what_a_command_line_asks_for_is_bounded() {
+fn oversized_arguments_are_refused() {
     for (line, said) in [
         (
             "scenario calm --impl set-nx-px --workers 2001",

@@ -143,7 +143,7 @@ pub fn all_come_out(backend: &str) {
 }
 
 #[test]
-fn what_once_came_out_wrong_comes_out_right_in_the_simulation() {
+fn past_wrong_verdicts_are_right_in_the_simulation() {
     all_come_out("sim");
 }
 

@@ -22,7 +22,7 @@ fn told(outcome: &Outcome) -> String {
 }
 
 #[test]
-fn what_is_wrong_with_a_table_is_said_with_its_line() {
+fn invalid_lock_table_is_refused_with_its_line() {
     let run = "scenario calm --backend process --impl mine";
     let mine = "[impl.mine]\ncommand = \"python3 lock.py\"\n";
     let told: Vec<String> = [
@@ -37,7 +37,7 @@ fn what_is_wrong_with_a_table_is_said_with_its_line() {
         with("matrix --backend sim --impl mine", mine),
         with(
             "gate",
-            &format!("{mine}[[cells]]\nworlds = [\"process\"]\nsubjects = [\"mime\"]\n"),
+            &format!("{mine}[[cells]]\nbackends = [\"process\"]\nlocks = [\"mime\"]\n"),
         ),
     ]
     .iter()

@@ -25,7 +25,7 @@ fn files(folder: &str, outcome: &Outcome) -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_language_gets_what_is_announced() {
+fn every_language_writes_the_announced_files() {
     for language in LANGUAGES {
         let line = format!("init --lang {language} 'my lock'");
         let outcome = picklock(&line).run().exits(0);
@@ -52,7 +52,7 @@ fn every_language_gets_what_is_announced() {
 }
 
 #[test]
-fn what_it_says() {
+fn init_lists_files_and_next_steps() {
     let outcome = picklock("init --lang java my-lock").run().exits(0);
     insta::assert_snapshot!(outcome.stdout);
 }
@@ -84,14 +84,14 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
-fn other_files_are_no_obstacle() {
+fn unrelated_files_do_not_stop_init() {
     let call = picklock("init --lang bash .").file("LICENSE", "mine");
     let outcome = call.run().exits(0);
     assert!(!outcome.stdout.contains("cd "), "{}", outcome.all());
 }
 
 #[test]
-fn what_it_refuses() {
+fn unknown_languages_and_libraries_are_refused() {
     let refused = [
         "init --lang cobol",
         "init",

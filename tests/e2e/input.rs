@@ -36,7 +36,7 @@ fn transcript(lines: &[&str]) -> String {
 }
 
 #[test]
-fn unknown_names() {
+fn unknown_names_are_refused() {
     insta::assert_snapshot!(transcript(&[
         "scenario calm --impl redlok",
         "scenario calm --impl zookeeper",
@@ -51,7 +51,7 @@ fn unknown_names() {
 }
 
 #[test]
-fn values_that_make_no_sense() {
+fn invalid_values_are_refused() {
     insta::assert_snapshot!(transcript(&[
         "scenario calm --impl redlock --ttl 1ttl",
         "scenario calm --impl redlock --ttl nonsense",
@@ -69,7 +69,7 @@ fn values_that_make_no_sense() {
 
 /// Held against what the lock declares, before anything starts.
 #[test]
-fn options_that_make_no_sense() {
+fn invalid_options_are_refused() {
     insta::assert_snapshot!(transcript(&[
         "scenario calm --impl redlock --impl-option retry_dely=1s",
         "scenario calm --impl redlock --impl-option node_timeout=soon",
@@ -89,7 +89,7 @@ fn refused(text: &str, flags: &str) -> String {
 const HEAD: &str = "name = \"mine\"\nsummary = \"A scenario of my own.\"\n";
 
 #[test]
-fn scenario_files_with_errors() {
+fn invalid_scenario_files_are_refused() {
     let said = [
         "[workload]\nworkerz = 3\n",
         "[workload]\nworkers = \"three\"\n",
@@ -121,7 +121,7 @@ fn with_spy(line: &str, scenario: &str) -> (Outcome, bool) {
 }
 
 #[test]
-fn what_a_run_cannot_have_is_said_before_anything_starts() {
+fn impossible_run_is_refused_before_it_starts() {
     let node =
         format!("{HEAD}[[fault]]\nkind = \"pause-node\"\nat = \"1s\"\nfor = \"1s\"\nnodes = [4]\n");
     let worker = format!(
@@ -152,7 +152,7 @@ fn what_a_run_cannot_have_is_said_before_anything_starts() {
 }
 
 #[test]
-fn a_server_that_is_none() {
+fn program_that_is_not_a_server_is_refused() {
     let (broken, _) = with_spy("scenario calm --impl set-nx-px --backend process", "");
     broken.exits(4);
     let talkative = "#!/bin/sh\necho 'Fatal error, cannot open config file'\nexit 1\n";
@@ -180,21 +180,21 @@ fn a_server_that_is_none() {
 }
 
 #[test]
-fn no_server_on_the_path() {
+fn missing_server_is_reported() {
     let line = "scenario calm --impl set-nx-px --backend process";
     let outcome = picklock(line).env("PATH", "/nonexistent").run().exits(4);
     insta::assert_snapshot!(told(line, &outcome));
 }
 
 #[test]
-fn an_engine_that_is_down() {
+fn unreachable_engine_is_reported() {
     let line = "scenario calm --impl set-nx-px --backend docker";
     let call = picklock(line).env("DOCKER_HOST", "unix:///nonexistent/docker.sock");
     insta::assert_snapshot!(told(line, &call.run().exits(4)));
 }
 
 #[test]
-fn neither_engine_nor_server() {
+fn missing_engine_and_server_are_reported() {
     let poor = |line: &str| {
         picklock(line)
             .env("DOCKER_HOST", "unix:///nonexistent/docker.sock")

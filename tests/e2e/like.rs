@@ -66,7 +66,7 @@ fn a_lock_on_as_many_servers_as_no_built_in_one_is_told_so() {
 }
 
 #[test]
-fn a_standard_that_does_not_fit_is_refused() {
+fn like_without_effect_is_refused() {
     for (line, said) in [
         (
             "--impl no-lock --like set-nx-pz",

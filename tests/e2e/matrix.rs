@@ -24,7 +24,7 @@ fn cells(record: &MatrixRecord) -> Vec<String> {
 }
 
 #[test]
-fn what_is_expected_comes_out() {
+fn matrix_matches_the_expectations() {
     let line =
         format!("{SIM} --impl set-nx-px --impl redlock --scenario calm --scenario gc-pause --json");
     let outcome = picklock(&line).run().exits(0);
@@ -184,7 +184,7 @@ fn again(before: &Outcome, line: &str) -> Outcome {
 }
 
 #[test]
-fn what_is_finished_is_not_run_again() {
+fn finished_cells_are_not_run_again() {
     let line = "matrix --backend sim --impl set-nx-px --scenario calm --scenario gc-pause --seeds 5 --json --out table";
     let first = picklock(line).run().exits(0);
     let second = again(&first, line).exits(0);
@@ -249,7 +249,7 @@ fn a_changed_scenario_runs_anew() {
 }
 
 #[test]
-fn what_makes_no_sense_is_said() {
+fn invalid_arguments_are_refused() {
     let told = |line: &str, part: &str| {
         let outcome = picklock(&format!("matrix --backend sim {line}"))
             .run()

@@ -165,7 +165,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_said_where_and_why() {
+fn unreplayable_file_is_refused_with_a_reason() {
     let text = kept().text_file("run/repro.toml");
     let changed = |from: &str, to: &str| {
         assert!(text.contains(from), "{from} in\n{text}");

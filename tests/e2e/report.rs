@@ -120,7 +120,7 @@ fn spoilt(dir: &Path, name: &str, text: &str) {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_alone_and_left_out_among_others() {
+fn unreadable_path_is_refused_alone_and_skipped_among_others() {
     let kept = kept();
     let at = kept.path();
     let run = std::fs::read_to_string(at.join("calm/run.json")).unwrap();

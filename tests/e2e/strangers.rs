@@ -21,7 +21,7 @@ fn fifo(path: &Path) {
 }
 
 #[test]
-fn what_a_run_leaves_is_for_its_owner_only() {
+fn kept_run_is_readable_by_its_owner_only() {
     let run = kept();
     let mode = fs::metadata(run.home().join("run"))
         .unwrap()
@@ -47,7 +47,7 @@ fn only_regular_files_are_judged() {
         (path("fifo"), "a FIFO"),
         (path("run"), "a directory"),
         ("/dev/zero".into(), "a device"),
-        (path("sparse"), "32212254720 bytes; no more than 1073741824"),
+        (path("sparse"), "32212254720 bytes, limit 1073741824"),
     ] {
         for command in ["check", "report", "replay"] {
             // A directory is what these take.
@@ -87,7 +87,7 @@ fn only_regular_files_are_judged() {
 }
 
 #[test]
-fn what_lies_beside_a_record_is_not_followed() {
+fn links_beside_a_record_are_not_followed() {
     let run = kept();
     let dir = run.home().join("run");
     let history = dir.join("history.jsonl");
@@ -162,7 +162,7 @@ fn a_replay_of_a_hostile_directory_starts_nothing() {
 
 /// An error quotes the line that is wrong.
 #[test]
-fn a_file_cannot_command_the_terminal() {
+fn control_characters_in_files_are_escaped() {
     let text = "name = \"x\u{9b}2J\u{202e}\"\n\u{1b}]0;owned\u{7} = 1\n";
     for (line, code) in [
         ("scenario evil.toml --impl redlock --backend sim", 2),

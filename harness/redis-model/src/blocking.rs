@@ -1,22 +1,15 @@
-//! Blocked clients: BLPOP and BZPOPMIN with their relatives, and WAIT.
-
-use std::collections::VecDeque;
+//! Blocked clients: BLPOP and WAIT.
 
 use super::context::Context;
 use super::number::double;
 use super::reply::Refusal;
 use super::session::ClientId;
 use super::state::State;
-use super::values::Value;
 use super::waiter::{Wait, Waiter};
-use super::{Now, Reply, ServerVersion};
+use super::{Now, Reply};
 
 /// Reads a timeout in seconds and returns when it expires, `None` for never.
-pub(super) fn deadline(
-    version: ServerVersion,
-    now: Now,
-    timeout: &[u8],
-) -> Result<Option<Now>, Refusal> {
+pub(super) fn deadline(now: Now, timeout: &[u8]) -> Result<Option<Now>, Refusal> {
     let seconds =
         double(timeout).ok_or(Refusal::fixed("ERR timeout is not a float or out of range"))?;
     if seconds.is_infinite() || seconds * 1000.0 > i64::MAX as f64 {
@@ -25,9 +18,7 @@ pub(super) fn deadline(
     if seconds < 0.0 {
         return Err(Refusal::fixed("ERR timeout is negative"));
     }
-    // Redis 6.2 rounds down, also its 80-bit product for 0.001, and what becomes 0 never ends.
-    let longest_endless = if version.since_70() { 0.0 } else { 0.001 };
-    if seconds <= longest_endless {
+    if seconds == 0.0 {
         return Ok(None);
     }
     let wait_ms = (seconds * 1000.0).ceil() as i64;
@@ -60,167 +51,31 @@ pub(super) fn forget(state: &mut State, client: ClientId) {
     state.waiters.retain(|waiter| waiter.client != client);
 }
 
-/// Takes an element from one end of a list.
-pub(super) fn pop_end(
-    context: &mut Context<'_>,
-    key: &[u8],
-    left: bool,
-) -> Result<Option<Vec<u8>>, Refusal> {
-    let Some(list) = context.list(key)? else {
-        return Ok(None);
-    };
-    let element = if left {
-        list.pop_front()
-    } else {
-        list.pop_back()
-    };
-    let empty = list.is_empty();
-    context.drop_if(key, empty);
-    context.touched(key);
-    Ok(element)
-}
-
-/// Takes the first or the last member of a sorted set.
-fn pop_score(
-    context: &mut Context<'_>,
-    key: &[u8],
-    highest: bool,
-) -> Result<Option<(Vec<u8>, f64)>, Refusal> {
-    let Some(set) = context.sorted_set(key)? else {
-        return Ok(None);
-    };
-    let first = match highest {
-        true => set.iter().next_back(),
-        false => set.iter().next(),
-    };
-    let popped = first.map(|(member, score)| (member.to_vec(), score));
-    if let Some((member, _)) = &popped {
-        set.remove(member);
-    }
-    let empty = set.is_empty();
-    context.drop_if(key, empty);
-    context.touched(key);
-    Ok(popped)
-}
-
-/// Takes elements of the first of these lists that has one.
-fn pop_many(
+/// The element of the first of these lists that has one.
+pub(super) fn pop_first(
     context: &mut Context<'_>,
     keys: &[Vec<u8>],
-    left: bool,
-    count: usize,
 ) -> Result<Option<Reply>, Refusal> {
     for key in keys {
         let Some(list) = context.list(key)? else {
             continue;
         };
-        let taken = count.min(list.len());
-        let mut popped = Vec::with_capacity(taken);
-        for _ in 0..taken {
-            popped.extend(pop_end(context, key, left)?);
-        }
-        let word: &[u8] = if left { b"LPOP" } else { b"RPOP" };
-        context.reword(&[word, key, taken.to_string().as_bytes()]);
-        let popped = Reply::bulks(popped);
-        return Ok(Some(Reply::Array(vec![Reply::bulk(key), popped])));
-    }
-    Ok(None)
-}
-
-/// Takes members of the first of these sorted sets that has one.
-fn pop_many_scores(
-    context: &mut Context<'_>,
-    keys: &[Vec<u8>],
-    highest: bool,
-    count: usize,
-) -> Result<Option<Reply>, Refusal> {
-    for key in keys {
-        let Some(set) = context.sorted_set(key)? else {
+        let Some(element) = list.pop_front() else {
             continue;
         };
-        let taken = count.min(set.len());
-        let mut popped = Vec::with_capacity(taken);
-        for _ in 0..taken {
-            let (member, score) = match pop_score(context, key, highest)? {
-                Some(popped) => popped,
-                None => break,
-            };
-            let score = context.double(score);
-            popped.push(Reply::Array(vec![Reply::Bulk(member), score]));
-        }
-        let word: &[u8] = if highest { b"ZPOPMAX" } else { b"ZPOPMIN" };
-        context.reword(&[word, key, taken.to_string().as_bytes()]);
-        let popped = Reply::Array(popped);
-        return Ok(Some(Reply::Array(vec![Reply::bulk(key), popped])));
+        let empty = list.is_empty();
+        context.drop_if(key, empty);
+        context.touched(key);
+        context.reword(&[b"LPOP", key]);
+        return Ok(Some(Reply::bulks([key.as_slice(), element.as_slice()])));
     }
     Ok(None)
-}
-
-/// The reply that a wait can get now, if any.
-pub(super) fn try_serve(context: &mut Context<'_>, wait: &Wait) -> Result<Option<Reply>, Refusal> {
-    match wait {
-        Wait::Pop { keys, left } => {
-            for key in keys {
-                if let Some(element) = pop_end(context, key, *left)? {
-                    let word: &[u8] = if *left { b"LPOP" } else { b"RPOP" };
-                    context.reword(&[word, key]);
-                    return Ok(Some(Reply::bulks([key.as_slice(), element.as_slice()])));
-                }
-            }
-            Ok(None)
-        }
-        Wait::PopScore { keys, highest } => {
-            for key in keys {
-                if let Some((member, score)) = pop_score(context, key, *highest)? {
-                    let word: &[u8] = if *highest { b"ZPOPMAX" } else { b"ZPOPMIN" };
-                    context.reword(&[word, key]);
-                    let (key, member) = (Reply::bulk(key), Reply::bulk(member));
-                    return Ok(Some(Reply::Array(vec![key, member, context.double(score)])));
-                }
-            }
-            Ok(None)
-        }
-        Wait::Move {
-            from,
-            to,
-            from_left,
-            to_left,
-        } => {
-            if context.list(from)?.is_none() {
-                return Ok(None);
-            }
-            context.list(to)?;
-            let Some(element) = pop_end(context, from, *from_left)? else {
-                return Ok(None);
-            };
-            let reply = Reply::bulk(&element);
-            let Value::List(list) = context.value_or(to, || Value::List(VecDeque::new())) else {
-                return Err(Refusal::WRONG_TYPE);
-            };
-            if *to_left {
-                list.push_front(element);
-            } else {
-                list.push_back(element);
-            }
-            context.touched(to);
-            let side = |left: bool| -> &[u8] { if left { b"LEFT" } else { b"RIGHT" } };
-            context.reword(&[b"LMOVE", from, to, side(*from_left), side(*to_left)]);
-            Ok(Some(reply))
-        }
-        Wait::PopMany { keys, left, count } => pop_many(context, keys, *left, *count),
-        Wait::PopManyScores {
-            keys,
-            highest,
-            count,
-        } => pop_many_scores(context, keys, *highest, *count),
-        // It does not wait for a key.
-        Wait::Replicas { .. } => Ok(None),
-    }
 }
 
 /// Serves clients that wait for changed keys: key by key in the order of the changes, and for each
-/// key the longest waiting first. Changes by a served move are handled in the next round.
+/// key the longest waiting first.
 pub(super) fn serve(state: &mut State, now: Now) {
+    // A served client changes its key, too.
     while !state.ready.is_empty() {
         for (database, key) in std::mem::take(&mut state.ready) {
             serve_key(state, database, &key, now);
@@ -231,30 +86,30 @@ pub(super) fn serve(state: &mut State, now: Now) {
 fn serve_key(state: &mut State, database: usize, key: &[u8], now: Now) {
     let mut place = 0;
     while let Some(waiter) = state.waiters.get(place) {
-        if waiter.database != database || !waiter.wait.takes_from(key) {
+        let keys = match &waiter.wait {
+            Wait::Element { keys } if waiter.database == database => keys.clone(),
+            _ => Vec::new(),
+        };
+        if !keys.iter().any(|other| other == key) {
             place += 1;
             continue;
         }
         let waiter = waiter.clone();
         let mut context = context_of(state, &waiter, now);
-        let there = match waiter.wait.is_for_sorted_set() {
-            true => matches!(context.sorted_set(key), Ok(Some(_))),
-            false => matches!(context.list(key), Ok(Some(_))),
-        };
-        if !there {
-            // Nothing is left, or it is not what this client waits for.
+        if !matches!(context.list(key), Ok(Some(_))) {
+            // Nothing is left, or it is not a list.
             place += 1;
             continue;
         }
         // Since 7.2 the whole command is executed again, so its first keys come first.
-        let wait = match context.state.version.since_72() {
-            true => waiter.wait.clone(),
-            false => waiter.wait.on(key),
+        let keys = match context.state.version.since_72() {
+            true => keys,
+            false => vec![key.to_vec()],
         };
-        match try_serve(&mut context, &wait) {
+        match pop_first(&mut context, &keys) {
             Ok(Some(reply)) => release(state, place, reply),
             Ok(None) => place += 1,
-            // The target of a move is not a list: that ends the wait.
+            // One of its first keys is not a list: that ends the wait.
             Err(refusal) => release(state, place, refusal.into()),
         }
     }
@@ -267,7 +122,6 @@ fn context_of<'a>(state: &'a mut State, waiter: &Waiter, now: Now) -> Context<'a
         database: waiter.database,
         resp3: false,
         now,
-        from_script: false,
         may_block: false,
         name: "blpop",
         changed: false,
@@ -327,9 +181,7 @@ pub(super) fn time_out(state: &mut State, now: Now) {
             continue;
         }
         let reply = match waiter.wait {
-            Wait::Move { .. } => Reply::Nil,
-            Wait::Pop { .. } | Wait::PopScore { .. } => Reply::NilArray,
-            Wait::PopMany { .. } | Wait::PopManyScores { .. } => Reply::NilArray,
+            Wait::Element { .. } => Reply::NilArray,
             Wait::Replicas { changes, .. } => Reply::Int(acknowledged(state, changes)),
         };
         release(state, place, reply);

@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::ServerVersion;
-use super::keyspace::{Entry, Form};
+use super::keyspace::Entry;
 use super::reply::Refusal;
 use super::session::{ClientId, Session};
 use super::state::State;
@@ -19,8 +18,6 @@ pub(super) struct Context<'a> {
     /// The reply may use RESP3.
     pub resp3: bool,
     pub now: Now,
-    /// A script has called it.
-    pub from_script: bool,
     /// False in a script or a transaction, where nothing blocks.
     pub may_block: bool,
     /// The command's name as in the table, for error texts.
@@ -36,9 +33,6 @@ impl Context<'_> {
     pub(super) fn entry(&mut self, key: &[u8]) -> Option<&mut Entry> {
         if self.state.expire(self.database, key, self.now) {
             return None;
-        }
-        if self.state.field_expiries {
-            self.state.expire_fields(self.database, key, self.now);
         }
         self.state.keyspace.databases[self.database].get_mut(key)
     }
@@ -96,15 +90,11 @@ impl Context<'_> {
     /// The value of a key, which is created if it is missing.
     pub(super) fn value_or(&mut self, key: &[u8], empty: impl FnOnce() -> Value) -> &mut Value {
         self.state.expire(self.database, key, self.now);
-        if self.state.field_expiries {
-            self.state.expire_fields(self.database, key, self.now);
-        }
         let database = &mut self.state.keyspace.databases[self.database];
         &mut database
             .entry(key.to_vec())
             .or_insert_with(|| Entry {
                 value: empty(),
-                form: Form::default(),
                 expires_ms: None,
             })
             .value
@@ -112,16 +102,7 @@ impl Context<'_> {
 
     /// Replaces the value of a key, with a new expiry.
     pub(super) fn put(&mut self, key: &[u8], value: Value, expires_ms: Option<i64>) {
-        // Since Valkey 9 the arguments of a script's commands stay text.
-        let form = match self.from_script && self.state.version == ServerVersion::Valkey91 {
-            true => Form::Text,
-            false => Form::Stored,
-        };
-        let new = Entry {
-            value,
-            form,
-            expires_ms,
-        };
+        let new = Entry { value, expires_ms };
         let database = &mut self.state.keyspace.databases[self.database];
         match database.get_mut(key) {
             Some(entry) => *entry = new,
@@ -130,14 +111,6 @@ impl Context<'_> {
             }
         }
         self.touched(key);
-    }
-
-    /// Notes how a string came to be.
-    pub(super) fn set_form(&mut self, key: &[u8], form: Form) {
-        let database = &mut self.state.keyspace.databases[self.database];
-        if let Some(entry) = database.get_mut(key) {
-            entry.form = form;
-        }
     }
 
     /// Removes a key. True if it existed and had not expired.

@@ -1,8 +1,8 @@
 //! A command's way through the server: found, checked, then queued or executed.
 
-use super::command::{Args, Misuse, Run, Spec, exists_elsewhere, find};
+use super::command::{Args, Misuse, Run, RunData, RunWhole, Spec, look_up};
 use super::context::Context;
-use super::reply::{Outcome, Refusal};
+use super::reply::Refusal;
 use super::report::Sender;
 use super::session::{ClientId, Session};
 use super::state::State;
@@ -12,7 +12,7 @@ use super::{Now, Reply, Server};
 const NEVER_QUEUED: [&str; 6] = ["discard", "exec", "multi", "quit", "reset", "watch"];
 
 /// Commands that a RESP2 connection may still send while it is subscribed.
-const WHILE_SUBSCRIBED: [&str; 9] = [
+const WHILE_SUBSCRIBED: [&str; 7] = [
     "ping",
     "quit",
     "reset",
@@ -20,8 +20,6 @@ const WHILE_SUBSCRIBED: [&str; 9] = [
     "unsubscribe",
     "psubscribe",
     "punsubscribe",
-    "ssubscribe",
-    "sunsubscribe",
 ];
 
 /// Executes one command of one client.
@@ -29,7 +27,7 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
     let Some(name) = args.first() else {
         return Reply::NilArray;
     };
-    let (spec, in_transaction) = match admit(server, client, name, args) {
+    let (spec, in_transaction) = match admit(server, client, args) {
         Ok(admitted) => admitted,
         Err(refusal) => {
             // A refused command makes the whole transaction fail.
@@ -86,94 +84,38 @@ fn transaction(state: &mut State, client: ClientId) -> Option<&mut super::sessio
 fn admit(
     server: &mut Server,
     client: ClientId,
-    name: &[u8],
     args: Args<'_>,
 ) -> Result<(&'static Spec, bool), Refusal> {
-    let Server {
-        state, functions, ..
-    } = server;
-    let Some(spec) = find(name, state.version) else {
-        return Err(unknown(state, name, args));
-    };
+    let state = &mut server.state;
+    let spec = look_up(state, args).map_err(|misuse| match misuse {
+        Misuse::UnknownCommand => Refusal::unknown_command(args),
+        Misuse::UnknownSubcommand(spec, word) => Refusal::unknown_subcommand(spec.name, word),
+        Misuse::Arity(spec) => Refusal::arity(&spec.name_of(args)),
+    })?;
     let session = state.sessions.get(&client);
     let in_transaction = session.is_some_and(|session| session.transaction.is_some());
     let only_listens = session.is_some_and(Session::only_listens);
-    let misuse = spec.check(args, state.version);
-    match misuse {
-        Misuse::None => {}
-        // Redis 6.2 looks at subcommands only when they are executed.
-        Misuse::Arity(Some(_)) | Misuse::Unknown(_)
-            if !state.version.since_70() && in_transaction =>
-        {
-            return Err(state.not_modelled("a wrong subcommand in a transaction"));
-        }
-        Misuse::Arity(Some(_)) | Misuse::Unknown(_) if !state.version.since_70() => {
-            while_subscribed(state, only_listens, spec, args)?;
-            if let Misuse::Unknown(word) = misuse {
-                return Err(unknown_subcommand(state, spec, word));
-            }
-            // The word as the client wrote it.
-            return Err(Refusal::unknown_subcommand(
-                state.version,
-                spec.name,
-                args[1],
-            ));
-        }
-        Misuse::Arity(Some(word)) => {
-            return Err(Refusal::arity(&format!("{}|{word}", spec.name)));
-        }
-        Misuse::Arity(None) => return Err(Refusal::arity(spec.name)),
-        Misuse::Unknown(word) => return Err(unknown_subcommand(state, spec, word)),
+    if in_transaction && state.version.is_valkey() && ["multi", "watch"].contains(&spec.name) {
+        return Err(NOT_IN_TRANSACTION);
     }
-    if in_transaction && let Some(refusal) = Refusal::not_in_transaction(state.version, spec.name) {
-        return Err(refusal);
-    }
-    if state.out_of_memory && (spec.needs_memory(args) || functions.need_memory(spec, args)) {
+    if state.out_of_memory && spec.denies_oom {
         return Err(OUT_OF_MEMORY);
     }
-    if state.read_only && (spec.changes_keys(args) || functions.may_write(spec, args)) {
+    if state.read_only && spec.write {
         return Err(READ_ONLY);
     }
-    while_subscribed(state, only_listens, spec, args)?;
-    Ok((spec, in_transaction))
-}
-
-/// A RESP2 connection with subscriptions can send few commands.
-fn while_subscribed(
-    state: &State,
-    only_listens: bool,
-    spec: &Spec,
-    args: Args<'_>,
-) -> Result<(), Refusal> {
-    if !only_listens || WHILE_SUBSCRIBED.contains(&spec.name) {
-        return Ok(());
+    if only_listens && !WHILE_SUBSCRIBED.contains(&spec.name) {
+        return Err(Refusal::while_subscribed(&spec.name_of(args)));
     }
-    let name = spec.name_of(args, state.version);
-    Err(Refusal::while_subscribed(state.version, &name))
+    Ok((spec, in_transaction))
 }
 
 pub(super) const OUT_OF_MEMORY: Refusal =
     Refusal::fixed("OOM command not allowed when used memory > 'maxmemory'.");
+/// `MULTI` or `WATCH` in a transaction, which breaks it on Valkey. On Redis the command itself refuses.
+const NOT_IN_TRANSACTION: Refusal = Refusal::fixed("ERR Command not allowed inside a transaction");
 pub(super) const READ_ONLY: Refusal =
     Refusal::fixed("READONLY You can't write against a read only replica.");
-
-/// The error for an unknown command, in Redis's words. A command that no version has is recorded.
-fn unknown(state: &mut State, name: &[u8], args: Args<'_>) -> Refusal {
-    if !exists_elsewhere(name) {
-        let upper = String::from_utf8_lossy(name).to_ascii_uppercase();
-        state.unknown.insert(upper);
-    }
-    Refusal::unknown_command(state.version, args)
-}
-
-fn unknown_subcommand(state: &mut State, spec: &Spec, word: &[u8]) -> Refusal {
-    let container = spec.name.to_ascii_uppercase();
-    if !spec.subcommand_exists_elsewhere(word) {
-        let upper = String::from_utf8_lossy(word).to_ascii_uppercase();
-        state.unknown.insert(format!("{container} {upper}"));
-    }
-    Refusal::unknown_subcommand(state.version, spec.name, word)
-}
 
 /// Executes a command that has passed the checks.
 pub(super) fn run(
@@ -210,9 +152,6 @@ pub(super) fn run(
     }
 }
 
-/// What runs a command that needs the whole server.
-type RunWhole = fn(&mut Server, ClientId, Args<'_>, Now) -> Outcome;
-
 /// Executes a command that runs others, and tells the observer: of a script before it, of a transaction
 /// after it.
 fn whole(
@@ -222,7 +161,7 @@ fn whole(
     args: Args<'_>,
     now: Now,
 ) -> Reply {
-    let is_script = spec.name.starts_with("eval") || spec.name.starts_with("fcall");
+    let is_script = spec.name.starts_with("eval");
     let tell = |server: &mut Server| {
         if let Some(report) = &mut server.state.report {
             let session = server.state.sessions.get(&client);
@@ -237,8 +176,7 @@ fn whole(
     if !is_script {
         tell(server);
     }
-    let version = server.state.version;
-    outcome.unwrap_or_else(|refusal| refusal.worded(version).into())
+    outcome.unwrap_or_else(Reply::from)
 }
 
 /// The caller of a command.
@@ -251,27 +189,13 @@ pub(super) struct Call {
     pub may_block: bool,
 }
 
-impl Call {
-    /// A function calls, or the code of a library while it is loaded.
-    pub(super) fn of_function(client: ClientId, now: Now) -> Call {
-        Call {
-            client,
-            from_script: true,
-            // It sees RESP2, whatever protocol its client has chosen.
-            resp3: false,
-            now,
-            may_block: false,
-        }
-    }
-}
-
 /// Executes a command on keys, and records it for replication if it changed something.
 pub(super) fn data(
     state: &mut State,
     call: &Call,
     database: &mut usize,
     spec: &'static Spec,
-    run: fn(&mut Context<'_>, Args<'_>) -> Outcome,
+    run: RunData,
     args: Args<'_>,
 ) -> Reply {
     let mut context = Context {
@@ -280,7 +204,6 @@ pub(super) fn data(
         database: *database,
         resp3: call.resp3,
         now: call.now,
-        from_script: call.from_script,
         may_block: call.may_block,
         name: spec.name,
         changed: false,

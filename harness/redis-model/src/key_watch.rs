@@ -94,20 +94,8 @@ impl HeldValue {
     pub(super) fn of(entry: &Entry) -> Self {
         HeldValue {
             text: text_of(&entry.value),
-            expires_ms: entry
-                .expires_ms
-                .into_iter()
-                .chain(last_field_ms(&entry.value))
-                .min(),
+            expires_ms: entry.expires_ms,
         }
-    }
-}
-
-/// When the last field of a hash expires, which takes the hash along.
-fn last_field_ms(value: &Value) -> Option<i64> {
-    match value {
-        Value::Hash(hash) => hash.last_expiry_ms(),
-        _ => None,
     }
 }
 

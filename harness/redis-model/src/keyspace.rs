@@ -8,35 +8,12 @@ use super::values::Value;
 pub(super) const DATABASES: usize = 16;
 
 /// One key.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
     /// What it holds.
     pub value: Value,
-    /// If that is a string: how it came to be.
-    pub form: Form,
     /// Wall-clock time of its expiry, in milliseconds since the Unix epoch.
     pub expires_ms: Option<i64>,
-}
-
-/// How a string came to be. Only `OBJECT` shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Form {
-    /// As a whole: it is stored in the smallest way.
-    #[default]
-    Stored,
-    /// By changing a part of it.
-    Edited,
-    /// As a whole number.
-    Number,
-    /// As text, also if it looks like a whole number.
-    Text,
-}
-
-/// The same value until the same time: no client can see the form, except with `OBJECT`.
-impl PartialEq for Entry {
-    fn eq(&self, other: &Entry) -> bool {
-        self.value == other.value && self.expires_ms == other.expires_ms
-    }
 }
 
 impl Entry {
@@ -47,31 +24,21 @@ impl Entry {
 }
 
 /// Everything that a server would write into an RDB file: the databases with all keys, including
-/// expired keys that no command has accessed since, and the libraries of functions.
+/// expired keys that no command has accessed since.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Keyspace {
     pub(super) databases: Vec<BTreeMap<Vec<u8>, Entry>>,
-    /// The code of each library of functions.
-    pub(super) libraries: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 impl Default for Keyspace {
     fn default() -> Self {
         Keyspace {
             databases: vec![BTreeMap::new(); DATABASES],
-            libraries: BTreeMap::new(),
         }
     }
 }
 
 impl Keyspace {
-    /// The keys have been in a file, in which strings have no form.
-    pub(super) fn forget_forms(&mut self) {
-        for entry in self.databases.iter_mut().flat_map(BTreeMap::values_mut) {
-            entry.form = Form::default();
-        }
-    }
-
     /// The keys of one database that are not expired at `now_ms`, in byte order.
     pub fn keys(&self, database: usize, now_ms: i64) -> impl Iterator<Item = &[u8]> {
         self.databases

@@ -54,12 +54,6 @@ pub(super) fn double(text: &[u8]) -> Option<f64> {
     if body.eq_ignore_ascii_case("inf") || body.eq_ignore_ascii_case("infinity") {
         return Some(sign * f64::INFINITY);
     }
-    if let Some(digits) = body.strip_prefix("0x").or_else(|| body.strip_prefix("0X")) {
-        // C reads hexadecimal too. Hexadecimal fractions are left out.
-        let fits = (1..=13).contains(&digits.len()) && !digits.starts_with('+');
-        let value = u64::from_str_radix(digits, 16).ok().filter(|_| fits)?;
-        return Some(sign * value as f64);
-    }
     // Rust's parser accepts words that are not allowed here.
     if !body.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         return None;
@@ -71,135 +65,14 @@ pub(super) fn double(text: &[u8]) -> Option<f64> {
     (value.is_finite() && !vanished).then_some(sign * value)
 }
 
-/// Reads a double like `strtod` alone: a C string, in which no number at all counts as zero.
-pub(super) fn lenient_double(text: &[u8]) -> Option<f64> {
-    let end = text
-        .iter()
-        .position(|byte| *byte == 0)
-        .unwrap_or(text.len());
-    let text = &text[..end];
-    if text.is_empty() {
-        return Some(0.0);
-    }
-    double(text.trim_ascii_start())
-}
-
-/// What a text begins with, read as `strtod` reads it.
-pub(super) enum Leading {
-    None,
-    /// The number, and how many bytes it takes.
-    Number(f64, usize),
-    /// A hexadecimal number with more digits than a double holds exactly.
-    Unknown,
-}
-
-/// Reads the number at the beginning of a text.
-pub(super) fn leading_double(text: &[u8]) -> Leading {
-    let signed = usize::from(matches!(text.first(), Some(b'+' | b'-')));
-    let sign = if text.first() == Some(&b'-') {
-        -1.0
-    } else {
-        1.0
-    };
-    let body = &text[signed..];
-    let begins = |word: &str| {
-        body.get(..word.len())
-            .is_some_and(|it| it.eq_ignore_ascii_case(word.as_bytes()))
-    };
-    for word in ["infinity", "inf"] {
-        if begins(word) {
-            return Leading::Number(sign * f64::INFINITY, signed + word.len());
-        }
-    }
-    if begins("nan") {
-        let payload = body[3..].strip_prefix(b"(").and_then(|rest| {
-            let end = rest
-                .iter()
-                .position(|it| !it.is_ascii_alphanumeric() && *it != b'_')?;
-            (rest[end] == b')').then_some(end + 2)
-        });
-        let length = signed + 3 + payload.unwrap_or(0);
-        return Leading::Number(f64::NAN.copysign(sign), length);
-    }
-    if begins("0x")
-        && let Some(found) = leading_hexadecimal(body, sign, signed)
-    {
-        return found;
-    }
-    let digits = |at: usize| {
-        body[at..]
-            .iter()
-            .take_while(|it| it.is_ascii_digit())
-            .count()
-    };
-    let whole = digits(0);
-    let mut end = whole;
-    let mut fraction = 0;
-    if body.get(end) == Some(&b'.') {
-        fraction = digits(end + 1);
-        end += 1 + fraction;
-    }
-    if whole + fraction == 0 {
-        return Leading::None;
-    }
-    end += exponent_length(&body[end..], b'e');
-    let number = std::str::from_utf8(&body[..end]).ok();
-    match number.and_then(|number| number.parse::<f64>().ok()) {
-        Some(number) => Leading::Number(sign * number, signed + end),
-        None => Leading::None,
-    }
-}
-
-/// The length of an exponent; zero without digits.
-fn exponent_length(text: &[u8], mark: u8) -> usize {
-    if text.first().map(u8::to_ascii_lowercase) != Some(mark) {
-        return 0;
-    }
-    let sign = usize::from(matches!(text.get(1), Some(b'+' | b'-')));
-    let rest = text[1 + sign..].iter();
-    match rest.take_while(|it| it.is_ascii_digit()).count() {
-        0 => 0,
-        digits => 1 + sign + digits,
-    }
-}
-
-/// A number that begins with `0x`; `None` without a digit behind that.
-fn leading_hexadecimal(body: &[u8], sign: f64, signed: usize) -> Option<Leading> {
-    let (mut value, mut digits, mut scale, mut end) = (0u64, 0, 0i32, 2);
-    let mut in_fraction = false;
-    while let Some(byte) = body.get(end) {
-        if *byte == b'.' && !in_fraction {
-            in_fraction = true;
-        } else if let Some(digit) = char::from(*byte).to_digit(16) {
-            if value >> 48 != 0 {
-                return Some(Leading::Unknown);
-            }
-            value = value * 16 + u64::from(digit);
-            digits += 1;
-            scale -= if in_fraction { 4 } else { 0 };
-        } else {
-            break;
-        }
-        end += 1;
-    }
-    if digits == 0 {
-        return None;
-    }
-    let length = exponent_length(&body[end..], b'p');
-    if length > 5 {
-        return Some(Leading::Unknown);
-    }
-    if length > 0 {
-        let exponent = std::str::from_utf8(&body[end + 1..end + length]).ok()?;
-        scale += exponent.parse::<i32>().ok()?;
-        end += length;
-    }
-    let number = match value {
-        // Whatever the exponent is: zero times infinity is no number.
-        0 => sign * 0.0,
-        value => sign * value as f64 * f64::from(scale).exp2(),
-    };
-    Some(Leading::Number(number, signed + end))
+/// True for a text that is no number to [`double`], and to some versions is one: nothing, a blank
+/// before the number, hexadecimal.
+pub(super) fn is_read_differently(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    matches!(
+        digits,
+        [] | [0 | b' ' | b'\t'..=b'\r', ..] | [b'0', b'x' | b'X', ..]
+    )
 }
 
 /// Writes a double: `%.17g` in Redis 7.0, the shortest exact text since 7.2.

@@ -26,10 +26,6 @@ pub enum Reply {
     Set(Vec<Reply>),
     /// `,1.5`, kept as the text that the server writes; bulk string in RESP2.
     Double(String),
-    /// `#t` or `#f`; a number in RESP2.
-    Boolean(bool),
-    /// `(`: the digits of a number of any length; bulk string in RESP2.
-    BigNumber(String),
     /// `=`: text with a three-letter format; bulk string in RESP2.
     Verbatim(&'static str, Vec<u8>),
     /// `>`: out of band; array in RESP2.
@@ -80,8 +76,7 @@ impl Reply {
             Reply::Several(items) => {
                 Reply::Several(items.into_iter().map(Reply::for_resp2).collect())
             }
-            Reply::Double(text) | Reply::BigNumber(text) => Reply::Bulk(text.into_bytes()),
-            Reply::Boolean(is_true) => Reply::Int(i64::from(is_true)),
+            Reply::Double(text) => Reply::Bulk(text.into_bytes()),
             Reply::Verbatim(_, text) => Reply::Bulk(text),
             plain => plain,
         }
@@ -104,7 +99,8 @@ impl Refusal {
         Refusal::fixed("ERR value is out of range, must be positive");
     pub(super) const WRONG_TYPE: Refusal =
         Refusal::fixed("WRONGTYPE Operation against a key holding the wrong kind of value");
-    pub(super) const NO_KEY: Refusal = Refusal::fixed("ERR no such key");
+    pub(super) const OVERFLOW: Refusal =
+        Refusal::fixed("ERR increment or decrement would overflow");
 
     /// A refusal with a constant text.
     pub(super) const fn fixed(text: &'static str) -> Refusal {
@@ -129,6 +125,45 @@ impl Refusal {
     pub(super) fn arity(command: &str) -> Refusal {
         Refusal::of(format!(
             "ERR wrong number of arguments for '{command}' command"
+        ))
+    }
+
+    /// An expiry that is not positive, or too far away.
+    pub(super) fn invalid_expiry(command: &str) -> Refusal {
+        Refusal::of(format!("ERR invalid expire time in '{command}' command"))
+    }
+
+    /// A command that does not exist.
+    pub(super) fn unknown_command(args: &[&[u8]]) -> Refusal {
+        const SHOWN: usize = 128;
+        let mut shown = String::new();
+        for word in &args[1..] {
+            if shown.len() >= SHOWN {
+                break;
+            }
+            let word = Refusal::quote(word, SHOWN - shown.len());
+            shown += &format!("'{word}' ");
+        }
+        let name = Refusal::quote(args[0], SHOWN);
+        Refusal::of(format!(
+            "ERR unknown command '{name}', with args beginning with: {shown}"
+        ))
+    }
+
+    /// A subcommand that does not exist.
+    pub(super) fn unknown_subcommand(container: &str, word: &[u8]) -> Refusal {
+        let word = Refusal::quote(word, 128);
+        let container = container.to_ascii_uppercase();
+        Refusal::of(format!(
+            "ERR unknown subcommand '{word}'. Try {container} HELP."
+        ))
+    }
+
+    /// A command that a RESP2 connection cannot send while it has subscriptions.
+    pub(super) fn while_subscribed(command: &str) -> Refusal {
+        Refusal::of(format!(
+            "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT \
+             / RESET are allowed in this context"
         ))
     }
 }

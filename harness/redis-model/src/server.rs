@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::dispatch::Call;
 use super::effect::Effect;
 use super::key_watch::{HeldValue, TouchedKeys};
 use super::keyspace::Keyspace;
-use super::lua::{Functions, Scripts};
+use super::lua::Scripts;
 use super::report::Report;
 use super::session::{ClientId, Session};
 use super::state::State;
@@ -18,7 +17,6 @@ pub struct Server {
     /// Boxed, because a running script takes it into the Lua state's callbacks.
     pub(super) state: Box<State>,
     pub(super) scripts: Scripts,
-    pub(super) functions: Functions,
 }
 
 impl Server {
@@ -31,7 +29,6 @@ impl Server {
         Server {
             state: Box::new(state),
             scripts: Scripts::new(version),
-            functions: Functions::new(version),
         }
     }
 
@@ -178,22 +175,17 @@ impl Server {
         reply
     }
 
-    /// A copy of all keys, as an RDB file would contain them, with the libraries of functions, without scripts and
-    /// connections.
+    /// A copy of all keys, as an RDB file would contain them, without scripts and connections.
     pub fn snapshot(&self) -> Keyspace {
         self.state.keyspace.clone()
     }
 
-    /// Replaces all keys and the libraries of functions. Scripts and connections stay.
+    /// Replaces all keys. Scripts and connections stay.
     pub fn restore(&mut self, keyspace: Keyspace) {
         for database in 0..self.state.keyspace.databases.len() {
             self.state.touch_all(database);
         }
         self.state.keyspace = keyspace;
-        self.state.keyspace.forget_forms();
-        let nobody = Call::of_function(ClientId(0), Now { wall_us: 0 });
-        self.functions.reload(&mut self.state, nobody);
-        self.state.note_field_expiries();
         for (database, key) in self.state.watchers.keys().cloned().collect::<Vec<_>>() {
             if self.state.keyspace.databases[database].contains_key(&key) {
                 self.state.touch(database, &key);
@@ -248,7 +240,6 @@ impl Server {
                 self.state.expire(database, &key, now);
             }
         }
-        self.state.expire_all_fields(now);
     }
 
     /// Makes the server a replica, which refuses writes of clients, or a master again.
@@ -273,10 +264,5 @@ impl Server {
     /// True while a client waits for the replicas.
     pub fn waits_for_replicas(&self) -> bool {
         super::blocking::waits_for_replicas(&self.state)
-    }
-
-    /// Seed for the choices of SPOP and SRANDMEMBER.
-    pub fn set_seed(&mut self, seed: u64) {
-        self.state.random = seed;
     }
 }

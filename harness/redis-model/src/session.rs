@@ -13,8 +13,6 @@ pub(super) struct Session {
     pub database: usize,
     /// Set with `HELLO 3`.
     pub resp3: bool,
-    /// Set with `CLIENT SETNAME`.
-    pub name: Vec<u8>,
     /// Between `MULTI` and `EXEC`.
     pub transaction: Option<Transaction>,
     /// Keys from `WATCH`.
@@ -25,8 +23,6 @@ pub(super) struct Session {
     pub channels: BTreeSet<Vec<u8>>,
     /// Patterns from `PSUBSCRIBE`.
     pub patterns: BTreeSet<Vec<u8>>,
-    /// Channels from `SSUBSCRIBE`.
-    pub shard_channels: BTreeSet<Vec<u8>>,
     /// How many changes the server had recorded when this connection last sent a command. Its
     /// `WAIT` waits for these.
     pub recorded: u64,
@@ -37,9 +33,7 @@ pub(super) struct Session {
 impl Session {
     /// True if it speaks RESP2 and has subscriptions: it can then send few commands.
     pub(super) fn only_listens(&self) -> bool {
-        let subscribed = !self.channels.is_empty()
-            || !self.patterns.is_empty()
-            || !self.shard_channels.is_empty();
+        let subscribed = !self.channels.is_empty() || !self.patterns.is_empty();
         subscribed && !self.resp3
     }
 }

@@ -46,10 +46,6 @@ pub(super) struct State {
     pub waiters: Vec<Waiter>,
     /// Changed keys that clients wait for, database first.
     pub ready: Vec<(usize, Vec<u8>)>,
-    /// Fields of hashes may have expiries.
-    pub field_expiries: bool,
-    /// Source of `SPOP`'s and `SRANDMEMBER`'s choices.
-    pub random: u64,
 }
 
 impl State {
@@ -164,10 +160,6 @@ impl State {
 
     /// Watches a key for a client.
     pub(super) fn watch(&mut self, client: ClientId, database: usize, key: &[u8], now: Now) {
-        if self.field_expiries {
-            // Fields that were over before are no change.
-            self.expire_fields(database, key, now);
-        }
         let expired = self.is_expired(database, key, now);
         let Some(session) = self.sessions.get_mut(&client) else {
             return;
@@ -223,13 +215,5 @@ impl State {
                 args: args.iter().map(|arg| arg.to_vec()).collect(),
             });
         }
-    }
-
-    /// The next number of the model's own generator (SplitMix64).
-    pub(super) fn next_random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
     }
 }

@@ -89,17 +89,9 @@ impl ServerVersion {
         self == ServerVersion::Redis84 || self.is_valkey()
     }
 
-    /// `SET` with `IFNE`, `IFDEQ`, `IFDNE`, and `DELEX`.
+    /// `DELEX`, and `SET` with `IFNE` and others.
     pub(super) fn has_delex(self) -> bool {
         self == ServerVersion::Redis84
-    }
-
-    /// `HEXPIRE` and its relatives, `HGETDEL`.
-    pub(super) fn has_field_expiry(self) -> bool {
-        matches!(
-            self,
-            ServerVersion::Redis80 | ServerVersion::Redis84 | ServerVersion::Valkey91
-        )
     }
 
     /// `DELIFEQ`.
@@ -107,23 +99,12 @@ impl ServerVersion {
         self == ServerVersion::Valkey91
     }
 
-    /// Conditions of `EXPIRE`, `EXPIRETIME`, `SET` with `NX` and `GET`, `EVAL_RO`, errors that name
-    /// a subcommand and a script's line: all since 7.0.
+    /// Conditions of `EXPIRE`, `SET` with `NX` and `GET`, `EVAL_RO`, `#!lua`: all since 7.0.
     pub(super) fn since_70(self) -> bool {
         self != ServerVersion::Redis62
     }
 
-    /// Blanks before the number of a range's end, and hexadecimal digits in it.
-    pub(super) fn reads_range_ends_leniently(self) -> bool {
-        !matches!(self, ServerVersion::Redis80 | ServerVersion::Valkey91)
-    }
-
-    /// Numbers in hexadecimal as scores.
-    pub(super) fn reads_hexadecimal(self) -> bool {
-        self != ServerVersion::Valkey91
-    }
-
-    /// `CLIENT SETINFO`, sets in insertion order, short doubles: all since 7.2.
+    /// `CLIENT SETINFO`, `BLPOP` in scripts, short doubles: all since 7.2.
     pub(super) fn since_72(self) -> bool {
         !matches!(self, ServerVersion::Redis62 | ServerVersion::Redis70)
     }

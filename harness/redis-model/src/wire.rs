@@ -18,9 +18,6 @@ impl Reply {
             Reply::Error(text) => line(out, b'-', text.as_bytes()),
             Reply::Int(number) => line(out, b':', number.to_string().as_bytes()),
             Reply::Double(text) => line(out, b',', text.as_bytes()),
-            Reply::Boolean(true) => out.extend_from_slice(b"#t\r\n"),
-            Reply::Boolean(false) => out.extend_from_slice(b"#f\r\n"),
-            Reply::BigNumber(text) => line(out, b'(', text.as_bytes()),
             Reply::Bulk(bytes) => {
                 header(out, b'$', bytes.len());
                 out.extend_from_slice(bytes);
@@ -71,8 +68,6 @@ impl Reply {
                     .collect(),
             ),
             Reply::Double(text) => Value::Double(text.parse().unwrap_or(f64::NAN)),
-            Reply::Boolean(is_true) => Value::Boolean(is_true),
-            Reply::BigNumber(text) => Value::BigNumber(text.into_bytes()),
             Reply::Verbatim(_, text) => Value::VerbatimString {
                 format: redis::VerbatimFormat::Text,
                 text: String::from_utf8_lossy(&text).into_owned(),
@@ -91,9 +86,6 @@ fn push_value(mut items: Vec<Reply>) -> redis::Value {
             b"pmessage" => redis::PushKind::PMessage,
             b"psubscribe" => redis::PushKind::PSubscribe,
             b"punsubscribe" => redis::PushKind::PUnsubscribe,
-            b"smessage" => redis::PushKind::SMessage,
-            b"ssubscribe" => redis::PushKind::SSubscribe,
-            b"sunsubscribe" => redis::PushKind::SUnsubscribe,
             other => redis::PushKind::Other(String::from_utf8_lossy(other).into_owned()),
         },
         _ => redis::PushKind::Other(String::new()),

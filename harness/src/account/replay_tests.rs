@@ -260,6 +260,27 @@ fn a_replica_does_not_expire_what_its_master_keeps() {
 }
 
 /// A server does not tell that a client has closed its connection while it waited.
+/// What it wrote would be missing from the account, and nobody would notice.
+#[test]
+fn unknown_command_that_may_write_is_a_gap() {
+    let mut told = Told::new();
+    told.lines(&[
+        r#"0 [0 A] "SET" "k" "a" "PX" "1000""#,
+        r#"1 [0 A] "SCAN" "0""#,
+        r#"2 [0 A] "COMMAND" "DOCS""#,
+    ]);
+    assert_eq!(told.replay.gap(), None);
+    told.lines(&[
+        r#"3 [0 A] "GETDEL" "k""#,
+        r#"4 [0 A] "XADD" "s" "*" "a" "b""#,
+    ]);
+    let gap = told.replay.gap();
+    assert_eq!(
+        gap.as_deref(),
+        Some("the model of Redis does not know GETDEL")
+    );
+}
+
 #[test]
 fn a_client_that_left_while_it_waited_is_given_nothing() {
     let push = r#""RPUSH" "k" "x""#;

@@ -24,6 +24,8 @@ pub struct NodeReplay {
     watch: KeyWatch,
     /// Which command of the workers made which changes.
     written: WrittenChanges,
+    /// The first command that the model does not know: what it did to the keys is not known either.
+    unknown: Option<String>,
 }
 
 impl NodeReplay {
@@ -40,6 +42,7 @@ impl NodeReplay {
             master: 0,
             watch: KeyWatch::new(locks),
             written: WrittenChanges::default(),
+            unknown: None,
         }
     }
 
@@ -75,6 +78,9 @@ impl NodeReplay {
             replayed.begin(line, by.clone(), at_ns);
         }
         replayed.execute(line, &name, place);
+        if self.unknown.is_none() {
+            self.unknown = replayed.model.unknown_commands().first().cloned();
+        }
         match place {
             Place::Alone => self.note_of(server, at_ns, by.as_ref(), &name),
             Place::Begins | Place::Inside => {}
@@ -230,6 +236,13 @@ impl NodeReplay {
             shown(told),
             shown(there)
         ))
+    }
+
+    /// Why the account has a gap although the servers have told everything: a command that the model of
+    /// Redis does not know.
+    pub fn gap(&self) -> Option<String> {
+        let unknown = self.unknown.as_ref()?;
+        Some(format!("the model of Redis does not know {unknown}"))
     }
 
     /// Which of the servers is the master.

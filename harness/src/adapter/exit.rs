@@ -6,7 +6,7 @@ use std::process::ExitStatus;
 use rustix::process::Signal;
 
 /// `exited with status 3`, `killed by signal 9 (SIGKILL)`.
-pub(super) fn in_words(status: ExitStatus) -> String {
+pub(crate) fn in_words(status: ExitStatus) -> String {
     if let Some(code) = status.code() {
         return format!("exited with status {code}");
     }

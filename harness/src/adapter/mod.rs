@@ -16,7 +16,7 @@ mod capped_log;
 pub mod command_line;
 pub mod connect;
 pub mod control;
-mod exit;
+pub(crate) mod exit;
 pub mod line_reader;
 pub mod local_channel;
 pub mod message;

@@ -150,6 +150,31 @@ impl ProtocolFault {
         }
     }
 
+    /// True if an adapter shows the same fault twice: ids, times and values differ each time.
+    pub(crate) fn is_like(&self, other: &ProtocolFault) -> bool {
+        use ProtocolFault::{NoAnswer, SecondAnswer, WrongField, WrongId};
+        match (self, other) {
+            (WrongId { .. }, WrongId { .. }) | (SecondAnswer { .. }, SecondAnswer { .. }) => true,
+            (
+                NoAnswer { op, wait, .. },
+                NoAnswer {
+                    op: other,
+                    wait: other_wait,
+                    ..
+                },
+            ) => op == other && wait.is_zero() == other_wait.is_zero(),
+            (
+                WrongField { message, field, .. },
+                WrongField {
+                    message: other,
+                    field: other_field,
+                    ..
+                },
+            ) => message == other && field == other_field,
+            (one, other) => one == other,
+        }
+    }
+
     /// The paragraph of `docs/protocol.md` that it breaks.
     pub fn paragraph(&self) -> &'static str {
         match self {

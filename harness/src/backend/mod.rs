@@ -35,6 +35,8 @@ pub use sentinels::Sentinels;
 pub use stock_server::StockServer;
 pub use workers::{Session, Workers};
 
+pub use crate::wire::Shortage;
+
 /// One backend: workers, nodes, and the links between them.
 pub trait Backend:
     Workers
@@ -56,9 +58,9 @@ pub trait Backend:
     /// first of them takes the lock: it may try things out that leave no trace.
     fn capabilities(&self) -> impl Future<Output = Capabilities>;
 
-    /// What the harness itself could not do since this was last asked, in words, because it ran out
-    /// of file descriptors, processes or memory. A simulation does not run out of anything.
-    fn take_shortages(&self) -> Vec<String> {
+    /// What the harness itself could not do since this was last asked. A simulation does not run out of
+    /// anything.
+    fn take_shortages(&self) -> Vec<Shortage> {
         Vec::new()
     }
 }

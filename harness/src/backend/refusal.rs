@@ -16,4 +16,7 @@ pub enum Refusal {
     /// It should have worked, and did not.
     #[error("{0}")]
     Failed(String),
+    /// The Sentinels were to fail a node over, and did not in time.
+    #[error("{0}")]
+    NoFailover(String),
 }

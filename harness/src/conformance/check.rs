@@ -1,8 +1,11 @@
-//! One check: what it asks, and how the answers are judged. Data and a pure function.
+//! One check: what it is about, and the function that makes it.
 
-use super::evidence::Evidence;
-use super::finding::{Judgement, Problem};
-use super::script::Step;
+use futures_util::future::LocalBoxFuture;
+
+use super::clients::Clients;
+use super::conformance_error::ConformanceError;
+use super::finding::{CheckResult, CheckStatus, Judgement, Mistake, Problem};
+use super::outcome::{Outcome, Stop};
 
 /// One check.
 #[derive(Debug, Clone, Copy)]
@@ -13,8 +16,71 @@ pub struct Check {
     pub about: &'static str,
     /// The paragraph of `docs/protocol.md` that it is about.
     pub paragraph: &'static str,
-    /// What is done, in this order.
-    pub script: &'static [Step],
-    /// Judges what the script has seen.
-    pub judge: fn(&Evidence) -> Result<Judgement, Problem>,
+    /// Asks the two clients, and judges their answers.
+    pub(super) make: fn(&mut Clients) -> LocalBoxFuture<'_, Outcome>,
+}
+
+impl Check {
+    /// Makes it, and says by which mistake it failed. An adapter that broke the protocol is killed.
+    ///
+    /// # Errors
+    /// The check could not be made.
+    pub(super) async fn run(
+        &self,
+        clients: &mut Clients,
+    ) -> Result<(CheckResult, Mistake), ConformanceError> {
+        clients.begin(self.name);
+        let outcome = (self.make)(clients).await;
+        // Whatever happened, the next check finds a server that answers.
+        clients.thaw_server().await?;
+        let outcome = match outcome {
+            Ok(_) | Err(Stop::Problem(_)) => clients.events().await.map(|_| ()).and(outcome),
+            other => other,
+        };
+        let (problem, log) = match outcome {
+            Ok(judgement) => return Ok((self.result(judgement), Mistake::OfCheck)),
+            Err(Stop::Problem(problem)) => (problem, Vec::new()),
+            Err(Stop::Broken(who, problem)) => (problem, clients.dismiss(who).await),
+            Err(Stop::Failed(error)) => return Err(error),
+        };
+        let mistake = problem.mistake.clone();
+        Ok((self.failed(problem, log), mistake))
+    }
+
+    fn result(&self, judgement: Judgement) -> CheckResult {
+        match judgement {
+            Judgement::Passed(remark) => self.blank(CheckStatus::Passed, remark),
+            Judgement::NotOffered(reason) => self.blank(CheckStatus::NotOffered, reason),
+        }
+    }
+
+    fn failed(&self, problem: Problem, log: Vec<String>) -> CheckResult {
+        CheckResult {
+            line: problem.line,
+            log,
+            doc: doc(problem.paragraph.unwrap_or(self.paragraph)),
+            ..self.blank(CheckStatus::Failed, problem.what)
+        }
+    }
+
+    /// It was not tried, for this reason.
+    pub(super) fn not_run(&self, why: &str) -> CheckResult {
+        self.blank(CheckStatus::NotRun, format!("not tried: {why}"))
+    }
+
+    fn blank(&self, status: CheckStatus, detail: String) -> CheckResult {
+        CheckResult {
+            check: self.name,
+            about: self.about,
+            status,
+            detail,
+            line: None,
+            log: Vec::new(),
+            doc: doc(self.paragraph),
+        }
+    }
+}
+
+fn doc(paragraph: &str) -> String {
+    format!("docs/protocol.md#{paragraph}")
 }

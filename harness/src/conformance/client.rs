@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::evidence::{EndSeen, Exchange};
+use super::conformance_error::ConformanceError;
+use super::exchange::Exchange;
 use super::finding::Problem;
 use crate::adapter::control::WorkerControl;
 use crate::adapter::message::{Notification, Request, RequestKind, WorkerMessage};
@@ -61,13 +62,15 @@ pub(super) struct Client {
     _registrations: [Registration; 2],
 }
 
-/// Why a client cannot be started.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum StartError {
-    #[error(transparent)]
-    Process(#[from] ProcessError),
-    #[error(transparent)]
-    Backend(#[from] BackendError),
+/// How a process ended after its input.
+#[derive(Debug)]
+pub(super) struct EndSeen {
+    /// In words; `None`: it went on, and was killed.
+    pub how: Option<String>,
+    /// How long was waited for it.
+    pub patience: Duration,
+    /// The processes that it left behind: name and number.
+    pub left: Vec<String>,
 }
 
 impl Client {
@@ -81,7 +84,7 @@ impl Client {
         log: &Path,
         reaper: &Reaper,
         clock: &Clock,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, ConformanceError> {
         let mut argv = argv.to_vec();
         argv.extend(
             container
@@ -117,8 +120,7 @@ impl Client {
     /// # Errors
     /// It broke the protocol.
     pub(super) async fn init(&mut self, ask: RequestKind) -> Result<Exchange, Problem> {
-        self.last_id += 1;
-        let line = request_line(self.last_id, ask);
+        let line = self.request(ask);
         self.exchange("init", &line, START_PATIENCE, Duration::ZERO)
             .await
     }
@@ -132,30 +134,31 @@ impl Client {
         ask: RequestKind,
         wait: Duration,
     ) -> Result<Exchange, Problem> {
-        self.last_id += 1;
         let op = ask.op();
-        let told_wait = match &ask {
-            RequestKind::Acquire { wait_ms, .. } => Duration::from_millis(*wait_ms),
-            _ => Duration::ZERO,
+        let (ttl_ms, wait_ms) = match &ask {
+            RequestKind::Acquire {
+                ttl_ms, wait_ms, ..
+            } => (*ttl_ms, *wait_ms),
+            RequestKind::Extend { ttl_ms, .. } => (*ttl_ms, 0),
+            _ => (0, 0),
         };
-        let ttl_ms = match &ask {
-            RequestKind::Acquire { ttl_ms, .. } | RequestKind::Extend { ttl_ms, .. } => *ttl_ms,
-            _ => 0,
-        };
-        let line = request_line(self.last_id, ask);
+        let told_wait = Duration::from_millis(wait_ms);
+        let line = self.request(ask);
         let patience = PATIENCE + wait + told_wait;
         let mut exchange = self.exchange(op, &line, patience, told_wait).await?;
         exchange.ttl_ms = ttl_ms;
         Ok(exchange)
     }
 
-    /// Sends `ping` with this id. The ids of later requests follow it.
-    ///
-    /// # Errors
-    /// It broke the protocol.
-    pub(super) async fn ping_as(&mut self, id: u64) -> Result<Exchange, Problem> {
+    /// The next request has this id, unless that was passed. Later ones follow it.
+    pub(super) fn continue_ids_at(&mut self, id: u64) {
         self.last_id = self.last_id.max(id - 1);
-        self.ask(RequestKind::Ping, Duration::ZERO).await
+    }
+
+    fn request(&mut self, ask: RequestKind) -> String {
+        self.last_id += 1;
+        let id = self.last_id;
+        serde_json::to_string(&Request { id, ask }).unwrap_or_default()
     }
 
     /// Sends a request as it stands here, with an id. `op`: whose answers it may get.
@@ -365,10 +368,6 @@ impl Client {
         let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
         last.iter().map(|line| (*line).to_owned()).collect()
     }
-}
-
-fn request_line(id: u64, ask: RequestKind) -> String {
-    serde_json::to_string(&Request { id, ask }).unwrap_or_default()
 }
 
 /// `sleep (4711)`.

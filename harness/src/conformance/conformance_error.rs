@@ -1,6 +1,5 @@
 //! Why an adapter could not be checked.
 
-use super::client::StartError;
 use crate::adapter::process::ProcessError;
 use crate::servers::BackendError;
 
@@ -19,13 +18,4 @@ pub enum ConformanceError {
     /// The server does not answer.
     #[error("the Redis server of the check does not answer: {0}")]
     Unanswered(#[from] redis::RedisError),
-}
-
-impl From<StartError> for ConformanceError {
-    fn from(error: StartError) -> Self {
-        match error {
-            StartError::Process(error) => error.into(),
-            StartError::Backend(error) => error.into(),
-        }
-    }
 }

@@ -9,16 +9,15 @@ use std::time::Duration;
 use picklock_scenarios::Persistence;
 
 use super::checks::CHECKS;
+use super::clients::{Clients, State};
 use super::conformance_error::ConformanceError;
-use super::finding::{CheckResult, CheckStatus, Judgement};
-use super::stage::{Played, Stage};
-use super::{check::Check, key_look};
+use super::finding::{CheckResult, CheckStatus, Mistake};
 use crate::adapter::message::Answer;
 use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
 use crate::record::Redis;
 use crate::servers::{
-    BackendError, Binary, Layout, ProcessServers, Reaper, RunDir, Servers, WorkerContainers,
+    BackendError, Binary, Layout, Reaper, RunDir, ServerKind, Servers, WorkerContainers,
     adopt_orphans, sweep,
 };
 use crate::wire::{LinkId, NoInterceptor, Wire};
@@ -66,6 +65,9 @@ impl ConformanceReport {
 /// The only link of the wire. Both processes of the adapter use it.
 const LINK: LinkId = LinkId { worker: 0, node: 0 };
 
+/// A server of ours on loopback answers at once.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
 /// Makes all checks. `tell` hears how each came out, as soon as it is known.
 ///
 /// Must be called on the thread that lives as long as the process: children die with the thread that
@@ -95,8 +97,9 @@ pub async fn check_adapter(
         persistence: Persistence::None,
         clocks_shift: false,
     };
-    let servers = ProcessServers::start(&setup.server, layout, dir.path(), &reaper).await?;
-    let connection = key_look::connect(servers.address(0)).await?;
+    let kind = ServerKind::Process(setup.server);
+    let servers = Servers::start(&kind, layout, dir.path(), &reaper).await?;
+    let connection = servers.address(0).connection(ANSWER_WITHIN).await?;
     let redis = servers.server().clone();
     let clock = Clock::start();
     // The server wants a password, which the adapter does not know: the wire gives it.
@@ -111,7 +114,7 @@ pub async fn check_adapter(
     }
     let opened = wire.open(LINK, servers.address(0).socket()).await;
     let address = opened.map_err(ConformanceError::Link)?;
-    let mut stage = Stage {
+    let mut clients = Clients {
         argv: setup.worker.argv,
         containers,
         options: setup.options,
@@ -124,19 +127,12 @@ pub async fn check_adapter(
         address,
         connection,
         clock,
-        clients: BTreeMap::new(),
-        ready: None,
-        starts: 0,
-        is_frozen: false,
+        state: State::default(),
     };
-    let checks = all_checks(&mut stage, &mut tell).await;
-    stage.clear().await;
-    stage.wire.close().await;
-    if let Some(containers) = stage.containers.take() {
-        containers.end().await;
-    }
+    let checks = all_checks(&mut clients, &mut tell).await;
+    let ended = clients.end().await;
     let (identity, checks) = checks?;
-    stage.servers.stop().await?;
+    ended?;
     Ok(ConformanceReport {
         name: identity.0,
         version: identity.1,
@@ -149,10 +145,11 @@ pub async fn check_adapter(
 type Identity = (Option<String>, Option<String>);
 
 async fn all_checks(
-    stage: &mut Stage,
+    clients: &mut Clients,
     tell: &mut impl FnMut(&CheckResult),
 ) -> Result<(Identity, Vec<CheckResult>), ConformanceError> {
     let mut results: Vec<CheckResult> = Vec::new();
+    let mut mistakes: Vec<(&'static str, Mistake)> = Vec::new();
     let mut identity = (None, None);
     for check in CHECKS {
         // Without the first one there is nobody to ask.
@@ -160,14 +157,30 @@ async fn all_checks(
             .first()
             .is_some_and(|first| first.status == CheckStatus::Failed);
         let result = match is_lost {
-            true => not_run(check),
+            true => check.not_run("it did not get ready"),
             false => {
-                let (played, log) = stage.play(check).await?;
-                told_once(result_of(check, played, log), &results)
+                let (result, mistake) = check.run(clients).await?;
+                // One mistake stops many checks. It is told where it shows first.
+                match mistakes
+                    .iter()
+                    .find(|(_, earlier)| mistake.is_that(earlier))
+                {
+                    Some((earlier, _)) => {
+                        let why = format!("stopped by the same fault as `{earlier}`");
+                        CheckResult {
+                            doc: result.doc,
+                            ..check.not_run(&why)
+                        }
+                    }
+                    None => {
+                        mistakes.push((check.name, mistake));
+                        result
+                    }
+                }
             }
         };
         if results.is_empty()
-            && let Some(Answer::Ready { name, version }) = stage.ready.clone()
+            && let Some(Answer::Ready { name, version }) = clients.state.ready.clone()
         {
             identity = (name, version);
         }
@@ -175,72 +188,4 @@ async fn all_checks(
         results.push(result);
     }
     Ok((identity, results))
-}
-
-/// One mistake stops many checks. It is told where it shows first.
-fn told_once(result: CheckResult, before: &[CheckResult]) -> CheckResult {
-    // A request has another id each time, and a wait another length.
-    let words = |result: &CheckResult| result.detail.replace(|c: char| c.is_ascii_digit(), "");
-    let same = |earlier: &&CheckResult| {
-        earlier.status == CheckStatus::Failed && words(earlier) == words(&result)
-    };
-    match before.iter().find(same) {
-        Some(earlier) if result.status == CheckStatus::Failed => CheckResult {
-            status: CheckStatus::NotRun,
-            detail: format!(
-                "not tried: stopped by the same fault as `{}`",
-                earlier.check
-            ),
-            line: None,
-            log: Vec::new(),
-            ..result
-        },
-        _ => result,
-    }
-}
-
-fn not_run(check: &Check) -> CheckResult {
-    CheckResult {
-        status: CheckStatus::NotRun,
-        detail: "not tried: it did not get ready".into(),
-        ..blank(check)
-    }
-}
-
-fn result_of(check: &Check, played: Played, log: Vec<String>) -> CheckResult {
-    match played {
-        Ok(Judgement::Passed(remark)) => CheckResult {
-            detail: remark,
-            ..blank(check)
-        },
-        Ok(Judgement::NotOffered(reason)) => CheckResult {
-            status: CheckStatus::NotOffered,
-            detail: reason,
-            ..blank(check)
-        },
-        Err(problem) => CheckResult {
-            status: CheckStatus::Failed,
-            line: problem.line,
-            log,
-            doc: doc(problem.paragraph.unwrap_or(check.paragraph)),
-            detail: problem.what,
-            ..blank(check)
-        },
-    }
-}
-
-fn blank(check: &Check) -> CheckResult {
-    CheckResult {
-        check: check.name,
-        about: check.about,
-        status: CheckStatus::Passed,
-        detail: String::new(),
-        line: None,
-        log: Vec::new(),
-        doc: doc(check.paragraph),
-    }
-}
-
-fn doc(paragraph: &str) -> String {
-    format!("docs/protocol.md#{paragraph}")
 }

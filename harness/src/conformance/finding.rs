@@ -1,31 +1,16 @@
-//! What a judge says.
+//! What came out of a check.
 
 use serde::Serialize;
 
 use crate::adapter::protocol_fault::{LINE_KEPT, MalformedLine, ProtocolFault, cut};
 
-/// What a judge says of an adapter that did nothing wrong.
+/// What a check says of an adapter that did nothing wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
     /// It does what it should. With a remark, which may be empty.
     Passed(String),
     /// It does not offer this, and need not. With the reason.
     NotOffered(String),
-}
-
-/// Passed, and nothing to remark.
-pub(super) fn passed() -> Result<Judgement, Problem> {
-    Ok(Judgement::Passed(String::new()))
-}
-
-/// Passed, with a remark.
-pub(super) fn passed_with(remark: impl Into<String>) -> Result<Judgement, Problem> {
-    Ok(Judgement::Passed(remark.into()))
-}
-
-/// Not offered, with the reason.
-pub(super) fn not_offered(reason: impl Into<String>) -> Result<Judgement, Problem> {
-    Ok(Judgement::NotOffered(reason.into()))
 }
 
 /// What is wrong.
@@ -38,6 +23,36 @@ pub struct Problem {
     pub line: Option<String>,
     /// The paragraph of `docs/protocol.md`; `None`: that of the check.
     pub paragraph: Option<&'static str>,
+    /// What other checks may find as well.
+    pub mistake: Mistake,
+}
+
+/// What is wrong, as far as one mistake stops several checks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mistake {
+    /// It broke the protocol.
+    Protocol(ProtocolFault),
+    /// It answered `init` with `error`.
+    NotReady,
+    /// It did not grant a lock that was free, with this reply.
+    NotGranted(&'static str),
+    /// It did not refuse a lock that another client has, with this reply.
+    NotRefused(&'static str),
+    /// It could not use a lock whose lease was running, with this reply.
+    LeaseNotUsed(&'static str),
+    /// No other check finds it.
+    OfCheck,
+}
+
+impl Mistake {
+    /// True if it is the same one that has stopped another check.
+    pub(super) fn is_that(&self, other: &Mistake) -> bool {
+        match (self, other) {
+            (Mistake::OfCheck, _) => false,
+            (Mistake::Protocol(one), Mistake::Protocol(other)) => one.is_like(other),
+            (one, other) => one == other,
+        }
+    }
 }
 
 impl Problem {
@@ -47,6 +62,7 @@ impl Problem {
             what: what.into(),
             line: None,
             paragraph: None,
+            mistake: Mistake::OfCheck,
         }
     }
 
@@ -54,6 +70,19 @@ impl Problem {
     pub(super) fn with_line(mut self, line: &str) -> Self {
         self.line = Some(cut(line, LINE_KEPT));
         self
+    }
+
+    /// Of a kind that other checks may find as well.
+    pub(super) fn of(self, mistake: Mistake) -> Self {
+        Problem { mistake, ..self }
+    }
+
+    /// By this paragraph, instead of that of the check.
+    pub(super) fn by(self, paragraph: &'static str) -> Self {
+        Problem {
+            paragraph: Some(paragraph),
+            ..self
+        }
     }
 }
 
@@ -66,7 +95,7 @@ impl From<ProtocolFault> for Problem {
         );
         Problem {
             paragraph: (!of_the_check).then(|| fault.paragraph()),
-            ..Problem::new(fault.to_string())
+            ..Problem::new(fault.to_string()).of(Mistake::Protocol(fault))
         }
     }
 }
@@ -110,4 +139,52 @@ pub struct CheckResult {
     pub log: Vec<String>,
     /// Where the protocol says how it should be: `docs/protocol.md#release`.
     pub doc: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Whether both are told depends on what they are, and not on their words.
+    #[test]
+    fn fault_with_other_ids_and_times_is_the_same_mistake() {
+        let silent = |op, seconds| ProtocolFault::NoAnswer {
+            op,
+            within: Duration::from_secs(seconds),
+            wait: Duration::ZERO,
+        };
+        let protocol = |fault| Problem::from(fault).mistake;
+        for (one, other, is_that) in [
+            (
+                protocol(silent("ping", 2)),
+                protocol(silent("ping", 3)),
+                true,
+            ),
+            (
+                protocol(silent("ping", 2)),
+                protocol(silent("acquire", 2)),
+                false,
+            ),
+            (
+                protocol(ProtocolFault::wrong_id(2, 7)),
+                protocol(ProtocolFault::wrong_id(3, 8)),
+                true,
+            ),
+            (
+                Mistake::NotGranted("error"),
+                Mistake::NotGranted("error"),
+                true,
+            ),
+            (
+                Mistake::NotGranted("error"),
+                Mistake::NotGranted("refused"),
+                false,
+            ),
+            (Mistake::OfCheck, Mistake::OfCheck, false),
+        ] {
+            assert_eq!(one.is_that(&other), is_that, "{one:?}, {other:?}");
+        }
+    }
 }

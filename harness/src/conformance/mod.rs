@@ -1,26 +1,26 @@
-//! Does an adapter keep the protocol? Scripted requests to two of its processes over one real Redis
-//! server, and what is to be seen there.
+//! Does an adapter keep the protocol? Requests to two of its processes over one real Redis server,
+//! and what is to be seen there.
 //!
-//! - [`check`](self::check): one check, as a script and a judge, both without I/O
-//! - [`script`]: what a check does, step by step
-//! - [`checks`]: the table of the checks, one file each
-//! - [`evidence`]: what a script has seen
-//! - [`finding`]: what a judge says of it
+//! - [`check`](self::check): one check
+//! - [`checks`]: the table of the checks, an async function in a file for each
+//! - [`clients`]: the two processes and their server, as a check asks them
 //! - [`client`]: one process of the adapter, with patience that ends
-//! - [`key_look`]: the keys of the server
-//! - [`stage`]: plays a script
+//! - [`exchange`]: a request and its answer
+//! - [`keys`]: the keys of the server
+//! - [`outcome`]: how a check ends
+//! - [`finding`]: what came out
 //! - [`conformance_run`]: server, adapter and all checks, from start to end
 
 pub mod check;
 pub mod checks;
 mod client;
+mod clients;
 mod conformance_error;
 mod conformance_run;
-pub mod evidence;
+mod exchange;
 pub mod finding;
-mod key_look;
-pub mod script;
-mod stage;
+mod keys;
+mod outcome;
 
 pub use conformance_error::ConformanceError;
 pub use conformance_run::{ConformanceReport, ConformanceSetup, check_adapter};

@@ -16,6 +16,13 @@ pub(super) fn cut_texts(what: &mut EventKind) {
         | EventKind::ReleaseFailed { message: text, .. }
         | EventKind::Misbehaved { detail: text, .. }
         | EventKind::FaultMissed { reason: text, .. }
+        | EventKind::FaultNotUndone { reason: text, .. }
+        | EventKind::StockUnknown { reason: text }
+        | EventKind::FinalInspectionFailed { reason: text }
+        | EventKind::CommandUnknown { command: text }
+        | EventKind::ExtensionUntested {
+            unsupported: Some(text),
+        }
         | EventKind::WorkerDown { reason: text, .. } => cut(text),
         _ => {}
     }

@@ -3,6 +3,8 @@
 
 use std::cell::{Cell, RefCell};
 
+use crate::history::EventKind;
+
 /// The extensions of a run so far.
 #[derive(Debug, Default)]
 pub struct Extensions {
@@ -22,12 +24,10 @@ impl Extensions {
         unsupported.get_or_insert_with(|| message.to_owned());
     }
 
-    /// Why the run tested no extension, if it did not.
-    pub fn why_untested(&self) -> Option<String> {
-        match &*self.unsupported.borrow() {
-            Some(message) => Some(format!("the lock cannot be extended: {message}")),
-            None if !self.asked.get() => Some("no holder came to extend its lease".into()),
-            None => None,
-        }
+    /// The event that tells that the run tested no extension, if it did not.
+    pub fn untested(&self) -> Option<EventKind> {
+        let unsupported = self.unsupported.borrow().clone();
+        (unsupported.is_some() || !self.asked.get())
+            .then_some(EventKind::ExtensionUntested { unsupported })
     }
 }

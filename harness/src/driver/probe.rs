@@ -14,7 +14,7 @@ use crate::backend::Backend;
 use crate::clock::millis;
 use crate::context::RunContext;
 use crate::entropy;
-use crate::history::{EventKind, LAST_LOOK};
+use crate::history::EventKind;
 
 /// Lets an additional client take each lock once, and then examines the keys that are left in
 /// Redis.
@@ -46,13 +46,11 @@ fn nobody_answers<W>(context: &RunContext<W>) -> bool {
     })
 }
 
-/// Without this look it is not known what was left behind.
+/// Without this inspection it is not known what was left behind.
 fn failed<W>(context: &RunContext<W>, reason: String) {
-    context.recorder.write(EventKind::FaultMissed {
-        fault: LAST_LOOK.into(),
-        reason,
-        optional: false,
-    });
+    context
+        .recorder
+        .write(EventKind::FinalInspectionFailed { reason });
 }
 
 async fn start<W: Backend>(

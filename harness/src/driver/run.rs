@@ -140,11 +140,7 @@ fn note_missing_custody(events: &mut Vec<Event>, reason: String) {
     let end = events.pop();
     events.extend(end.as_ref().map(|end| Event {
         at_ns: end.at_ns,
-        what: EventKind::FaultMissed {
-            fault: "custody".into(),
-            reason: format!("the account of the servers' keys is not complete: {reason}"),
-            optional: true,
-        },
+        what: EventKind::CustodyIncomplete { reason },
     }));
     events.extend(end);
 }
@@ -178,23 +174,13 @@ fn merge(driver: Vec<Event>, keys: Vec<Event>) -> Vec<Event> {
 /// A run in a backend that the scenario is not made for is not judged.
 fn must_be_a_backend_of_the_scenario<W: Backend>(context: &RunContext<W>) {
     let scenario = &context.spec.scenario;
-    let here = context.backend.name();
-    if scenario.runs_in(here) {
-        return;
+    let backend = context.backend.name();
+    if !scenario.runs_in(backend) {
+        let supported = scenario.backends.clone();
+        context
+            .recorder
+            .write(EventKind::BackendUnsupported { backend, supported });
     }
-    let backends: Vec<&str> = scenario
-        .backends
-        .iter()
-        .map(|backend| backend.word())
-        .collect();
-    context.recorder.write(EventKind::FaultMissed {
-        fault: "backends".into(),
-        reason: format!(
-            "the {here} backend is none of the scenario's, which are: {}",
-            backends.join(", ")
-        ),
-        optional: false,
-    });
 }
 
 async fn start_workers<W: Backend>(context: &Rc<RunContext<W>>) -> Result<Vec<Buyer<W>>, RunError> {

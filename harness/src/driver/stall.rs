@@ -11,7 +11,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Shortage};
 use crate::clock::millis;
 use crate::context::RunContext;
 use crate::history::EventKind;
@@ -45,7 +45,10 @@ pub(super) async fn watch<W: Backend>(context: Rc<RunContext<W>>) {
 
 /// Records the shortages that the backend has not told yet.
 pub(super) fn note_shortages<W: Backend>(context: &RunContext<W>) {
-    for reason in context.backend.take_shortages() {
-        context.recorder.write(EventKind::Shortage { reason });
+    for shortage in context.backend.take_shortages() {
+        context.recorder.write(match shortage {
+            Shortage::Exhausted(reason) => EventKind::Shortage { reason },
+            Shortage::ClientGone { worker, sent } => EventKind::ClientGone { worker, sent },
+        });
     }
 }

@@ -6,7 +6,7 @@
 
 use picklock_scenarios::{StockPlace, Update};
 
-use crate::backend::{Backend, Refusal};
+use crate::backend::Backend;
 use crate::context::{Change, FencedOff, RunContext};
 use crate::history::EventKind;
 
@@ -33,8 +33,7 @@ async fn ask<W: Backend>(context: &RunContext<W>, command: &[String]) -> Option<
     let answer = match context.backend.ask_stock_server(&words).await {
         Ok(Some(number)) => return Some(number),
         Ok(None) => "there is no such key".to_owned(),
-        Err(Refusal::Failed(reason)) => reason,
-        Err(unable) => unable.to_string(),
+        Err(refusal) => refusal.to_string(),
     };
     note(context, format!("{}: {answer}", words.join(" ")));
     None
@@ -42,11 +41,7 @@ async fn ask<W: Backend>(context: &RunContext<W>, command: &[String]) -> Option<
 
 /// What the stock is, or was, is not known.
 fn note<W>(context: &RunContext<W>, reason: String) {
-    context.recorder.write(EventKind::FaultMissed {
-        fault: "stock in Redis".into(),
-        reason,
-        optional: false,
-    });
+    context.recorder.write(EventKind::StockUnknown { reason });
 }
 
 /// The user did not wait for [`count`].

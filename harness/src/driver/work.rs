@@ -109,11 +109,7 @@ pub(super) fn note_untested_extensions<W>(context: &RunContext<W>) {
     if context.spec.scenario.workload.extend.is_none() {
         return;
     }
-    if let Some(reason) = context.extensions.why_untested() {
-        context.recorder.write(EventKind::FaultMissed {
-            fault: "extend".into(),
-            reason,
-            optional: false,
-        });
+    if let Some(untested) = context.extensions.untested() {
+        context.recorder.write(untested);
     }
 }

@@ -17,7 +17,7 @@ use crate::adapter::process::WorkerOutput;
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::backend::{Backend, Session};
 use crate::context::RunContext;
-use crate::history::{EventKind, LAST_LOOK, Misbehaviour};
+use crate::history::{EventKind, Misbehaviour};
 
 /// Why a worker gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -117,6 +117,7 @@ impl WorkerClient {
     ) -> Result<Answer, Silence> {
         self.next_id += 1;
         let id = self.next_id;
+        let asked = ask.op();
         self.grants.borrow_mut().asked = Some((id, op));
         // If this fails, the listener has ended, and the reason is in `answers`.
         self.requests.send(Request { id, ask }).ok();
@@ -127,7 +128,10 @@ impl WorkerClient {
         match select(answer, self.patience.as_mut()).await {
             Either::Left((answer, _)) => answer,
             Either::Right(_) => {
-                let detail = format!("no answer within {:.1} s; killed", patience.as_secs_f64());
+                let detail = format!(
+                    "no answer to `{asked}` within {} s (wait, command timeouts, longest fault, margin); killed",
+                    patience.as_secs_f64()
+                );
                 note_misbehaviour(context, self.worker, Misbehaviour::Hung, detail);
                 Err(Silence::Hung)
             }
@@ -322,11 +326,7 @@ fn note_misbehaviour<W>(
             detail,
         }
     } else {
-        EventKind::FaultMissed {
-            fault: LAST_LOOK.into(),
-            reason: detail,
-            optional: false,
-        }
+        EventKind::FinalInspectionFailed { reason: detail }
     };
     context.recorder.write(what);
 }

@@ -12,10 +12,10 @@ use tokio::task::JoinSet;
 use super::clocks::ClockShifts;
 use super::ongoing::{Ongoing, Undo};
 use super::silences::Silences;
-use crate::backend::{Backend, Capabilities};
+use crate::backend::{Backend, Capabilities, Refusal};
 use crate::clock::millis;
 use crate::context::{DueFault, Location, RunContext};
-use crate::history::{ClockShift, EventKind};
+use crate::history::{ClockShift, EventKind, MissedBecause};
 
 /// How often it is checked whether a fault for so many frames has struck them all. The faults do
 /// not wait for it: it only decides when the history says that they have ended.
@@ -53,7 +53,7 @@ impl<W: Backend> Nemesis<W> {
         };
         for (index, plan) in nemesis.plans().iter().enumerate() {
             if let Err(unable) = capabilities.offer(plan) {
-                nemesis.missed(index, &unable.to_string());
+                nemesis.refused(index, &unable);
                 nemesis.context.triggers.forget(index);
                 nemesis.settled.borrow_mut().insert(index);
             }
@@ -171,7 +171,7 @@ impl<W: Backend> Nemesis<W> {
         let asked_ns = self.context.clock.now_ns();
         if let Err(refusal) = self.apply(id, &plan, &target, location).await {
             self.end(id).await;
-            self.missed(index, &refusal.to_string());
+            self.refused(index, &refusal);
             return started();
         }
         let since_ns = self.struck(id, &plan, asked_ns);
@@ -291,12 +291,26 @@ impl<W: Backend> Nemesis<W> {
         (late >= self.context.spec.shortest_delay()).then(|| millis(late))
     }
 
-    pub(super) fn missed(&self, index: usize, reason: &str) {
+    /// A fault did not strike, because the backend refused.
+    pub(super) fn refused(&self, index: usize, refusal: &Refusal) {
+        let because = match refusal {
+            Refusal::NoFailover(_) => Some(MissedBecause::NoFailover),
+            Refusal::Unable { .. } | Refusal::Failed(_) => None,
+        };
+        self.write_missed(index, refusal.to_string(), because);
+    }
+
+    fn missed(&self, index: usize, reason: &str) {
+        self.write_missed(index, reason.to_owned(), None);
+    }
+
+    fn write_missed(&self, index: usize, reason: String, because: Option<MissedBecause>) {
         let plan = &self.plans()[index];
         self.context.recorder.write(EventKind::FaultMissed {
             fault: plan.kind.word().to_owned(),
-            reason: reason.to_owned(),
+            reason,
             optional: plan.optional,
+            because,
         });
     }
 

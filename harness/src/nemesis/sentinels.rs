@@ -36,7 +36,7 @@ impl<W: Backend> Nemesis<W> {
             for id in [frozen].into_iter().chain(stale).chain([failover]) {
                 self.end(id).await;
             }
-            self.missed(index, &refusal.to_string());
+            self.refused(index, &refusal);
             return started();
         }
         let thawed_after = self.plans()[index].duration;

@@ -39,11 +39,10 @@ impl<W: Backend> Nemesis<W> {
     }
 
     /// A fault that stays although it should have ended is not part of the plan.
-    fn not_undone(&self, fault: String, refusal: &Refusal) {
-        self.context.recorder.write(EventKind::FaultMissed {
-            fault,
-            reason: refusal.to_string(),
-            optional: false,
-        });
+    fn not_undone(&self, what: String, refusal: &Refusal) {
+        let reason = refusal.to_string();
+        self.context
+            .recorder
+            .write(EventKind::FaultNotUndone { what, reason });
     }
 }

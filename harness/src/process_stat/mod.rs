@@ -19,6 +19,8 @@ pub(crate) use cpu_time::cpu_ticks;
 pub(crate) use lineage::{Lineage, Member, is_held, is_stopped};
 #[cfg(feature = "servers")]
 pub(crate) use peers::peers_of;
+#[cfg(feature = "servers")]
+pub(crate) use process_table::variable_of;
 pub(crate) use process_table::{MARK_VARIABLE, ProcessTable};
 pub(crate) use stat::ProcessStat;
 #[cfg(feature = "servers")]

@@ -55,7 +55,7 @@ impl ProcessTable {
                 Err(error) => return Err(error),
             };
             let mark = match stat.started_ticks >= since_ticks {
-                true => mark_of(pid)?,
+                true => variable_of(pid, MARK_VARIABLE)?,
                 false => None,
             };
             processes.insert(pid, Entry { stat, mark });
@@ -79,19 +79,23 @@ impl ProcessTable {
     }
 }
 
-/// The mark in the environment of a process, as it was when its program started.
-fn mark_of(pid: u32) -> io::Result<Option<String>> {
+/// A variable in the environment of a process, as it was when its program started. `None`: it has none,
+/// or is hidden from us.
+///
+/// # Errors
+/// `/proc` cannot be read.
+pub(crate) fn variable_of(pid: u32, variable: &str) -> io::Result<Option<String>> {
     let text = match std::fs::read(format!("/proc/{pid}/environ")) {
         Ok(text) => text,
         Err(error) if is_hidden(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut marks = text.split(|byte| *byte == 0).filter_map(|entry| {
+    let mut values = text.split(|byte| *byte == 0).filter_map(|entry| {
         let (name, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
-        (name == MARK_VARIABLE).then(|| value.to_owned())
+        (name == variable).then(|| value.to_owned())
     });
     // Where a variable stands twice, the programs read the first one.
-    Ok(marks.next())
+    Ok(values.next())
 }
 
 /// True where the process has ended, or belongs to another user.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{FusedFuture, LocalBoxFuture};
-use picklock_scenarios::{BackendName, Capability, StockPlace};
+use picklock_scenarios::{Capability, StockPlace};
 
 use super::error::RunFailure;
 use super::observer::{Observer, RunPhase};
@@ -20,8 +20,8 @@ use crate::record::Redis;
 use crate::run_result::RunResult;
 use crate::server_backend::{Parts, ServerBackend};
 use crate::servers::{
-    BackendError, DescriptorNeed, DockerServers, Layout, ProcessServers, RealServers, Reaper,
-    RunDir, ServerKind, Servers, WallClockShim, WorkerContainers, adopt_orphans, sweep,
+    BackendError, DescriptorNeed, Layout, Reaper, RunDir, ServerKind, Servers, WallClockShim,
+    WorkerContainers, adopt_orphans, sweep,
 };
 use crate::spec::RunSpec;
 use crate::wire::Wire;
@@ -82,9 +82,13 @@ pub(super) async fn run(
     observer.phase(RunPhase::Teardown);
     let before = clock.elapsed();
     let down = take_down(&backend, &reaper, Shutdown::begin(interrupt)).await;
-    let mut result = ran.map_err(|error| match wire.take_shortages().join("; ") {
-        none if none.is_empty() => with_log(error, dir.path()),
-        shortages => RunFailure::Shortage(shortages),
+    let mut result = ran.map_err(|error| {
+        let shortages = wire.take_shortages();
+        if shortages.is_empty() {
+            return with_log(error, dir.path());
+        }
+        let words: Vec<String> = shortages.iter().map(ToString::to_string).collect();
+        RunFailure::Shortage(words.join("; "))
     })?;
     down?;
     result.phases.teardown_ms = millis(clock.elapsed().saturating_sub(before));
@@ -142,18 +146,8 @@ async fn prepare(
         links: nodes * servers_of_a_node + layout.sentinels,
     }
     .ensure()?;
-    let name = match &backend.servers {
-        ServerKind::Docker(_) => BackendName::Docker,
-        ServerKind::Process(_) => BackendName::Process,
-    };
-    let servers = match &backend.servers {
-        ServerKind::Process(binary) => ProcessServers::start(binary, layout, dir.path(), reaper)
-            .await
-            .map(RealServers::Process)?,
-        ServerKind::Docker(image) => DockerServers::start(image, layout, dir.path(), reaper)
-            .await
-            .map(RealServers::Docker)?,
-    };
+    let name = backend.servers.backend();
+    let servers = Servers::start(&backend.servers, layout, dir.path(), reaper).await?;
     let redis = servers.server().clone();
     let clock_shim = match needs(Capability::WorkerClocks) {
         true => WallClockShim::install(dir.path())?,

@@ -2,7 +2,7 @@
 
 use super::{ServerBackend, failed};
 use crate::backend::{Clocks, Refusal};
-use crate::servers::{BackendError, Servers};
+use crate::servers::BackendError;
 
 /// A trial shift, in nanoseconds: large enough that a slow answer cannot hide it, and small enough
 /// that no replica considers its master dead.

@@ -9,7 +9,7 @@ use crate::backend::{Custody, Refusal};
 use crate::clock::Clock;
 use crate::history::{CustodyCheck, Event, EventKind};
 use crate::model::ServerVersion;
-use crate::servers::{BackendError, ServerAddress, Servers};
+use crate::servers::{BackendError, ServerAddress};
 
 impl Custody for ServerBackend {
     async fn key_changes(&self) -> Result<Vec<Event>, String> {

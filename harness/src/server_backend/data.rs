@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use picklock_scenarios::Resource;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Pipeline, RedisError, RedisResult, Value};
+use redis::{Pipeline, RedisError, RedisResult, Value};
 use tokio::sync::Mutex;
 
-use super::ServerBackend;
+use super::{ServerBackend, refused};
 use crate::backend::{Data, DataChange, Refusal, keys_to_evict};
 use crate::servers::ServerAddress;
 
@@ -196,20 +196,10 @@ async fn connection(
             Err(error) => return Err(error),
         };
     }
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(ANSWER))
-        .set_response_timeout(Some(ANSWER));
-    server
-        .client()?
-        .get_multiplexed_async_connection_with_config(&config)
-        .await
+    server.connection(ANSWER).await
 }
 
 /// True when the other end is gone.
 fn is_gone(error: &RedisError) -> bool {
     error.is_connection_dropped() || error.is_connection_refusal()
-}
-
-fn refused(server: ServerAddress, error: &RedisError) -> Refusal {
-    Refusal::Failed(format!("the server at {server}: {error}"))
 }

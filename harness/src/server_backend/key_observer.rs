@@ -202,8 +202,9 @@ impl ObservedNode {
             .servers
             .iter()
             .map(|server| server.gap.borrow().clone());
-        let gap = gaps.find_map(|gap| gap);
-        (self.replay.borrow_mut().take(), gap)
+        let mut replay = self.replay.borrow_mut();
+        let gap = gaps.find_map(|gap| gap).or_else(|| replay.gap());
+        (replay.take(), gap)
     }
 
     /// The names of the keys that hold this lock.

@@ -33,10 +33,10 @@ use crate::adapter::worker_command::WorkerCommand;
 use crate::backend::{Backend, Capabilities, Refusal};
 use crate::history::CustodyCheck;
 use crate::servers::{
-    BackendError, RealServers, Reaper, Registration, ServerAddress, Servers, ShiftedWallClock,
-    WallClockShim, WorkerContainer, WorkerContainers, master_name,
+    BackendError, Reaper, Registration, ServerAddress, Servers, ShiftedWallClock, WallClockShim,
+    WorkerContainer, WorkerContainers, master_name,
 };
-use crate::wire::{LinkId, SentinelAddresses, Wire};
+use crate::wire::{LinkId, SentinelAddresses, Shortage, Wire};
 
 /// How many times an aborted task is given a chance to end.
 const YIELDS: usize = 1000;
@@ -53,7 +53,7 @@ struct RunningWorker {
 /// Redis servers, the wire, and worker processes.
 pub struct ServerBackend {
     name: BackendName,
-    servers: RefCell<Option<Rc<RealServers>>>,
+    servers: RefCell<Option<Rc<Servers>>>,
     nodes: usize,
     wire: Wire,
     command: WorkerCommand,
@@ -85,7 +85,7 @@ pub struct Parts {
     /// Which backend it is.
     pub name: BackendName,
     /// The servers, started.
-    pub servers: RealServers,
+    pub servers: Servers,
     /// How many independent nodes there are.
     pub nodes: usize,
     /// The wire, with the run's clock and watcher.
@@ -156,7 +156,7 @@ impl ServerBackend {
         ))
     }
 
-    fn servers(&self) -> Result<Rc<RealServers>, Refusal> {
+    fn servers(&self) -> Result<Rc<Servers>, Refusal> {
         let servers = self.servers.borrow().clone();
         servers.ok_or_else(|| Refusal::Failed("the servers are taken down".into()))
     }
@@ -280,6 +280,9 @@ impl Backend for ServerBackend {
         let Ok(servers) = self.servers() else {
             return capabilities;
         };
+        for (capability, why) in servers.lacks() {
+            capabilities.lacks(capability, why);
+        }
         if servers.watch().is_none() {
             capabilities.lacks(Capability::Sentinels, NO_SENTINELS);
         }
@@ -292,11 +295,15 @@ impl Backend for ServerBackend {
         capabilities
     }
 
-    fn take_shortages(&self) -> Vec<String> {
+    fn take_shortages(&self) -> Vec<Shortage> {
         self.wire.take_shortages()
     }
 }
 
 fn failed(error: impl std::fmt::Display) -> Refusal {
     Refusal::Failed(error.to_string())
+}
+
+fn refused(server: ServerAddress, error: &redis::RedisError) -> Refusal {
+    Refusal::Failed(format!("the server at {server}: {error}"))
 }

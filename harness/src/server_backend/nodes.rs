@@ -4,7 +4,6 @@ use picklock_scenarios::Direction;
 
 use super::{ServerBackend, failed};
 use crate::backend::{Nodes, Refusal};
-use crate::servers::Servers;
 use crate::wire::{Effect, LinkFault};
 
 impl Nodes for ServerBackend {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::{ServerBackend, failed};
 use crate::backend::{Probe, Refusal, StockServer};
-use crate::servers::Servers;
 
 /// A server that does not answer within this time counts as silent.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -17,9 +16,7 @@ impl StockServer for ServerBackend {
             None => {
                 // It is the server after the last node. The wire has no link to it.
                 let address = self.servers()?.address(self.nodes);
-                let client = address.client().map_err(failed)?;
-                let opened = client.get_multiplexed_async_connection().await;
-                let opened = opened.map_err(|error| {
+                let opened = address.connection(ANSWER).await.map_err(|error| {
                     self.note_if_short("the server of the stock cannot be asked", &error);
                     failed(error)
                 })?;
@@ -39,26 +36,16 @@ impl StockServer for ServerBackend {
 impl Probe for ServerBackend {
     async fn why_lost(&self, node: usize) -> Option<String> {
         let address = self.address(node).ok()?;
-        let ask = async {
-            let client = address.client()?;
-            let mut connection = client.get_multiplexed_async_connection().await?;
-            redis::cmd("PING").query_async::<()>(&mut connection).await
-        };
-        let error = ask.await.err()?;
+        let error = address.query::<()>(&["PING"], ANSWER).await.err()?;
         self.note_if_short(&format!("node {node} cannot be asked"), &error);
         Some(format!("it does not answer any more: {error}"))
     }
 
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
         let address = self.address(node).ok()?;
-        let look = async {
-            let client = address.client()?;
-            let mut connection = client.get_multiplexed_async_connection().await?;
-            let mut ask = redis::cmd("PTTL");
-            ask.arg(key).query_async(&mut connection).await
-        };
-        let left: redis::RedisResult<i64> = tokio::time::timeout(ANSWER, look).await.ok()?;
-        match left {
+        let words = ["PTTL", key];
+        let look = address.query::<i64>(&words, ANSWER);
+        match tokio::time::timeout(ANSWER, look).await.ok()? {
             // −2: there is no such key.
             Ok(left) => (left != -2).then_some(left),
             Err(error) => {

@@ -3,9 +3,12 @@
 
 use std::time::Duration;
 
-use super::{ServerBackend, failed};
+use redis::FromRedisValue;
+use tokio::time::timeout;
+
+use super::{ServerBackend, failed, refused};
 use crate::backend::{Refusal, Replication};
-use crate::servers::{ServerAddress, Servers};
+use crate::servers::ServerAddress;
 
 /// A server that does not answer within this time counts as silent.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -49,7 +52,7 @@ impl Replication for ServerBackend {
 /// The replica does not answer, or refuses.
 async fn cut(replica: ServerAddress) -> Result<(), Refusal> {
     // Port 1 of the replica's own machine: nothing listens there.
-    tell(replica, &["REPLICAOF", "127.0.0.1", "1"]).await
+    ask(replica, &["REPLICAOF", "127.0.0.1", "1"]).await
 }
 
 /// Makes a replica a master.
@@ -57,7 +60,7 @@ async fn cut(replica: ServerAddress) -> Result<(), Refusal> {
 /// # Errors
 /// The replica does not answer, or refuses.
 async fn promote(replica: ServerAddress) -> Result<(), Refusal> {
-    tell(replica, &["REPLICAOF", "NO", "ONE"]).await
+    ask(replica, &["REPLICAOF", "NO", "ONE"]).await
 }
 
 /// Waits until the replica has everything that its master had when this was called.
@@ -79,63 +82,37 @@ async fn caught_up(master: ServerAddress, replica: ServerAddress) -> Result<(), 
 
 /// True when the server says that it is a replica.
 pub(super) async fn follows(server: ServerAddress) -> bool {
-    let asking = async {
-        let mut connection = connect(server).await?;
-        let role: redis::RedisResult<Vec<redis::Value>> =
-            redis::cmd("ROLE").query_async(&mut connection).await;
-        role.map_err(|error| refused(server, &error))
-    };
-    let role = bounded(server, asking).await.unwrap_or_default();
+    let role: Vec<redis::Value> = ask(server, &["ROLE"]).await.unwrap_or_default();
     let word = role.first().map(redis::from_redis_value_ref::<String>);
     word.is_some_and(|word| word.is_ok_and(|word| word == "slave"))
 }
 
-async fn tell(server: ServerAddress, words: &[&str]) -> Result<(), Refusal> {
-    bounded(server, async {
-        let mut connection = connect(server).await?;
-        let mut command = redis::Cmd::new();
-        command.arg(words);
-        let told: redis::RedisResult<()> = command.query_async(&mut connection).await;
-        told.map_err(|error| refused(server, &error))
-    })
-    .await
-}
-
 /// A number from `INFO replication`.
 async fn offset(server: ServerAddress, field: &str) -> Result<u64, Refusal> {
-    bounded(server, async {
-        let mut connection = connect(server).await?;
-        let mut command = redis::Cmd::new();
-        command.arg("INFO").arg("replication");
-        let info: redis::RedisResult<String> = command.query_async(&mut connection).await;
-        let info = info.map_err(|error| refused(server, &error))?;
-        let mut fields = info.lines().filter_map(|line| line.split_once(':'));
-        let found = fields.find(|(name, _)| *name == field);
-        found
-            .and_then(|(_, value)| value.trim().parse().ok())
-            .ok_or_else(|| Refusal::Failed(format!("the server at {server} does not tell {field}")))
-    })
-    .await
+    let info: String = ask(server, &["INFO", "replication"]).await?;
+    let mut fields = info.lines().filter_map(|line| line.split_once(':'));
+    let found = fields.find(|(name, _)| *name == field);
+    found
+        .and_then(|(_, value)| value.trim().parse().ok())
+        .ok_or_else(|| Refusal::Failed(format!("the server at {server} does not tell {field}")))
 }
 
-async fn connect(server: ServerAddress) -> Result<redis::aio::MultiplexedConnection, Refusal> {
-    let client = server.client().map_err(|error| refused(server, &error))?;
-    let connected = client.get_multiplexed_async_connection().await;
-    connected.map_err(|error| refused(server, &error))
+async fn ask<T: FromRedisValue>(server: ServerAddress, words: &[&str]) -> Result<T, Refusal> {
+    let asked = async {
+        let answered = server.query(words, ANSWER).await;
+        answered.map_err(|error| refused(server, &error))
+    };
+    bounded(server, asked).await
 }
 
 async fn bounded<T>(
     server: ServerAddress,
     asking: impl Future<Output = Result<T, Refusal>>,
 ) -> Result<T, Refusal> {
-    let answered = tokio::time::timeout(ANSWER, asking).await;
+    let answered = timeout(ANSWER, asking).await;
     answered.unwrap_or_else(|_| {
         Err(Refusal::Failed(format!(
             "the server at {server} did not answer within {ANSWER:?}"
         )))
     })
-}
-
-fn refused(server: ServerAddress, error: &redis::RedisError) -> Refusal {
-    Refusal::Failed(format!("the server at {server}: {error}"))
 }

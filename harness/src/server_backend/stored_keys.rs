@@ -59,14 +59,8 @@ pub(super) async fn look(address: ServerAddress) -> Look {
 /// # Errors
 /// It does not answer, or refuses.
 pub(super) async fn read(address: ServerAddress) -> io::Result<Stored> {
-    let asked = async {
-        let client = address.client()?;
-        let mut connection = client.get_multiplexed_async_connection().await?;
-        let mut script = redis::cmd("EVAL");
-        script.arg(StoredKey::READ_ALL).arg(0);
-        script.query_async(&mut connection).await
-    };
-    let asked = tokio::time::timeout(ANSWER, asked).await;
+    let script = ["EVAL", StoredKey::READ_ALL, "0"];
+    let asked = tokio::time::timeout(ANSWER, address.query(&script, ANSWER)).await;
     let read: redis::RedisResult<((i64, i64), Vec<Row>)> =
         asked.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
     let ((seconds, micros), all) = read.map_err(io::Error::other)?;

@@ -10,7 +10,16 @@ use testcontainers::bollard::models::{ContainerSummary, ContainerSummaryStateEnu
 use testcontainers::bollard::query_parameters::ListContainersOptionsBuilder;
 
 use super::engine::{OWNER_LABEL, RUN_LABEL, connect, remove_container};
+use super::reaper::ContainerWatch;
 use super::{ProcessIdentity, server_network};
+
+/// Removes what is left of these containers, with their network. The reaper looks for what cannot be
+/// removed.
+pub(super) async fn end(watch: ContainerWatch) {
+    if remove_run(watch.run()).await {
+        watch.settle();
+    }
+}
 
 /// Removes all containers of one run, with their volumes and their network. What cannot be removed is
 /// left to the sweep. True if the engine knows of none any more.

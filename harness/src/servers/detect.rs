@@ -1,18 +1,29 @@
 use std::path::Path;
 use std::time::Duration;
 
+use picklock_scenarios::BackendName;
 use tokio::time::timeout;
 
 use super::{BackendError, Binary, Image};
 use crate::named_server::NamedServer;
 
-/// A server backend that this machine supports.
+/// Which servers a run has, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerKind {
     /// Containers of this image.
     Docker(Image),
     /// Processes of this program.
     Process(Binary),
+}
+
+impl ServerKind {
+    /// The backend of which these are the servers.
+    pub fn backend(&self) -> BackendName {
+        match self {
+            ServerKind::Docker(_) => BackendName::Docker,
+            ServerKind::Process(_) => BackendName::Process,
+        }
+    }
 }
 
 /// Which server backend this machine supports, and why.

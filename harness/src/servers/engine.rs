@@ -83,10 +83,10 @@ pub(super) async fn remove_container(engine: &Docker, id: &str) -> Result<(), Er
 }
 
 /// The engine refused what was asked of a container. `name`: which one, or what it is for.
-pub(super) fn refused(
+pub(super) fn refused<E: std::error::Error + Send + Sync + 'static>(
     name: &str,
     doing: &'static str,
-) -> impl FnOnce(Error) -> BackendError + use<> {
+) -> impl FnOnce(E) -> BackendError + use<E> {
     let node = name.to_owned();
     move |source| BackendError::Refused {
         node,

@@ -2,9 +2,6 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use testcontainers::TestcontainersError;
-use testcontainers::bollard;
-
 use super::ServerAddress;
 use super::program_fault::ProgramFault;
 use super::reaper::ReaperError;
@@ -22,7 +19,7 @@ pub enum BackendError {
         looked_for: String,
     },
     /// The server that was chosen by name is not there.
-    #[error("{server} is not here: there is no {}; `scripts/servers {server}` brings it into target/servers, and PICKLOCK_SERVERS names another directory", path.display())]
+    #[error("{server} not found at {}; run `scripts/servers {server}` to download it, or set PICKLOCK_SERVERS to its directory", path.display())]
     NoNamedServer {
         /// The server.
         server: NamedServer,
@@ -30,7 +27,7 @@ pub enum BackendError {
         path: PathBuf,
     },
     /// The program could not be run.
-    #[error("cannot run {}: {source}{}; `--redis-server` wants the path of a `redis-server` or `valkey-server`", program.display(), why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default())]
+    #[error("cannot run {}: {source}{}; `--redis-server` requires the path of a `redis-server` or `valkey-server`", program.display(), why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default())]
     CannotRun {
         /// The program.
         program: PathBuf,
@@ -149,7 +146,7 @@ pub enum BackendError {
     )]
     Engine(String),
     /// The image is neither present nor can it be pulled.
-    #[error("the image {image} is not here and cannot be pulled: {why}")]
+    #[error("image {image} not found, and it cannot be pulled: {why}")]
     NoImage {
         /// Its reference.
         image: String,
@@ -158,7 +155,7 @@ pub enum BackendError {
     },
     /// The image of the lock under test is not present.
     #[error(
-        "the image {image} of the lock is not here: build it, or fetch it with `docker pull {image}`"
+        "image {image} of the lock not found: build it, or fetch it with `docker pull {image}`"
     )]
     NoLockImage {
         /// Its reference.
@@ -170,14 +167,14 @@ pub enum BackendError {
     )]
     RootlessEngine,
     /// The server that was chosen by name has no image.
-    #[error("{server} has no image here: `scripts/redis-image {server}` builds {}, without a registry", server.image())]
+    #[error("no image of {server}: run `scripts/redis-image {server}` to build {}, without a registry", server.image())]
     NoNamedImage {
         /// The server.
         server: NamedServer,
     },
     /// None of the default images is present or can be pulled.
     #[error(
-        "no Redis image: {official} is not here and cannot be pulled ({why}), and there is no {local}; `scripts/redis-image` builds that one without a registry, `--image REF` names another"
+        "no Redis image: {official} cannot be pulled ({why}), and there is no {local}; run `scripts/redis-image` to build that one without a registry, or name another with `--image REF`"
     )]
     NoDefaultImage {
         /// The official image.
@@ -187,16 +184,6 @@ pub enum BackendError {
         /// The error of the engine.
         why: String,
     },
-    /// A container could not be handled.
-    #[error("{node}: cannot {doing}: {source}")]
-    Container {
-        /// Which server.
-        node: String,
-        /// What was tried.
-        doing: &'static str,
-        /// What went wrong.
-        source: Box<TestcontainersError>,
-    },
     /// The engine refused.
     #[error("{node}: the container engine cannot {doing}: {source}")]
     Refused {
@@ -204,8 +191,8 @@ pub enum BackendError {
         node: String,
         /// What was tried.
         doing: &'static str,
-        /// The error of the engine.
-        source: Box<bollard::errors::Error>,
+        /// What it said.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The engine gave a container no address.
     #[error("{0}: the container engine gave it no address in a network of its own")]
@@ -227,21 +214,4 @@ pub enum BackendError {
 pub(super) fn io_error(doing: impl Into<String>) -> impl FnOnce(io::Error) -> BackendError {
     let doing = doing.into();
     move |source| BackendError::Io { doing, source }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Who judges knows the error by its words.
-    #[test]
-    fn a_failover_that_did_not_come_is_known_to_the_checkers() {
-        let error = BackendError::NotPromoted {
-            node: 0,
-            after: Duration::from_secs(20),
-            seen: "they name the old master".into(),
-        };
-        let said = error.to_string();
-        assert!(said.contains(crate::check::NO_FAILOVER), "{said}");
-    }
 }

@@ -68,7 +68,7 @@ impl Image {
             Offer::NotToStrangers if given.is_some() => {
                 return Ok(image(wanted, "to be pulled with credentials", false));
             }
-            Offer::NotToStrangers => "its registry wants credentials".to_owned(),
+            Offer::NotToStrangers => "its registry requires credentials".to_owned(),
             Offer::No(why) => why,
         };
         if let Some(named) = given {

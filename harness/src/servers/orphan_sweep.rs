@@ -2,12 +2,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
-
 use super::parent_death_signal::OWNER_VARIABLE;
-use super::{ProcessIdentity, container_removal, run_dir};
+use super::{ProcessIdentity, container_removal, run_dir, signals};
 use crate::clock::wall_clock;
-use crate::process_stat::{ProcessStat, all_processes};
+use crate::process_stat::{ProcessStat, all_processes, variable_of};
 
 /// A process that starts others while it is killed is looked for again, at most this many times.
 const ROUNDS: usize = 500;
@@ -51,9 +49,8 @@ async fn kill_orphans() -> usize {
             break;
         }
         for pid in orphans {
-            let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
             // It may have ended in the meantime.
-            if number.is_some_and(|number| kill_process(number, Signal::KILL).is_ok()) {
+            if signals::kill(pid) {
                 killed.insert(pid);
             }
         }
@@ -74,17 +71,14 @@ fn orphans() -> Vec<u32> {
 
 /// The owner that the environment of a process names. `None`: it names none, or is hidden from us.
 fn owner_of(pid: u32) -> Option<ProcessIdentity> {
-    let text = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let mut values = text.split(|byte| *byte == 0).filter_map(|entry| {
-        let (name, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
-        (name == OWNER_VARIABLE).then_some(value)
-    });
-    values.next()?.parse().ok()
+    variable_of(pid, OWNER_VARIABLE).ok()??.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use std::process::{Child, Command};
+
+    use rustix::process::{Pid, Signal, kill_process};
 
     use super::*;
 

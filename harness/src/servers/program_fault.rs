@@ -28,11 +28,11 @@ impl fmt::Display for ProgramFault {
             }
             ProgramFault::NoLoader(path) => write!(
                 f,
-                "its libc is not here: it wants the loader {}",
+                "its libc is missing: it needs the loader {}",
                 path.display()
             ),
             ProgramFault::NoInterpreter(path) => {
-                write!(f, "its interpreter {} is not here", path.display())
+                write!(f, "its interpreter {} is missing", path.display())
             }
         }
     }

@@ -249,10 +249,9 @@ async fn ready(
 }
 
 async fn identity(sentinel: ServerAddress) -> Result<String, BackendError> {
-    let mut connection = server_queries::connection(sentinel, "SENTINEL MYID").await?;
-    let identity = cmd("SENTINEL")
-        .arg("MYID")
-        .query_async(&mut connection)
+    let words = ["SENTINEL", "MYID"];
+    let identity = sentinel
+        .query(&words, server_queries::ANSWER_PATIENCE)
         .await;
     identity.map_err(server_queries::unanswered(sentinel, "SENTINEL MYID"))
 }
@@ -260,11 +259,9 @@ async fn identity(sentinel: ServerAddress) -> Result<String, BackendError> {
 /// Where a Sentinel says that the master is.
 async fn master(sentinel: ServerAddress, name: &str) -> Result<SocketAddr, BackendError> {
     const QUESTION: &str = "SENTINEL GET-MASTER-ADDR-BY-NAME";
-    let mut connection = server_queries::connection(sentinel, QUESTION).await?;
-    let asked: RedisResult<(String, u16)> = cmd("SENTINEL")
-        .arg("GET-MASTER-ADDR-BY-NAME")
-        .arg(name)
-        .query_async(&mut connection)
+    let words = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", name];
+    let asked: RedisResult<(String, u16)> = sentinel
+        .query(&words, server_queries::ANSWER_PATIENCE)
         .await;
     let (ip, port) = asked.map_err(server_queries::unanswered(sentinel, QUESTION))?;
     let ip = ip.parse().map_err(|_| {

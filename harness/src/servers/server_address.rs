@@ -3,8 +3,10 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use redis::{Client, RedisResult};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, FromRedisValue, RedisResult};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -67,6 +69,11 @@ impl ServerAddress {
         self.socket
     }
 
+    /// What it wants of its clients; `None`: nothing.
+    pub fn password(&self) -> Option<Password> {
+        self.password
+    }
+
     /// A client that gives the password with each connection.
     ///
     /// # Errors
@@ -77,6 +84,35 @@ impl ServerAddress {
             Some(password) => format!("redis://:{}@{socket}", password.text()),
             None => format!("redis://{socket}"),
         })
+    }
+
+    /// A connection for commands. Neither it nor an answer may take longer than `patience`.
+    ///
+    /// # Errors
+    /// The server is not there, does not answer, or refuses.
+    pub async fn connection(&self, patience: Duration) -> RedisResult<MultiplexedConnection> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(patience))
+            .set_response_timeout(Some(patience));
+        self.client()?
+            .get_multiplexed_async_connection_with_config(&config)
+            .await
+    }
+
+    /// The answer to one command, on a connection of its own.
+    ///
+    /// # Errors
+    /// As [`connection`](ServerAddress::connection).
+    pub async fn query<T: FromRedisValue>(
+        &self,
+        words: &[&str],
+        patience: Duration,
+    ) -> RedisResult<T> {
+        let mut connection = self.connection(patience).await?;
+        redis::Cmd::new()
+            .arg(words)
+            .query_async(&mut connection)
+            .await
     }
 
     /// A connection on which the password was given. The server has answered that, and nothing else.

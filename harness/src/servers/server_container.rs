@@ -1,11 +1,14 @@
+//! A server in a container, published on loopback only.
+
 use std::collections::HashMap;
-use std::fmt;
 use std::mem::ManuallyDrop;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use futures_util::future::LocalBoxFuture;
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::models::{HostConfig, PortBinding};
@@ -14,19 +17,19 @@ use testcontainers::bollard::query_parameters::{
 };
 use testcontainers::core::{AccessMode, IntoContainerPort, Mount};
 use testcontainers::runners::AsyncRunner;
-use testcontainers::{
-    ContainerAsync, ContainerRequest, GenericImage, ImageExt, TestcontainersError,
-};
+use testcontainers::{ContainerAsync, ContainerRequest, GenericImage, ImageExt};
 use tokio::io::AsyncBufReadExt;
 use tokio::time::timeout;
 
-use super::container_data::{ContainerData, DataDirectories};
+use super::container_host::ContainerHost;
 use super::container_limits::confine;
-use super::engine::{self, OWNER_LABEL, RUN_LABEL};
+use super::engine::{self, OWNER_LABEL, RUN_LABEL, refused};
+use super::error::io_error;
 use super::node_log::{last_words, says_ready};
+use super::server::{Answer, Host, Server};
+use super::server_order::ServerOrder;
 use super::{
-    BackendError, Image, Layout, Password, ServerAddress, ShiftedWallClock, WallClockShim,
-    server_arguments, server_queries, wall_clock_shim,
+    BackendError, Password, ServerAddress, ShiftedWallClock, container_removal, server_queries,
 };
 
 /// Redis's port inside a container.
@@ -43,135 +46,96 @@ const CAPABILITIES: [&str; 5] = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "S
 /// How long a container may take to start, on an engine that is busy.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 
-/// What all containers of a run have in common.
-#[derive(Clone, Copy)]
-pub(super) struct Recipe<'a> {
-    pub engine: &'a Docker,
-    pub image: &'a Image,
-    pub layout: Layout,
-    /// The server program in the image.
-    pub program: &'a str,
-    /// Values of the two labels.
-    pub run: &'a str,
-    pub owner: &'a str,
-    /// The network of the run's servers.
-    pub network: &'a str,
-    /// What every server and Sentinel wants of its clients.
-    pub password: Password,
-    /// The library that shifts wall clocks, if the run needs it.
-    pub clock_shim: Option<&'a WallClockShim>,
-    /// Where the servers keep their data, if a crash is a power loss.
-    pub data: Option<&'a DataDirectories>,
+/// Where the images let their server keep its data.
+const DATA: &str = "/data";
+
+impl Host for ContainerHost {
+    fn start(&self, order: ServerOrder) -> Answer<'_, Box<dyn Server>> {
+        Box::pin(async move {
+            let started = ServerContainer::start(self, order).await?;
+            Ok(Box::new(started) as Box<dyn Server>)
+        })
+    }
+
+    fn abandon(&self) -> LocalBoxFuture<'_, ()> {
+        Box::pin(async move {
+            container_removal::remove_run(self.run()).await;
+        })
+    }
+
+    fn end(self: Box<Self>) -> LocalBoxFuture<'static, ()> {
+        // The network is left.
+        Box::pin(container_removal::end(self.watch))
+    }
+
+    fn run_id(&self) -> Option<&str> {
+        Some(self.run())
+    }
 }
 
 /// One server in a container of its own.
 pub(super) struct ServerContainer {
     name: String,
+    log: PathBuf,
     engine: Docker,
     /// Never dropped: that would remove the container, and nothing else could happen meanwhile, one container
     /// after the other. What was not removed is left to the reaper.
     container: ManuallyDrop<ContainerAsync<GenericImage>>,
     address: Mutex<SocketAddr>,
     password: Password,
-    extras: Extras,
-}
-
-/// What only some servers need.
-#[derive(Default)]
-struct Extras {
     /// The user as which it follows a master of its node; `None`: a Sentinel.
     follower: Option<String>,
-    wall_clock: Option<ShiftedWallClock>,
-    data: Option<ContainerData>,
-}
-
-impl fmt::Debug for ServerContainer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let id = self.container.id();
-        write!(f, "{} ({id}) at {}", self.name, self.address())
-    }
 }
 
 impl ServerContainer {
-    /// Starts it, and waits until it accepts connections. `family` names the node: only its own
-    /// replicas get a master's data.
+    /// Starts it, and waits until it accepts connections.
     pub(super) async fn start(
-        name: String,
-        family: &str,
-        recipe: Recipe<'_>,
+        host: &ContainerHost,
+        order: ServerOrder,
     ) -> Result<Self, BackendError> {
-        let mut command = vec![recipe.program.to_owned()];
-        command.extend(server_arguments::arguments(recipe.layout.persistence));
-        // Official images switch it off. It refuses only servers that want no password.
-        command.extend(["--protected-mode".to_owned(), "yes".to_owned()]);
-        let follower = format!("{}-{family}", recipe.run);
-        command.extend(users(recipe.password, &follower));
-        let wall_clock = recipe.clock_shim.map(|shim| shim.clock(&name));
-        let data = recipe.data.map(|directories| directories.create(&name));
-        let extras = Extras {
-            follower: Some(follower),
-            wall_clock: wall_clock.transpose()?,
-            data: data.transpose()?,
+        let (image, tag) = host.image.name_and_tag();
+        let image = GenericImage::new(image, tag).with_exposed_port(PORT.tcp());
+        // Only the replicas of its own node get a master's data.
+        let follower = match order.sentinel {
+            Some(_) => None,
+            None => Some(format!("{}-{}", host.run(), order.family)),
         };
-        let (image, tag) = recipe.image.name_and_tag();
-        let request = GenericImage::new(image, tag)
-            .with_exposed_port(PORT.tcp())
-            .with_cmd(command);
-        Self::launch(name, request, extras, recipe).await
-    }
-
-    /// Starts a Sentinel with this configuration, and waits until it accepts connections.
-    pub(super) async fn start_sentinel(
-        name: String,
-        configuration: String,
-        recipe: Recipe<'_>,
-    ) -> Result<Self, BackendError> {
-        let (image, tag) = recipe.image.name_and_tag();
-        let port = PORT.to_string();
-        let command = [recipe.program, SENTINEL_FILE, "--sentinel", "--port", &port];
-        let request = GenericImage::new(image, tag)
-            .with_exposed_port(PORT.tcp())
-            .with_copy_to(SENTINEL_FILE, configuration.into_bytes())
-            .with_cmd(command);
-        Self::launch(name, request, Extras::default(), recipe).await
-    }
-
-    async fn launch(
-        name: String,
-        request: ContainerRequest<GenericImage>,
-        extras: Extras,
-        recipe: Recipe<'_>,
-    ) -> Result<Self, BackendError> {
-        let request = match &extras.data {
-            Some(data) => data.mounted(request),
-            None => request,
+        let command = command(&host.program, &order, follower.as_deref());
+        let request = match &order.sentinel {
+            Some(text) => image
+                .with_copy_to(SENTINEL_FILE, text.clone().into_bytes())
+                .with_cmd(command),
+            None => image.with_cmd(command),
         };
-        let network = recipe.network.to_owned();
+        let request = with_data(request, host, &order)?;
+        let request = with_wall_clock(request, order.wall_clock.as_deref());
+        let network = host.network.clone();
         let request = request
-            .with_label(RUN_LABEL, recipe.run)
-            .with_label(OWNER_LABEL, recipe.owner)
+            .with_label(RUN_LABEL, host.run())
+            .with_label(OWNER_LABEL, &host.owner)
             .with_host_config_modifier(move |config| {
                 config.network_mode = Some(network.clone());
                 publish_on_loopback(config);
                 confine(config, &CAPABILITIES);
             });
-        let request = with_wall_clock(request, extras.wall_clock.as_ref());
         // A start that is cancelled is not dropped either, for the same reason.
         let mut start = ManuallyDrop::new(request.start());
         let started = start.as_mut().await;
         drop(ManuallyDrop::into_inner(start));
+        let name = order.name;
         let server = ServerContainer {
-            container: ManuallyDrop::new(started.map_err(failed(&name, "start the container"))?),
+            container: ManuallyDrop::new(started.map_err(refused(&name, "start the container"))?),
             name,
-            engine: recipe.engine.clone(),
+            log: order.log,
+            engine: host.engine.clone(),
             // Set when it is ready: a server that dies at start has no port.
             address: Mutex::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
-            password: recipe.password,
-            extras,
+            password: order.password,
+            follower,
         };
         match timeout(START_PATIENCE, server.is_ready()).await {
             Ok(true) => {}
-            Ok(false) => return Err(server.died_at_start(recipe).await),
+            Ok(false) => return Err(server.died_at_start(host).await),
             Err(_) => {
                 return Err(BackendError::NotReady {
                     node: server.name.clone(),
@@ -182,7 +146,6 @@ impl ServerContainer {
         }
         server.ask_for_the_address().await?;
         server.give_password_to_masters().await?;
-        server.extras.data.iter().for_each(ContainerData::begin);
         Ok(server)
     }
 
@@ -197,12 +160,12 @@ impl ServerContainer {
         false
     }
 
-    async fn died_at_start(&self, recipe: Recipe<'_>) -> BackendError {
+    async fn died_at_start(&self, host: &ContainerHost) -> BackendError {
         let status = match self.container.exit_code().await {
             Ok(Some(code)) => format!("exit status: {code}"),
             _ => "exit status unknown".to_owned(),
         };
-        let program = format!("{} of {}", recipe.program, recipe.image.reference());
+        let program = format!("{} of {}", host.program, host.image.reference());
         BackendError::DiedAtStart {
             node: self.name.clone(),
             program: program.into(),
@@ -212,115 +175,26 @@ impl ServerContainer {
     }
 
     /// Asks the engine where the port is published. It changes with every start.
-    async fn ask_for_the_address(&self) -> Result<ServerAddress, BackendError> {
+    async fn ask_for_the_address(&self) -> Result<(), BackendError> {
         let port = self.container.get_host_port_ipv4(PORT.tcp()).await;
-        let port = port.map_err(failed(&self.name, "ask for the published port"))?;
+        let port = port.map_err(refused(&self.name, "ask for the published port"))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         *self.address.lock().unwrap_or_else(PoisonError::into_inner) = address;
-        Ok(self.address())
+        Ok(())
     }
 
     /// Tells the server what to say to a master that it follows. It is not on its command line, which
     /// everybody can read, so it must be told after each start.
     async fn give_password_to_masters(&self) -> Result<(), BackendError> {
-        match &self.extras.follower {
+        match &self.follower {
             Some(user) => server_queries::follow_as(self.address(), user, self.password).await,
             None => Ok(()),
         }
     }
 
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Where it is published on the host.
-    pub(super) fn address(&self) -> ServerAddress {
-        let socket = *self.address.lock().unwrap_or_else(PoisonError::into_inner);
-        ServerAddress::new(socket, Some(self.password))
-    }
-
-    /// Its address for other containers of the engine. Changes when it is started again.
-    pub(super) async fn address_among_containers(&self) -> Result<SocketAddr, BackendError> {
-        let id = self.container.id();
-        let found = self
-            .engine
-            .inspect_container(id, None::<InspectContainerOptions>);
-        let found = found.await.map_err(self.refused("inspect the container"))?;
-        let networks = found
-            .network_settings
-            .and_then(|settings| settings.networks);
-        let mut endpoints = networks.into_iter().flatten();
-        endpoints
-            .find_map(|(_, endpoint)| endpoint.ip_address?.parse().ok())
-            .map(|ip: IpAddr| SocketAddr::new(ip, PORT))
-            .ok_or_else(|| BackendError::NoNetwork(self.name.clone()))
-    }
-
-    pub(super) async fn pause(&self) -> Result<(), BackendError> {
-        self.must_run().await?;
-        let paused = self.container.pause().await;
-        paused.map_err(failed(&self.name, "pause the container"))
-    }
-
-    pub(super) async fn resume(&self) -> Result<(), BackendError> {
-        self.must_run().await?;
-        let resumed = self.container.unpause().await;
-        resumed.map_err(failed(&self.name, "resume the container"))
-    }
-
-    /// Kills it, and waits until the engine has noticed its death. Where it is a power loss, what
-    /// was not durable is then removed.
-    pub(super) async fn crash(&self) -> Result<(), BackendError> {
-        self.must_run().await?;
-        let data = self.extras.data.as_ref();
-        let lost_at_ns = data.and_then(ContainerData::now_ns);
-        self.kill().await?;
-        match (data, lost_at_ns) {
-            (Some(data), Some(lost_at_ns)) => data.cut(lost_at_ns),
-            _ => Ok(()),
-        }
-    }
-
-    async fn kill(&self) -> Result<(), BackendError> {
-        let id = self.container.id();
-        let options = KillContainerOptionsBuilder::new().signal("SIGKILL").build();
-        let killed = self.engine.kill_container(id, Some(options)).await;
-        killed.map_err(self.refused("kill the container"))?;
-        let mut waiting = self.engine.wait_container(id, None::<WaitContainerOptions>);
-        match waiting.next().await {
-            // A killed container ends with a status other than zero.
-            Some(Ok(_)) | Some(Err(Error::DockerContainerWaitError { .. })) | None => Ok(()),
-            Some(Err(error)) => Err(self.refused("wait for the container's end")(error)),
-        }
-    }
-
-    pub(super) async fn restart(&self) -> Result<ServerAddress, BackendError> {
-        if self.is_running().await? {
-            return Err(BackendError::Up(self.name.clone()));
-        }
-        let started = self.container.start().await;
-        started.map_err(failed(&self.name, "start the container again"))?;
-        let address = self.ask_for_the_address().await?;
-        server_queries::await_answer(&self.name, address).await?;
-        self.give_password_to_masters().await?;
-        self.extras.data.iter().for_each(ContainerData::begin);
-        Ok(address)
-    }
-
-    pub(super) async fn set_clock_off(&self, off_ns: i64) -> Result<(), BackendError> {
-        let wall_clock = self.extras.wall_clock.as_ref();
-        wall_clock_shim::set_off(&self.name, self.address(), wall_clock, off_ns).await
-    }
-
-    /// Kills it if it is up, and removes it with its volumes.
-    pub(super) async fn remove(&self) -> Result<(), BackendError> {
-        let removed = engine::remove_container(&self.engine, self.container.id()).await;
-        removed.map_err(self.refused("remove the container"))
-    }
-
     /// The last lines that it printed: `tail` is a number or `all`. Lines that cannot be read are
     /// left out.
-    pub(super) async fn log(&self, lines: &str) -> String {
+    async fn log(&self, lines: &str) -> String {
         let options = LogsOptionsBuilder::new()
             .stdout(true)
             .stderr(true)
@@ -336,20 +210,156 @@ impl ServerContainer {
 
     async fn is_running(&self) -> Result<bool, BackendError> {
         let asked = self.container.is_running().await;
-        asked.map_err(failed(&self.name, "ask for the container's state"))
+        asked.map_err(refused(&self.name, "ask for the container's state"))
+    }
+}
+
+impl Server for ServerContainer {
+    /// Where it is published on the host.
+    fn address(&self) -> ServerAddress {
+        let socket = *self.address.lock().unwrap_or_else(PoisonError::into_inner);
+        ServerAddress::new(socket, Some(self.password))
     }
 
-    async fn must_run(&self) -> Result<(), BackendError> {
-        if self.is_running().await? {
-            Ok(())
-        } else {
-            Err(BackendError::Down(self.name.clone()))
-        }
+    /// Its address for other containers of the engine.
+    fn announced(&self) -> Answer<'_, SocketAddr> {
+        Box::pin(async move {
+            let id = self.container.id();
+            let found = self
+                .engine
+                .inspect_container(id, None::<InspectContainerOptions>);
+            let found = found
+                .await
+                .map_err(refused(&self.name, "inspect the container"))?;
+            let networks = found
+                .network_settings
+                .and_then(|settings| settings.networks);
+            let mut endpoints = networks.into_iter().flatten();
+            endpoints
+                .find_map(|(_, endpoint)| endpoint.ip_address?.parse().ok())
+                .map(|ip: IpAddr| SocketAddr::new(ip, PORT))
+                .ok_or_else(|| BackendError::NoNetwork(self.name.clone()))
+        })
     }
 
-    fn refused(&self, doing: &'static str) -> impl FnOnce(Error) -> BackendError + use<> {
-        engine::refused(&self.name, doing)
+    fn moves(&self) -> bool {
+        true
     }
+
+    fn pause(&self) -> Answer<'_> {
+        Box::pin(async move {
+            self.must_run().await?;
+            let paused = self.container.pause().await;
+            paused.map_err(refused(&self.name, "pause the container"))
+        })
+    }
+
+    fn resume(&self) -> Answer<'_> {
+        Box::pin(async move {
+            self.must_run().await?;
+            let resumed = self.container.unpause().await;
+            resumed.map_err(refused(&self.name, "resume the container"))
+        })
+    }
+
+    fn must_run(&self) -> Answer<'_> {
+        Box::pin(async move {
+            match self.is_running().await? {
+                true => Ok(()),
+                false => Err(BackendError::Down(self.name.clone())),
+            }
+        })
+    }
+
+    /// Kills it, and waits until the engine has noticed its death.
+    fn kill(&self) -> Answer<'_> {
+        Box::pin(async move {
+            let id = self.container.id();
+            let options = KillContainerOptionsBuilder::new().signal("SIGKILL").build();
+            let killed = self.engine.kill_container(id, Some(options)).await;
+            killed.map_err(refused(&self.name, "kill the container"))?;
+            let mut waiting = self.engine.wait_container(id, None::<WaitContainerOptions>);
+            match waiting.next().await {
+                // A killed container ends with a status other than zero.
+                Some(Ok(_)) | Some(Err(Error::DockerContainerWaitError { .. })) | None => Ok(()),
+                Some(Err(error)) => Err(refused(&self.name, "wait for the container's end")(error)),
+            }
+        })
+    }
+
+    fn restart(&self) -> Answer<'_> {
+        Box::pin(async move {
+            if self.is_running().await? {
+                return Err(BackendError::Up(self.name.clone()));
+            }
+            let started = self.container.start().await;
+            started.map_err(refused(&self.name, "start the container again"))?;
+            self.ask_for_the_address().await?;
+            server_queries::await_answer(&self.name, self.address()).await?;
+            self.give_password_to_masters().await
+        })
+    }
+
+    /// Copies its whole log into the run's directory, and removes it with its volumes.
+    fn end(&self) -> Answer<'_> {
+        Box::pin(async move {
+            let text = self.log("all").await;
+            let removed = engine::remove_container(&self.engine, self.container.id()).await;
+            removed.map_err(refused(&self.name, "remove the container"))?;
+            let doing = format!("write {}", self.log.display());
+            std::fs::write(&self.log, text).map_err(io_error(doing))
+        })
+    }
+
+    fn log_tail(&self, lines: usize) -> LocalBoxFuture<'_, String> {
+        Box::pin(async move { self.log(&lines.to_string()).await.trim_end().to_owned() })
+    }
+}
+
+/// The command of the container.
+fn command(program: &str, order: &ServerOrder, follower: Option<&str>) -> Vec<String> {
+    let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+    let mut command = vec![program.to_owned()];
+    let Some(follower) = follower else {
+        command.extend(words(&format!("{SENTINEL_FILE} --sentinel --port {PORT}")));
+        return command;
+    };
+    command.extend(order.arguments.iter().cloned());
+    // Official images switch it off. It refuses only servers that want no password.
+    command.extend(words("--protected-mode yes"));
+    // Everybody wants the password, of which the command line holds the digest only.
+    //
+    // The next container that starts gets the address of a killed one, and replicas of the dead server
+    // would copy the wrong data. So replication needs a user that only the servers of one node have.
+    let digest = order.password.digest();
+    command.extend(words(&format!(
+        "--user default on #{digest} ~* &* +@all --user {follower} on #{digest} +psync +replconf +ping"
+    )));
+    command
+}
+
+/// Keeps the server's data in a directory of this machine, so that a power loss can cut the append-only
+/// file. The engine must run on this machine, and reach the run's directory: an engine that cannot mount
+/// the directory refuses to start the container.
+///
+/// # Errors
+/// The directory cannot be created.
+fn with_data(
+    request: ContainerRequest<GenericImage>,
+    host: &ContainerHost,
+    order: &ServerOrder,
+) -> Result<ContainerRequest<GenericImage>, BackendError> {
+    if !order.loses_tail {
+        return Ok(request);
+    }
+    let doing = format!("make {}", order.data.display());
+    std::fs::create_dir_all(&order.data).map_err(io_error(doing))?;
+    let mount = Mount::bind_mount(order.data.to_string_lossy(), DATA);
+    let request = request.with_mount(mount).with_working_dir(DATA);
+    Ok(match &host.user {
+        Some(user) => request.with_user(user),
+        None => request,
+    })
 }
 
 /// Mounts the library and its file, read-only, if the wall clock of the server can be shifted.
@@ -372,18 +382,6 @@ fn with_wall_clock(
     })
 }
 
-/// The users of a server: everybody wants the password, of which its command line holds the digest only.
-///
-/// The next container that starts gets the address of a killed one, and replicas of the dead server
-/// would copy the wrong data. So replication needs a user that only the servers of one node have.
-fn users(password: Password, follower: &str) -> Vec<String> {
-    let digest = password.digest();
-    let words = format!(
-        "--user default on #{digest} ~* &* +@all --user {follower} on #{digest} +psync +replconf +ping"
-    );
-    words.split(' ').map(str::to_owned).collect()
-}
-
 /// Replaces "publish all ports everywhere", the default of testcontainers: a server of ours must only be
 /// reachable from this machine.
 fn publish_on_loopback(config: &mut HostConfig) {
@@ -396,16 +394,4 @@ fn publish_on_loopback(config: &mut HostConfig) {
         format!("{PORT}/tcp"),
         Some(vec![binding]),
     )]));
-}
-
-fn failed(
-    name: &str,
-    doing: &'static str,
-) -> impl FnOnce(TestcontainersError) -> BackendError + use<> {
-    let node = name.to_owned();
-    move |source| BackendError::Container {
-        node,
-        doing,
-        source: Box::new(source),
-    }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, RedisError, RedisResult};
+use redis::{RedisError, RedisResult};
 use tokio::time::timeout;
 
 use super::{BackendError, Password, ServerAddress};
@@ -12,7 +12,7 @@ use crate::clock::wall_clock;
 use crate::record;
 
 /// A server on loopback that is not frozen answers in less than a millisecond.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a replica may take to load its master's (empty) data set.
 const LINK_PATIENCE: Duration = Duration::from_secs(20);
@@ -23,24 +23,13 @@ const LOADING_PATIENCE: Duration = Duration::from_secs(20);
 /// Pause between two requests to a server that is not ready.
 const POLL: Duration = Duration::from_millis(5);
 
-async fn connect(address: ServerAddress) -> RedisResult<MultiplexedConnection> {
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(ANSWER_PATIENCE))
-        .set_response_timeout(Some(ANSWER_PATIENCE));
-    address
-        .client()?
-        .get_multiplexed_async_connection_with_config(&config)
-        .await
-}
-
 /// A connection for requests such as this one.
 pub(super) async fn connection(
     address: ServerAddress,
     question: &'static str,
 ) -> Result<MultiplexedConnection, BackendError> {
-    connect(address)
-        .await
-        .map_err(unanswered(address, question))
+    let connected = address.connection(ANSWER_PATIENCE).await;
+    connected.map_err(unanswered(address, question))
 }
 
 pub(super) fn unanswered(
@@ -57,15 +46,8 @@ pub(super) fn unanswered(
 /// Asks for name and version. Valkey calls itself Redis for compatibility, and gives its real name
 /// in another field.
 pub(super) async fn identify(address: ServerAddress) -> Result<record::Redis, BackendError> {
-    let asked = async {
-        let mut connection = connect(address).await?;
-        let info: String = redis::cmd("INFO")
-            .arg("server")
-            .query_async(&mut connection)
-            .await?;
-        Ok(info)
-    };
-    let info = asked.await.map_err(unanswered(address, "INFO server"))?;
+    let info: RedisResult<String> = address.query(&["INFO", "server"], ANSWER_PATIENCE).await;
+    let info = info.map_err(unanswered(address, "INFO server"))?;
     Ok(name_and_version(&info))
 }
 
@@ -91,9 +73,7 @@ fn name_and_version(info: &str) -> record::Redis {
 /// Makes one server the replica of another, and waits until the link is up and the first
 /// synchronisation done. `master` is its address as the replica sees it.
 pub(super) async fn follow(replica: ServerAddress, master: SocketAddr) -> Result<(), BackendError> {
-    let mut connection = connect(replica)
-        .await
-        .map_err(unanswered(replica, "REPLICAOF"))?;
+    let mut connection = connection(replica, "REPLICAOF").await?;
     let () = redis::cmd("REPLICAOF")
         .arg(master.ip().to_string())
         .arg(master.port())
@@ -141,9 +121,9 @@ pub(super) async fn follow_as(
 
 /// True while the server follows a master, linked or not; false after its promotion.
 pub(super) async fn is_replica(address: ServerAddress) -> Result<bool, BackendError> {
-    let asked = async { link_state(&mut connect(address).await?).await };
-    let state = asked.await.map_err(unanswered(address, "ROLE"))?;
-    Ok(state != "master")
+    let mut connection = connection(address, "ROLE").await?;
+    let state = link_state(&mut connection).await;
+    Ok(state.map_err(unanswered(address, "ROLE"))? != "master")
 }
 
 /// `master`, or the state of a replica's link, which becomes `connected`.
@@ -165,7 +145,7 @@ async fn link_state(connection: &mut MultiplexedConnection) -> RedisResult<Strin
 /// time that the answer takes.
 pub(super) async fn lead_of_wall_clock(address: ServerAddress) -> Result<i64, BackendError> {
     let asked = async {
-        let mut connection = connect(address).await?;
+        let mut connection = address.connection(ANSWER_PATIENCE).await?;
         let before = wall_clock();
         let (seconds, micros): (u64, u64) = redis::cmd("TIME").query_async(&mut connection).await?;
         let theirs = Duration::from_secs(seconds) + Duration::from_micros(micros);
@@ -180,7 +160,8 @@ pub(super) async fn lead_of_wall_clock(address: ServerAddress) -> Result<i64, Ba
 /// behind it, and a server that loads its data refuses every command.
 pub(super) async fn await_answer(node: &str, address: ServerAddress) -> Result<(), BackendError> {
     let answered = async {
-        while ping(address).await.is_err() {
+        let ping = async || address.query::<String>(&["PING"], ANSWER_PATIENCE).await;
+        while ping().await.is_err() {
             tokio::time::sleep(POLL).await;
         }
     };
@@ -191,11 +172,6 @@ pub(super) async fn await_answer(node: &str, address: ServerAddress) -> Result<(
             after: LOADING_PATIENCE,
             log: "it does not answer PING".to_owned(),
         })
-}
-
-async fn ping(address: ServerAddress) -> RedisResult<()> {
-    let mut connection = connect(address).await?;
-    redis::cmd("PING").query_async(&mut connection).await
 }
 
 #[cfg(test)]

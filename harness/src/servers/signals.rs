@@ -58,3 +58,8 @@ pub fn kill_group(leader: u32) -> io::Result<()> {
         other => Ok(other?),
     }
 }
+
+/// Kills one process. True if there was one.
+pub(super) fn kill(pid: u32) -> bool {
+    checked(pid).is_ok_and(|pid| kill_process(pid, Signal::KILL).is_ok())
+}

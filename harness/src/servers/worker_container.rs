@@ -62,7 +62,6 @@ impl WorkerContainers {
             }
             Err(source) => return Err(refused("the workers", "look at the image")(source)),
         }
-        let run = reaper.fresh_run();
         Ok(WorkerContainers {
             engine,
             image: image.to_owned(),
@@ -71,7 +70,7 @@ impl WorkerContainers {
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect(),
             owner: reaper.owner().to_string(),
-            watch: reaper.containers(&run)?,
+            watch: reaper.fresh_containers()?,
             made: AtomicU64::new(0),
         })
     }
@@ -118,9 +117,7 @@ impl WorkerContainers {
 
     /// Removes what is left of them.
     pub async fn end(self) {
-        if container_removal::remove_run(self.watch.run()).await {
-            self.watch.settle();
-        }
+        container_removal::end(self.watch).await;
     }
 }
 

@@ -168,12 +168,8 @@ fn note_unknown_commands(history: &mut History, unknown: &std::collections::BTre
     for command in unknown {
         history.events.push(Event {
             at_ns: end.at_ns,
-            what: EventKind::FaultMissed {
-                fault: "model".into(),
-                reason: format!(
-                    "the simulated Redis does not know `{command}`; run it on a real one (--backend process)"
-                ),
-                optional: false,
+            what: EventKind::CommandUnknown {
+                command: command.clone(),
             },
         });
     }

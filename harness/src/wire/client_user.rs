@@ -10,7 +10,7 @@ use rustix::net::{RecvFlags, recv};
 use tokio::net::TcpStream;
 
 use super::connection_setup::beyond_setup;
-use super::resource_exhaustion::Shortages;
+use super::resource_exhaustion::{Shortage, Shortages};
 
 /// True for a client of our own user, on a link of this worker; another one is cut off. It may be the
 /// worker's all the same, as where the adapter is started as somebody else: then the lock is not to
@@ -24,20 +24,19 @@ pub(super) fn serves(
     let ours = client.local_addr();
     match ours.and_then(|ours| ClientUser::of(peer, ours)) {
         Ok(user) if user.may_enter() => return true,
-        Ok(ClientUser::User(user)) => shortages.add(format!(
+        Ok(ClientUser::User(user)) => shortages.add(Shortage::Exhausted(format!(
             "a client of user {user} was refused on a link of worker {worker}: the wire serves its own user, {}",
             own()
-        )),
+        ))),
         // Nothing is lost of a client that gave up before it had said more than that it is there.
         Ok(ClientUser::Gone) => {
-            if let Some(command) = lost(client) {
-                let lost = format!("a client on a link of worker {worker} sent {command} and {GONE}");
-                shortages.add(lost);
+            if let Some(sent) = lost(client) {
+                shortages.add(Shortage::ClientGone { worker, sent });
             }
         }
-        Err(error) => shortages.add(format!(
+        Err(error) => shortages.add(Shortage::Exhausted(format!(
             "the kernel does not say whose a client on a link of worker {worker} is: {error}"
-        )),
+        ))),
     }
     // If this fails, the socket is closed in the ordinary way.
     let _ = client.set_zero_linger();
@@ -54,10 +53,6 @@ fn lost(client: &TcpStream) -> Option<String> {
     // No client needs so much to set up a connection.
     beyond.or_else(|| (!is_all).then(|| "a lot".to_owned()))
 }
-
-/// How the reason ends why such a client was not served. The checkers know it too: it takes a machine that is
-/// too busy.
-pub const GONE: &str = "was gone before it was known whose it was";
 
 /// Whose a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

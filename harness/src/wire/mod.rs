@@ -49,7 +49,7 @@
 //! account has said what their command did (`taking`).
 //!
 //! The wire also knows whether something came from a worker that was frozen or dead (`silence`), and
-//! what it could not do for want of file descriptors (`shortage`).
+//! what it could not do (`resource_exhaustion`).
 //!
 //! What a fault means for a link (`fault_rules`, `link_state`) knows neither sockets nor time. The
 //! simulated network drives the same code, and writes the same log.
@@ -99,7 +99,6 @@ mod taking;
 mod tcp_queues;
 
 pub use address_rewrite::AddressMap;
-pub use client_user::GONE;
 pub use connection_reader::ConnectionReader;
 pub use fault::{Effect, ImposedId, LinkFault};
 pub use freeze_check::FreezeLeak;
@@ -109,6 +108,7 @@ pub use log::{FORMAT, WireLog};
 pub use log_entry::{LogEntry, Outcome};
 pub use proxy::Wire;
 pub use sent_requests::{ExecutedRequest, SentRequests, introduction};
+pub use resource_exhaustion::Shortage;
 pub use sentinel_link::SentinelAddresses;
 pub use sentinel_replies::SentinelReplies;
 pub use taking::{Taking, TakingQuestion};

@@ -25,7 +25,7 @@ use super::log::WireLog;
 use super::login::Login;
 use super::loopback::only_loopback;
 use super::operation::{CurrentOperation, Operation};
-use super::resource_exhaustion::Shortages;
+use super::resource_exhaustion::{Shortage, Shortages};
 use super::sent_requests::SentRequests;
 use super::taking::{TakingQuestion, TakingQuestions};
 use crate::clock::Clock;
@@ -292,15 +292,14 @@ impl Wire {
         self.proxy.silences.has_spoken(worker)
     }
 
-    /// What the wire could not do for want of something that this process ran out of, in words;
-    /// each only once.
-    pub fn take_shortages(&self) -> Vec<String> {
+    /// What the wire could not do; each only once.
+    pub fn take_shortages(&self) -> Vec<Shortage> {
         self.proxy.shortages.take()
     }
 
     /// Adds such a sentence about another part of the harness, unless it is known.
     pub fn note_shortage(&self, sentence: String) {
-        self.proxy.shortages.add(sentence);
+        self.proxy.shortages.add(Shortage::Exhausted(sentence));
     }
 
     /// The command log.

@@ -4,12 +4,39 @@
 //! or dead. That is the harness's fault, and no lock may be blamed for it.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
-/// Shortages that this process has met, in words.
+/// What the wire could not do.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shortage {
+    /// This process, or its machine, ran out of something; or nobody could say whose a client was. In words.
+    Exhausted(String),
+    /// A client had closed its connection before the kernel was asked whose it was.
+    ClientGone {
+        /// On whose link.
+        worker: usize,
+        /// The command that it had sent.
+        sent: String,
+    },
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Shortage::Exhausted(what) => f.write_str(what),
+            Shortage::ClientGone { worker, sent } => write!(
+                f,
+                "a client on a link of worker {worker} sent {sent} and was gone before it was known whose it was"
+            ),
+        }
+    }
+}
+
+/// Shortages that this process has met.
 #[derive(Debug, Default)]
 pub(crate) struct Shortages {
     state: Mutex<State>,
@@ -17,8 +44,8 @@ pub(crate) struct Shortages {
 
 #[derive(Debug, Default)]
 struct State {
-    known: BTreeSet<String>,
-    new: Vec<String>,
+    known: BTreeSet<Shortage>,
+    new: Vec<Shortage>,
 }
 
 /// True where an error means that this process, or its machine, has run out of something: file
@@ -46,20 +73,20 @@ impl Shortages {
     /// Notes what could not be done, if the reason is a shortage.
     pub(crate) fn note(&self, what: &str, error: &io::Error) {
         if is_shortage(error) {
-            self.add(format!("{what}: {error}"));
+            self.add(Shortage::Exhausted(format!("{what}: {error}")));
         }
     }
 
-    /// Adds a sentence, unless it is known.
-    pub(crate) fn add(&self, sentence: String) {
+    /// Adds one, unless it is known.
+    pub(crate) fn add(&self, shortage: Shortage) {
         let mut state = self.state();
-        if state.known.insert(sentence.clone()) {
-            state.new.push(sentence);
+        if state.known.insert(shortage.clone()) {
+            state.new.push(shortage);
         }
     }
 
     /// What was added since this was last called.
-    pub(crate) fn take(&self) -> Vec<String> {
+    pub(crate) fn take(&self) -> Vec<Shortage> {
         std::mem::take(&mut self.state().new)
     }
 }
@@ -78,8 +105,8 @@ mod tests {
         }
         let told = shortages.take();
         assert!(
-            matches!(&told[..], [one] if one.starts_with("cannot accept: Too many open files"))
+            matches!(&told[..], [Shortage::Exhausted(one)] if one.starts_with("cannot accept: Too many open files"))
         );
-        assert_eq!(shortages.take(), [""; 0]);
+        assert_eq!(shortages.take(), []);
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::check::{Verdicts, shortest_pause_ms};
-use crate::history::{EndReason, EventKind, History, LAST_LOOK, Misbehaviour};
+use crate::check::{Verdicts, shortest_pause_ms, unjudged_for};
+
+use crate::history::{EndReason, EventKind, History, Misbehaviour};
 use crate::record::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 
 /// What the record says besides what the history shows.
@@ -135,7 +136,7 @@ fn faults(history: &History) -> Vec<StruckFault> {
                     faults[index].ended_ns = Some(event.at_ns);
                 }
             }
-            EventKind::FaultMissed { fault, reason, .. } if fault != LAST_LOOK => {
+            EventKind::FaultMissed { fault, reason, .. } => {
                 ids.push(None);
                 faults.push(StruckFault {
                     fault: fault.clone(),
@@ -156,45 +157,51 @@ fn faults(history: &History) -> Vec<StruckFault> {
 /// nothing where a list is cut. Short stalls are left out.
 fn trouble(history: &History) -> Vec<String> {
     let shortest_ms = shortest_pause_ms(&history.header);
+    let is_short = |late_ms: &u64| *late_ms < shortest_ms;
     let in_words = |event: &EventKind| match event {
-        EventKind::Misbehaved {
-            worker,
-            kind,
-            detail,
-        } => Some(match kind {
-            Misbehaviour::Garbage | Misbehaviour::OutOfTurn => {
-                format!("worker {worker} broke the adapter protocol: {detail}")
-            }
-            Misbehaviour::Hung => format!("worker {worker} hung: {detail}"),
-        }),
-        EventKind::WorkerDown {
-            worker,
-            by_fault: false,
-            reason,
-        } => Some(format!("worker {worker} died on its own: {reason}")),
-        EventKind::FaultMissed { fault, reason, .. } if fault == LAST_LOOK => {
-            Some(format!("the {LAST_LOOK} after the run failed: {reason}"))
-        }
-        EventKind::NodeLost { node, reason } => {
-            Some(format!("node {node} failed on its own: {reason}"))
-        }
-        EventKind::FaultEscaped { worker, .. } => Some(format!(
-            "worker {worker} went on although it was frozen or dead"
-        )),
-        EventKind::GrantWithoutCommand { worker, .. } => Some(format!(
-            "worker {worker} got the lock without a command to the servers that it was given"
-        )),
-        EventKind::Shortage { reason } => Some(format!("the harness ran short: {reason}")),
-        EventKind::Stalled { late_ms } if *late_ms >= shortest_ms => {
-            Some(format!("the machine stalled for {late_ms} ms"))
-        }
-        _ => None,
+        EventKind::Stalled { late_ms } if is_short(late_ms) => None,
+        event => trouble_words(event),
     };
     let is_stall = |what: &EventKind| matches!(what, EventKind::Stalled { .. });
     let events = || history.events.iter().map(|event| &event.what);
     let others = events().filter(|what| !is_stall(what));
     let stalls = events().filter(|what| is_stall(what));
     others.chain(stalls).filter_map(in_words).collect()
+}
+
+/// An event in words, if it is trouble.
+fn trouble_words(event: &EventKind) -> Option<String> {
+    Some(match event {
+        EventKind::Misbehaved {
+            worker,
+            kind,
+            detail,
+        } => match kind {
+            Misbehaviour::Garbage | Misbehaviour::OutOfTurn => {
+                format!("worker {worker} broke the adapter protocol: {detail}")
+            }
+            Misbehaviour::Hung => format!("worker {worker} hung: {detail}"),
+        },
+        EventKind::WorkerDown {
+            worker,
+            by_fault: false,
+            reason,
+        } => format!("worker {worker} died on its own: {reason}"),
+        EventKind::FaultEscaped { worker, .. } => {
+            format!("worker {worker} went on although it was frozen or dead")
+        }
+        EventKind::GrantWithoutCommand { worker, .. } => format!(
+            "worker {worker} got the lock without a command to the servers that it was given"
+        ),
+        EventKind::Shortage { reason } => format!("the harness ran short: {reason}"),
+        EventKind::Stalled { late_ms } => format!("the machine stalled for {late_ms} ms"),
+        EventKind::CustodyIncomplete { reason } => {
+            format!("the account of the servers' keys is not complete: {reason}")
+        }
+        // Faults have a list of their own, and that the user interrupted the run is no trouble.
+        EventKind::FaultMissed { .. } | EventKind::End { .. } => return None,
+        other => unjudged_for(other)?.to_string(),
+    })
 }
 
 #[cfg(test)]

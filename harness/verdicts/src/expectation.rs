@@ -172,7 +172,10 @@ exclusion = "any"
         let expected = Expected::of(&scenario(), "redlock", Tables::NamedOrAll);
         let calm = Verdicts::from([
             (Property::Exclusion, Verdict::held()),
-            (Property::Lease, Verdict::unknown("too little")),
+            (
+                Property::Lease,
+                Verdict::unknown(vec![crate::check::Unjudged::NobodyCompeted]),
+            ),
             (Property::Fencing, Verdict::not_applicable()),
         ]);
         assert_eq!(

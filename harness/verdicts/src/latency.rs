@@ -2,7 +2,7 @@
 //!
 //! Latency is measured from the driver's request to the worker's answer, on the driver's clock.
 //! Only operations that succeeded are measured: a refusal takes as long as the scenario lets the
-//! lock wait, and would hide the lock's own time.
+//! client wait, and would hide the lock's own time.
 //!
 //! In an open loop `acquire` begins earlier, when the buyer arrived, even if no worker was free
 //! then. For comparison there is also [`ASKED`], measured from the worker's own request. It leaves

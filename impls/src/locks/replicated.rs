@@ -6,7 +6,7 @@
 //! Release: `compare_and_delete.lua`, without waiting.
 //!
 //! **From.** redis.io, the page of `WAIT`: "WAIT does not make Redis a strongly consistent store
-//! […] In the context of Sentinel or Redis Cluster failover, WAIT improves the server backend data
+//! […] In the context of Sentinel or Redis Cluster failover, WAIT improves the real world data
 //! safety"; Redisson waits for its replicas in the same way.
 //!
 //! **Promises.** What `set-nx-px` does. The lock also survives a failover to a replica that

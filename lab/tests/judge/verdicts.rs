@@ -56,6 +56,20 @@ pub fn judge(text: &str) -> BTreeMap<&'static str, Finding> {
     found
 }
 
+/// Events that tell that the harness, or the lock, did not do what the scenario says.
+const NOT_DONE: [&str; 10] = [
+    "stalled",
+    "shortage",
+    "client-gone",
+    "node-lost",
+    "fault-not-undone",
+    "backend-unsupported",
+    "command-unknown",
+    "extension-untested",
+    "stock-unknown",
+    "final-inspection-failed",
+];
+
 fn gated(file: &File, attempts: &[Attempt], finding: Finding) -> Finding {
     let untrue = |event| file.of(event).next();
     if let Some(line) = untrue("grant-without-command").or(untrue("fault-escaped")) {
@@ -68,9 +82,7 @@ fn gated(file: &File, attempts: &[Attempt], finding: Finding) -> Finding {
         return finding;
     }
     let missed = file.of("fault-missed").find(|line| !line.flag("optional"));
-    let kept_back = untrue("stalled")
-        .or(untrue("shortage"))
-        .or(untrue("node-lost"));
+    let kept_back = NOT_DONE.into_iter().find_map(untrue);
     if let Some(line) = missed.or(kept_back) {
         return Finding {
             lines: vec![line.number],

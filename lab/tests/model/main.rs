@@ -2,7 +2,7 @@
 //!
 //! - [`differential`]: random transcripts, every reply equal; needs `redis-server`
 //! - [`regressions`]: every difference that was ever found; needs `redis-server`
-//! - [`libraries`]: the libraries of scripts, edge by edge, on the model and on each real server
+//! - [`libraries`]: what scripts call in Lua, edge by edge, on the model and on each real server
 //! - [`replay`]: effects make a replica the same, and the same calls give the same replies
 //! - [`waits`]: WAIT, on a real master with a real replica
 //! - [`grammar`], [`transcript`]: what random transcripts are made of

@@ -29,7 +29,7 @@ fn main() {
         "events", "s", "page KiB", "peak KiB"
     );
     let mut seconds = 0.0;
-    let sizes: &[usize] = match std::env::args().any(|word| word == "--bench") {
+    let sizes: &[u64] = match std::env::args().any(|word| word == "--bench") {
         true => &[1_667, 16_667, 166_667],
         false => &[1_667],
     };

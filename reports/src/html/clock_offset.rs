@@ -237,6 +237,7 @@ mod tests {
             fault: "clock-skew".into(),
             reason: "no such clock".into(),
             optional: false,
+            because: None,
         };
         let clocks = clock_offsets(&Timeline::of(&history(vec![
             (10, began(0, "clock-skew", ClockOwner::Worker(0), shift(5, true))),

@@ -7,7 +7,7 @@ use super::line::Line;
 use super::styles::{FAINT, STRONG, WARN, style};
 use crate::units::span_ms;
 
-/// Subject, scenario, backend and seed; the scenario's summary; the servers.
+/// Lock, scenario, backend and seed; the scenario's summary; the servers.
 pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
     let status = overall(record);
     let title = Line::new()

@@ -165,13 +165,14 @@ fn verdict() -> impl Strategy<Value = Verdict> {
     let story = prop::collection::vec(".{0,90}", 0..3);
     (0..4_u8, story, prop::option::of(at_ns)).prop_map(|(kind, story, at_ns)| match kind {
         0 => Verdict::held(),
-        1 => Verdict::unknown(story.concat()),
+        1 => crate::unjudged(story.concat()),
         _ => Verdict {
             status: Status::Violated,
             cause: Some(Cause::AmbiguousAcquire),
             story,
             violations: u64::MAX,
             at_ns,
+            reasons: Vec::new(),
         },
     })
 }

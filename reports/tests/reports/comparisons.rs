@@ -35,7 +35,7 @@ fn with_latency(seed: u64, scale_us: f64, count: usize) -> MatrixRecord {
 }
 
 #[test]
-fn a_set_beside_itself_shows_nothing() {
+fn set_compared_with_itself_has_no_changes() {
     let matrix = with_latency(1, 900.0, 500);
     let same = compare(&matrix, &matrix).unwrap();
     assert_eq!((same.cells, same.verdicts.len()), (5, 0));
@@ -97,7 +97,7 @@ fn only_an_expected_violation_is_an_alarm() {
     mended.tally.clear();
     // Expected, and now undecided: the alarm does not sound any more.
     let muted = &mut after.cells[1];
-    let unknown = Verdict::unknown("too few grants: 1 of 3");
+    let unknown = crate::unjudged("too few grants: 1 of 3");
     muted.verdicts.insert(Property::Exclusion, unknown);
     muted.tally.clear();
     let comparison = compare(&before, &after).unwrap();
@@ -112,7 +112,7 @@ fn only_an_expected_violation_is_an_alarm() {
 }
 
 #[test]
-fn noise_is_no_change_and_a_slowdown_is_one() {
+fn ratio_within_noise_is_no_change() {
     let (mut ratios, mut alarms) = (0, 0);
     for seed in 0..30 {
         let before = with_latency(2 * seed + 1, 900.0, 300);
@@ -143,7 +143,7 @@ fn noise_is_no_change_and_a_slowdown_is_one() {
 }
 
 #[test]
-fn few_values_bound_nothing_from_above() {
+fn few_values_have_no_upper_bound() {
     let few = with_latency(1, 900.0, 20);
     let many_times_slower = with_latency(2, 90_000.0, 20);
     let comparison = compare(&few, &many_times_slower).unwrap();
@@ -198,7 +198,7 @@ fn the_ranks_cover_what_they_promise_and_no_more_than_they_must() {
 }
 
 #[test]
-fn a_million_values_narrow_it_and_a_billion_more() {
+fn more_values_narrow_the_interval() {
     let (low, high) = enclosing_ranks(1_000_000, 0.5, TAIL);
     assert!(low.unwrap() > 498_000 && high.unwrap() < 502_000);
     let (low, high) = enclosing_ranks(10_000_000_000, 0.5, TAIL);
@@ -206,7 +206,7 @@ fn a_million_values_narrow_it_and_a_billion_more() {
 }
 
 #[test]
-fn strangers_do_not_command_the_terminal() {
+fn control_characters_in_names_are_escaped() {
     let mut after = hostile().matrix;
     after.cells[0].error = Some(crate::cells::HOSTILE.into());
     let comparison = compare(&hostile().matrix, &after).unwrap();

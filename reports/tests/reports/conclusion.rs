@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use picklock_reports::matrix::{CellOutcome, Conclusion, counts_in_words};
 use picklock_reports::report_input::ReportInput;
 use picklock_reports::terminal;
-use picklock_verdicts::check::{Cause, Property, Verdict};
+use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::record::{Cell, MatrixRecord, Surprise};
 
 use crate::cells::file;
@@ -14,7 +14,7 @@ use crate::matrix::{cell, violated};
 /// A cell of each kind.
 fn every_kind() -> BTreeMap<&'static str, Cell> {
     let race = || [(Property::Lease, violated(Cause::Race, &[]))];
-    let unknown = || [(Property::Lease, Verdict::unknown("too little"))];
+    let unknown = || [(Property::Lease, crate::unjudged("too little"))];
     let open = |mut cell: Cell| {
         cell.expected.clear();
         cell
@@ -103,7 +103,7 @@ fn every_report_counts_the_same() {
 }
 
 #[test]
-fn the_worst_cell_decides() {
+fn exit_code_is_that_of_the_worst_cell() {
     let conclusion = |names: &[&str]| Conclusion::of(&matrix(names));
     let violated = |surprising, open| Conclusion::Violated { surprising, open };
     for (names, expected, why) in [
@@ -207,7 +207,7 @@ fn a_violation_is_not_lost_where_another_seed_could_not_be_run() {
 }
 
 #[test]
-fn a_run_that_is_not_shown_counts_too() {
+fn violation_in_a_hidden_run_is_counted() {
     let mut open = every_kind().remove("open").unwrap();
     open.tally.get_mut(&Property::Claims).unwrap().unknown = 1;
     assert_eq!(CellOutcome::of(&open), CellOutcome::OpenNotJudged);

@@ -62,7 +62,7 @@ const ORDER: [&str; 11] = [
 ];
 
 #[test]
-fn every_promised_key_is_there() {
+fn record_has_every_documented_key() {
     let (record, _) = samples::gc_pause();
     let document: Value = serde_json::from_str(&run_json(&record)).unwrap();
     for path in PROMISED {
@@ -94,7 +94,7 @@ fn the_format_leads_and_keys_keep_their_order() {
 }
 
 #[test]
-fn what_was_written_is_read_back() {
+fn written_record_reads_back_equal() {
     for (record, _) in [
         samples::gc_pause(),
         samples::calm(),
@@ -107,7 +107,7 @@ fn what_was_written_is_read_back() {
 }
 
 #[test]
-fn what_is_no_run_record_is_refused_in_words() {
+fn foreign_document_is_refused_with_a_reason() {
     let says = |text: &str| parse(text).unwrap_err().to_string();
     assert!(matches!(parse("{"), Err(RecordError::NotJson(_))));
     assert_eq!(
@@ -131,7 +131,7 @@ fn what_is_no_run_record_is_refused_in_words() {
 }
 
 #[test]
-fn a_strange_format_can_neither_flood_nor_command_the_terminal() {
+fn hostile_format_name_is_cut_and_escaped() {
     let format = "\u{1b}[2J".repeat(1_000);
     let text = serde_json::json!({ "format": format }).to_string();
     let error = parse(&text).unwrap_err().to_string();

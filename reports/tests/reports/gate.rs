@@ -27,6 +27,7 @@ fn violated(cause: Cause) -> Verdict {
         ],
         violations: 1,
         at_ns: Some(1),
+        reasons: Vec::new(),
     }
 }
 
@@ -268,7 +269,7 @@ fn what_could_not_be_run_or_judged_never_passes() {
     now[1] = cell(
         "set-nx-px",
         "calm",
-        &[(Property::Lease, Verdict::unknown("too little"))],
+        &[(Property::Lease, crate::unjudged("too little"))],
     );
     let both = decided(two(), now.clone(), &[]);
     assert_eq!(both.outcome(), Outcome::NotRun);

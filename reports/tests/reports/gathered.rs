@@ -42,7 +42,7 @@ fn runs_of_two_matrices_do_not_take_each_others_place() {
 }
 
 #[test]
-fn documents_are_told_apart_and_what_is_none_is_refused() {
+fn documents_are_recognised_by_format_and_others_refused() {
     let (record, _) = samples::calm();
     let run = serde_json::to_string_pretty(&record).unwrap();
     assert!(matches!(read(&run), Ok(Document::Run(_))));

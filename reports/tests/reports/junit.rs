@@ -36,7 +36,7 @@ fn complaints(document: &str) -> Option<String> {
 }
 
 #[test]
-fn the_document_keeps_to_the_schema_whatever_is_in_it() {
+fn any_matrix_conforms_to_the_schema() {
     assert_eq!(complaints(&junit(&matrix())), None);
     assert_eq!(complaints(&junit(&hostile())), None);
     let mut empty = matrix();
@@ -45,7 +45,7 @@ fn the_document_keeps_to_the_schema_whatever_is_in_it() {
 }
 
 #[test]
-fn the_schema_can_fail() {
+fn schema_rejects_a_wrong_document() {
     let document = junit(&matrix());
     for (right, wrong) in [
         ("<testsuites ", "<testsuites skipped=\"1\" "),
@@ -61,7 +61,7 @@ fn the_schema_can_fail() {
 }
 
 #[test]
-fn what_xml_forbids_and_terminals_obey_is_replaced() {
+fn control_characters_are_replaced() {
     let document = junit(&hostile());
     let forbidden =
         |c: char| (c < ' ' && !"\t\n\r".contains(c)) || ('\u{fffe}'..='\u{ffff}').contains(&c);

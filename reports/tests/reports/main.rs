@@ -26,3 +26,11 @@ mod samples;
 mod similarity;
 mod terminal;
 mod trace;
+
+/// A verdict `unknown` of a record that has the words alone.
+fn unjudged(words: impl Into<String>) -> picklock_verdicts::check::Verdict {
+    picklock_verdicts::check::Verdict {
+        story: vec![words.into()],
+        ..picklock_verdicts::check::Verdict::unknown(Vec::new())
+    }
+}

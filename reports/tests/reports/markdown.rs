@@ -7,7 +7,7 @@ use crate::cells::{hostile, matrix};
 use crate::samples;
 
 #[test]
-fn a_matrix_worst_first() {
+fn matrix_report_lists_worst_cells_first() {
     insta::assert_snapshot!(summary(&matrix()));
 }
 
@@ -23,7 +23,7 @@ fn a_single_run_is_a_matrix_of_one_cell() {
 }
 
 #[test]
-fn nothing_of_a_stranger_is_markup() {
+fn markup_in_names_is_escaped() {
     for text in [summary(&hostile()), comment(&hostile())] {
         assert!(!text.contains("<script"), "{text}");
         assert!(!text.contains("](http"), "{text}");
@@ -62,7 +62,7 @@ fn nothing_of_a_stranger_is_markup() {
 }
 
 #[test]
-fn what_does_not_fit_is_cut_and_said() {
+fn oversized_report_is_cut_and_says_so() {
     let mut material = matrix();
     let cells = material.matrix.cells.clone();
     for number in 0..3_000 {

@@ -17,6 +17,7 @@ pub fn violated(cause: Cause, story: &[&str]) -> Verdict {
         story: story.iter().map(|line| (*line).to_owned()).collect(),
         violations: 1,
         at_ns: Some(1),
+        reasons: Vec::new(),
     }
 }
 
@@ -46,7 +47,7 @@ pub fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Ce
         },
         options: BTreeMap::new(),
         scenario: scenario.into(),
-        summary: "EventKind | happens.".into(),
+        summary: "What | happens.".into(),
         scenario_hash: "0".repeat(40),
         redis: None,
         backend: picklock_scenarios::BackendName::Sim,
@@ -105,7 +106,7 @@ fn sample() -> MatrixRecord {
     let mut unclear = cell(
         "redlock",
         "gc-pause",
-        &[(Property::Lease, Verdict::unknown("too little"))],
+        &[(Property::Lease, crate::unjudged("too little"))],
     );
     unclear.surprises = vec![surprise(Property::Lease, "held", "unknown")];
     let mut failed = cell("exec:python3 a.py", "calm", &[]);

@@ -19,7 +19,7 @@ fn rush() -> ReportInput {
 }
 
 #[test]
-fn the_terminal_tells_when_each_clock_began() {
+fn terminal_says_where_each_latency_begins() {
     let (record, history) = samples::rush();
     let text = plain(&terminal::run(&record, &history, 100));
     let from = text.find("  counts").unwrap();
@@ -41,7 +41,7 @@ fn the_terminal_tells_when_each_clock_began() {
 }
 
 #[test]
-fn the_record_has_both_and_who_was_left() {
+fn record_has_both_latencies_and_unserved_buyers() {
     let (record, _) = samples::rush();
     let json: serde_json::Value = serde_json::from_str(&run_json(&record)).unwrap();
     assert_eq!(json["counts"]["arrived"], 8);
@@ -57,7 +57,7 @@ fn the_record_has_both_and_who_was_left() {
 }
 
 #[test]
-fn the_page_draws_both_curves() {
+fn page_draws_both_latencies() {
     let material = rush();
     let shown = page(&material).unwrap();
     let mut kept = material;
@@ -79,7 +79,7 @@ fn the_page_draws_both_curves() {
 }
 
 #[test]
-fn markdown_has_a_row_for_it() {
+fn markdown_has_a_row_for_open_loops() {
     let text = summary(&rush());
     let from = text.find("### Open loops").unwrap();
     let table = text[from..].split("\n\n").take(3).collect::<Vec<_>>();
@@ -98,7 +98,7 @@ fn markdown_has_a_row_for_it() {
 }
 
 #[test]
-fn histograms_of_both_are_files() {
+fn both_latencies_have_histogram_files() {
     let of = |operation: &str| {
         let name = format!("latency/set-nx-px-rush-process-{operation}.hgrm");
         file(&rush(), "hgrm", &name)
@@ -114,7 +114,7 @@ fn histograms_of_both_are_files() {
 }
 
 #[test]
-fn the_gate_can_watch_both_and_who_was_left() {
+fn gate_limits_both_latencies_and_unserved_buyers() {
     let material = rush();
     let cell = &material.matrix.cells[0];
     let value = |word: &str| Metric::named(word).unwrap().of(cell);

@@ -82,7 +82,7 @@ fn every_seed_comes_back() {
 }
 
 #[test]
-fn words_of_strangers_end_no_comment() {
+fn line_breaks_in_names_stay_in_the_comment() {
     let mut repro = repro(catalog::named("calm").unwrap());
     repro.lock.name = format!("exec:{HOSTILE}\nformat = \"mine\"\r\n[lock]");
     repro.scenario_given = HOSTILE.into();
@@ -97,7 +97,7 @@ fn words_of_strangers_end_no_comment() {
 }
 
 #[test]
-fn the_same_and_what_differs_are_told_apart() {
+fn comparison_names_changed_verdicts() {
     let then = repro(catalog::named("calm").unwrap());
     let mut now = then.verdicts.clone();
     assert_eq!(compared(&then, &now, "0.1.0"), "replay: same verdicts");

@@ -19,6 +19,7 @@ fn violated(cause: Cause, at_ms: u64, story: &[&str]) -> Verdict {
         story: story.iter().map(|line| (*line).to_owned()).collect(),
         violations: 1,
         at_ns: Some(at_ms * 1_000_000),
+        reasons: Vec::new(),
     }
 }
 
@@ -311,7 +312,7 @@ pub fn unknown() -> Sample {
     record.reproduce = record.reproduce.replace("calm", "gc-pause");
     let reason = "the fault never struck: no worker read stock 1 before the run was over";
     for property in [Property::Exclusion, Property::Lease, Property::Resource] {
-        record.verdicts.insert(property, Verdict::unknown(reason));
+        record.verdicts.insert(property, crate::unjudged(reason));
     }
     record.faults = vec![StruckFault {
         fault: "pause-client".into(),
@@ -327,7 +328,7 @@ pub fn unknown() -> Sample {
 pub fn interrupted() -> Sample {
     let (mut record, history) = calm();
     record.interrupted = true;
-    let progress = Verdict::unknown("the run was interrupted while buyers still wanted the lock");
+    let progress = crate::unjudged("the run was interrupted while buyers still wanted the lock");
     record.verdicts.insert(Property::Progress, progress);
     (record, history)
 }
@@ -401,7 +402,7 @@ pub fn no_grants() -> Sample {
     for property in [Property::Exclusion, Property::Lease, Property::Resource] {
         record
             .verdicts
-            .insert(property, Verdict::unknown(too_little));
+            .insert(property, crate::unjudged(too_little));
     }
     let story = [
         "0.004 s  worker 0 was killed between SETNX and EXPIRE",
@@ -429,10 +430,10 @@ pub fn one_worker() -> Sample {
     let alone = "too little to judge: no two workers ever competed";
     record
         .verdicts
-        .insert(Property::Exclusion, Verdict::unknown(alone));
+        .insert(Property::Exclusion, crate::unjudged(alone));
     record
         .verdicts
-        .insert(Property::Lease, Verdict::unknown(alone));
+        .insert(Property::Lease, crate::unjudged(alone));
     (record, history)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use picklock_reports::matrix::{Standard, similarity, similarity_in_words};
 use picklock_reports::report_input::ReportInput;
 use picklock_scenarios::Scenario;
-use picklock_verdicts::check::{Cause, Property, Verdict};
+use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::expectation::{Expected, Tables};
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
@@ -85,7 +85,7 @@ fn a_worse_lock_is_told_where_the_better_one_would_hold() {
 }
 
 #[test]
-fn a_lock_like_none_is_closest_to_one() {
+fn lock_like_no_other_gets_the_closest_one() {
     let lease = (Property::Lease, violated(Cause::Race, &[]));
     let cells = [cell("mine", "late", &[]), cell("mine", "pause", &[lease])];
     let text =
@@ -94,9 +94,9 @@ fn a_lock_like_none_is_closest_to_one() {
 }
 
 #[test]
-fn what_was_not_judged_is_no_evidence() {
+fn unjudged_cells_are_not_compared() {
     let unknown = |scenario: &str| {
-        let all = Property::ALL.map(|property| (property, Verdict::unknown("too little")));
+        let all = Property::ALL.map(|property| (property, crate::unjudged("too little")));
         cell("mine", scenario, &all)
     };
     assert_eq!(said(&[unknown("late"), unknown("pause")], "careful"), None);

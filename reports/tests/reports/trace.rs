@@ -99,7 +99,7 @@ fn every_sample_keeps_to_the_rules() {
 }
 
 #[test]
-fn the_rules_can_fail() {
+fn rules_reject_a_wrong_trace() {
     let mut events = trace(samples::gc_pause());
     let hold = events
         .iter_mut()

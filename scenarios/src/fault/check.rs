@@ -52,7 +52,7 @@ pub(crate) fn check_nodes(plan: &FaultPlan, count: usize) -> Result<(), Problem>
         None => Ok(()),
         Some(node) => Err(Problem::at(
             &["nodes"],
-            format!("node {node} is wanted, but the run has {count}, numbered from 0"),
+            format!("there is no node {node}: the run has {count}, numbered from 0"),
         )
         .hint("set `topology.nodes`, or choose a lock that uses more nodes")),
     }
@@ -130,9 +130,7 @@ fn fields(plan: &FaultPlan) -> Result<(), Problem> {
         }
         if !plan.has(field) && plan.kind.requires(field) {
             let such_as = match field {
-                Field::EventKind => {
-                    "add `what = \"memory\"` or `what = \"connections\"`".to_owned()
-                }
+                Field::Resource => "add `what = \"memory\"` or `what = \"connections\"`".to_owned(),
                 _ => format!("add `{name} = \"1.5ttl\"`"),
             };
             return Err(Problem::at(&["kind"], format!("`{word}` needs `{name}`")).hint(such_as));
@@ -181,7 +179,7 @@ fn known_worker(scenario: &Scenario, worker: usize, path: &[&str]) -> Result<(),
     if worker >= count {
         return Err(Problem::at(
             path,
-            format!("worker {worker} is wanted, but the workload has {count}, numbered from 0"),
+            format!("there is no worker {worker}: the workload has {count}, numbered from 0"),
         )
         .hint(format!("set `workload.workers` to {} or more", worker + 1)));
     }

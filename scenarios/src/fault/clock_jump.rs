@@ -12,6 +12,7 @@ use crate::topology::Topology;
 use crate::workload::Workload;
 
 pub(super) const KIND: Kind = Kind {
+    does: "sets the wall clock of {}",
     required: &[Field::By],
     optional: &[Field::For, Field::Nodes],
     check: must_move,
@@ -31,7 +32,7 @@ pub(super) fn must_move(plan: &FaultPlan, _: &Topology, _: &Workload) -> Result<
     match plan.by {
         Some(by) if is_zero(by) => Err(Problem::at(
             &["by"],
-            "by nothing: the fault would do nothing",
+            "`by` is zero: the fault would do nothing",
         )),
         _ => Ok(()),
     }

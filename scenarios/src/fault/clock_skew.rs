@@ -8,6 +8,7 @@ use super::strikes::Strikes;
 use crate::cause::Cause;
 
 pub(super) const KIND: Kind = Kind {
+    does: "sets the wall clock of {}",
     required: &[Field::By],
     optional: &[Field::For, Field::Workers],
     check: must_move,

@@ -6,6 +6,7 @@ use super::plan::Field;
 use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
+    does: "kills {}",
     optional: &[Field::For, Field::Workers],
     strikes_once: true,
     ..Kind::new("crash-client", Strikes::Workers, |_| {

@@ -7,6 +7,7 @@ use super::strikes::Strikes;
 use crate::cause::Cause;
 
 pub(super) const KIND: Kind = Kind {
+    does: "kills {}",
     optional: &[Field::For, Field::Nodes],
     loses: Some(Cause::LostOnRestart),
     ..Kind::new("crash-node", Strikes::Nodes, |_| {

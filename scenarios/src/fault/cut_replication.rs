@@ -6,6 +6,7 @@ use super::kind::Kind;
 use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
+    does: "cuts off the replicas of {}",
     replicated: true,
     ..Kind::new("cut-replication", Strikes::Nodes, |_| {
         Some(vec![Action::Node(NodeAction::CutReplication)])

@@ -10,6 +10,7 @@ use crate::topology::Topology;
 use crate::workload::Workload;
 
 pub(super) const KIND: Kind = Kind {
+    does: "delays {}",
     required: &[Field::By],
     optional: &[
         Field::Jitter,

@@ -6,6 +6,7 @@ use super::plan::Field;
 use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
+    does: "swallows {}",
     optional: &[
         Field::For,
         Field::Workers,

@@ -11,6 +11,7 @@ use crate::topology::Topology;
 use crate::workload::Workload;
 
 pub(super) const KIND: Kind = Kind {
+    does: "deletes keys of locks on {}",
     optional: &[Field::Keys, Field::Nodes],
     check,
     lasts: |_| Lasts::AtOnce,
@@ -37,7 +38,7 @@ fn check(plan: &FaultPlan, _: &Topology, workload: &Workload) -> Result<(), Prob
         None => Ok(()),
         Some(key) => Err(Problem::at(
             &["keys"],
-            format!("key {key} is wanted, but the workload has {count}, numbered from 0"),
+            format!("there is no key {key}: the workload has {count}, numbered from 0"),
         )
         .hint(format!("set `workload.keys` to {} or more", key + 1))),
     }

@@ -6,7 +6,8 @@ use super::plan::Field;
 use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
-    required: &[Field::EventKind],
+    does: "exhausts the {of} of {}",
+    required: &[Field::Resource],
     optional: &[Field::For, Field::Nodes],
     of: |plan| {
         Some(match plan.what? {

@@ -11,6 +11,7 @@ use crate::topology::Topology;
 use crate::workload::Workload;
 
 pub(super) const KIND: Kind = Kind {
+    does: "promotes the replica of {}",
     replicated: true,
     check,
     lasts: |_| Lasts::AtOnce,

@@ -6,6 +6,7 @@ use super::strikes::Strikes;
 use crate::cause::Cause;
 
 pub(super) const KIND: Kind = Kind {
+    does: "deletes every key on {}",
     lasts: |_| Lasts::AtOnce,
     loses: Some(Cause::Evicted),
     strikes_once: true,

@@ -5,6 +5,7 @@ use super::kind::{Kind, Lasts};
 use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
+    does: "makes {} forget its scripts",
     lasts: |_| Lasts::AtOnce,
     strikes_once: true,
     ..Kind::new("flush-scripts", Strikes::Nodes, |_| {

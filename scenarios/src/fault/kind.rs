@@ -56,6 +56,9 @@ kinds!(list_of_kinds);
 pub(crate) struct Kind {
     /// The word that scenario files use.
     pub(super) word: &'static str,
+    /// What it does, in words, with `{}` for what it strikes and `{of}` for what it is a fault of:
+    /// `freezes {}`, `exhausts the {of} of {}`.
+    pub(super) does: &'static str,
     /// What it strikes.
     pub(super) strikes: Strikes,
     /// The fields that it must have.
@@ -93,6 +96,7 @@ impl Kind {
     ) -> Kind {
         Kind {
             word,
+            does: "strikes {}",
             strikes,
             required: &[],
             optional: match strikes {

@@ -10,6 +10,7 @@
 mod action;
 mod check;
 mod describe;
+mod in_words;
 mod kind;
 mod plan;
 mod selection;

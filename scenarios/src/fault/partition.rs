@@ -6,6 +6,7 @@ use super::plan::Field;
 use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
+    does: "blocks {}",
     optional: &[Field::For, Field::Workers, Field::Nodes, Field::Direction],
     ..Kind::new("partition", Strikes::Links, |_| {
         Some(vec![Action::Link(LinkAction::Partition)])

@@ -6,6 +6,7 @@ use super::plan::Field;
 use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
+    does: "freezes {}",
     required: &[Field::For],
     ..Kind::new("pause-client", Strikes::Workers, |_| {
         Some(vec![Action::Worker(WorkerAction::Freeze)])

@@ -69,7 +69,7 @@ pub(crate) enum Field {
     Workers,
     Nodes,
     Keys,
-    EventKind,
+    Resource,
 }
 
 impl Field {
@@ -82,7 +82,7 @@ impl Field {
         Field::Workers,
         Field::Nodes,
         Field::Keys,
-        Field::EventKind,
+        Field::Resource,
     ];
 
     /// Its name in scenario files.
@@ -96,7 +96,7 @@ impl Field {
             Field::Workers => "workers",
             Field::Nodes => "nodes",
             Field::Keys => "keys",
-            Field::EventKind => "what",
+            Field::Resource => "what",
         }
     }
 }
@@ -113,7 +113,7 @@ impl FaultPlan {
             Field::Workers => self.workers.is_some(),
             Field::Nodes => self.nodes.is_some(),
             Field::Keys => self.keys.is_some(),
-            Field::EventKind => self.what.is_some(),
+            Field::Resource => self.what.is_some(),
         }
     }
 }

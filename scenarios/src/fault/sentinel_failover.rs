@@ -12,6 +12,7 @@ use crate::topology::Topology;
 use crate::workload::Workload;
 
 pub(super) const KIND: Kind = Kind {
+    does: "freezes {} until the Sentinels promote its replica",
     optional: &[Field::For, Field::Nodes],
     replicated: true,
     check,

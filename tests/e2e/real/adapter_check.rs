@@ -258,7 +258,7 @@ fn a_connection_to_another_server_is_seen() {
 
 /// What cannot be started is not the adapter's fault, and is said with what to do.
 #[test]
-fn what_cannot_be_started_is_said() {
+fn program_that_cannot_start_is_reported() {
     let not_executable = project("README.md").display().to_string();
     for (command, words) in [
         ("no-such-adapter", "a program on PATH"),

@@ -4,7 +4,7 @@ use super::adapters::{exec, project, python_with_redis};
 use crate::cases::{all_come_out, differences};
 
 #[test]
-fn what_once_came_out_wrong_comes_out_right_on_processes() {
+fn past_wrong_verdicts_are_right_on_processes() {
     all_come_out("process");
 }
 

@@ -28,7 +28,7 @@ fn an_image_that_is_nowhere() {
     let outcome = picklock(line).run().exits(4);
     let said = &outcome.stderr;
     assert!(
-        said.contains("picklock-no-such:1 is not here and cannot be pulled"),
+        said.contains("image picklock-no-such:1 not found, and it cannot be pulled"),
         "{said}"
     );
 }

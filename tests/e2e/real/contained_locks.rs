@@ -166,12 +166,12 @@ fn a_kept_run_is_replayed_only_with_trust() {
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn missing_image_is_reported() {
     let cases = [
         (
             "docker:picklock-test-none:1",
             4,
-            "picklock-test-none:1 of the lock is not here",
+            "image picklock-test-none:1 of the lock not found",
         ),
         ("docker:", 2, "needs the reference of an image"),
         ("docker:-v", 2, "needs the reference of an image"),

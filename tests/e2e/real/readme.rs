@@ -8,65 +8,55 @@ use std::process::Command;
 
 use crate::running::{REPEATS, was_too_busy};
 
-const README: &str = include_str!("../../../README.md");
+/// How the commands begin for which nothing need be installed.
+const CARGO_RUN: &str = "cargo run -- ";
 
-/// Blocks of the README in that language.
-fn blocks(language: &str) -> Vec<&'static str> {
+/// The blocks of a page in that language.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let opening = format!("```{language}\n");
-    let begins = README.match_indices(&opening);
+    let begins = page.match_indices(&opening);
     begins
-        .filter_map(|(at, _)| README[at + opening.len()..].split("```").next())
+        .filter_map(|(at, _)| page[at + opening.len()..].split("```").next())
         .collect()
 }
 
+/// The commands that begin with `cargo run -- `: a reader has not installed the program yet.
 #[test]
-fn what_the_readme_shows_is_what_comes_out() {
-    trycmd::TestCases::new()
-        .env("NO_COLOR", "1")
-        .case("README.md");
-}
-
-#[test]
-fn the_commands_of_the_readme_run() {
-    let lines = blocks("sh").into_iter().flat_map(str::lines);
+fn commands_before_the_installation_run() {
     let mut run = 0;
-    for line in lines {
-        // `scripts/test` is what runs this test; `pip` is run by it.
-        let Some(arguments) = line.strip_prefix("cargo run -- ") else {
-            assert!(
-                // `every_command_of_the_docs_is_run_or_listed` runs what is installed already.
-                line == "scripts/test"
-                    || ["pip install", "picklock ", "cd "]
-                        .iter()
-                        .any(|it| line.starts_with(it)),
-                "{line}"
-            );
-            continue;
-        };
-        let mut words = shell_words::split(arguments).expect("a command line");
-        if let Some(python) = std::env::var_os("PICKLOCK_PYTHON") {
-            let python = python.to_string_lossy();
-            for word in &mut words {
-                *word = word.replace("exec:python3 ", &format!("exec:{python} "));
+    for page in ["README.md", "docs/adapters.md"] {
+        let page = fs::read_to_string(page).expect("a page");
+        let lines = blocks(&page, "sh").into_iter().flat_map(str::lines);
+        for line in lines {
+            let Some(arguments) = line.strip_prefix(CARGO_RUN) else {
+                continue;
+            };
+            let mut words = shell_words::split(arguments).expect("a command line");
+            if let Some(python) = std::env::var_os("PICKLOCK_PYTHON") {
+                let python = python.to_string_lossy();
+                for word in &mut words {
+                    *word = word.replace("exec:python3 ", &format!("exec:{python} "));
+                }
             }
+            let mut process = Command::new(env!("CARGO_BIN_EXE_picklock"));
+            let [text, _] = ends_with(1, process.args(&words), line);
+            assert!(
+                text.starts_with("backend "),
+                "{line}: the first line says where and why"
+            );
+            assert!(text.contains("outlived-lease"), "{line}\n{text}");
+            run += 1;
         }
-        let mut process = Command::new(env!("CARGO_BIN_EXE_picklock"));
-        let [text, _] = ends_with(1, process.args(&words), line);
-        assert!(
-            text.starts_with("backend "),
-            "{line}: the first line says where and why"
-        );
-        assert!(text.contains("outlived-lease"), "{line}\n{text}");
-        run += 1;
     }
-    assert_eq!(run, 2, "the README shows two runs");
+    assert_eq!(run, 2, "two such runs are shown");
 }
 
 #[test]
-fn the_scenario_of_the_readme_is_valid() {
+fn the_scenario_of_the_docs_is_valid() {
+    let page = include_str!("../../../docs/scenarios.md");
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("late-delete.toml");
-    fs::write(&path, blocks("toml")[0]).unwrap();
+    fs::write(&path, blocks(page, "toml")[0]).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_picklock"))
         .arg("scenario")
         .arg(&path)
@@ -79,9 +69,13 @@ fn the_scenario_of_the_readme_is_valid() {
 
 /// Commands that no test runs: where they stand, how they begin, and why they are not run.
 const NOT_RUN: &[(&str, &str, &str)] = &[
-    ("README.md", "scripts/test", "it is what runs this test"),
     (
         "README.md",
+        "cargo install",
+        "it puts the program that the tests run on the PATH",
+    ),
+    (
+        "docs/adapters.md",
         "pip install",
         "scripts/test does it; it needs a network",
     ),
@@ -118,7 +112,12 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     (
         "adapters/python/README.md",
         "picklock scenario gc-pause --impl \"exec:",
-        "the README's own command is the same, and runs; this one names the environment",
+        "the command of docs/adapters.md is the same, and runs; this one names the environment",
+    ),
+    (
+        "README.md",
+        "scripts/test",
+        "it is what runs this test",
     ),
     (
         "CONTRIBUTING.md",
@@ -127,16 +126,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ),
     (
         "CONTRIBUTING.md",
-        "lab/scripts/fuzz",
-        "it takes hours and a nightly toolchain; what it has found is played by lab/fuzz/targets/tests",
-    ),
-    (
-        "CONTRIBUTING.md",
         "PICKLOCK_PICTURES=",
         "the test that it names runs; this keeps its pictures",
     ),
     (
-        "CONTRIBUTING.md",
+        "docs/extending.md",
         "cargo run -- scenario lost-reply-long-work --impl resuming",
         "the page's own lock is not in the binary; tests/contributing builds and runs it",
     ),
@@ -177,6 +171,9 @@ struct Shown {
     command: String,
     /// With its output, in a block of the language `console`: trycmd runs it.
     with_output: bool,
+    /// What it must print: the block of `text` that follows a block with this command alone. A line `...`
+    /// stands for any lines.
+    prints: Option<String>,
 }
 
 /// Every document with commands in it that a user or a contributor would type.
@@ -230,9 +227,38 @@ fn commands(path: &Path) -> Vec<Shown> {
             document: document.clone(),
             command: command.to_owned(),
             with_output: language == "console",
+            prints: output_shown(&text, command),
         });
     }
     shown
+}
+
+/// The block of `text` that follows a block of `sh` with this command alone.
+fn output_shown(page: &str, command: &str) -> Option<String> {
+    let (_, after) = page.split_once(&format!("```sh\n{command}\n```\n\n```text\n"))?;
+    let (output, _) = after.split_once("```")?;
+    Some(output.to_owned())
+}
+
+/// Whether these lines were printed, where `...` stands for any number of them.
+fn reads_as(shown: &[&str], printed: &[&str]) -> bool {
+    match shown.split_first() {
+        None => printed.is_empty(),
+        Some((&"...", rest)) => (0..=printed.len()).any(|skip| reads_as(rest, &printed[skip..])),
+        Some((line, rest)) => {
+            printed.first() == Some(line) && reads_as(rest, printed.get(1..).unwrap_or_default())
+        }
+    }
+}
+
+#[test]
+fn output_that_differs_from_the_page_is_found() {
+    assert!(reads_as(&["a", "...", "c", "..."], &["a", "b", "b", "c"]));
+    assert!(!reads_as(&["a", "...", "c"], &["a", "b", "c", "d"]));
+    assert!(!reads_as(&["a", "c"], &["a", "b", "c"]));
+    let page = "```sh\nls\n```\n\n```text\na\n```\n\n```sh\nls -l\n```\n";
+    assert_eq!(output_shown(page, "ls").as_deref(), Some("a\n"));
+    assert_eq!(output_shown(page, "ls -l"), None);
 }
 
 fn is_listed(shown: &Shown) -> bool {
@@ -243,7 +269,7 @@ fn is_listed(shown: &Shown) -> bool {
 }
 
 #[test]
-fn what_the_docs_show_is_what_comes_out() {
+fn docs_show_the_real_output() {
     let cases = trycmd::TestCases::new();
     cases.env("NO_COLOR", "1").env("COLUMNS", "100");
     for path in documents() {
@@ -252,7 +278,7 @@ fn what_the_docs_show_is_what_comes_out() {
             .iter()
             .filter(|one| one.with_output)
             .partition(|one| is_listed(one));
-        if ours.is_empty() || path == Path::new("README.md") {
+        if ours.is_empty() {
             continue;
         }
         assert!(
@@ -279,10 +305,12 @@ fn every_command_of_the_docs_is_run_or_listed() {
             document,
             command,
             with_output,
+            prints,
         } = shown;
-        // Others run these: trycmd, and the test of the README's own runs.
+        // Others run these: trycmd, and the test of what runs before the installation.
         let elsewhere = *with_output && command.starts_with("picklock ")
-            || document == "README.md" && command.starts_with("cargo run -- ");
+            || ["README.md", "docs/adapters.md"].contains(&document.as_str())
+                && command.starts_with(CARGO_RUN);
         if elsewhere || is_listed(shown) {
             continue;
         }
@@ -292,7 +320,12 @@ fn every_command_of_the_docs_is_run_or_listed() {
         );
         // What stands behind a pipe is somebody else's program.
         let ours = command.split(" | ").next().unwrap_or(command);
-        shell(dir.path(), ours);
+        let text = shell(dir.path(), ours);
+        if let Some(shown) = prints {
+            let [shown, printed] = [shown, &text].map(|it| it.trim_end().lines().collect());
+            let (shown, printed): (Vec<&str>, Vec<&str>) = (shown, printed);
+            assert!(reads_as(&shown, &printed), "{document}: {command}\n{text}");
+        }
         run += 1;
     }
     assert!(run >= 7, "only {run} commands of the docs were found");
@@ -309,7 +342,7 @@ fn every_command_of_the_docs_is_run_or_listed() {
 
 /// Runs a command as a reader would who has installed picklock, and holds its exit code against
 /// what it is about: a `scenario gc-pause`, and its replay, end in a violation.
-fn shell(dir: &Path, command: &str) {
+fn shell(dir: &Path, command: &str) -> String {
     let binary = Path::new(env!("CARGO_BIN_EXE_picklock"));
     let folder = binary.parent().expect("a folder").display();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -318,10 +351,13 @@ fn shell(dir: &Path, command: &str) {
         .args(["-c", command])
         .current_dir(dir)
         .env("PATH", format!("{folder}:{path}"))
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "100")
         .env("HOME", dir);
     let violates = ["picklock scenario gc-pause", "picklock replay run-1"];
     let expected = i32::from(violates.iter().any(|begin| command.starts_with(begin)));
-    ends_with(expected, &mut process, command);
+    let [text, _] = ends_with(expected, &mut process, command);
+    text
 }
 
 /// Runs a process that must end with this code, and returns its output and its errors. A run in which

@@ -1,28 +1,15 @@
 //! Connections, and what a server reports about itself.
 
-use super::super::command::{Args, Spec};
+use super::super::Reply;
+use super::super::command::Args;
 use super::super::context::Context;
 use super::super::keyspace::DATABASES;
 use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
 use super::super::session::Session;
-use super::super::{Reply, ServerVersion};
 use super::option_word::is_word;
 
-pub(super) const COMMANDS: &[Spec] = &[
-    Spec::read("ping", -1, ping),
-    Spec::read("echo", 2, |_, args| Ok(Reply::bulk(args[1]))),
-    Spec::read("hello", -1, hello).no_script(),
-    Spec::read("auth", -2, auth).no_script(),
-    Spec::read("select", 2, select),
-    Spec::read("info", -1, info),
-    Spec::read("quit", -1, |_, _| Ok(Reply::OK)).no_script(),
-    Spec::read("reset", 1, reset).no_script(),
-    Spec::read("readonly", 1, no_cluster),
-    Spec::read("readwrite", 1, no_cluster),
-];
-
-fn ping(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn ping(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let subscribed = context.session().only_listens();
     match args[1..] {
         [] if subscribed => Ok(Reply::bulks(["pong", ""])),
@@ -31,6 +18,14 @@ fn ping(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         [word] => Ok(Reply::bulk(word)),
         _ => Err(Refusal::arity(context.name)),
     }
+}
+
+pub(super) fn echo(_: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    Ok(Reply::bulk(args[1]))
+}
+
+pub(super) fn quit(_: &mut Context<'_>, _: Args<'_>) -> Outcome {
+    Ok(Reply::OK)
 }
 
 /// Every client is the default user, which needs no password.
@@ -44,7 +39,7 @@ fn check_user(user: &[u8]) -> Result<(), Refusal> {
     }
 }
 
-fn auth(_: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn auth(_: &mut Context<'_>, args: Args<'_>) -> Outcome {
     match args[1..] {
         [_] => Err(Refusal::fixed(
             "ERR AUTH <password> called without any password configured for the default user. \
@@ -55,7 +50,7 @@ fn auth(_: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
 }
 
-fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let resp3 = match args.get(1) {
         None => context.session().resp3,
         Some(version) => {
@@ -69,7 +64,6 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         }
     };
     let version = context.state.version;
-    let mut name = None;
     let mut user_to_check = None;
     let mut words = args.get(2..).unwrap_or_default().iter();
     while let Some(word) = words.next() {
@@ -83,8 +77,7 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
             }
         } else if is_word(word, "SETNAME") && words.len() >= 1 {
             let wanted = words.next().copied().unwrap_or_default();
-            check_name(context.state.version, wanted)?;
-            name = Some(wanted.to_vec());
+            check_name(context, wanted)?;
         } else {
             let word = Refusal::quote(word, usize::MAX);
             return Err(Refusal::of(format!(
@@ -101,9 +94,6 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let id = i64::from(context.client.0);
     let session = context.session();
     session.resp3 = resp3;
-    if let Some(name) = name {
-        session.name = name;
-    }
     let pairs = [
         ("server", Reply::bulk(version.server())),
         ("version", Reply::bulk(version.number())),
@@ -118,38 +108,35 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     ))
 }
 
-fn select(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn select(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.database = database_index(args[1])?;
     Ok(Reply::OK)
 }
 
 /// Reads the number of a database.
-pub(super) fn database_index(text: &[u8]) -> Result<usize, Refusal> {
+fn database_index(text: &[u8]) -> Result<usize, Refusal> {
     let index = integer_argument(text)?;
     match usize::try_from(index) {
         Ok(index) if index < DATABASES => Ok(index),
-        _ if i32::try_from(index).is_err() => Err(Refusal::fixed(
-            "ERR value is out of range, value must between -2147483648 and 2147483647",
-        )),
         _ => Err(Refusal::fixed("ERR DB index is out of range")),
     }
 }
 
-pub(super) fn check_name(version: ServerVersion, name: &[u8]) -> Result<(), Refusal> {
+/// A name of a client or its library.
+pub(super) fn check_name(context: &Context<'_>, name: &[u8]) -> Result<(), Refusal> {
     // Since Redis 7.2 it is read as a C string.
-    let is_end = |byte: &u8| version.since_72() && *byte == 0;
-    let mut name = name.iter().take_while(|byte| !is_end(byte));
-    if name.all(|byte| (b'!'..=b'~').contains(byte)) {
-        Ok(())
-    } else {
-        Err(Refusal::fixed(
+    let ends = context.state.version.since_72();
+    let mut name = name.iter().take_while(|byte| !ends || **byte != 0);
+    match name.all(u8::is_ascii_graphic) {
+        true => Ok(()),
+        false => Err(Refusal::fixed(
             "ERR Client names cannot contain spaces, newlines or special characters.",
-        ))
+        )),
     }
 }
 
 /// The few lines that clients read. The requested section is ignored.
-fn info(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+pub(super) fn info(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     let version = context.state.version;
     let role = if context.state.read_only {
         "slave"
@@ -170,7 +157,7 @@ fn info(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     Ok(Reply::Verbatim("txt", text.into_bytes()))
 }
 
-fn reset(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+pub(super) fn reset(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     let client = context.client;
     context.state.unwatch(client);
     *context.session() = Session::default();
@@ -178,7 +165,7 @@ fn reset(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     Ok(Reply::Simple("RESET".into()))
 }
 
-fn no_cluster(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+pub(super) fn readonly(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     if context.state.version.is_valkey() {
         return Ok(Reply::OK);
     }

@@ -1,47 +1,15 @@
 //! When keys expire.
 
-use super::super::command::{Args, Spec};
+use super::super::Reply;
+use super::super::command::Args;
 use super::super::context::Context;
 use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
-use super::super::{Reply, ServerVersion};
 use super::option_word::is_word;
-
-pub(super) const COMMANDS: &[Spec] = &[
-    Spec::write("expire", -3, |context, args| {
-        expire(context, args, 1000, true)
-    })
-    .arity_62(3),
-    Spec::write("pexpire", -3, |context, args| {
-        expire(context, args, 1, true)
-    })
-    .arity_62(3),
-    Spec::write("expireat", -3, |context, args| {
-        expire(context, args, 1000, false)
-    })
-    .arity_62(3),
-    Spec::write("pexpireat", -3, |context, args| {
-        expire(context, args, 1, false)
-    })
-    .arity_62(3),
-    Spec::read("ttl", 2, |context, args| {
-        left(context, args, |ms| (ms + 500) / 1000)
-    }),
-    Spec::read("pttl", 2, |context, args| left(context, args, |ms| ms)),
-    Spec::read("expiretime", 2, |context, args| {
-        deadline(context, args, |ms| ms.saturating_add(500) / 1000)
-    })
-    .on(ServerVersion::since_70),
-    Spec::read("pexpiretime", 2, |context, args| {
-        deadline(context, args, |ms| ms)
-    })
-    .on(ServerVersion::since_70),
-    Spec::write("persist", 2, persist),
-];
 
 /// `NX`, `XX`, `GT`, `LT`.
 #[derive(Default)]
-pub(super) struct Conditions {
+struct Conditions {
     missing: bool,
     present: bool,
     later: bool,
@@ -49,7 +17,7 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
-    pub(super) fn read(words: Args<'_>) -> Result<Conditions, Refusal> {
+    fn read(words: Args<'_>) -> Result<Conditions, Refusal> {
         let mut conditions = Conditions::default();
         for word in words {
             let flag = if is_word(word, "NX") {
@@ -80,7 +48,7 @@ impl Conditions {
     }
 
     /// A key without expiry counts as one that never expires.
-    pub(super) fn allow(&self, old_ms: Option<i64>, new_ms: i64) -> bool {
+    fn allow(&self, old_ms: Option<i64>, new_ms: i64) -> bool {
         !(self.missing && old_ms.is_some()
             || self.present && old_ms.is_none()
             || self.later && old_ms.is_none_or(|old_ms| new_ms <= old_ms)
@@ -88,15 +56,32 @@ impl Conditions {
     }
 }
 
-fn expire(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, relative: bool) -> Outcome {
+pub(super) fn expire(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let now_ms = context.now.ms();
+    set(context, args, 1000, now_ms)
+}
+
+pub(super) fn pexpire(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let now_ms = context.now.ms();
+    set(context, args, 1, now_ms)
+}
+
+pub(super) fn expireat(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    set(context, args, 1000, 0)
+}
+
+pub(super) fn pexpireat(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    set(context, args, 1, 0)
+}
+
+/// Sets an expiry that is given in units of so many milliseconds, counted from `origin_ms`.
+fn set(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, origin_ms: i64) -> Outcome {
     let key = args[1];
     let conditions = Conditions::read(&args[3..])?;
-    let amount = integer_argument(args[2])?;
-    let origin_ms = if relative { context.now.ms() } else { 0 };
-    let at_ms = amount
+    let at_ms = integer_argument(args[2])?
         .checked_mul(unit_ms)
         .and_then(|ms| ms.checked_add(origin_ms))
-        .ok_or_else(|| Refusal::invalid_expiry(context.state.version, context.name))?;
+        .ok_or_else(|| Refusal::invalid_expiry(context.name))?;
     let Some(entry) = context.entry(key) else {
         return Ok(Reply::Int(0));
     };
@@ -106,19 +91,22 @@ fn expire(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, relative: boo
     if at_ms <= context.now.ms() && !context.state.applying {
         context.remove(key);
         context.reword(&[b"DEL", key]);
-    } else {
-        set_expiry(context, key, at_ms);
+        return Ok(Reply::Int(1));
     }
+    if let Some(entry) = context.entry(key) {
+        entry.expires_ms = Some(at_ms);
+    }
+    context.touched(key);
+    context.reword(&[b"PEXPIREAT", key, at_ms.to_string().as_bytes()]);
     Ok(Reply::Int(1))
 }
 
-/// Gives an existing key a new expiry.
-pub(super) fn set_expiry(context: &mut Context<'_>, key: &[u8], at_ms: i64) {
-    if let Some(entry) = context.entry(key) {
-        entry.expires_ms = Some(at_ms);
-        context.touched(key);
-        context.reword(&[b"PEXPIREAT", key, at_ms.to_string().as_bytes()]);
-    }
+pub(super) fn ttl(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    left(context, args, |ms| (ms + 500) / 1000)
+}
+
+pub(super) fn pttl(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    left(context, args, |ms| ms)
 }
 
 fn left(context: &mut Context<'_>, args: Args<'_>, unit: fn(i64) -> i64) -> Outcome {
@@ -132,14 +120,7 @@ fn left(context: &mut Context<'_>, args: Args<'_>, unit: fn(i64) -> i64) -> Outc
     }))
 }
 
-fn deadline(context: &mut Context<'_>, args: Args<'_>, unit: fn(i64) -> i64) -> Outcome {
-    Ok(Reply::Int(match context.entry(args[1]) {
-        None => -2,
-        Some(entry) => entry.expires_ms.map_or(-1, unit),
-    }))
-}
-
-fn persist(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn persist(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let Some(entry) = context.entry(args[1]) else {
         return Ok(Reply::Int(0));
     };

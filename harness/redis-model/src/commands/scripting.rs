@@ -1,44 +1,17 @@
 //! Scripts.
 
-use super::super::command::{Args, Spec, Subcommand};
+use super::super::command::Args;
 use super::super::dispatch::Call;
 use super::super::lua::{Run, Script, Sha};
 use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
 use super::super::session::ClientId;
-use super::super::{Now, Reply, Server, ServerVersion};
+use super::super::{Now, Reply, Server};
 use super::option_word::is_word;
-
-pub(super) const COMMANDS: &[Spec] = &[
-    Spec::whole("eval", -3, |server, client, args, now| {
-        eval(server, client, args, now, false)
-    }),
-    Spec::whole("eval_ro", -3, |server, client, args, now| {
-        eval(server, client, args, now, true)
-    })
-    .on(ServerVersion::since_70),
-    Spec::whole("evalsha", -3, |server, client, args, now| {
-        evalsha(server, client, args, now, false)
-    }),
-    Spec::whole("evalsha_ro", -3, |server, client, args, now| {
-        evalsha(server, client, args, now, true)
-    })
-    .on(ServerVersion::since_70),
-    Spec::whole("script", -2, script).with(&[
-        Subcommand::new("load", 3),
-        Subcommand::new("exists", -3).arity_62(-2),
-        Subcommand::new("flush", -2),
-        Subcommand::new("kill", 2),
-    ]),
-];
 
 /// How many of the words after the count are keys.
 fn count_keys(args: Args<'_>) -> Result<usize, Refusal> {
-    keys_of(args, integer_argument(args[2])?)
-}
-
-/// The same, where the count has been read.
-pub(super) fn keys_of(args: Args<'_>, count: i64) -> Result<usize, Refusal> {
+    let count = integer_argument(args[2])?;
     if count > args.len() as i64 - 3 {
         return Err(Refusal::fixed(
             "ERR Number of keys can't be greater than number of args",
@@ -47,7 +20,29 @@ pub(super) fn keys_of(args: Args<'_>, count: i64) -> Result<usize, Refusal> {
     usize::try_from(count).map_err(|_| Refusal::fixed("ERR Number of keys can't be negative"))
 }
 
-fn eval(
+pub(super) fn eval(server: &mut Server, client: ClientId, args: Args<'_>, now: Now) -> Outcome {
+    run_text(server, client, args, now, false)
+}
+
+pub(super) fn eval_ro(server: &mut Server, client: ClientId, args: Args<'_>, now: Now) -> Outcome {
+    run_text(server, client, args, now, true)
+}
+
+pub(super) fn evalsha(server: &mut Server, client: ClientId, args: Args<'_>, now: Now) -> Outcome {
+    run_known(server, client, args, now, false)
+}
+
+pub(super) fn evalsha_ro(
+    server: &mut Server,
+    client: ClientId,
+    args: Args<'_>,
+    now: Now,
+) -> Outcome {
+    run_known(server, client, args, now, true)
+}
+
+/// Runs a script that is given as text.
+fn run_text(
     server: &mut Server,
     client: ClientId,
     args: Args<'_>,
@@ -56,16 +51,18 @@ fn eval(
 ) -> Outcome {
     let keys = count_keys(args)?;
     let (sha, script) = load(server, args[1])?;
-    let (keys, argv) = args[3..].split_at(keys);
-    let run = Run {
-        name: &sha,
-        keys,
-        argv,
-    };
-    run_script(server, &script, client, &run, now, read_only)
+    run_script(
+        server,
+        &script,
+        client,
+        &run_of(&sha, keys, args),
+        now,
+        read_only,
+    )
 }
 
-fn evalsha(
+/// Runs a script that is given by its digest.
+fn run_known(
     server: &mut Server,
     client: ClientId,
     args: Args<'_>,
@@ -76,13 +73,23 @@ fn evalsha(
     let sha = read_sha(args[1]).ok_or(MISSING)?;
     let keys = count_keys(args)?;
     let script = server.scripts.find(&sha).ok_or(MISSING)?;
+    run_script(
+        server,
+        &script,
+        client,
+        &run_of(&sha, keys, args),
+        now,
+        read_only,
+    )
+}
+
+fn run_of<'a>(sha: &'a Sha, keys: usize, args: Args<'a>) -> Run<'a> {
     let (keys, argv) = args[3..].split_at(keys);
-    let run = Run {
-        name: &sha,
+    Run {
+        name: sha,
         keys,
         argv,
-    };
-    run_script(server, &script, client, &run, now, read_only)
+    }
 }
 
 fn read_sha(text: &[u8]) -> Option<Sha> {
@@ -91,7 +98,7 @@ fn read_sha(text: &[u8]) -> Option<Sha> {
     Some(sha)
 }
 
-pub(super) const NOT_READ_ONLY: Refusal =
+const NOT_READ_ONLY: Refusal =
     Refusal::fixed("ERR Can not execute a script with write flag using *_ro command.");
 
 fn run_script(
@@ -128,7 +135,7 @@ fn load(server: &mut Server, body: &[u8]) -> Result<(Sha, Script), Refusal> {
     server.scripts.load(body)
 }
 
-fn script(server: &mut Server, _: ClientId, args: Args<'_>, _: Now) -> Outcome {
+pub(super) fn script(server: &mut Server, _: ClientId, args: Args<'_>, _: Now) -> Outcome {
     let name = args[1];
     if is_word(name, "LOAD") {
         let (sha, _) = load(server, args[2])?;
@@ -141,19 +148,15 @@ fn script(server: &mut Server, _: ClientId, args: Args<'_>, _: Now) -> Outcome {
         });
         return Ok(Reply::Array(known.collect()));
     }
-    if is_word(name, "KILL") {
-        return Err(Refusal::fixed("NOTBUSY No scripts in execution right now."));
-    }
     match args[2..] {
-        [] => Ok(flush(server)),
-        [option] if is_word(option, "SYNC") || is_word(option, "ASYNC") => Ok(flush(server)),
-        _ => Err(Refusal::fixed(
-            "ERR SCRIPT FLUSH only support SYNC|ASYNC option",
-        )),
+        [] => {}
+        [option] if is_word(option, "SYNC") || is_word(option, "ASYNC") => {}
+        _ => {
+            return Err(Refusal::fixed(
+                "ERR SCRIPT FLUSH only support SYNC|ASYNC option",
+            ));
+        }
     }
-}
-
-fn flush(server: &mut Server) -> Reply {
     server.flush_scripts();
-    Reply::OK
+    Ok(Reply::OK)
 }

@@ -1,4 +1,4 @@
-//! The options of `SET` and `GETEX`.
+//! The options of `SET`.
 
 use super::super::context::Context;
 use super::super::number::integer_argument;
@@ -15,8 +15,6 @@ pub(super) enum Condition<'a> {
     Present,
     /// `IFEQ`.
     Equals(&'a [u8]),
-    /// `IFNE`.
-    Differs(&'a [u8]),
 }
 
 /// What happens to the expiry.
@@ -26,8 +24,6 @@ pub(super) enum Lease<'a> {
     Unsaid,
     /// `KEEPTTL`.
     Keep,
-    /// `PERSIST`.
-    Persist,
     /// `EX`, `PX`, `EXAT`, `PXAT`.
     Until(Unit, &'a [u8]),
 }
@@ -53,7 +49,7 @@ impl Unit {
     }
 
     /// True for a time of the wall clock, false for a time from now.
-    pub(super) fn is_absolute(self) -> bool {
+    fn is_absolute(self) -> bool {
         matches!(self, Unit::AtSeconds | Unit::AtMilliseconds)
     }
 }
@@ -120,11 +116,12 @@ fn condition<'a>(
         Condition::Present
     } else if version.has_set_ifeq() && is_word(word, "IFEQ") {
         Condition::Equals(rest.next().ok_or(Refusal::SYNTAX)?)
-    } else if version.has_delex() && is_word(word, "IFNE") {
-        Condition::Differs(rest.next().ok_or(Refusal::SYNTAX)?)
-    } else if version.has_delex() && (is_word(word, "IFDEQ") || is_word(word, "IFDNE")) {
-        // Digests need XXH3, which no lock uses so far.
-        return Err(context.not_modelled("SET with IFDEQ or IFDNE"));
+    } else if version.has_delex()
+        && ["IFNE", "IFDEQ", "IFDNE"]
+            .iter()
+            .any(|one| is_word(word, one))
+    {
+        return Err(context.not_modelled("SET with IFNE, IFDEQ or IFDNE"));
     } else {
         return Ok(None);
     };
@@ -147,27 +144,13 @@ fn expiry<'a>(
     Ok(Lease::Until(unit, amount))
 }
 
-/// Reads the options of `GETEX`.
-pub(super) fn read_getex<'a>(words: &[&'a [u8]]) -> Result<Lease<'a>, Refusal> {
-    let mut lease = Lease::Unsaid;
-    let mut words = words.iter().copied();
-    while let Some(word) = words.next() {
-        if is_word(word, "PERSIST") && matches!(lease, Lease::Unsaid | Lease::Persist) {
-            lease = Lease::Persist;
-        } else {
-            lease = expiry(word, &mut words, lease)?;
-        }
-    }
-    Ok(lease)
-}
-
 /// An expiry as a time of the wall clock, milliseconds.
 pub(super) fn deadline_ms(
     context: &Context<'_>,
     unit: Unit,
     amount: &[u8],
 ) -> Result<i64, Refusal> {
-    let invalid = || Refusal::invalid_expiry(context.state.version, context.name);
+    let invalid = || Refusal::invalid_expiry(context.name);
     let amount = integer_argument(amount)?;
     if amount <= 0 {
         return Err(invalid());

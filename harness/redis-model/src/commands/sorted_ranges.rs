@@ -1,36 +1,13 @@
 //! Sorted sets: ranges.
 
 use super::super::Reply;
-use super::super::command::{Args, Spec};
+use super::super::command::Args;
 use super::super::context::Context;
-use super::super::number::integer_argument;
+use super::super::number::{integer_argument, is_read_differently};
 use super::super::reply::{Outcome, Refusal};
 use super::super::values::{Bound, SortedSet};
 use super::index_range::index_range;
 use super::option_word::is_word;
-
-pub(super) const COMMANDS: &[Spec] = &[
-    Spec::read("zrange", -4, zrange),
-    Spec::read("zrevrange", -4, |context, args| {
-        let query = Query::read(context, &args[4..], By::Rank, true, false)?;
-        query.answer(context, args)
-    }),
-    Spec::read("zrangebyscore", -4, |context, args| {
-        let query = Query::read(context, &args[4..], By::Score, false, false)?;
-        query.answer(context, args)
-    }),
-    Spec::read("zrevrangebyscore", -4, |context, args| {
-        let query = Query::read(context, &args[4..], By::Score, true, false)?;
-        query.answer(context, args)
-    }),
-    Spec::read("zcount", 4, zcount),
-    Spec::write("zremrangebyscore", 4, |context, args| {
-        remove(context, args, By::Score)
-    }),
-    Spec::write("zremrangebyrank", 4, |context, args| {
-        remove(context, args, By::Rank)
-    }),
-];
 
 /// What the ends of a range mean.
 #[derive(Clone, Copy, PartialEq)]
@@ -48,8 +25,19 @@ struct Query {
     limit: Option<(i64, i64)>,
 }
 
-fn zrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let query = Query::read(context, &args[4..], By::Rank, false, true)?;
+pub(super) fn zrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let query = Query::read(context, &args[4..], By::Rank, true)?;
+    query.answer(context, args)
+}
+
+pub(super) fn zrevrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let mut query = Query::read(context, &args[4..], By::Rank, false)?;
+    query.reverse = true;
+    query.answer(context, args)
+}
+
+pub(super) fn zrangebyscore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let query = Query::read(context, &args[4..], By::Score, false)?;
     query.answer(context, args)
 }
 
@@ -59,12 +47,11 @@ impl Query {
         context: &mut Context<'_>,
         words: Args<'_>,
         by: By,
-        reverse: bool,
         free: bool,
     ) -> Result<Query, Refusal> {
         let mut query = Query {
             by,
-            reverse,
+            reverse: false,
             with_scores: false,
             limit: None,
         };
@@ -96,10 +83,10 @@ impl Query {
 
     fn answer(&self, context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         let (low, high) = (args[2], args[3]);
-        let lenient = context.state.version.reads_range_ends_leniently();
         let range = match (self.by, self.reverse) {
-            (By::Score, true) => Range::read(self.by, high, low, lenient)?,
-            _ => Range::read(self.by, low, high, lenient)?,
+            (By::Score, true) => Range::scores(context, high, low)?,
+            (By::Score, false) => Range::scores(context, low, high)?,
+            (By::Rank, _) => Range::Rank(integer_argument(low)?, integer_argument(high)?),
         };
         let found: Vec<(Vec<u8>, f64)> = match context.sorted_set(args[1])? {
             Some(set) => range.select(set, self.reverse),
@@ -116,8 +103,7 @@ impl Query {
             Err(_) => Vec::new(),
         };
         Ok(if self.with_scores {
-            let nested = context.resp3;
-            with_scores(context, &found, nested)
+            with_scores(context, &found)
         } else {
             Reply::bulks(found.iter().map(|(member, _)| member))
         })
@@ -131,11 +117,15 @@ enum Range {
 }
 
 impl Range {
-    fn read(by: By, low: &[u8], high: &[u8], lenient: bool) -> Result<Range, Refusal> {
-        Ok(match by {
-            By::Rank => Range::Rank(integer_argument(low)?, integer_argument(high)?),
-            By::Score => Range::Score(Bound::read(low, lenient)?, Bound::read(high, lenient)?),
-        })
+    fn scores(context: &mut Context<'_>, low: &[u8], high: &[u8]) -> Result<Range, Refusal> {
+        let mut bound = |text| match Bound::read(text) {
+            Some(bound) => Ok(bound),
+            None if is_read_differently(text.strip_prefix(b"(").unwrap_or(text)) => {
+                Err(context.not_modelled("such an end of a range of scores"))
+            }
+            None => Err(Refusal::fixed("ERR min or max is not a float")),
+        };
+        Ok(Range::Score(bound(low)?, bound(high)?))
     }
 
     /// The members in the range, in the requested order.
@@ -160,27 +150,25 @@ impl Range {
 }
 
 /// Members with their scores: pairs in RESP3, one flat array in RESP2.
-pub(super) fn with_scores(context: &Context<'_>, found: &[(Vec<u8>, f64)], nested: bool) -> Reply {
+fn with_scores(context: &Context<'_>, found: &[(Vec<u8>, f64)]) -> Reply {
     let pair = |(member, score): &(Vec<u8>, f64)| [Reply::bulk(member), context.double(*score)];
     let pairs = found.iter().map(pair);
-    Reply::Array(if nested {
+    Reply::Array(if context.resp3 {
         pairs.map(|pair| Reply::Array(pair.into())).collect()
     } else {
         pairs.flatten().collect()
     })
 }
 
-fn zcount(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let lenient = context.state.version.reads_range_ends_leniently();
-    let range = Range::read(By::Score, args[2], args[3], lenient)?;
+pub(super) fn zcount(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let range = Range::scores(context, args[2], args[3])?;
     let set = context.sorted_set(args[1])?;
     let count = set.map_or(0, |set| range.select(set, false).len());
     Ok(Reply::Int(count as i64))
 }
 
-fn remove(context: &mut Context<'_>, args: Args<'_>, by: By) -> Outcome {
-    let lenient = context.state.version.reads_range_ends_leniently();
-    let range = Range::read(by, args[2], args[3], lenient)?;
+pub(super) fn zremrangebyscore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let range = Range::scores(context, args[2], args[3])?;
     let Some(set) = context.sorted_set(args[1])? else {
         return Ok(Reply::Int(0));
     };

@@ -1,25 +1,12 @@
 //! Sorted sets: members and scores.
 
 use super::super::Reply;
-use super::super::command::{Args, Spec};
+use super::super::command::Args;
 use super::super::context::Context;
-use super::super::number::{count_argument, double, integer_argument};
+use super::super::number::{double, is_read_differently};
 use super::super::reply::{Outcome, Refusal};
 use super::super::values::{SortedSet, Value};
 use super::option_word::is_word;
-
-pub(super) const COMMANDS: &[Spec] = &[
-    Spec::grow("zadd", -4, zadd),
-    Spec::grow("zincrby", 4, zincrby),
-    Spec::write("zrem", -3, zrem),
-    Spec::read("zscore", 3, zscore),
-    Spec::read("zmscore", -3, zmscore),
-    Spec::read("zcard", 2, zcard),
-    Spec::read("zrank", -3, |context, args| rank(context, args, false)).arity_70(3),
-    Spec::read("zrevrank", -3, |context, args| rank(context, args, true)).arity_70(3),
-    Spec::write("zpopmin", -2, |context, args| pop(context, args, false)),
-    Spec::write("zpopmax", -2, |context, args| pop(context, args, true)),
-];
 
 /// The options of `ZADD`.
 #[derive(Default)]
@@ -88,13 +75,15 @@ enum Change {
 }
 
 /// Reads a score.
-fn score(context: &Context<'_>, text: &[u8]) -> Result<f64, Refusal> {
-    let has_x = text.iter().any(|byte| byte.eq_ignore_ascii_case(&b'x'));
-    let read = double(text).filter(|_| !has_x || context.state.version.reads_hexadecimal());
-    read.ok_or(Refusal::NOT_FLOAT)
+fn score(context: &mut Context<'_>, text: &[u8]) -> Result<f64, Refusal> {
+    match double(text) {
+        Some(score) => Ok(score),
+        None if is_read_differently(text) => Err(context.not_modelled("such a score")),
+        None => Err(Refusal::NOT_FLOAT),
+    }
 }
 
-fn zadd(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn zadd(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let (options, words) = Options::read(&args[2..]);
     let rest = &args[2 + words..];
     if rest.is_empty() || !rest.len().is_multiple_of(2) {
@@ -108,7 +97,7 @@ fn zadd(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     add_all(context, args[1], &options, &pairs)
 }
 
-fn zincrby(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn zincrby(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let step = score(context, args[2])?;
     let options = Options {
         increment: true,
@@ -130,11 +119,7 @@ fn add_all(
             Reply::Int(0)
         });
     }
-    let empty = match context.state.version.since_70() {
-        true => SortedSet::default,
-        false => SortedSet::with_minus_zero,
-    };
-    let empty = || Value::SortedSet(empty());
+    let empty = || Value::SortedSet(SortedSet::default());
     let Value::SortedSet(set) = context.value_or(key, empty) else {
         return Err(Refusal::WRONG_TYPE);
     };
@@ -210,7 +195,7 @@ fn add_one(
     Ok(Change::Updated(new))
 }
 
-fn zrem(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn zrem(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let Some(set) = context.sorted_set(args[1])? else {
         return Ok(Reply::Int(0));
     };
@@ -223,93 +208,14 @@ fn zrem(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::Int(removed as i64))
 }
 
-fn zscore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn zscore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let score = context
         .sorted_set(args[1])?
         .and_then(|set| set.score(args[2]));
     Ok(score.map_or(Reply::Nil, |score| context.double(score)))
 }
 
-fn zmscore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let set = context.sorted_set(args[1])?;
-    let scores: Vec<Option<f64>> = args[2..]
-        .iter()
-        .map(|member| set.as_ref().and_then(|set| set.score(member)))
-        .collect();
-    let replies = scores
-        .into_iter()
-        .map(|score| score.map_or(Reply::Nil, |score| context.double(score)));
-    Ok(Reply::Array(replies.collect()))
-}
-
-fn zcard(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn zcard(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let len = context.sorted_set(args[1])?.map_or(0, |set| set.len());
     Ok(Reply::Int(len as i64))
-}
-
-fn rank(context: &mut Context<'_>, args: Args<'_>, from_top: bool) -> Outcome {
-    let with_score = match args[3..] {
-        [] => false,
-        [option] if is_word(option, "WITHSCORE") => true,
-        [_] => return Err(Refusal::SYNTAX),
-        _ => return Err(Refusal::arity(context.name)),
-    };
-    let missing = if with_score {
-        Reply::NilArray
-    } else {
-        Reply::Nil
-    };
-    let Some(set) = context.sorted_set(args[1])? else {
-        return Ok(missing);
-    };
-    let (Some(rank), Some(score)) = (set.rank(args[2]), set.score(args[2])) else {
-        return Ok(missing);
-    };
-    let rank = if from_top { set.len() - 1 - rank } else { rank };
-    let rank = Reply::Int(rank as i64);
-    Ok(if with_score {
-        Reply::Array(vec![rank, context.double(score)])
-    } else {
-        rank
-    })
-}
-
-fn pop(context: &mut Context<'_>, args: Args<'_>, highest: bool) -> Outcome {
-    let key = args[1];
-    let count = match args[2..] {
-        [] => None,
-        // A count below zero is none there.
-        [count] if !context.state.version.since_70() => {
-            Some(usize::try_from(integer_argument(count)?).unwrap_or(0))
-        }
-        [count] => Some(usize::try_from(count_argument(count)?).unwrap_or(usize::MAX)),
-        _ => return Err(Refusal::SYNTAX),
-    };
-    if count == Some(0) && !context.state.version.since_70() {
-        return Ok(Reply::Array(Vec::new()));
-    }
-    let Some(set) = context.sorted_set(key)? else {
-        return Ok(Reply::Array(Vec::new()));
-    };
-    let taken = count.unwrap_or(1).min(set.len());
-    let mut popped = Vec::with_capacity(taken);
-    for _ in 0..taken {
-        let first = if highest {
-            set.iter().next_back()
-        } else {
-            set.iter().next()
-        };
-        let Some((member, score)) = first.map(|(member, score)| (member.to_vec(), score)) else {
-            break;
-        };
-        set.remove(&member);
-        popped.push((member, score));
-    }
-    let empty = set.is_empty();
-    if taken > 0 {
-        context.drop_if(key, empty);
-        context.touched(key);
-    }
-    let nested = context.resp3 && count.is_some();
-    Ok(super::sorted_ranges::with_scores(context, &popped, nested))
 }

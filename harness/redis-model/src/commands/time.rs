@@ -1,20 +1,14 @@
 //! The server's time, and waiting for its replicas.
 
 use super::super::blocking::{acknowledged, block};
-use super::super::command::{Args, Spec};
+use super::super::command::Args;
 use super::super::context::Context;
-use super::super::number::{count_argument, integer_argument};
+use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
 use super::super::waiter::Wait;
-use super::super::{Now, Reply, ServerVersion};
+use super::super::{Now, Reply};
 
-pub(super) const COMMANDS: &[Spec] = &[
-    Spec::read("time", 1, time),
-    Spec::read("wait", 3, wait).no_script_before_72(),
-    Spec::read("waitaof", 4, wait_aof).on(ServerVersion::since_72),
-];
-
-fn time(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+pub(super) fn time(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     let now_us = context.now.wall_us;
     let parts = [now_us.div_euclid(1_000_000), now_us.rem_euclid(1_000_000)];
     Ok(Reply::bulks(parts.map(|part| part.to_string())))
@@ -22,7 +16,7 @@ fn time(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
 
 /// Waits for the earlier changes of this connection. The world reports how far the replicas are,
 /// by `Server::set_acknowledged`.
-fn wait(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn wait(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let wanted = integer_argument(args[1])?;
     let timeout = integer_argument(args[2])
         .map_err(|_| Refusal::fixed("ERR timeout is not an integer or out of range"))?;
@@ -49,21 +43,4 @@ fn wait(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let wait = Wait::Replicas { wanted, changes };
     block(context.state, context.client, context.database, wait, until);
     Ok(Reply::Blocked)
-}
-
-/// What is on disk only the world knows, so all that can be told is what is wrong with the words.
-fn wait_aof(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let local = integer_argument(args[1])?;
-    if !(0..=1).contains(&local) {
-        return Err(Refusal::fixed(
-            "ERR value is out of range, value must between 0 and 1",
-        ));
-    }
-    count_argument(args[2])?;
-    let timeout = integer_argument(args[3])
-        .map_err(|_| Refusal::fixed("ERR timeout is not an integer or out of range"))?;
-    if timeout < 0 {
-        return Err(Refusal::fixed("ERR timeout is negative"));
-    }
-    Err(context.not_modelled("WAITAOF"))
 }

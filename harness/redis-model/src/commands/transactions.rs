@@ -1,21 +1,13 @@
 //! Transactions.
 
-use super::super::command::{Args, Spec, find};
+use super::super::command::{Args, find};
 use super::super::context::Context;
 use super::super::dispatch;
 use super::super::reply::{Outcome, Refusal};
 use super::super::session::{ClientId, Transaction};
 use super::super::{Now, Reply, Server};
 
-pub(super) const COMMANDS: &[Spec] = &[
-    Spec::read("multi", 1, multi).no_script(),
-    Spec::read("discard", 1, discard).no_script(),
-    Spec::read("watch", -2, watch).no_script(),
-    Spec::read("unwatch", 1, unwatch).no_script(),
-    Spec::whole("exec", 1, exec),
-];
-
-fn multi(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+pub(super) fn multi(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     let session = context.session();
     if session.transaction.is_some() {
         return Err(Refusal::fixed("ERR MULTI calls can not be nested"));
@@ -24,7 +16,7 @@ fn multi(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     Ok(Reply::OK)
 }
 
-fn discard(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+pub(super) fn discard(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     if context.session().transaction.take().is_none() {
         return Err(Refusal::fixed("ERR DISCARD without MULTI"));
     }
@@ -32,7 +24,7 @@ fn discard(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     Ok(Reply::OK)
 }
 
-fn watch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn watch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let session = context.session();
     if session.transaction.is_some() {
         return Err(Refusal::fixed("ERR WATCH inside MULTI is not allowed"));
@@ -49,12 +41,12 @@ fn watch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::OK)
 }
 
-fn unwatch(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+pub(super) fn unwatch(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     context.state.unwatch(context.client);
     Ok(Reply::OK)
 }
 
-fn exec(server: &mut Server, client: ClientId, _: Args<'_>, now: Now) -> Outcome {
+pub(super) fn exec(server: &mut Server, client: ClientId, _: Args<'_>, now: Now) -> Outcome {
     let Some(session) = server.state.sessions.get_mut(&client) else {
         return Err(Refusal::fixed("ERR EXEC without MULTI"));
     };
@@ -62,11 +54,6 @@ fn exec(server: &mut Server, client: ClientId, _: Args<'_>, now: Now) -> Outcome
         return Err(Refusal::fixed("ERR EXEC without MULTI"));
     };
     let watched = session.watched.clone();
-    if server.state.field_expiries {
-        for one in &watched {
-            server.state.expire_fields(one.database, &one.key, now);
-        }
-    }
     let mut dirty = server.state.is_dirty(client);
     for watched in watched {
         dirty |= !watched.expired && server.state.is_expired(watched.database, &watched.key, now);
@@ -83,7 +70,7 @@ fn exec(server: &mut Server, client: ClientId, _: Args<'_>, now: Now) -> Outcome
     let mut replies = Vec::with_capacity(transaction.queue.len());
     for words in &transaction.queue {
         let args: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        let Some(spec) = find(args[0], server.state.version) else {
+        let Some(spec) = find(args[0]) else {
             continue;
         };
         replies.push(dispatch::run(server, client, spec, &args, now, false));

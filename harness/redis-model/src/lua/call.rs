@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex};
 use mlua::{Function, Lua, MultiValue, Value};
 
 use super::super::Reply;
-use super::super::command::{Misuse, Run, find};
+use super::super::command::{Misuse, Run, look_up};
 use super::super::dispatch::{OUT_OF_MEMORY, READ_ONLY, data};
 use super::super::number::general_17;
 use super::super::reply::Refusal;
 use super::super::state::State;
-use super::convert::Terms;
 use super::raised::Raised;
 use super::{Caller, ScriptContext, Shared, convert, fuse, lock};
 
@@ -23,34 +22,13 @@ pub(super) fn function(
     let shared = Arc::clone(shared);
     lua.create_function(move |lua, words: MultiValue| {
         fuse::charge(&shared, length(&words))?;
-        let mut terms = Terms::default();
-        let reply = {
-            let mut shared = lock(&shared);
-            match &mut shared.running {
-                Some(running) => {
-                    let version = running.state.version;
-                    terms = Terms {
-                        version,
-                        resp3: running.caller.call.resp3,
-                    };
-                    call(running, &words).unwrap_or_else(|refusal| refusal.worded(version).into())
-                }
-                None => Reply::error("ERR redis.call outside of a script"),
-            }
+        let reply = match &mut lock(&shared).running {
+            Some(running) => call(running, &words).unwrap_or_else(Reply::from),
+            None => Reply::error("ERR redis.call outside of a script"),
         };
         match reply {
             Reply::Error(text) if raises => Err(Raised::error(text)),
-            Reply::Error(text) => {
-                let table = convert::error_table(lua, text.as_bytes())?;
-                table.raw_set("ignore_error_stats_update", true)?;
-                Ok(Value::Table(table))
-            }
-            Reply::Verbatim(..) if terms.resp3 && !terms.version.since_70() => {
-                // The real server gives the script something else by mistake.
-                let what = "texts with a format";
-                Err(fuse::not_modelled(&mut lock(&shared), what))
-            }
-            reply => convert::to_lua(lua, &reply, terms),
+            reply => convert::to_lua(lua, &reply),
         }
     })
 }
@@ -95,17 +73,6 @@ enum Word {
 }
 
 fn call(running: &mut ScriptContext, values: &MultiValue) -> Result<Reply, Refusal> {
-    with_words(running, values, |running, args| {
-        dispatch(&mut running.state, &mut running.caller, args)
-    })
-}
-
-/// Does something with the arguments of a call as bytes.
-pub(super) fn with_words<T>(
-    running: &mut ScriptContext,
-    values: &MultiValue,
-    act: impl FnOnce(&mut ScriptContext, &[&[u8]]) -> Result<T, Refusal>,
-) -> Result<T, Refusal> {
     if values.is_empty() {
         return Err(Refusal::fixed(
             "ERR Please specify at least one argument for this redis lib call",
@@ -126,7 +93,7 @@ pub(super) fn with_words<T>(
             Borrowed::Number(bytes) => bytes,
         })
         .collect();
-    act(running, &args)
+    dispatch(&mut running.state, &mut running.caller, &args)
 }
 
 enum Borrowed<'a> {
@@ -134,35 +101,26 @@ enum Borrowed<'a> {
     Number(&'a [u8]),
 }
 
-const UNKNOWN: Refusal = Refusal::fixed("ERR Unknown Redis command called from script");
-
 /// Executes a command of a script.
 pub(super) fn dispatch(
     state: &mut State,
     caller: &mut Caller,
     args: &[&[u8]],
 ) -> Result<Reply, Refusal> {
-    let Some(spec) = find(args[0], state.version) else {
-        if !super::super::command::exists_elsewhere(args[0]) {
-            let upper = String::from_utf8_lossy(args[0]).to_ascii_uppercase();
-            state.unknown.insert(upper);
-        }
-        return Err(UNKNOWN);
-    };
-    match spec.check(args, state.version) {
-        Misuse::None => {}
-        Misuse::Unknown(_) => return Err(UNKNOWN),
+    let spec = look_up(state, args).map_err(|misuse| match misuse {
         Misuse::Arity(_) => {
+            Refusal::fixed("ERR Wrong number of args calling Redis command from script")
+        }
+        _ => Refusal::fixed("ERR Unknown Redis command called from script"),
+    })?;
+    let run = match spec.run {
+        Run::Data(run) if !spec.refused_in_scripts(state.version) => run,
+        _ => {
             return Err(Refusal::fixed(
-                "ERR Wrong number of args calling Redis command from script",
+                "ERR This Redis command is not allowed from script",
             ));
         }
-    }
-    if spec.refused_in_scripts(state.version) {
-        return Err(Refusal::fixed(
-            "ERR This Redis command is not allowed from script",
-        ));
-    }
+    };
     if (spec.write || spec.replicated) && caller.no_writes {
         return Err(Refusal::fixed(
             "ERR Write commands are not allowed from read-only scripts.",
@@ -174,11 +132,6 @@ pub(super) fn dispatch(
     if state.out_of_memory && spec.denies_oom && !caller.wrote {
         return Err(OUT_OF_MEMORY);
     }
-    let Run::Data(run) = spec.run else {
-        return Err(Refusal::fixed(
-            "ERR This Redis command is not allowed from script",
-        ));
-    };
     caller.wrote |= spec.write;
     let Caller { call, database, .. } = caller;
     Ok(data(state, call, database, spec, run, args))

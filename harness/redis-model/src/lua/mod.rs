@@ -1,16 +1,13 @@
 //! Scripts: real Lua 5.1 in Redis's environment, and a direct way for simple scripts.
 
+mod arguments;
 mod call;
 mod convert;
-mod functions;
 mod fuse;
-mod interface;
-mod libraries;
-mod library_header;
+mod json;
+mod json_text;
 mod pool;
 mod raised;
-mod random;
-mod register;
 mod scripts;
 mod shebang;
 mod simple;
@@ -21,14 +18,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mlua::{ChunkMode, Function, Lua, MultiValue, StdLib, Table, Value};
 
+use super::Reply;
 use super::dispatch::Call;
 use super::reply::Refusal;
 use super::state::State;
-use super::{Reply, ServerVersion};
-use convert::Terms;
-pub(super) use functions::{Function as StoredFunction, Functions};
-use random::Generator;
-use register::Registered;
 pub(super) use scripts::{Script, Scripts};
 
 /// What a script gets that passes nearly as many values at once as Lua can hold. There is less room for
@@ -57,13 +50,8 @@ struct Caller {
 #[derive(Default)]
 struct Shared {
     running: Option<ScriptContext>,
-    random: Generator,
     /// Instructions of the script so far.
     spent: u64,
-    /// A script has changed a setting that outlives it.
-    spoilt: bool,
-    /// The functions of the library that is being loaded; `None` if none is.
-    registered: Option<Vec<Registered>>,
 }
 
 /// The Lua state of one server.
@@ -72,16 +60,11 @@ struct Engine {
     shared: Arc<Mutex<Shared>>,
     environment: Table,
     enter: Function,
-    /// Runs the code of a library of functions. A state for scripts has none.
-    load: Option<Function>,
     handler: Function,
     /// Swapped in for the server while a script has the server's own memory.
     spare: Option<Box<State>>,
     /// All scripts that were ever compiled here, whether or not the current server knows them.
     compiled: BTreeMap<Sha, Function>,
-    version: ServerVersion,
-    /// No script can have left anything behind that another server would see.
-    unspoilt: bool,
 }
 
 /// A panic while the lock is held has already ended the run. The data is only read to report it.
@@ -107,26 +90,14 @@ pub(super) fn sha_of(body: &[u8]) -> Sha {
 
 impl Engine {
     /// A new Lua state for scripts.
-    fn new(version: ServerVersion) -> mlua::Result<Engine> {
-        Engine::set_up(version, false)
-    }
-
-    /// A new Lua state, for scripts or for functions.
-    fn set_up(version: ServerVersion, for_functions: bool) -> mlua::Result<Engine> {
+    fn new() -> mlua::Result<Engine> {
         let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
         let lua = Lua::new_with(libraries, mlua::LuaOptions::default())?;
         let shared = Arc::new(Mutex::new(Shared::default()));
-        // Redis 6.2 does not tell scripts its version.
-        let text = version.since_70().then(|| version.redis_number());
-        let number = text.map(interface::packed);
-        let native = native(version, &lua, &shared)?;
-        if for_functions {
-            register::add(&native, &lua, &shared, version)?;
-        }
-        let (environment, enter, load) = lua
+        let (environment, enter) = lua
             .load(include_str!("prelude.lua"))
             .set_name("=prelude")
-            .call::<(Table, Function, Option<Function>)>((native, text, number))?;
+            .call::<(Table, Function)>(native(&lua, &shared)?)?;
         let handler = lua.create_function(annotate)?;
         fuse::set(&lua, &shared)?;
         Ok(Engine {
@@ -134,17 +105,14 @@ impl Engine {
             shared,
             environment,
             enter,
-            load,
             handler,
             spare: None,
             compiled: BTreeMap::new(),
-            version,
-            unspoilt: true,
         })
     }
 
     /// Compiles and keeps a script, without its first line if that begins with `#!`.
-    fn compile(&mut self, sha: Sha, body: &[u8], text: &[u8]) -> Result<Function, Refusal> {
+    fn compile(&mut self, sha: Sha, text: &[u8]) -> Result<Function, Refusal> {
         if let Some(function) = self.compiled.get(&sha) {
             return Ok(function.clone());
         }
@@ -161,7 +129,6 @@ impl Engine {
                     "ERR Error compiling script (new function): {reason}"
                 ))
             })?;
-        self.unspoilt &= !pool::may_leave_traces(body);
         self.compiled.insert(sha, function.clone());
         Ok(function)
     }
@@ -176,13 +143,13 @@ impl Engine {
     ) -> Reply {
         self.take(state, caller);
         let outcome = self.enter(function, run);
-        let terms = self.return_state(state);
+        self.return_state(state);
         fuse::collect(&self.lua);
         match outcome {
-            Ok((true, value)) => convert::to_reply(&value, terms)
+            Ok((true, value)) => convert::to_reply(&value)
                 .unwrap_or_else(|unknown| state.not_modelled(&format!("{unknown}")).into()),
             Ok((false, error)) => {
-                let text = convert::error_text(self.version, &error, run.name);
+                let text = convert::error_text(&error, run.name);
                 let raised = match &error {
                     Value::String(text) => text.to_string_lossy(),
                     _ => text.clone(),
@@ -211,14 +178,9 @@ impl Engine {
     }
 
     /// Gives the server's memory back.
-    fn return_state(&mut self, state: &mut Box<State>) -> Terms {
-        let Some(running) = lock(&self.shared).running.take() else {
-            return Terms::default();
-        };
-        self.spare = Some(std::mem::replace(state, running.state));
-        Terms {
-            version: self.version,
-            resp3: running.caller.call.resp3,
+    fn return_state(&mut self, state: &mut Box<State>) {
+        if let Some(running) = lock(&self.shared).running.take() {
+            self.spare = Some(std::mem::replace(state, running.state));
         }
     }
 
@@ -228,13 +190,6 @@ impl Engine {
         let mut results = results.into_iter();
         let ok = matches!(results.next(), Some(Value::Boolean(true)));
         Ok((ok, results.next().unwrap_or(Value::Nil)))
-    }
-}
-
-impl Engine {
-    /// True if no script can have left anything behind.
-    fn is_unspoilt(&self) -> bool {
-        self.unspoilt && !lock(&self.shared).spoilt
     }
 
     /// Words as a Lua table. Text is passed without a handle for each word.
@@ -254,25 +209,20 @@ impl Engine {
 
 /// One run of a script.
 pub(super) struct Run<'a> {
-    /// In the text of errors: a script's digest, or the name of a function.
+    /// Its digest, for the text of errors.
     pub name: &'a [u8],
     pub keys: &'a [&'a [u8]],
     pub argv: &'a [&'a [u8]],
 }
 
 /// The native functions for the prelude.
-fn native(version: ServerVersion, lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Table> {
+fn native(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Table> {
     let native = lua.create_table()?;
     native.set("call", call::function(lua, shared, true)?)?;
     native.set("pcall", call::function(lua, shared, false)?)?;
     native.set("refuse", call::refuse_function(lua, shared)?)?;
     native.set("still_allowed", fuse::function(lua, shared)?)?;
-    native.set("random", random::function(lua, shared)?)?;
-    native.set("random_seed", random::seed_function(lua, shared)?)?;
-    interface::add(&native, lua, shared, version)?;
-    native.set("library", libraries::function(lua, shared, version)?)?;
-    native.set("sha1hex", lua.create_function(raised::sha1hex)?)?;
-    native.set("rawset", lua.create_function(raised::rawset)?)?;
+    native.set("json", json::function(lua, shared)?)?;
     native.set("readonly", raised::readonly_mark())?;
     native.set("insert", table_insert::function(lua, shared)?)?;
     let noticing = Arc::clone(shared);
@@ -283,8 +233,8 @@ fn native(version: ServerVersion, lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlu
     native.set("plain_error", lua.create_function(plain)?)?;
     native.set(
         "error_table",
-        lua.create_function(move |lua, text: mlua::String| {
-            convert::error_table(lua, &convert::error_code(version, &text.as_bytes()))
+        lua.create_function(|lua, text: mlua::String| {
+            convert::error_table(lua, &convert::error_code(&text.as_bytes()))
         })?,
     )?;
     Ok(native)
@@ -305,28 +255,19 @@ fn annotate(lua: &Lua, raised: Value) -> mlua::Result<Table> {
     };
     for level in 1.. {
         let line = lua.inspect_stack(level, |frame| {
-            let source = frame.source().source;
-            let name = source.as_deref().and_then(own_source);
-            name.map(|name| (name, frame.current_line().unwrap_or(0)))
+            let is_own = frame.source().source.as_deref() == Some("@user_script");
+            is_own.then(|| frame.current_line().unwrap_or(0))
         });
         match line {
             None => break,
             Some(None) => {}
-            Some(Some((source, line))) => {
-                table.raw_set("source", source)?;
+            Some(Some(line)) => {
                 table.raw_set("line", line)?;
                 break;
             }
         }
     }
     Ok(table)
-}
-
-/// The name of a source that is a client's: of a script, or of a library.
-fn own_source(name: &str) -> Option<&'static str> {
-    ["@user_script", functions::SOURCE]
-        .into_iter()
-        .find(|own| *own == name)
 }
 
 /// Why a text is no Lua.

@@ -2,16 +2,14 @@
 //!
 //! Creating a Lua state, with all that Redis puts around a script, takes longer than hundreds of
 //! commands, and a simulated run has a handful of servers. So a server's state is passed to the
-//! next server as if it were new: it knows no script, and its random numbers start again.
+//! next server as if it were new: it knows no script.
 //!
-//! That is only sound if no script has changed what the next one can see. Redis's own protection
-//! leaves few ways to do that, and each has a name that must appear in the script's text. A state
-//! in which such a script was ever compiled is not passed on.
+//! That is sound because no script can change what the next one can see: the prelude leaves out every
+//! function that could.
 
 use std::sync::{Mutex, PoisonError};
 
 use super::{Engine, Shared, lock};
-use crate::ServerVersion;
 
 /// States that are not in use.
 static IDLE: Mutex<Vec<Engine>> = Mutex::new(Vec::new());
@@ -23,49 +21,19 @@ const MOST_IDLE: usize = 128;
 /// would accumulate.
 const MOST_COMPILED: usize = 64;
 
-/// Without one of these names a script reaches no table that outlives it. Lua has no other way to
-/// spell a name, and the functions that read names from strings are among them.
-const WAYS_OUT: [&[u8]; 9] = [
-    b"_G",
-    b"collectgarbage",
-    b"coroutine",
-    b"gcinfo",
-    b"getmetatable",
-    b"load",
-    b"rawset",
-    b"setmetatable",
-    b"xpcall",
-];
-
-/// True for a script that may change what another one sees.
-pub(super) fn may_leave_traces(body: &[u8]) -> bool {
-    WAYS_OUT
-        .iter()
-        .any(|way| memchr::memmem::find(body, way).is_some())
-}
-
 /// A Lua state in which nothing has happened yet, as far as a script can tell.
-pub(super) fn lend(version: ServerVersion) -> mlua::Result<Box<Engine>> {
-    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+pub(super) fn lend() -> mlua::Result<Box<Engine>> {
     // The state that was returned last is still in the processor's cache.
-    let known = idle.iter().rposition(|engine| engine.version == version);
-    match known.map(|place| idle.swap_remove(place)) {
-        Some(engine) => Ok(Box::new(engine)),
-        None => {
-            drop(idle);
-            Ok(Box::new(Engine::new(version)?))
-        }
-    }
-}
-
-/// True for a state that can still pass for a new one.
-pub(super) fn may_be_passed_on(engine: &Engine) -> bool {
-    engine.is_unspoilt() && engine.compiled.len() <= MOST_COMPILED
+    let known = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    Ok(Box::new(match known {
+        Some(engine) => engine,
+        None => Engine::new()?,
+    }))
 }
 
 /// Takes a server's Lua state back when the server is gone.
 pub(super) fn give_back(engine: Engine) {
-    if !may_be_passed_on(&engine) {
+    if engine.compiled.len() > MOST_COMPILED {
         return;
     }
     *lock(&engine.shared) = Shared::default();
@@ -98,17 +66,18 @@ mod tests {
     }
 
     #[test]
-    fn random_numbers_begin_again() {
-        let script = "return math.random(1000000) * 1000000 + math.random(1000000)";
-        assert_eq!(fresh(script), fresh(script));
-    }
-
-    #[test]
-    fn what_a_script_spoils_is_not_passed_on() {
-        for _ in 0..200 {
-            assert_eq!(fresh("return ('').traced"), Reply::Nil);
-            let spoilt = "getmetatable('').__index.traced = 1 return ('').traced";
-            assert_eq!(fresh(spoilt), Reply::Int(1));
+    fn script_has_no_way_to_leave_traces() {
+        for way in [
+            "getmetatable('').__index.traced = 1",
+            "rawset(string, 'traced', 1)",
+            "setmetatable(KEYS, {})",
+            "string.traced = 1",
+            "redis[1] = 1",
+            "table.insert(redis, 1)",
+            "traced = 1",
+        ] {
+            assert!(fresh(way).is_error(), "{way}");
         }
+        assert_eq!(fresh("return ('').traced"), Reply::Nil);
     }
 }

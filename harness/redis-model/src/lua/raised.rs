@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use mlua::{LightUserData, Lua, MultiValue, Table, Value};
+use mlua::{LightUserData, Lua, Table, Value};
 
-use super::{convert, sha_of};
+use super::convert;
 
 /// An error as Redis raises it: a table with the text. Rust functions can only raise Rust errors,
 /// so the table is made where the error is caught.
@@ -33,9 +33,7 @@ pub(super) fn plain(lua: &Lua, raised: Value) -> mlua::Result<Value> {
     };
     for cause in error.chain() {
         if let Some(Raised(text)) = cause.downcast_ref::<Raised>() {
-            let table = convert::error_table(lua, text.as_bytes())?;
-            table.raw_set("ignore_error_stats_update", true)?;
-            return Ok(Value::Table(table));
+            return Ok(Value::Table(convert::error_table(lua, text.as_bytes())?));
         }
     }
     Ok(Value::String(lua.create_string(reason(&error))?))
@@ -48,27 +46,6 @@ fn reason(error: &mlua::Error) -> String {
         mlua::Error::CallbackError { cause, .. } => reason(cause),
         other => other.to_string(),
     }
-}
-
-/// `redis.sha1hex`.
-pub(super) fn sha1hex(lua: &Lua, words: MultiValue) -> mlua::Result<mlua::String> {
-    let (1, Some(word)) = (words.len(), words.front()) else {
-        return Err(Raised::error("ERR wrong number of arguments"));
-    };
-    // A value that is not text counts as empty text.
-    let text = lua.coerce_string(word.clone())?;
-    let sha = match &text {
-        Some(text) => sha_of(&text.as_bytes()),
-        None => sha_of(b""),
-    };
-    lua.create_string(sha)
-}
-
-/// `rawset`, which must not bypass the protection of Redis's tables.
-pub(super) fn rawset(_: &Lua, (table, key, value): (Table, Value, Value)) -> mlua::Result<Table> {
-    check_writable(&table)?;
-    table.raw_set(key, value)?;
-    Ok(table)
 }
 
 /// The key that marks the metatable of a protected table. Scripts have no way to make it.

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use mlua::Function;
 
@@ -12,7 +12,7 @@ use super::super::state::State;
 use super::super::{Reply, ServerVersion};
 use super::shebang::{self, Flags};
 use super::simple::Program;
-use super::{Caller, Engine, Run, Sha, Shared, lock, pool, sha_of};
+use super::{Caller, Engine, Run, Sha, pool, sha_of};
 
 /// A parsed script.
 #[derive(Clone)]
@@ -56,18 +56,11 @@ impl Scripts {
         }
     }
 
-    /// Forgets all scripts.
+    /// Forgets all scripts. The Lua state goes back to the pool, which keeps none with very many.
     pub(crate) fn flush(&mut self) {
         self.known.clear();
-        // Redis makes a new Lua state, except for the source of its random numbers.
-        let Some(engine) = self.engine.take() else {
-            return;
-        };
-        if pool::may_be_passed_on(&engine) {
-            self.engine = Some(engine);
-        } else if let Ok(fresh) = pool::lend(self.version) {
-            lock(&fresh.shared).random = std::mem::take(&mut lock(&engine.shared).random);
-            self.engine = Some(fresh);
+        if let Some(engine) = self.engine.take() {
+            pool::give_back(*engine);
         }
     }
 
@@ -94,7 +87,7 @@ impl Scripts {
     fn compile(&mut self, body: &[u8]) -> Result<(Sha, Script), Refusal> {
         let sha = sha_of(body);
         let (flags, text) = shebang::read(self.version, body)?;
-        let function = self.engine()?.compile(sha, body, text)?;
+        let function = self.engine()?.compile(sha, text)?;
         let body = Body::Lua(function);
         Ok((sha, Script { body, flags }))
     }
@@ -102,19 +95,11 @@ impl Scripts {
     fn engine(&mut self) -> Result<&mut Engine, Refusal> {
         let engine = match self.engine.take() {
             Some(engine) => engine,
-            None => pool::lend(self.version).map_err(|error| {
+            None => pool::lend().map_err(|error| {
                 Refusal::of(format!("ERR the model of Redis has no Lua: {error}"))
             })?,
         };
         Ok(self.engine.insert(engine))
-    }
-
-    /// Lends the source of random numbers to functions, and takes it back.
-    pub(super) fn swap_random(&mut self, other: &Mutex<Shared>) {
-        if let Ok(engine) = self.engine() {
-            let own = &mut lock(&engine.shared).random;
-            std::mem::swap(own, &mut lock(other).random);
-        }
     }
 
     /// Runs a script on the server's memory.
@@ -145,10 +130,7 @@ impl Scripts {
 
 impl Drop for Scripts {
     fn drop(&mut self) {
-        self.known.clear();
-        if let Some(engine) = self.engine.take() {
-            pool::give_back(*engine);
-        }
+        self.flush();
     }
 }
 

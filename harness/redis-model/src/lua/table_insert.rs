@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use mlua::{Function, Lua, MultiValue, Table, Value};
 
-use super::libraries::Arguments;
+use super::arguments::Arguments;
 use super::{Shared, fuse, raised};
 
 /// The function for scripts. It complains as Lua's own one does, which then does the work.

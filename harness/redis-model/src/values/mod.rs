@@ -1,14 +1,17 @@
 //! The values that a key can hold.
 
-mod hash;
 mod set;
 mod sorted_set;
 
 use std::collections::VecDeque;
 
-pub(super) use hash::Hash;
+use indexmap::IndexMap;
+
 pub(super) use set::Set;
 pub(super) use sorted_set::{Bound, SortedSet};
+
+/// Fields with values, in insertion order: a real server keeps it while the hash is small.
+pub(super) type Hash = IndexMap<Vec<u8>, Vec<u8>>;
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]

@@ -56,16 +56,6 @@ impl Set {
         self.members.contains(member)
     }
 
-    /// The member at a position in the order.
-    pub(in super::super) fn at(&self, place: usize) -> Option<&Vec<u8>> {
-        self.members.get_index(place)
-    }
-
-    /// All members are integers, and the set has never been large.
-    pub(in super::super) fn is_of_integers(&self) -> bool {
-        self.integers
-    }
-
     pub(in super::super) fn len(&self) -> usize {
         self.members.len()
     }

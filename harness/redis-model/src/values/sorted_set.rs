@@ -3,16 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::number::lenient_double;
-use super::super::reply::Refusal;
+use super::super::number::double;
 
 /// Members with scores.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in super::super) struct SortedSet {
     scores: BTreeMap<Vec<u8>, f64>,
     order: BTreeSet<Entry>,
-    /// -0 is stored as such.
-    keeps_minus_zero: bool,
 }
 
 /// A member's position. Scores are never NaN: a command that would produce one is refused.
@@ -41,26 +38,14 @@ impl Ord for Entry {
 }
 
 impl SortedSet {
-    /// An empty one, in which -0 stays what it is, as in Redis 6.2: a small sorted set stores the text of its
-    /// scores there. Since 7.0 it stores whole scores as integers, among which there is no -0.
-    pub(in super::super) fn with_minus_zero() -> Self {
-        SortedSet {
-            keeps_minus_zero: true,
-            ..SortedSet::default()
-        }
-    }
-
     pub(in super::super) fn score(&self, member: &[u8]) -> Option<f64> {
         self.scores.get(member).copied()
     }
 
     /// Sets a member's score.
     pub(in super::super) fn set(&mut self, member: &[u8], score: f64) {
-        let score = if score == 0.0 && !self.keeps_minus_zero {
-            0.0
-        } else {
-            score
-        };
+        // Whole scores are stored as integers, among which there is no -0.
+        let score = if score == 0.0 { 0.0 } else { score };
         self.remove(member);
         self.scores.insert(member.to_vec(), score);
         self.order.insert(Entry {
@@ -86,12 +71,6 @@ impl SortedSet {
         self.scores.is_empty()
     }
 
-    /// How many members are before this one.
-    pub(in super::super) fn rank(&self, member: &[u8]) -> Option<usize> {
-        self.scores.get(member)?;
-        self.iter().position(|(other, _)| other == member)
-    }
-
     /// Members with scores, lowest first.
     pub(in super::super) fn iter(
         &self,
@@ -110,20 +89,14 @@ pub(in super::super) struct Bound {
 }
 
 impl Bound {
-    /// Parses it. `lenient`: blanks may stand before the number, and it may be hexadecimal.
-    pub(in super::super) fn read(text: &[u8], lenient: bool) -> Result<Bound, Refusal> {
+    /// Parses it.
+    pub(in super::super) fn read(text: &[u8]) -> Option<Bound> {
         let (exclusive, number) = match text {
             [b'(', rest @ ..] => (true, rest),
             rest => (false, rest),
         };
-        let blank = number.first().is_some_and(u8::is_ascii_whitespace);
-        // It is a C string.
-        let mut digits = number.iter().take_while(|byte| **byte != 0);
-        let hexadecimal = digits.any(|byte| matches!(byte, b'x' | b'X'));
-        let refused = !lenient && (blank || hexadecimal);
-        let value = lenient_double(number).filter(|_| !refused);
-        let value = value.ok_or(Refusal::fixed("ERR min or max is not a float"))?;
-        Ok(Bound { value, exclusive })
+        let value = double(number)?;
+        Some(Bound { value, exclusive })
     }
 
     /// As a lower end.
@@ -149,7 +122,6 @@ mod tests {
         }
         let order: Vec<&[u8]> = set.iter().map(|(member, _)| member).collect();
         assert_eq!(order, [b"a", b"b", b"c"]);
-        assert_eq!(set.rank(b"c"), Some(2));
         assert!(set.remove(b"a"));
         assert_eq!(set.len(), 2);
     }

@@ -1,14 +1,10 @@
 //! The model of Redis by itself. `lab/tests/model/` compares it with real servers.
 //!
-//! - [`functions`]: libraries of functions that outlive scripts and restarts
-//! - [`hash_fields`]: fields of hashes that expire
 //! - [`large_scripts`]: scripts with very many values
 //! - [`scripts`]: scripts that run without Lua give what they give with it
 //! - [`server`]: what no server of version 7.0 could show
 //! - [`versions`]: what each version says that Redis 7.0 says in another way
 
-mod functions;
-mod hash_fields;
 mod large_scripts;
 mod scripts;
 mod server;

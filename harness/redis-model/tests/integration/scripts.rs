@@ -104,7 +104,6 @@ fn fixed_scripts_agree() {
         "return redis.call('MGET', 'text', 'none', 'number')",
         "return redis.call('INCRBY', 'number', 9007199254740993)",
         "return redis.call('INCRBY', 'number', '9007199254740986')",
-        "return redis.call('INCRBYFLOAT', 'number', '0.5')",
         "return redis.call('TYPE', 'text')",
         "return redis.call('GET', 'gone')",
         "return redis.call('SELECT', '1')",

@@ -1,42 +1,63 @@
 //! `end`: it exits when its standard input ends, and leaves nothing behind.
 
-use crate::conformance::check::Check;
-use crate::conformance::evidence::Evidence;
-use crate::conformance::finding::{Judgement, Problem, passed};
-use crate::conformance::script::{Say, Step, Who};
+use std::process::ExitStatus;
 
-pub(super) const CHECK: Check = Check {
-    name: "end",
-    about: "exits with status 0 when its standard input ends, and leaves nothing behind",
-    paragraph: "the-end",
-    script: &[
-        Step::RequestKind(Who::One, Say::Ping, "ping"),
-        Step::EndInput(Who::One, "end"),
-    ],
-    judge,
-};
+use super::{Clients, EndSeen, Outcome, RequestKind, Who, failed, passed};
+use crate::adapter::exit::in_words;
 
-fn judge(evidence: &Evidence) -> Result<Judgement, Problem> {
-    evidence.exchange("ping")?;
-    let Some(end) = evidence.ends.get("end") else {
-        return Err(Problem::new("the check did not get as far as its end"));
-    };
+pub(super) async fn end_is_clean(clients: &mut Clients) -> Outcome {
+    clients.ask(Who::One, RequestKind::Ping).await?;
+    let end = clients.client(Who::One).await?.end_input().await;
+    clients.dismiss(Who::One).await;
+    judge(&end)
+}
+
+fn judge(end: &EndSeen) -> Outcome {
     let Some(how) = &end.how else {
-        return Err(Problem::new(format!(
+        return failed(format!(
             "it did not exit within {} s after its standard input had ended; it was killed",
             end.patience.as_secs()
-        )));
+        ));
     };
     if !end.left.is_empty() {
-        return Err(Problem::new(format!(
+        return failed(format!(
             "it {how}, and left processes behind: {}; they were killed",
             end.left.join(", ")
-        )));
+        ));
     }
-    match how.as_str() {
-        "exited with status 0" => passed(),
-        _ => Err(Problem::new(format!(
+    match *how == in_words(ExitStatus::default()) {
+        true => passed(),
+        false => failed(format!(
             "it {how} at the end of its standard input; expected status 0"
-        ))),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::conformance::outcome::words;
+
+    #[test]
+    fn an_end_is_clean_or_is_told() {
+        for (how, left, expected) in [
+            (Some("exited with status 0"), vec![], "passed"),
+            (Some("exited with status 2"), vec![], "expected status 0"),
+            (
+                Some("exited with status 0"),
+                vec!["sleep (9)"],
+                "left processes behind: sleep (9)",
+            ),
+            (None, vec![], "did not exit within 3 s"),
+        ] {
+            let told = words(judge(&EndSeen {
+                how: how.map(str::to_owned),
+                patience: Duration::from_secs(3),
+                left: left.into_iter().map(str::to_owned).collect(),
+            }));
+            assert!(told.contains(expected), "{told}");
+        }
     }
 }

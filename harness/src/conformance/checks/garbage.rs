@@ -1,21 +1,20 @@
 //! `garbage`: a line that is not a request is not answered, and does no harm.
 
-use crate::conformance::check::Check;
-use crate::conformance::evidence::Evidence;
-use crate::conformance::finding::{Judgement, Problem, passed, passed_with};
-use crate::conformance::script::{Step, Who};
+use super::{Clients, Outcome, RequestKind, Stop, Who, passed, passed_with};
 
-pub(super) const CHECK: Check = Check {
-    name: "garbage",
-    about: "writes nothing to its standard output for a line that is not a request",
-    paragraph: "lines",
-    script: &[Step::Babble(Who::One), Step::PingOrEnd(Who::One)],
-    judge,
-};
-
-fn judge(evidence: &Evidence) -> Result<Judgement, Problem> {
-    match &evidence.gave_up {
-        Some(how) => passed_with(format!("it ends: {how}")),
-        None => passed(),
+pub(super) async fn garbage_is_not_answered(clients: &mut Clients) -> Outcome {
+    let client = clients.client(Who::One).await?;
+    client.babble().await;
+    let Err(stop) = clients.ask(Who::One, RequestKind::Ping).await else {
+        return passed();
+    };
+    // It may end instead of answering.
+    let how = clients.client(Who::One).await?.how_it_ended();
+    match (stop, how.map(str::to_owned)) {
+        (Stop::Broken(..), Some(how)) => {
+            clients.dismiss(Who::One).await;
+            passed_with(format!("it ends: {how}"))
+        }
+        (stop, _) => Err(stop),
     }
 }

@@ -1,63 +1,79 @@
 //! `key`: the key that it writes is the lock's, and two locks are two keys.
 
-use std::collections::BTreeSet;
-
-use crate::adapter::message::Answer;
-use crate::conformance::check::Check;
-use crate::conformance::evidence::{Evidence, listed};
-use crate::conformance::finding::{Judgement, Problem, passed, passed_with};
-use crate::conformance::script::{LONG_LEASES, LockName, Say, Step, TAKE, Who};
-
-const TAKE_SECOND: Say = Say::Acquire {
-    lock: LockName::Second,
-    leases: LONG_LEASES,
-    wait_ms: 0,
+use super::{
+    Answer, Clients, Exchange, Keys, LONG, LockName, Outcome, Who, failed, passed, passed_with,
 };
 
-pub(super) const CHECK: Check = Check {
-    name: "key",
-    about: "writes the lock's key to the server, and another one for another lock",
-    paragraph: "keys",
-    script: &[
-        Step::LookAtKeys("before"),
-        Step::RequestKind(Who::One, TAKE, "first"),
-        Step::LookAtKeys("with first"),
-        Step::RequestKind(Who::Two, TAKE_SECOND, "second"),
-        Step::LookAtKeys("with both"),
-        Step::RequestKind(Who::One, Say::Release { of: "first" }, "release"),
-        Step::RemoveKeysSince("before"),
-    ],
-    judge,
-};
+pub(super) async fn two_locks_are_two_keys(clients: &mut Clients) -> Outcome {
+    let before = clients.keys().await?;
+    let first = clients.take(Who::One).await?;
+    let with_first = clients.keys().await?;
+    let second = clients.acquire(Who::Two, LockName::Second, LONG, 0).await?;
+    let with_both = clients.keys().await?;
+    clients.release(Who::One, &first).await?;
+    clients.remove_keys_since(&before).await?;
+    let locks = [LockName::First, LockName::Second].map(|lock| clients.lock(lock));
+    let first = with_first.written_since(&before);
+    judge(&locks, &first, &second, &with_both.written_since(&before))
+}
 
-fn judge(evidence: &Evidence) -> Result<Judgement, Problem> {
-    evidence.granted("first")?;
-    let name = evidence.lock(LockName::First);
-    let first = evidence.written("before", "with first")?;
+/// `first`: the keys that were written for the first lock; `both`: those for both.
+fn judge([name, other]: &[String; 2], first: &Keys, second: &Exchange, both: &Keys) -> Outcome {
     if first.is_empty() {
-        return Err(Problem::new(format!(
+        return failed(format!(
             "it granted `{name}`, and wrote no key to the server that it was given"
-        )));
+        ));
     }
-    let keys = listed(first.keys().copied());
-    let second = evidence.exchange("second")?;
+    let keys: Vec<String> = first.keys().map(|key| format!("`{key}`")).collect();
+    let keys = keys.join(", ");
     if let Answer::Refused | Answer::Error { .. } = &second.answer {
-        let other = evidence.lock(LockName::Second);
-        return Err(Problem::new(format!(
+        return second.wrong(format!(
             "two locks share a key: while only `{name}` was held, with the key {keys}, it answered `acquire` of `{other}` with `{}`",
             second.answer.reply()
-        ))
-        .with_line(&second.line()));
+        ));
     }
-    let both = evidence.written("before", "with both")?;
-    let fresh: BTreeSet<&str> = both.keys().copied().collect();
-    if fresh.iter().all(|key| first.contains_key(key)) {
-        return Err(Problem::new(format!(
+    if both.keys().all(|key| first.contains_key(key)) {
+        return failed(format!(
             "two locks share a key: it granted both, and all that it wrote is {keys}"
-        )));
+        ));
     }
-    if first.contains_key(name) {
-        return passed();
+    match first.contains_key(name.as_str()) {
+        true => passed(),
+        false => passed_with(format!("for `{name}` it writes {keys}")),
     }
-    passed_with(format!("for `{name}` it writes {keys}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::outcome::words;
+
+    const LOCK: &str = "picklock:test";
+    const OTHER: &str = "picklock:test:other";
+
+    fn judged(first: &[&str], both: &[&str], answer: Answer) -> String {
+        let locks = [LOCK, OTHER].map(str::to_owned);
+        let [first, both] = [first, both].map(|keys| keys.iter().map(|key| (*key, 900)).collect());
+        words(judge(&locks, &first, &Exchange::answered(answer), &both))
+    }
+
+    #[test]
+    fn two_locks_with_one_key_are_told() {
+        let grant = || Exchange::grant(None, None).answer;
+        for (first, both, answer, expected) in [
+            (&[LOCK][..], &[LOCK, OTHER][..], grant(), "passed"),
+            (&["lock:a"], &["lock:a", "x"], grant(), "passed"),
+            (&["a-lock"], &["a-lock"], grant(), "two locks share a key"),
+            (
+                &["a-lock"],
+                &["a-lock"],
+                Answer::Refused,
+                "with the key `a-lock`",
+            ),
+            (&[], &[], grant(), "wrote no key"),
+        ] {
+            let told = judged(first, both, answer);
+            assert!(told.contains(expected), "{first:?}: {told}");
+        }
+    }
 }

@@ -1,48 +1,23 @@
 //! `lost`: a holder whose key is gone is told so, if the lock notices.
 
-use crate::adapter::message::{Answer, Notification};
-use crate::conformance::check::Check;
-use crate::conformance::evidence::Evidence;
-use crate::conformance::finding::{Judgement, Problem, not_offered, passed};
-use crate::conformance::script::{LockName, Say, Step, Who};
+use super::{Answer, Clients, LockName, Outcome, Who, not_offered, passed};
 
-const TAKE: Say = Say::Acquire {
-    lock: LockName::First,
-    leases: 1.0,
-    wait_ms: 0,
-};
-
-pub(super) const CHECK: Check = Check {
-    name: "lost",
-    about: "tells a holder with `lost` that its key is gone",
-    paragraph: "events",
-    script: &[
-        Step::LookAtKeys("before"),
-        Step::RequestKind(Who::One, TAKE, "grant"),
-        Step::RemoveKeysSince("before"),
-        Step::Wait(1.2),
-        Step::LookAtKeys("late"),
-        Step::RequestKind(Who::One, Say::Release { of: "grant" }, "release"),
-    ],
-    judge,
-};
-
-fn judge(evidence: &Evidence) -> Result<Judgement, Problem> {
-    let grant = evidence.granted("grant")?;
-    let release = evidence.exchange("release")?;
-    let keys_are_back = !evidence.written("before", "late")?.is_empty();
+pub(super) async fn loss_is_noticed(clients: &mut Clients) -> Outcome {
+    let before = clients.keys().await?;
+    let grant = clients.acquire(Who::One, LockName::First, 1.0, 0).await?;
+    clients.remove_keys_since(&before).await?;
+    clients.wait(1.2).await;
+    let late = clients.keys().await?;
+    let release = clients.release(Who::One, &grant).await?;
+    let is_heard = clients.hears_of_loss(&grant).await?;
     let claims = Answer::Released {
         released: Some(true),
     };
-    if release.answer == claims && !keys_are_back {
-        return Err(Problem {
-            paragraph: Some("release"),
-            ..Problem::new("it answered with `released` = true, and its key was gone before")
-                .with_line(&release.line())
-        });
+    if release.answer == claims && late.written_since(&before).is_empty() {
+        let what = "it answered with `released` = true, and its key was gone before";
+        return Err(release.shows(what).by("release").into());
     }
-    let is_lost = |event: &Notification| matches!(event, Notification::Lost { token } if Some(token.as_str()) == grant.token());
-    match evidence.events.iter().any(|(_, event)| is_lost(event)) {
+    match is_heard {
         true => passed(),
         false => not_offered("no `lost` came within a lease after its key was gone"),
     }

@@ -1,19 +1,8 @@
 //! `ping`: it answers at once.
 
-use crate::conformance::check::Check;
-use crate::conformance::evidence::Evidence;
-use crate::conformance::finding::{Judgement, Problem, passed};
-use crate::conformance::script::{Say, Step, Who};
+use super::{Clients, Outcome, RequestKind, Who, passed};
 
-pub(super) const CHECK: Check = Check {
-    name: "ping",
-    about: "answers `ping` with `pong`",
-    paragraph: "ping",
-    script: &[Step::RequestKind(Who::One, Say::Ping, "ping")],
-    judge,
-};
-
-fn judge(evidence: &Evidence) -> Result<Judgement, Problem> {
-    evidence.exchange("ping")?;
+pub(super) async fn answers_ping(clients: &mut Clients) -> Outcome {
+    clients.ask(Who::One, RequestKind::Ping).await?;
     passed()
 }

@@ -1,44 +1,26 @@
 //! `time-out`: a server that does not answer ends in an error in time, and in an honest one.
 
-use crate::adapter::message::Answer;
-use crate::conformance::check::Check;
-use crate::conformance::evidence::Evidence;
-use crate::conformance::finding::{Judgement, Problem, passed, passed_with};
-use crate::conformance::script::{LONG_LEASES, LockName, Say, Step, TAKE, Who};
+use super::{Answer, Clients, Exchange, LONG, LockName, Outcome, Who, passed, passed_with};
 
-const TAKE_SECOND: Say = Say::Acquire {
-    lock: LockName::Second,
-    leases: LONG_LEASES,
-    wait_ms: 0,
-};
+pub(super) async fn frozen_server_is_an_error_in_time(clients: &mut Clients) -> Outcome {
+    // So that there is a connection.
+    let grant = clients.take(Who::One).await?;
+    clients.release(Who::One, &grant).await?;
+    let before = clients.keys().await?;
+    clients.freeze_server().await?;
+    let frozen = clients.acquire(Who::One, LockName::Second, LONG, 0).await?;
+    clients.thaw_server().await?;
+    clients.wait(0.1).await;
+    let after = clients.keys().await?;
+    clients.remove_keys_since(&before).await?;
+    judge(&frozen, !after.written_since(&before).is_empty())
+}
 
-pub(super) const CHECK: Check = Check {
-    name: "time-out",
-    about: "answers within `timeout_ms` when the server does not, and not `definite`",
-    paragraph: "time-outs",
-    script: &[
-        // So that there is a connection.
-        Step::RequestKind(Who::One, TAKE, "grant"),
-        Step::RequestKind(Who::One, Say::Release { of: "grant" }, "release"),
-        Step::LookAtKeys("before"),
-        Step::FreezeServer,
-        Step::RequestKind(Who::One, TAKE_SECOND, "frozen"),
-        Step::ThawServer,
-        Step::Wait(0.1),
-        Step::LookAtKeys("after"),
-        Step::RemoveKeysSince("before"),
-    ],
-    judge,
-};
-
-fn judge(evidence: &Evidence) -> Result<Judgement, Problem> {
-    evidence.granted("grant")?;
-    let frozen = evidence.exchange("frozen")?;
-    let wrong = |what: &str| Err(Problem::new(what).with_line(&frozen.line()));
-    let wrote = !evidence.written("before", "after")?.is_empty();
+/// `wrote`: whether the server, once it went on, did what it was asked.
+fn judge(frozen: &Exchange, wrote: bool) -> Outcome {
     match &frozen.answer {
-        Answer::Granted { .. } => wrong("it granted the lock while the server was frozen"),
-        Answer::Error { definite: true, .. } if wrote => wrong(
+        Answer::Granted { .. } => frozen.wrong("it granted the lock while the server was frozen"),
+        Answer::Error { definite: true, .. } if wrote => frozen.wrong(
             "it says `definite` = true: that nothing has happened; when the server went on, the key was there",
         ),
         Answer::Error { definite: true, .. } => {
@@ -48,5 +30,26 @@ fn judge(evidence: &Evidence) -> Result<Judgement, Problem> {
             passed_with("it answers `refused`; `error` with `definite` = false says more")
         }
         _ => passed(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::outcome::words;
+
+    /// `definite` is only a lie where the command was executed after all.
+    #[test]
+    fn an_error_is_no_lie_until_the_key_is_there() {
+        for (definite, wrote, expected) in [
+            (false, true, "passed"),
+            (true, false, "passed"),
+            (true, true, "the key was there"),
+        ] {
+            let message = "timed out".into();
+            let error = Exchange::answered(Answer::Error { message, definite });
+            let told = words(judge(&error, wrote));
+            assert!(told.contains(expected), "{told}");
+        }
     }
 }

@@ -1,18 +1,16 @@
 //! The helper's side, which runs in a process of its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::super::parent_death_signal::OWNER_VARIABLE;
 use super::super::{container_removal, run_dir, signals};
 use super::READY;
-use super::order::Order;
+use super::order::{Belonging, Order};
 use crate::process_stat::{Lineage, ProcessStat, ProcessTable, all_processes};
 
 /// How long the container engine may take to remove what is left. It may hang.
@@ -34,10 +32,7 @@ const ROUND_PAUSE: Duration = Duration::from_millis(2);
 #[derive(Debug, Default)]
 struct Leftovers {
     owner: String,
-    groups: BTreeMap<u32, u64>,
-    marks: BTreeSet<String>,
-    dirs: BTreeSet<PathBuf>,
-    runs: BTreeSet<String>,
+    belongings: BTreeSet<Belonging>,
 }
 
 /// Reads orders until the input ends, then cleans up what is left. Interrupts, hang-ups and
@@ -76,32 +71,11 @@ impl Leftovers {
     fn take(&mut self, line: &str) {
         match line.parse() {
             Ok(Order::Owner(owner)) => self.owner = owner,
-            Ok(Order::Group {
-                leader,
-                started_ticks,
-            }) => {
-                self.groups.insert(leader, started_ticks);
+            Ok(Order::Remember(belonging)) => {
+                self.belongings.insert(belonging);
             }
-            Ok(Order::ForgetGroup(leader)) => {
-                self.groups.remove(&leader);
-            }
-            Ok(Order::Mark(mark)) => {
-                self.marks.insert(mark);
-            }
-            Ok(Order::ForgetMark(mark)) => {
-                self.marks.remove(&mark);
-            }
-            Ok(Order::Dir(path)) => {
-                self.dirs.insert(path);
-            }
-            Ok(Order::ForgetDir(path)) => {
-                self.dirs.remove(&path);
-            }
-            Ok(Order::Containers(run)) => {
-                self.runs.insert(run);
-            }
-            Ok(Order::ForgetContainers(run)) => {
-                self.runs.remove(&run);
+            Ok(Order::Forget(belonging)) => {
+                self.belongings.remove(&belonging);
             }
             // Both ends are the same program; an unknown line can only be an incomplete one.
             Err(()) => {}
@@ -110,11 +84,23 @@ impl Leftovers {
 
     /// Directories last: processes and containers write into them.
     async fn clean_up(&self) {
-        let groups = self.groups.iter();
-        join_all(groups.map(|(&leader, &started)| kill(leader, started, &self.owner))).await;
-        kill_marked(&self.marks).await;
-        join_all(self.runs.iter().map(|run| remove_containers(run))).await;
-        for dir in &self.dirs {
+        let (mut groups, mut marks) = (Vec::new(), Vec::new());
+        let (mut runs, mut dirs) = (Vec::new(), Vec::new());
+        for belonging in &self.belongings {
+            match belonging {
+                Belonging::Group {
+                    leader,
+                    started_ticks,
+                } => groups.push(kill(*leader, *started_ticks, &self.owner)),
+                Belonging::Mark(mark) => marks.push(Lineage::marked(mark.clone(), 0)),
+                Belonging::Containers(run) => runs.push(remove_containers(run)),
+                Belonging::Dir(dir) => dirs.push(dir),
+            }
+        }
+        join_all(groups).await;
+        kill_marked(marks).await;
+        join_all(runs).await;
+        for dir in dirs {
             run_dir::remove_registered(dir, &self.owner);
         }
     }
@@ -142,7 +128,7 @@ async fn kill(leader: u32, started_ticks: u64, owner: &str) {
         for pid in members {
             match carries(pid, &mark) {
                 Some(true) => {
-                    kill_one(pid);
+                    signals::kill(pid);
                     again = true;
                 }
                 Some(false) => {}
@@ -157,9 +143,7 @@ async fn kill(leader: u32, started_ticks: u64, owner: &str) {
 }
 
 /// Kills the processes that carry these marks, and what they have started, until there are none.
-async fn kill_marked(marks: &BTreeSet<String>) {
-    let lineages = marks.iter().map(|mark| Lineage::marked(mark.clone(), 0));
-    let mut lineages: Vec<Lineage> = lineages.collect();
+async fn kill_marked(mut lineages: Vec<Lineage>) {
     for _ in 0..ROUNDS {
         if lineages.is_empty() {
             return;
@@ -167,18 +151,13 @@ async fn kill_marked(marks: &BTreeSet<String>) {
         if let Ok(table) = ProcessTable::read(0) {
             lineages.retain_mut(|lineage| {
                 let members = lineage.members(&table);
-                members.iter().for_each(|(pid, _)| kill_one(*pid));
+                for (pid, _) in &members {
+                    signals::kill(*pid);
+                }
                 !members.is_empty()
             });
         }
         tokio::time::sleep(ROUND_PAUSE).await;
-    }
-}
-
-fn kill_one(pid: u32) {
-    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        // It may have ended in the meantime.
-        let _ = kill_process(pid, Signal::KILL);
     }
 }
 

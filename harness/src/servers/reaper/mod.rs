@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use helper::run_reaper;
-use order::Order;
+use order::{Belonging, Order};
 
 use super::ProcessIdentity;
 use crate::process_stat::ProcessStat;
@@ -86,7 +86,7 @@ struct Line {
 #[derive(Debug)]
 pub struct Registration {
     line: Arc<Line>,
-    forget: Order,
+    belonging: Belonging,
 }
 
 /// Containers that the helper cleans up. Unlike a [`Registration`], dropping this does not make the
@@ -105,7 +105,7 @@ impl ContainerWatch {
 
     /// They are removed; the helper need not look for them.
     pub(super) fn settle(self) {
-        self.line.forget(&Order::ForgetContainers(self.run.clone()));
+        self.line.forget(&Belonging::Containers(self.run.clone()));
     }
 }
 
@@ -181,12 +181,21 @@ impl Reaper {
         &self.owner
     }
 
-    /// An id for the containers of a run, which no other containers of any process have.
-    pub(super) fn fresh_run(&self) -> String {
+    /// Registers containers that do not exist yet. The value of their label is one that no other
+    /// containers of any process have.
+    ///
+    /// # Errors
+    /// The helper is gone.
+    pub(super) fn fresh_containers(&self) -> Result<ContainerWatch, ReaperError> {
         static GIVEN: AtomicU64 = AtomicU64::new(0);
         let number = GIVEN.fetch_add(1, Ordering::Relaxed);
         let owner = self.owner.to_string();
-        format!("{:016x}", crate::entropy::derive(0, &owner, number))
+        let run = format!("{:016x}", crate::entropy::derive(0, &owner, number));
+        self.line.remember(&Belonging::Containers(run.clone()))?;
+        Ok(ContainerWatch {
+            line: Arc::clone(&self.line),
+            run,
+        })
     }
 
     /// Registers the process group that `leader` leads. The leader must not have been reaped.
@@ -198,12 +207,10 @@ impl Reaper {
             pid: leader,
             source,
         })?;
-        let started_ticks = stat.started_ticks;
-        let order = Order::Group {
+        self.register(Belonging::Group {
             leader,
-            started_ticks,
-        };
-        self.register(&order, Order::ForgetGroup(leader))
+            started_ticks: stat.started_ticks,
+        })
     }
 
     /// Registers all processes that carry this mark; see
@@ -212,7 +219,7 @@ impl Reaper {
     /// # Errors
     /// The helper is gone.
     pub fn marked(&self, mark: &str) -> Result<Registration, ReaperError> {
-        self.register(&Order::Mark(mark.into()), Order::ForgetMark(mark.into()))
+        self.register(Belonging::Mark(mark.into()))
     }
 
     /// Registers a marked directory; see [`RunDir`](super::RunDir).
@@ -220,23 +227,14 @@ impl Reaper {
         if path.to_str().is_none_or(|text| text.contains('\n')) {
             return Err(ReaperError::Path(path.to_owned()));
         }
-        self.register(&Order::Dir(path.into()), Order::ForgetDir(path.into()))
+        self.register(Belonging::Dir(path.into()))
     }
 
-    /// Registers containers with this value of the label `picklock.run`, which may not exist yet.
-    pub(super) fn containers(&self, run: &str) -> Result<ContainerWatch, ReaperError> {
-        self.line.tell(&Order::Containers(run.to_owned()))?;
-        Ok(ContainerWatch {
-            line: Arc::clone(&self.line),
-            run: run.to_owned(),
-        })
-    }
-
-    fn register(&self, order: &Order, forget: Order) -> Result<Registration, ReaperError> {
-        self.line.tell(order)?;
+    fn register(&self, belonging: Belonging) -> Result<Registration, ReaperError> {
+        self.line.remember(&belonging)?;
         Ok(Registration {
             line: Arc::clone(&self.line),
-            forget,
+            belonging,
         })
     }
 }
@@ -265,12 +263,16 @@ impl Line {
             .map_err(ReaperError::Gone)
     }
 
-    fn forget(&self, order: &Order) {
+    fn remember(&self, belonging: &Belonging) -> Result<(), ReaperError> {
+        self.tell(&Order::Remember(belonging.clone()))
+    }
+
+    fn forget(&self, belonging: &Belonging) {
         if self.is_left.load(Ordering::Relaxed) {
             return;
         }
         // Where the helper is gone it has nothing to forget.
-        let _ = self.tell(order);
+        let _ = self.tell(&Order::Forget(belonging.clone()));
     }
 
     /// Ends the pipe, and with it the helper's wait.
@@ -291,7 +293,7 @@ impl Line {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.line.forget(&self.forget);
+        self.line.forget(&self.belonging);
     }
 }
 

@@ -7,39 +7,49 @@ use std::str::FromStr;
 pub(super) enum Order {
     /// The process that started the reaper. The first message.
     Owner(String),
-    /// Registers a process group, by its leader's process id and start time.
-    Group { leader: u32, started_ticks: u64 },
-    /// The group has ended.
-    ForgetGroup(u32),
-    /// Registers all processes that carry this mark, wherever they went.
-    Mark(String),
-    /// They have ended.
-    ForgetMark(String),
-    /// Registers a temporary directory.
-    Dir(PathBuf),
-    /// The directory is removed.
-    ForgetDir(PathBuf),
-    /// Registers the containers with this run's label.
-    Containers(String),
-    /// They are removed.
-    ForgetContainers(String),
+    /// This has to be cleaned up.
+    Remember(Belonging),
+    /// It has ended, or is removed.
+    Forget(Belonging),
 }
+
+/// Something that the reaper cleans up, in the order in which it does so: processes and containers write
+/// into the directories.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Belonging {
+    /// A process group, by its leader's process id and start time.
+    Group { leader: u32, started_ticks: u64 },
+    /// All processes that carry this mark, wherever they went.
+    Mark(String),
+    /// The containers with this run's label.
+    Containers(String),
+    /// A temporary directory.
+    Dir(PathBuf),
+}
+
+/// What the line of something that is to be forgotten begins with.
+const FORGET: &str = "forget-";
 
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Order::Owner(owner) => write!(f, "owner {owner}"),
-            Order::Group {
+            Order::Remember(belonging) => belonging.fmt(f),
+            Order::Forget(belonging) => write!(f, "{FORGET}{belonging}"),
+        }
+    }
+}
+
+impl fmt::Display for Belonging {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Belonging::Group {
                 leader,
                 started_ticks,
             } => write!(f, "group {leader} {started_ticks}"),
-            Order::ForgetGroup(leader) => write!(f, "forget-group {leader}"),
-            Order::Mark(mark) => write!(f, "mark {mark}"),
-            Order::ForgetMark(mark) => write!(f, "forget-mark {mark}"),
-            Order::Dir(path) => write!(f, "dir {}", path.display()),
-            Order::ForgetDir(path) => write!(f, "forget-dir {}", path.display()),
-            Order::Containers(run) => write!(f, "containers {run}"),
-            Order::ForgetContainers(run) => write!(f, "forget-containers {run}"),
+            Belonging::Mark(mark) => write!(f, "mark {mark}"),
+            Belonging::Containers(run) => write!(f, "containers {run}"),
+            Belonging::Dir(path) => write!(f, "dir {}", path.display()),
         }
     }
 }
@@ -48,23 +58,32 @@ impl FromStr for Order {
     type Err = ();
 
     fn from_str(line: &str) -> Result<Self, ()> {
-        let (word, rest) = line.split_once(' ').ok_or(())?;
+        if let Some(owner) = line.strip_prefix("owner ") {
+            return Ok(Order::Owner(owner.to_owned()));
+        }
+        match line.strip_prefix(FORGET) {
+            Some(belonging) => belonging.parse().map(Order::Forget),
+            None => line.parse().map(Order::Remember),
+        }
+    }
+}
+
+impl FromStr for Belonging {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (word, rest) = text.split_once(' ').ok_or(())?;
         Ok(match word {
-            "owner" => Order::Owner(rest.to_owned()),
             "group" => {
                 let (leader, started) = rest.split_once(' ').ok_or(())?;
-                Order::Group {
+                Belonging::Group {
                     leader: leader.parse().map_err(|_| ())?,
                     started_ticks: started.parse().map_err(|_| ())?,
                 }
             }
-            "forget-group" => Order::ForgetGroup(rest.parse().map_err(|_| ())?),
-            "mark" => Order::Mark(rest.to_owned()),
-            "forget-mark" => Order::ForgetMark(rest.to_owned()),
-            "dir" => Order::Dir(rest.into()),
-            "forget-dir" => Order::ForgetDir(rest.into()),
-            "containers" => Order::Containers(rest.to_owned()),
-            "forget-containers" => Order::ForgetContainers(rest.to_owned()),
+            "mark" => Belonging::Mark(rest.to_owned()),
+            "containers" => Belonging::Containers(rest.to_owned()),
+            "dir" => Belonging::Dir(rest.into()),
             _ => return Err(()),
         })
     }
@@ -76,20 +95,18 @@ mod tests {
 
     #[test]
     fn orders_survive_the_pipe() {
-        let orders = [
-            Order::Owner("1:2:boot:3".into()),
-            Order::Group {
+        let belongings = [
+            Belonging::Group {
                 leader: 7,
                 started_ticks: 99,
             },
-            Order::ForgetGroup(7),
-            Order::Mark("17:98765:0".into()),
-            Order::ForgetMark("17:98765:0".into()),
-            Order::Dir("/tmp/picklock-with blank".into()),
-            Order::ForgetDir("/tmp/picklock-with blank".into()),
-            Order::Containers("run".into()),
-            Order::ForgetContainers("run".into()),
+            Belonging::Mark("17:98765:0".into()),
+            Belonging::Dir("/tmp/picklock-with blank".into()),
+            Belonging::Containers("run".into()),
         ];
+        let orders = belongings.map(|it| [Order::Remember(it.clone()), Order::Forget(it)]);
+        let owner = Order::Owner("1:2:boot:3".into());
+        let orders = orders.into_iter().flatten().chain([owner]);
         for order in orders {
             assert_eq!(order.to_string().parse(), Ok(order));
         }

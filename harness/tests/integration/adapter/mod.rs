@@ -6,7 +6,6 @@ pub mod redis_server;
 
 mod connect;
 mod document;
-mod judges;
 mod process;
 mod serve;
 mod shapes;

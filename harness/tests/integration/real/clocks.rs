@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use picklock_harness::clock::wall_clock;
 use picklock_harness::servers::{
-    BackendError, Binary, DockerServers, Image, Layout, ProcessServers, RunDir, ServerAddress,
-    Servers, WallClockShim,
+    BackendError, Binary, Image, Layout, RunDir, ServerAddress, ServerKind, Servers, WallClockShim,
 };
 use picklock_scenarios::Persistence;
 
@@ -23,11 +22,11 @@ const LAYOUT: Layout = Layout {
     clocks_shift: true,
 };
 
-async fn processes(layout: Layout) -> (ProcessServers, RunDir) {
+async fn processes(layout: Layout) -> (Servers, RunDir) {
     let reaper = reaper();
     let dir = RunDir::create(&reaper).unwrap();
     let binary = Binary::find(None).expect("these tests need a redis-server on PATH");
-    let servers = ProcessServers::start(&binary, layout, dir.path(), &reaper).await;
+    let servers = Servers::start(&ServerKind::Process(binary), layout, dir.path(), &reaper).await;
     (servers.unwrap(), dir)
 }
 
@@ -44,7 +43,7 @@ fn is_about(lead_s: i64, minutes: i64) -> bool {
 }
 
 /// What a node makes of a clock that leaps to and fro.
-async fn leaps(servers: &impl Servers) {
+async fn leaps(servers: &Servers) {
     let node = servers.address(0);
     set_with_replicas(node, "lock", "mine", 1).await;
     assert_eq!(ask(node, &["PEXPIRE", "lock", "30000"]).await, "1");
@@ -89,7 +88,7 @@ async fn the_clock_in_a_container_leaps() {
     let image = Image::choose(None, None)
         .await
         .expect("these tests need a container engine and an image; see scripts/redis-image");
-    let servers = DockerServers::start(&image, LAYOUT, dir.path(), &reaper).await;
+    let servers = Servers::start(&ServerKind::Docker(image), LAYOUT, dir.path(), &reaper).await;
     let servers = servers.unwrap();
     leaps(&servers).await;
     servers.stop().await.unwrap();

@@ -7,8 +7,7 @@ use picklock_harness::backend::{Data, DataChange, Nodes, Replication};
 use picklock_harness::clock::Clock;
 use picklock_harness::server_backend::{Parts, ServerBackend};
 use picklock_harness::servers::{
-    Binary, DockerServers, Image, Layout, ProcessServers, RealServers, RunDir, ServerAddress,
-    Servers,
+    Binary, Image, Layout, RunDir, ServerAddress, ServerKind, Servers,
 };
 use picklock_harness::wire::{NoInterceptor, Wire};
 use picklock_scenarios::{BackendName, Persistence, Resource};
@@ -43,12 +42,13 @@ async fn stage(name: BackendName, replicas: usize) -> Stage {
         let image = Image::choose(None, None)
             .await
             .expect("an engine and an image");
-        let started = DockerServers::start(&image, layout, dir.path(), &reaper).await;
-        RealServers::Docker(started.unwrap())
+        let started = Servers::start(&ServerKind::Docker(image), layout, dir.path(), &reaper).await;
+        started.unwrap()
     } else {
         let binary = Binary::find(None).expect("a redis-server on PATH");
-        let started = ProcessServers::start(&binary, layout, dir.path(), &reaper).await;
-        RealServers::Process(started.unwrap())
+        let started =
+            Servers::start(&ServerKind::Process(binary), layout, dir.path(), &reaper).await;
+        started.unwrap()
     };
     let node = servers.address(0);
     let replica = (replicas > 0).then(|| servers.replica_address(0, 0));

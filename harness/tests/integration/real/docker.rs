@@ -1,6 +1,6 @@
 use std::collections::{BTreeSet, HashMap};
 
-use picklock_harness::servers::{BackendError, DockerServers, Image, Layout, RunDir, Servers};
+use picklock_harness::servers::{BackendError, Image, Layout, RunDir, ServerKind, Servers};
 use picklock_scenarios::Persistence;
 use testcontainers::bollard::models::PortBinding;
 use testcontainers::bollard::query_parameters::{
@@ -16,7 +16,7 @@ async fn start(
     nodes: usize,
     replicas: usize,
     persistence: Persistence,
-) -> (DockerServers, RunDir, String) {
+) -> (Servers, RunDir, String) {
     let reaper = reaper();
     let dir = RunDir::create(&reaper).unwrap();
     let image = Image::choose(None, None)
@@ -30,11 +30,11 @@ async fn start(
         clocks_shift: false,
     };
     let clock = picklock_harness::clock::Clock::start();
-    let servers = DockerServers::start(&image, layout, dir.path(), &reaper)
+    let servers = Servers::start(&ServerKind::Docker(image), layout, dir.path(), &reaper)
         .await
         .unwrap();
     println!("{nodes} containers started in {:?}", clock.elapsed());
-    let run = servers.run_id().to_owned();
+    let run = servers.run_id().unwrap().to_owned();
     (servers, dir, run)
 }
 

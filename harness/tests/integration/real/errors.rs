@@ -2,7 +2,7 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 use picklock_harness::servers::{
-    BackendError, Binary, Image, Layout, ProcessServers, Reaper, ReaperError, RunDir,
+    BackendError, Binary, Image, Layout, Reaper, ReaperError, RunDir, ServerKind, Servers,
 };
 use picklock_scenarios::Persistence;
 
@@ -26,7 +26,7 @@ fn text(error: &BackendError, dir: &RunDir) -> String {
 
 async fn start(program: &Path, dir: &RunDir, reaper: &Reaper) -> BackendError {
     let binary = Binary::find(Some(program)).unwrap();
-    ProcessServers::start(&binary, LAYOUT, dir.path(), reaper)
+    Servers::start(&ServerKind::Process(binary), LAYOUT, dir.path(), reaper)
         .await
         .unwrap_err()
 }
@@ -34,7 +34,7 @@ async fn start(program: &Path, dir: &RunDir, reaper: &Reaper) -> BackendError {
 #[test]
 fn a_program_that_is_not_there_is_named() {
     let error = Binary::find(Some(Path::new("/nowhere/redis-server"))).unwrap_err();
-    assert_snapshot!(error, @"cannot run /nowhere/redis-server: No such file or directory (os error 2); `--redis-server` wants the path of a `redis-server` or `valkey-server`");
+    assert_snapshot!(error, @"cannot run /nowhere/redis-server: No such file or directory (os error 2); `--redis-server` requires the path of a `redis-server` or `valkey-server`");
 }
 
 #[test]
@@ -70,7 +70,7 @@ async fn a_file_that_is_no_program_is_named() {
     let dir = RunDir::create(&reaper).unwrap();
     let path = dir.path().join("notes.txt");
     std::fs::write(&path, "not a server").unwrap();
-    assert_snapshot!(text(&start(&path, &dir, &reaper).await, &dir), @"cannot run [dir]/notes.txt: Permission denied (os error 13) (it is no program); `--redis-server` wants the path of a `redis-server` or `valkey-server`");
+    assert_snapshot!(text(&start(&path, &dir, &reaper).await, &dir), @"cannot run [dir]/notes.txt: Permission denied (os error 13) (it is no program); `--redis-server` requires the path of a `redis-server` or `valkey-server`");
 }
 
 #[tokio::test]

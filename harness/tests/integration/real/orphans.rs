@@ -9,8 +9,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use picklock_harness::servers::{
-    Binary, DockerServers, Image, Layout, ProcessIdentity, ProcessServers, RealServers, RunDir,
-    Servers, parent_death_signal, sweep,
+    Binary, Image, Layout, ProcessIdentity, RunDir, ServerKind, Servers, parent_death_signal, sweep,
 };
 use picklock_scenarios::Persistence;
 
@@ -49,15 +48,17 @@ pub fn be_a_doomed_run(backend: &str) {
         let (servers, run) = match backend {
             "docker" => {
                 let image = Image::choose(None, None).await.unwrap();
-                let started = DockerServers::start(&image, LAYOUT, dir.path(), &reaper).await;
+                let started =
+                    Servers::start(&ServerKind::Docker(image), LAYOUT, dir.path(), &reaper).await;
                 let started = started.unwrap();
-                let run = started.run_id().to_owned();
-                (RealServers::Docker(started), run)
+                let run = started.run_id().unwrap().to_owned();
+                (started, run)
             }
             _ => {
                 let binary = Binary::find(None).unwrap();
-                let started = ProcessServers::start(&binary, LAYOUT, dir.path(), &reaper).await;
-                (RealServers::Process(started.unwrap()), "none".to_owned())
+                let started =
+                    Servers::start(&ServerKind::Process(binary), LAYOUT, dir.path(), &reaper).await;
+                (started.unwrap(), "none".to_owned())
             }
         };
         servers.pause(1).await.unwrap();

@@ -8,7 +8,7 @@ use picklock_harness::servers::Servers;
 use super::ask::ask;
 
 /// Kills the first node within a second of a write, and once more after it came back.
-pub async fn loses_the_last_second_and_no_more(servers: &impl Servers) {
+pub async fn loses_the_last_second_and_no_more(servers: &Servers) {
     let second = Duration::from_secs(1);
     let tell = async |words: &[&str]| ask(servers.address(0), words).await;
     loop {

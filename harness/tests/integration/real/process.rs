@@ -2,7 +2,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use picklock_harness::clock::Clock;
-use picklock_harness::servers::{BackendError, Binary, Layout, ProcessServers, RunDir, Servers};
+use picklock_harness::servers::{BackendError, Binary, Layout, RunDir, ServerKind, Servers};
 use picklock_scenarios::Persistence;
 
 use super::ask::{ask, is_frozen, is_refused, set_with_replicas};
@@ -20,12 +20,12 @@ fn layout(nodes: usize, replicas: usize, persistence: Persistence) -> Layout {
 }
 
 /// Servers, and the directory that must outlive them.
-async fn start(layout: Layout) -> (ProcessServers, RunDir) {
+async fn start(layout: Layout) -> (Servers, RunDir) {
     let reaper = reaper();
     let dir = RunDir::create(&reaper).unwrap();
     let binary = Binary::find(None).expect("these tests need a redis-server on PATH");
     let clock = Clock::start();
-    let servers = ProcessServers::start(&binary, layout, dir.path(), &reaper)
+    let servers = Servers::start(&ServerKind::Process(binary), layout, dir.path(), &reaper)
         .await
         .unwrap();
     println!(
@@ -178,7 +178,7 @@ async fn a_taken_port_is_given_up_for_another() {
     let path = write_program(dir.path(), &script);
     let binary = Binary::find(Some(&path)).unwrap();
     let layout = layout(1, 0, Persistence::None);
-    let servers = ProcessServers::start(&binary, layout, dir.path(), &reaper)
+    let servers = Servers::start(&ServerKind::Process(binary), layout, dir.path(), &reaper)
         .await
         .unwrap();
     assert!(dir.path().join("refused-once").exists());

@@ -1,9 +1,7 @@
 //! Sentinels over real servers: they know everybody, they promote by themselves, and the stale
 //! master is made a replica.
 
-use picklock_harness::servers::{
-    Binary, DockerServers, Image, Layout, ProcessServers, RunDir, Servers, master_name,
-};
+use picklock_harness::servers::{Binary, Image, Layout, RunDir, ServerKind, Servers, master_name};
 use picklock_scenarios::Persistence;
 
 use super::ask::{ask, ask_while_roles_change, is_frozen, is_refused, set_with_replicas};
@@ -19,7 +17,7 @@ const LAYOUT: Layout = Layout {
 };
 
 /// Freezes the master of node 1, and follows what becomes of it and of a key.
-async fn fails_over(servers: &impl Servers) {
+async fn fails_over(servers: &Servers) {
     let watch = servers.watch().unwrap();
     let (master, replica) = (servers.address(1), servers.replica_address(1, 0));
     for sentinel in watch.listening() {
@@ -50,7 +48,7 @@ async fn processes_are_failed_over() {
     let reaper = reaper();
     let dir = RunDir::create(&reaper).unwrap();
     let binary = Binary::find(None).expect("these tests need a redis-server on PATH");
-    let started = ProcessServers::start(&binary, LAYOUT, dir.path(), &reaper).await;
+    let started = Servers::start(&ServerKind::Process(binary), LAYOUT, dir.path(), &reaper).await;
     let servers = started.unwrap();
     fails_over(&servers).await;
     let sentinels = servers.watch().unwrap().listening().to_vec();
@@ -69,9 +67,9 @@ async fn containers_are_failed_over() {
     let image = Image::choose(None, None)
         .await
         .expect("these tests need a container engine and an image; see scripts/redis-image");
-    let started = DockerServers::start(&image, LAYOUT, dir.path(), &reaper).await;
+    let started = Servers::start(&ServerKind::Docker(image), LAYOUT, dir.path(), &reaper).await;
     let servers = started.unwrap();
-    let run = servers.run_id().to_owned();
+    let run = servers.run_id().unwrap().to_owned();
     assert_eq!(containers_of(&run).await.len(), 7);
     fails_over(&servers).await;
     servers.stop().await.unwrap();

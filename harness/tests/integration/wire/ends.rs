@@ -126,12 +126,3 @@ async fn links_lead_to_loopback_only_and_are_opened_once() {
             .is_err()
     );
 }
-
-/// The checkers cannot see the wire, so the words stand twice.
-#[test]
-fn the_checkers_know_why_a_client_was_not_served() {
-    assert_eq!(
-        picklock_harness::wire::GONE,
-        picklock_harness::check::CLIENT_GONE
-    );
-}

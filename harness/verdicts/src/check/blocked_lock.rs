@@ -12,7 +12,7 @@ use picklock_scenarios::Phase;
 use crate::custody::{Account, SpanEnd, ValueSpan};
 use crate::history::{EventKind, Header, History, KeyCommand, KeyName};
 
-use super::finding::Stall;
+use super::finding::Starvation;
 use super::verdict::Cause;
 
 /// At how many ends of values the wait is looked at, the last ones: many small values of no consequence
@@ -28,29 +28,29 @@ struct Asked {
 }
 
 /// Why nobody got the lock.
-pub(super) fn cause(history: &History, account: &Account, stall: &Stall) -> Cause {
+pub(super) fn cause(history: &History, account: &Account, starvation: &Starvation) -> Cause {
     let asked = asked(history);
-    let keys = keys(&account.spans, &asked, stall.key);
+    let keys = keys(&account.spans, &asked, starvation.key);
     let claims: Vec<&ValueSpan> = (account.spans.iter())
         .filter(|span| keys.contains(&span.key) && span.may_be_a_claim())
         .collect();
-    let quorum = nodes(&history.header, account, stall.key);
+    let quorum = nodes(&history.header, account, starvation.key);
     let at = |at_ns| {
         let standing = claims.iter().filter(|span| stands(span, at_ns));
         let blocks: Vec<(usize, Cause)> = standing
             .map(|span| {
-                let renewed = at_ns >= stall.until_ns || is_renewed(span);
-                (span.node, of_value(span, renewed, &asked, stall.key))
+                let renewed = at_ns >= starvation.until_ns || is_renewed(span);
+                (span.node, of_value(span, renewed, &asked, starvation.key))
             })
             .collect();
         blocking(&blocks, quorum)
     };
     // What kept them out may have ended just before the bound was reached. A value stands until its end.
-    let within = |ns: &u64| (stall.from_ns..stall.until_ns).contains(ns);
+    let within = |ns: &u64| (starvation.from_ns..starvation.until_ns).contains(ns);
     let ends = claims.iter().map(|span| span.until_ns.saturating_sub(1));
     let mut ends: Vec<u64> = ends.filter(within).collect();
     ends.sort_unstable_by(|one, other| other.cmp(one));
-    std::iter::once(stall.until_ns)
+    std::iter::once(starvation.until_ns)
         .chain(ends.into_iter().take(MOST_MOMENTS))
         .find_map(at)
         .unwrap_or(Cause::Undetermined)

@@ -13,7 +13,7 @@ use super::bare_cause;
 use super::blocked_lock;
 use super::double_sale::{is_interleaved, overlapping_sellers};
 use super::evidence::Evidence;
-use super::finding::{Claim, Finding, ForeignRelease, Seen, StaleToken, Stall};
+use super::finding::{Claim, Finding, ForeignRelease, Seen, StaleToken, Starvation};
 use super::lost_claim::LostClaim;
 use super::lost_counter;
 use super::verdict::Cause;
@@ -39,7 +39,7 @@ pub(super) fn cause(finding: &Finding, evidence: &Evidence<'_>) -> Cause {
         },
         Seen::ForeignRelease(release) => of_foreign_release(evidence, release),
         Seen::StaleToken(stale) => of_stale_token(evidence, stale, finding.at_ns),
-        Seen::Stall(stall) => of_stall(evidence, stall),
+        Seen::Starvation(starvation) => of_starvation(evidence, starvation),
         Seen::FalseClaim(claim) => of_false_claim(claim.about),
         Seen::Attempts { .. } => Cause::Undetermined,
     }
@@ -108,12 +108,12 @@ fn of_stale_token(evidence: &Evidence<'_>, stale: &StaleToken, at_ns: u64) -> Ca
 }
 
 /// Why a free lock was not granted.
-fn of_stall(evidence: &Evidence<'_>, stall: &Stall) -> Cause {
-    if stall.has_unexpiring_key {
+fn of_starvation(evidence: &Evidence<'_>, starvation: &Starvation) -> Cause {
+    if starvation.has_unexpiring_key {
         return Cause::NoTtl;
     }
-    match (evidence.custody(), stall.doubt) {
-        (Some(account), _) => blocked_lock::cause(evidence.history, account, stall),
+    match (evidence.custody(), starvation.doubt) {
+        (Some(account), _) => blocked_lock::cause(evidence.history, account, starvation),
         // What that attempt left should have expired long ago, so something keeps renewing it.
         (None, Some(_)) => Cause::AmbiguousAcquire,
         (None, None) => Cause::Undetermined,

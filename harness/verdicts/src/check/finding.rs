@@ -5,6 +5,8 @@
 
 use picklock_scenarios::Property;
 
+use super::unjudged::Unjudged;
+
 /// The first violation of a property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
@@ -34,7 +36,7 @@ pub enum Seen {
     /// A fencing token was not higher than an earlier one.
     StaleToken(StaleToken),
     /// A lock was free and wanted, and was not granted.
-    Stall(Stall),
+    Starvation(Starvation),
     /// The lock said something that is not what it did.
     FalseClaim(FalseClaim),
     /// Any other proof. A property that needs no rules of its own for cause and story uses this
@@ -119,7 +121,7 @@ pub struct StaleToken {
 
 /// A period in which a lock was free and wanted, and was not granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stall {
+pub struct Starvation {
     /// The lock's key.
     pub key: u32,
     /// Since when the lock was free and wanted.
@@ -150,7 +152,7 @@ pub enum Judgement {
         count: u64,
     },
     /// The history does not decide it, for this reason.
-    Unknown(String),
+    Unknown(Unjudged),
     /// The property does not apply to this lock.
     NotApplicable,
 }

@@ -1,6 +1,6 @@
 //! From a history to its verdicts: one pass for all checkers, then cause and story for each finding.
 
-use std::cell::OnceCell;
+use std::cell::LazyCell;
 
 use picklock_scenarios::Property;
 
@@ -10,70 +10,43 @@ use crate::history::{EventKind, History};
 use super::cause::cause;
 use super::double_sale::{late_sellers, overlapping_sellers};
 use super::evidence::Evidence;
-use super::finding::{Judgement, Seen};
-use super::on_time::OnTime;
+use super::finding::{Finding, Judgement, Seen};
 use super::properties::Checkers;
 use super::story::story;
 use super::sufficiency::{Insufficiency, Sufficiency};
-use super::verdict::{STORY_LINES, Status, Verdict, Verdicts};
+use super::unjudged::Unjudged;
+use super::verdict::{Status, Verdict, Verdicts};
 use crate::timeline::AttemptTracker;
+
+/// What the checkers found, by property.
+type Judgements = Vec<(Property, Judgement)>;
 
 /// Judges a history: one verdict for each property.
 pub fn judge(history: &History) -> Verdicts {
-    let (mut judgements, mut too_little) = check(history);
+    let (judgements, mut too_little) = check(history);
     let evidence = Evidence::new(history);
-    if let Some(on_time) = evidence.on_time() {
-        let waited = on_time.waited_for_fault(history);
-        too_little.reasons.extend(waited);
-        too_little.reasons.truncate(STORY_LINES);
-        judge_on_time(&mut judgements, on_time, &evidence);
-    }
-    judgements
-        .into_iter()
-        .map(|(property, judgement)| (property, verdict(judgement, &evidence, &too_little)))
-        .collect()
-}
-
-/// Overlaps that would not be there, had the harness been on time, are not violations. If others are, the
-/// first of them is the finding.
-fn judge_on_time(
-    judgements: &mut [(Property, Judgement)],
-    on_time: &OnTime,
-    evidence: &Evidence<'_>,
-) {
-    let history = OnceCell::new();
+    let on_time = evidence.on_time();
+    let waited = on_time.and_then(|on_time| on_time.waited_for_fault(history));
+    too_little.reasons.extend(waited);
+    let again = LazyCell::new(|| {
+        let on_time = on_time.and_then(|on_time| on_time.history(history));
+        on_time.map_or(Vec::new(), |on_time| check(&on_time).0)
+    });
+    let mut verdicts = Verdicts::new();
     for (property, judgement) in judgements {
-        let Judgement::Violated { first, .. } = judgement else {
-            continue;
+        let judgement = match judgement {
+            Judgement::Violated { first, count } => {
+                judged_on_time(first, count, &evidence, || found(&again, property))
+            }
+            judgement => judgement,
         };
-        match first.seen {
-            Seen::Overlap { earlier, later } => {
-                let again = history.get_or_init(|| {
-                    let history = on_time.history(evidence.history);
-                    history.map(|history| check(&history).0)
-                });
-                let Some(again) = again else { return };
-                *judgement = match again.iter().find(|(other, _)| other == property) {
-                    Some((_, stands @ Judgement::Violated { .. })) => stands.clone(),
-                    _ => Judgement::Unknown(on_time.reason([earlier, later], evidence.history)),
-                };
-            }
-            // What was sold remains sold. Whether two sellers overlapped is the question.
-            Seen::WrongStock(stock)
-                if overlapping_sellers(evidence, &stock, first.at_ns).is_none() =>
-            {
-                if let Some((one, other)) = late_sellers(evidence, &stock, first.at_ns) {
-                    let ops = [one.op, other.op];
-                    *judgement = Judgement::Unknown(on_time.reason(ops, evidence.history));
-                }
-            }
-            _ => {}
-        }
+        verdicts.insert(property, verdict(judgement, &evidence, &too_little));
     }
+    verdicts
 }
 
 /// What the checkers found, and why the history may show too little to say `held`.
-fn check(history: &History) -> (Vec<(Property, Judgement)>, Insufficiency) {
+fn check(history: &History) -> (Judgements, Insufficiency) {
     let mut checkers = Checkers::new(&history.header);
     let mut sufficiency = Sufficiency::new(&history.header);
     let mut tracker = AttemptTracker::new(history.header.workers);
@@ -106,6 +79,36 @@ fn check(history: &History) -> (Vec<(Property, Judgement)>, Insufficiency) {
     (judgements, sufficiency.result(end_ns))
 }
 
+fn found(judgements: &Judgements, of: Property) -> Option<&Judgement> {
+    let mut of_it = judgements.iter().filter(|(property, _)| *property == of);
+    of_it.next().map(|(_, judgement)| judgement)
+}
+
+/// A violation, unless it would not be there, had the harness been on time. If another one would, that is the
+/// finding. `again`: what the checkers find then.
+fn judged_on_time<'a>(
+    first: Finding,
+    count: u64,
+    evidence: &Evidence<'_>,
+    again: impl FnOnce() -> Option<&'a Judgement>,
+) -> Judgement {
+    let late = match first.seen {
+        Seen::Overlap { earlier, later } => match again() {
+            Some(stands @ Judgement::Violated { .. }) => return stands.clone(),
+            Some(_) => Some([earlier, later]),
+            None => None,
+        },
+        // What was sold remains sold. Whether two sellers overlapped is the question.
+        Seen::WrongStock(stock) if overlapping_sellers(evidence, &stock, first.at_ns).is_none() => {
+            late_sellers(evidence, &stock, first.at_ns).map(|(one, other)| [one.op, other.op])
+        }
+        _ => None,
+    };
+    let on_time = evidence.on_time().zip(late);
+    let excuse = on_time.and_then(|(on_time, ops)| on_time.reason(ops, evidence.history));
+    excuse.map_or(Judgement::Violated { first, count }, Judgement::Unknown)
+}
+
 /// Without custody, a release that succeeded after two leases had overlapped may have been of the
 /// client's own lock: both had been let in.
 fn doubt_bare_ownership(judgements: &mut [(Property, Judgement)]) {
@@ -123,33 +126,24 @@ fn doubt_bare_ownership(judgements: &mut [(Property, Judgement)]) {
         && let Some((_, ownership)) =
             (judgements.iter_mut()).find(|(property, _)| *property == Property::Ownership)
     {
-        *ownership = Judgement::Unknown(
-            "two leases had overlapped before, and without the custody of the key nobody can say whose \
-             lock the release took"
-                .into(),
-        );
+        *ownership = Judgement::Unknown(Unjudged::OwnerUnknown);
     }
 }
 
 fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insufficiency) -> Verdict {
-    let unknown = || Verdict {
-        status: Status::Unknown,
-        story: too_little.reasons.clone(),
-        ..Verdict::held()
-    };
     match judgement {
-        _ if too_little.is_void => unknown(),
         Judgement::Held if too_little.reasons.is_empty() => Verdict::held(),
-        Judgement::Held => unknown(),
-        Judgement::Unknown(reason) => Verdict::unknown(reason),
-        Judgement::NotApplicable => Verdict::not_applicable(),
-        Judgement::Violated { first, count } => Verdict {
+        Judgement::NotApplicable if !too_little.is_void => Verdict::not_applicable(),
+        Judgement::Unknown(reason) if !too_little.is_void => Verdict::unknown(vec![reason]),
+        Judgement::Violated { first, count } if !too_little.is_void => Verdict {
             status: Status::Violated,
             cause: Some(cause(&first, evidence)),
             story: story(&first, evidence),
             violations: count,
             at_ns: Some(first.at_ns),
+            ..Verdict::held()
         },
+        _ => Verdict::unknown(too_little.reasons.clone()),
     }
 }
 

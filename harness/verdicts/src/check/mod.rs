@@ -21,6 +21,7 @@ mod description;
 mod double_sale;
 mod evidence;
 mod finding;
+mod harness_pause;
 mod judge;
 
 mod kept_values;
@@ -28,17 +29,18 @@ mod key_users;
 mod lost_claim;
 mod lost_counter;
 mod on_time;
+mod ongoing;
 mod outstanding;
 mod overlap;
-mod overrun;
 mod properties;
 mod reach;
-mod standstill;
 mod story;
 mod sufficiency;
 mod taken_value;
 mod token_set;
 mod two_masters;
+mod unjudged;
+mod unjudged_words;
 mod verdict;
 mod waiters;
 mod written_values;
@@ -46,10 +48,12 @@ mod written_values;
 pub use checker::Checker;
 pub use description::Description;
 pub use finding::{
-    Claim, FalseClaim, Finding, ForeignRelease, Judgement, Seen, StaleToken, Stall, WrongStock,
+    Claim, FalseClaim, Finding, ForeignRelease, Judgement, Seen, StaleToken, Starvation, WrongStock,
 };
+pub use harness_pause::shortest_pause_ms;
 pub use judge::judge;
 pub use properties::describe;
 pub use properties::fencing::stale_tokens;
-pub use standstill::{CLIENT_GONE, NO_FAILOVER, machine_too_slow, shortest_pause_ms};
-pub use verdict::{Cause, Property, Responsible, Status, Verdict, Verdicts};
+pub use sufficiency::unjudged_for;
+pub use unjudged::{Ongoing, StarvedBy, Unjudged};
+pub use verdict::{Cause, Property, Responsible, Status, Verdict, Verdicts, machine_was_too_slow};

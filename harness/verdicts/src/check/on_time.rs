@@ -21,10 +21,7 @@ use crate::history::{Event, EventKind, History};
 use crate::timeline::{Attempt, AttemptTracker, Hold, Step, overlap};
 
 use super::delays::Delays;
-use super::standstill::STOOD_STILL;
-
-/// How the reason begins where a fault took too long to strike.
-pub(super) const STRUCK_LATE: &str = "a fault took too long to strike:";
+use super::unjudged::Unjudged;
 
 /// The shortened holds of a run.
 #[derive(Debug)]
@@ -196,18 +193,14 @@ impl OnTime {
 
     /// Why the run was not what its scenario says although no violation shows it: a holder outlived its lease
     /// only because it waited for a fault.
-    pub(super) fn waited_for_fault(&self, history: &History) -> Option<String> {
-        self.waited.map(|waited| struck_late(waited, history))
+    pub(super) fn waited_for_fault(&self, history: &History) -> Option<Unjudged> {
+        self.waited.map(|waited| waited.reason(history))
     }
 
-    /// Why a violation by these attempts proves nothing.
-    pub(super) fn reason(&self, ops: [u64; 2], history: &History) -> String {
+    /// Why a violation by these attempts proves nothing. `None`: no hold of theirs was too long.
+    pub(super) fn reason(&self, ops: [u64; 2], history: &History) -> Option<Unjudged> {
         let mut shortened = ops.iter().filter_map(|op| self.holds.get(op));
-        match shortened.next() {
-            Some(waited) if waited.waited => struck_late(*waited, history),
-            Some(paused) => stood_still(*paused),
-            None => format!("{STOOD_STILL}, and without that this would not have happened"),
-        }
+        shortened.next().map(|hold| hold.reason(history))
     }
 }
 
@@ -215,6 +208,23 @@ impl Shortened {
     /// From and to. `None`: it would have been over before it was seen.
     fn span(&self) -> Option<(u64, u64)> {
         (self.begin_ns < self.end_ns).then_some((self.begin_ns, self.end_ns))
+    }
+
+    fn reason(&self, history: &History) -> Unjudged {
+        if self.waited {
+            return Unjudged::LateInjection {
+                worker: self.worker,
+                waited_ns: self.lost_ns,
+                fault: last_fault_struck(history, self.until_ns)
+                    .unwrap_or("a fault")
+                    .to_owned(),
+            };
+        }
+        Unjudged::HeldByHarnessPause {
+            worker: self.worker,
+            lost_ms: self.lost_ns / 1_000_000,
+            until_ns: self.until_ns,
+        }
     }
 }
 
@@ -246,28 +256,6 @@ impl Open {
             self.shortened = Some(to);
         }
     }
-}
-
-fn stood_still(hold: Shortened) -> String {
-    format!(
-        "{STOOD_STILL} for {} ms in all while worker {} asked for the lock or held it, until {:.3} s: had it been \
-         on time, no two clients would have been seen inside at the same time; run it again on a machine that \
-         is less busy",
-        hold.lost_ns / 1_000_000,
-        hold.worker,
-        hold.until_ns as f64 / 1e9,
-    )
-}
-
-fn struck_late(hold: Shortened, history: &History) -> String {
-    let fault = last_fault_struck(history, hold.until_ns).unwrap_or("a fault");
-    format!(
-        "{STRUCK_LATE} worker {} held the lock and waited {:.3} s for {fault}, and so its lease ran out before \
-         its work was done: the lock was not put to the test that the scenario describes; run it again on a \
-         machine that is less busy, or with a longer lease (`--ttl`)",
-        hold.worker,
-        hold.lost_ns as f64 / 1e9,
-    )
 }
 
 /// The words for the fault of nodes that struck last before this time.

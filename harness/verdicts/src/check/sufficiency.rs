@@ -5,13 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::history::{EndReason, Event, EventKind, Header, LAST_LOOK};
+use crate::history::{EndReason, Event, EventKind, Header};
 use crate::timeline::{Attempt, Step};
 
+use super::harness_pause::HarnessPauses;
+use super::ongoing::Ongoing;
 use super::overlap::Overlaps;
-use super::overrun::Overruns;
-use super::standstill::Standstill;
-use super::verdict::STORY_LINES;
+use super::unjudged::Unjudged;
 
 /// Watches whether the lock was put to the test.
 #[derive(Debug)]
@@ -25,18 +25,20 @@ pub(super) struct Sufficiency {
     workers: usize,
     /// The workers that died on their own.
     dead: BTreeSet<usize>,
-    reasons: Vec<String>,
-    standstill: Standstill,
-    overruns: Overruns,
+    reasons: Vec<Unjudged>,
+    ongoing: Ongoing,
+    pauses: HarnessPauses,
+    /// The first fault that outlasted the hold that it found.
+    overran: Option<Unjudged>,
     /// Why nothing in this history is about the lock.
-    void: Option<String>,
+    void: Option<Unjudged>,
 }
 
 /// Why a history does not show enough.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Insufficiency {
     /// The reasons; empty if it shows enough.
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Unjudged>,
     /// True when it shows nothing about the lock at all, not even a violation.
     pub is_void: bool,
 }
@@ -52,8 +54,9 @@ impl Sufficiency {
             workers: header.workers,
             dead: BTreeSet::new(),
             reasons: Vec::new(),
-            standstill: Standstill::new(header),
-            overruns: Overruns::default(),
+            ongoing: Ongoing::default(),
+            pauses: HarnessPauses::new(header),
+            overran: None,
             void: None,
         }
     }
@@ -61,8 +64,7 @@ impl Sufficiency {
     /// An attempt made a step.
     pub fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         self.grants += u64::from(step == Step::Begun);
-        self.standstill.step(at_ns, attempt, step);
-        self.overruns.step(at_ns, attempt, step);
+        self.ongoing.step(at_ns, attempt, step);
         if self.competed {
             return;
         }
@@ -84,33 +86,19 @@ impl Sufficiency {
 
     /// Something else happened.
     pub fn event(&mut self, event: &Event) {
-        self.standstill.event(event);
-        self.overruns.event(event);
+        self.ongoing.event(event);
         match &event.what {
-            EventKind::FaultMissed { fault, reason, .. } if fault == LAST_LOOK => self
-                .reasons
-                .push(format!("the {LAST_LOOK} after the run failed: {reason}")),
-            EventKind::FaultMissed {
-                fault,
-                reason,
-                optional: false,
-            } => self
-                .reasons
-                .push(format!("the fault `{fault}` never struck: {reason}")),
-            EventKind::NodeLost { node, reason } => self
-                .reasons
-                .push(format!("node {node} failed on its own: {reason}")),
-            EventKind::FaultEscaped {
-                worker,
-                node,
-                came_ns,
-                ..
-            } => self.reasons.push(escaped(*worker, *node, *came_ns)),
-            EventKind::Shortage { reason } => self
-                .reasons
-                .push(format!("the harness itself ran short: {reason}")),
+            EventKind::Stalled { late_ms } => {
+                self.pauses.paused(event.at_ns, *late_ms, &self.ongoing);
+            }
+            EventKind::FaultOverran { id, late_ms } if self.overran.is_none() => {
+                self.overran = self.ongoing.overran(*id, event.at_ns, *late_ms);
+            }
             EventKind::GrantWithoutCommand { worker, nodes, .. } => {
-                self.void.get_or_insert_with(|| uses_others(*worker, nodes));
+                self.void.get_or_insert_with(|| Unjudged::OtherServers {
+                    worker: *worker,
+                    nodes: nodes.clone(),
+                });
             }
             EventKind::WorkerDown {
                 worker,
@@ -119,11 +107,7 @@ impl Sufficiency {
             } => {
                 self.dead.insert(*worker);
             }
-            EventKind::End {
-                reason: EndReason::Interrupted,
-                ..
-            } => self.reasons.push("the run was interrupted".into()),
-            _ => {}
+            what => self.reasons.extend(unjudged_for(what)),
         }
     }
 
@@ -133,55 +117,67 @@ impl Sufficiency {
     pub fn result(mut self, end_ns: u64) -> Insufficiency {
         let mut keys = self.keys.iter_mut();
         self.competed |= keys.any(|key| key.shown_by(end_ns) != (0, None));
-        let mut reasons: Vec<String> = self.void.iter().cloned().collect();
+        let is_void = self.void.is_some();
+        let mut reasons: Vec<Unjudged> = self.void.into_iter().collect();
         reasons.append(&mut self.reasons);
-        reasons.extend(self.standstill.reason());
-        reasons.extend(self.overruns.reason());
+        reasons.extend(self.pauses.reason());
+        reasons.extend(self.overran);
         if self.grants < self.min_grants {
-            reasons.push(format!(
-                "too little to judge: the lock was granted {} times, and the scenario asks for at least {}",
-                self.grants, self.min_grants
-            ));
+            reasons.push(Unjudged::TooFewGrants {
+                granted: self.grants,
+                needed: self.min_grants,
+            });
         }
         if self.workers > 0 && self.dead.len() >= self.workers {
-            reasons.push(
-                "too little to judge: every worker died on its own, and nobody was left to try"
-                    .into(),
-            );
+            reasons.push(Unjudged::EverybodyDied);
         }
         if !self.competed {
-            reasons.push("too little to judge: no two workers ever competed for a lock".into());
+            reasons.push(Unjudged::NobodyCompeted);
         }
-        reasons.truncate(STORY_LINES);
-        Insufficiency {
-            reasons,
-            is_void: self.void.is_some(),
-        }
+        Insufficiency { reasons, is_void }
     }
 }
 
-/// The lock is in another process than the one that the fault struck.
-fn escaped(worker: usize, node: Option<usize>, came_ns: u64) -> String {
-    let seconds = came_ns as f64 / 1e9;
-    let node = match node {
-        Some(node) => format!("node {node}"),
-        None => "a Sentinel".to_owned(),
-    };
-    format!(
-        "the fault escaped: worker {worker} was frozen or dead, and at {seconds:.3} s something came \
-         from it to {node}. The process that was frozen or killed is a wrapper, and the lock goes on \
-         in one that Picklock cannot reach; start the adapter itself (in a shell script with `exec`), \
-         without `docker run`, `ssh` or a service in between"
-    )
-}
-
-/// The lock uses other servers than those of the run.
-fn uses_others(worker: usize, nodes: &[String]) -> String {
-    format!(
-        "the lock does not use the servers that it was given: worker {worker} got the lock without \
-         having sent a command to any of them; it should use {} (`nodes` of its `init` request)",
-        nodes.join(", ")
-    )
+/// Why a run cannot be judged in which this happened; `None`: it can, or more than this event decides it.
+pub fn unjudged_for(what: &EventKind) -> Option<Unjudged> {
+    Some(match what.clone() {
+        EventKind::FaultMissed {
+            fault,
+            reason,
+            optional: false,
+            because,
+        } => Unjudged::FaultMissed {
+            fault,
+            reason,
+            because,
+        },
+        EventKind::FaultNotUndone { what, reason } => Unjudged::FaultNotUndone { what, reason },
+        EventKind::BackendUnsupported { backend, supported } => {
+            Unjudged::BackendUnsupported { backend, supported }
+        }
+        EventKind::CommandUnknown { command } => Unjudged::CommandUnknown { command },
+        EventKind::ExtensionUntested { unsupported } => Unjudged::ExtensionUntested { unsupported },
+        EventKind::StockUnknown { reason } => Unjudged::StockUnknown { reason },
+        EventKind::FinalInspectionFailed { reason } => Unjudged::FinalInspectionFailed { reason },
+        EventKind::NodeLost { node, reason } => Unjudged::NodeLost { node, reason },
+        EventKind::FaultEscaped {
+            worker,
+            node,
+            came_ns,
+            ..
+        } => Unjudged::FreezeLeak {
+            worker,
+            node,
+            came_ns,
+        },
+        EventKind::Shortage { reason } => Unjudged::ResourceExhaustion { reason },
+        EventKind::ClientGone { worker, sent } => Unjudged::ClientGone { worker, sent },
+        EventKind::End {
+            reason: EndReason::Interrupted,
+            ..
+        } => Unjudged::Interrupted,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -190,7 +186,7 @@ mod tests {
     use crate::history::read_history;
 
     /// The workers that die, and whether the history still shows enough.
-    fn reasons(by_fault: bool, dead: usize) -> Vec<String> {
+    fn reasons(by_fault: bool, dead: usize) -> Vec<Unjudged> {
         let text = include_bytes!("../../tests/histories/calm.jsonl");
         let history = read_history(&text[..]).unwrap();
         let mut sufficiency = Sufficiency::new(&history.header);
@@ -212,8 +208,8 @@ mod tests {
             let text = include_bytes!("../../tests/histories/calm.jsonl");
             read_history(&text[..]).unwrap().header.workers
         };
-        assert_eq!(reasons(false, workers).len(), 1);
-        assert_eq!(reasons(false, workers - 1), Vec::<String>::new());
-        assert_eq!(reasons(true, workers), Vec::<String>::new());
+        assert_eq!(reasons(false, workers), [Unjudged::EverybodyDied]);
+        assert_eq!(reasons(false, workers - 1), []);
+        assert_eq!(reasons(true, workers), []);
     }
 }

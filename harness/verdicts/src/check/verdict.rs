@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 pub use picklock_scenarios::{Cause, Property, Responsible};
 
+use super::unjudged::Unjudged;
+
 /// A story has at most this many lines.
 pub(super) const STORY_LINES: usize = 10;
 
@@ -32,9 +34,12 @@ pub struct Verdict {
     /// The cause of a violation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// For a violation: what happened, in at most ten lines. For `unknown`: the reason.
+    /// For a violation: what happened, in at most ten lines. For `unknown`: the reasons in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub story: Vec<String>,
+    /// For `unknown`: the reasons. Older records have the words alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Unjudged>,
     /// How many violations of this property were found.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub violations: u64,
@@ -78,6 +83,13 @@ impl fmt::Display for Status {
     }
 }
 
+/// True if something could not be judged because the machine was too slow: the run says nothing about the lock,
+/// and may be made again.
+pub fn machine_was_too_slow(verdicts: &Verdicts) -> bool {
+    let mut reasons = verdicts.values().flat_map(|verdict| &verdict.reasons);
+    reasons.any(Unjudged::is_machines_fault)
+}
+
 impl Verdict {
     /// A verdict `held`.
     pub fn held() -> Self {
@@ -85,16 +97,19 @@ impl Verdict {
             status: Status::Held,
             cause: None,
             story: Vec::new(),
+            reasons: Vec::new(),
             violations: 0,
             at_ns: None,
         }
     }
 
-    /// A verdict `unknown`, for this reason.
-    pub fn unknown(reason: impl Into<String>) -> Self {
+    /// A verdict `unknown`, for these reasons. Only the first ones are kept.
+    pub fn unknown(mut reasons: Vec<Unjudged>) -> Self {
+        reasons.truncate(STORY_LINES);
         Verdict {
             status: Status::Unknown,
-            story: vec![reason.into()],
+            story: reasons.iter().map(Unjudged::to_string).collect(),
+            reasons,
             ..Verdict::held()
         }
     }
@@ -105,5 +120,92 @@ impl Verdict {
             status: Status::NotApplicable,
             ..Verdict::held()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::unjudged::{Ongoing, StarvedBy};
+    use crate::history::MissedBecause;
+
+    fn of_slow_machine() -> Vec<Unjudged> {
+        vec![
+            Unjudged::HarnessPause {
+                late_ms: 200,
+                until_ns: 1,
+                during: Ongoing::Hold,
+                count: 1,
+            },
+            Unjudged::HeldByHarnessPause {
+                worker: 0,
+                lost_ms: 200,
+                until_ns: 1,
+            },
+            Unjudged::LateInjection {
+                worker: 0,
+                waited_ns: 1,
+                fault: "failover of node 0".into(),
+            },
+            Unjudged::FaultOverran {
+                fault: "crash-node of node 0".into(),
+                lasted_ns: 1,
+                late_ms: 200,
+            },
+            missed(Some(MissedBecause::NoFailover)),
+            Unjudged::ClientGone {
+                worker: 1,
+                sent: "SET".into(),
+            },
+            Unjudged::Starved {
+                by: StarvedBy::HarnessPause(200),
+            },
+        ]
+    }
+
+    fn missed(because: Option<MissedBecause>) -> Unjudged {
+        Unjudged::FaultMissed {
+            fault: "sentinel-failover".into(),
+            reason: "the Sentinels did not fail over node 0".into(),
+            because,
+        }
+    }
+
+    fn is_made_again(verdict: &Verdict) -> bool {
+        machine_was_too_slow(&Verdicts::from([(Property::Lease, verdict.clone())]))
+    }
+
+    #[test]
+    fn run_is_made_again_by_the_value_of_its_reason_and_not_by_its_words() {
+        let of_others = [
+            missed(None),
+            Unjudged::ResourceExhaustion {
+                reason: "the harness stood still for 200 ms".into(),
+            },
+            Unjudged::NobodyCompeted,
+            Unjudged::Starved {
+                by: StarvedBy::WrongClock,
+            },
+        ];
+        let reasons = of_slow_machine().into_iter().map(|reason| (reason, true));
+        for (reason, again) in reasons.chain(of_others.map(|reason| (reason, false))) {
+            let mut verdict = Verdict::unknown(vec![reason.clone()]);
+            assert_eq!(is_made_again(&verdict), again, "{reason:?}");
+            verdict.story = vec!["in other words".into()];
+            assert_eq!(is_made_again(&verdict), again, "{reason:?}");
+            verdict.story = vec![reason.to_string()];
+            verdict.reasons.clear();
+            assert!(!is_made_again(&verdict), "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn record_without_reasons_is_read_and_reasons_survive_writing() {
+        let older = r#"{"status":"unknown","story":["the harness stood still"]}"#;
+        let verdict: Verdict = serde_json::from_str(older).unwrap();
+        assert_eq!(verdict.reasons, []);
+        let verdict = Verdict::unknown(of_slow_machine());
+        let text = serde_json::to_string(&verdict).unwrap();
+        assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap(), verdict);
     }
 }

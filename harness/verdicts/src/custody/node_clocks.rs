@@ -135,6 +135,7 @@ mod tests {
                 fault: "clock-jump".into(),
                 reason: "node 0 is paused".into(),
                 optional: true,
+                because: None,
             };
             for what in [began, EventKind::FaultEnded { id: 3 }] {
                 clocks.event(&Event { at_ns: 50, what });

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use picklock_scenarios::BackendName;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::key_change::{KeyChange, KeyName};
@@ -185,12 +186,38 @@ pub enum EventKind {
     /// A fault of nodes lasted this much longer than its scenario says: a server took long to stop or
     /// to come back. Comes just before its `FaultEnded`. Less than a tenth of a lease is not told.
     FaultOverran { id: u32, late_ms: u64 },
-    /// A planned fault is not possible in this backend, or its event never happened.
+    /// A planned fault did not strike: it is not possible in this backend, it failed, or its moment never came.
     FaultMissed {
         fault: String,
+        /// In words.
         reason: String,
         optional: bool,
+        /// The reason, where it matters to whoever judges.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        because: Option<MissedBecause>,
     },
+    /// What a fault did could not be undone when it was to end.
+    FaultNotUndone { what: String, reason: String },
+    /// The scenario is made for other backends than this one.
+    BackendUnsupported {
+        backend: BackendName,
+        supported: Vec<BackendName>,
+    },
+    /// A simulated server does not know this command, and answered it with an error.
+    CommandUnknown { command: String },
+    /// Holders were to extend their leases, and none did.
+    ExtensionUntested {
+        /// The lock answered that it cannot; left out if no holder came to ask.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unsupported: Option<String>,
+    },
+    /// What the stock is, or was, is not known: the server that keeps it did not do its part.
+    StockUnknown { reason: String },
+    /// The harness could not account for all changes of the servers' keys, so the history has none. The verdicts
+    /// rest on what the driver saw.
+    CustodyIncomplete { reason: String },
+    /// After the run: the locks could not be taken once more, or not be looked at.
+    FinalInspectionFailed { reason: String },
     /// The buyers of an open loop are done. `came`: how many arrived in all. `unserved`: how many
     /// of them no worker had begun to serve.
     Arrivals { came: u64, unserved: u64 },
@@ -239,6 +266,10 @@ pub enum EventKind {
     },
     /// The harness ran out of file descriptors, processes or memory, and could not do its part.
     Shortage { reason: String },
+    /// A client sent this on a link of the worker, and had closed its connection before the harness could ask
+    /// whose it was. So it was not served. That takes a client that gives up, and a wire that got no processor
+    /// for a while.
+    ClientGone { worker: usize, sent: String },
     /// The machine prevented the driver from running for this long, until now. All other processes
     /// may have been stalled as well. Less than a hundredth of a lease is not told.
     Stalled { late_ms: u64 },
@@ -310,8 +341,14 @@ pub struct ClockShift {
     pub for_good: bool,
 }
 
-/// What a history calls the look at the locks after the run, where it fails: a "fault" that is none.
-pub const LAST_LOOK: &str = "last look at the locks";
+/// Why a planned fault did not strike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissedBecause {
+    /// The failover was left to Sentinels, and none came. A Sentinel writes its file to the disk before it goes
+    /// on, so that a busy disk holds it up for seconds.
+    NoFailover,
+}
 
 /// What a worker did wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

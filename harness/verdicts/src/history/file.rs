@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, Read, Write};
 
+use super::older::in_todays_form;
 use super::{Event, FORMAT, Header, History};
 
 /// Longest line, bytes. The longest that are written name a few thousand keys, or count their stock.
@@ -69,7 +70,8 @@ pub fn read_history(input: impl BufRead) -> Result<History, HistoryError> {
         }
         let event = serde_json::from_str(text).map_err(|error| error.to_string());
         let line = lines.number;
-        let event: Event = event.map_err(|reason| HistoryError::Line { line, reason })?;
+        let mut event: Event = event.map_err(|reason| HistoryError::Line { line, reason })?;
+        event.what = in_todays_form(event.what, header.backend);
         if events.len() == MOST_EVENTS {
             let reason = format!("no more than {MOST_EVENTS} events can be judged");
             return Err(HistoryError::Inconsistent { line, reason });

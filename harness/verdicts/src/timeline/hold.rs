@@ -37,7 +37,7 @@ pub struct Hold {
     pub possible_leases: Vec<Lease>,
     /// True when the deadline is the lock's own word, not computed from the TTL.
     pub told: bool,
-    /// True when the lock itself may have waited for the lock.
+    /// True when the client may have waited inside its request for the lock.
     pub could_wait: bool,
     /// The token of the grant.
     pub token: String,

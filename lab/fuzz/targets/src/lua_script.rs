@@ -25,30 +25,9 @@ pub fn run(input: &[u8]) {
             say(&mut server, client, &[b"HELLO", b"3"]);
         }
         for _ in 0..2 {
-            match form % 3 {
-                0 => say(
-                    &mut server,
-                    client,
-                    &[b"EVAL", script, b"1", b"key", b"argument"],
-                ),
-                1 => say(
-                    &mut server,
-                    client,
-                    &[b"EVAL_RO", script, b"1", b"key", b"argument"],
-                ),
-                _ => {
-                    say(
-                        &mut server,
-                        client,
-                        &[b"FUNCTION", b"LOAD", b"REPLACE", script],
-                    );
-                    say(
-                        &mut server,
-                        client,
-                        &[b"FCALL", b"f", b"1", b"key", b"argument"],
-                    );
-                }
-            }
+            let command: &[u8] = if form % 3 == 1 { b"EVAL_RO" } else { b"EVAL" };
+            let words: [&[u8]; 5] = [command, script, b"1", b"key", b"argument"];
+            say(&mut server, client, &words);
         }
     }
 }

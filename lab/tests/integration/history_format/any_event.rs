@@ -1,5 +1,6 @@
 //! Tests: any event that a history can have.
 
+use picklock_scenarios::BackendName;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -218,6 +219,7 @@ fn around() -> impl Strategy<Value = EventKind> {
                 fault: fault.into(),
                 reason,
                 optional,
+                because: None,
             }
         }),
         (0..KEYS, any::<bool>(), any::<u64>()).prop_map(|(key, granted, waited_ms)| {
@@ -248,6 +250,9 @@ fn loss() -> impl Strategy<Value = EventKind> {
         (0..4_u32, any::<u64>()).prop_map(|(id, took_ms)| EventKind::FaultStruck { id, took_ms }),
         (0..4_u32, any::<u64>()).prop_map(|(id, late_ms)| EventKind::FaultOverran { id, late_ms }),
         any::<String>().prop_map(|reason| EventKind::Shortage { reason }),
+        (0..WORKERS, any::<String>())
+            .prop_map(|(worker, sent)| EventKind::ClientGone { worker, sent }),
+        not_done(),
         (0..4_u32, 0..WORKERS, option::of(0..5_usize), any::<u64>()).prop_map(
             |(id, worker, node, came_ns)| EventKind::FaultEscaped {
                 id,
@@ -258,6 +263,23 @@ fn loss() -> impl Strategy<Value = EventKind> {
         ),
         (0..WORKERS, 0..6_u64, vec(any::<String>(), 0..3))
             .prop_map(|(worker, op, nodes)| EventKind::GrantWithoutCommand { worker, op, nodes }),
+    ]
+}
+
+/// What the harness could not do, or nobody did.
+fn not_done() -> impl Strategy<Value = EventKind> {
+    let words = any::<String>;
+    prop_oneof![
+        (words(), words()).prop_map(|(what, reason)| EventKind::FaultNotUndone { what, reason }),
+        words().prop_map(|command| EventKind::CommandUnknown { command }),
+        option::of(words()).prop_map(|unsupported| EventKind::ExtensionUntested { unsupported }),
+        words().prop_map(|reason| EventKind::StockUnknown { reason }),
+        words().prop_map(|reason| EventKind::CustodyIncomplete { reason }),
+        words().prop_map(|reason| EventKind::FinalInspectionFailed { reason }),
+        Just(EventKind::BackendUnsupported {
+            backend: BackendName::Sim,
+            supported: vec![BackendName::Process]
+        }),
     ]
 }
 

@@ -16,6 +16,16 @@ pub fn violated(cause: Cause, story: &[&str]) -> Verdict {
         story: story.iter().map(|line| (*line).to_owned()).collect(),
         violations: 1,
         at_ns: Some(1),
+        reasons: Vec::new(),
+    }
+}
+
+/// A verdict `unknown` that says this.
+pub fn unjudged(words: &str) -> Verdict {
+    Verdict {
+        status: Status::Unknown,
+        story: vec![words.to_owned()],
+        ..Verdict::held()
     }
 }
 

@@ -6,7 +6,7 @@ use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::check::{Cause, Property, Verdict};
 use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, Redis, Surprise};
 
-use super::cells::{HOSTILE, cell, violated};
+use super::cells::{HOSTILE, cell, unjudged, violated};
 
 /// Two locks under two scenarios.
 fn cells() -> Vec<Cell> {
@@ -127,7 +127,7 @@ fn what_cannot_be_compared_is_named_and_is_no_difference() {
     others[0].tally.clear();
     others[1].scenario_hash = "1".repeat(40);
     others.remove(2);
-    let unknown = [(Property::Exclusion, Verdict::unknown("it stood still"))];
+    let unknown = [(Property::Exclusion, unjudged("it stood still"))];
     others[2] = cell("redlock", "gc-pause", &unknown);
     let mut matrix = on("valkey", "9.1.2", others);
     matrix.matrix.interrupted = true;
@@ -183,7 +183,7 @@ fn several_backends_and_runs_and_options_are_kept_apart() {
 fn servers_are_compared_with_each_other_and_not_only_with_the_first() {
     let with = |verdict: Verdict| vec![cell("redlock", "calm", &[(Property::Lease, verdict)])];
     let parts = vec![
-        on("redis", "7.0.15", with(Verdict::unknown("it stood still"))),
+        on("redis", "7.0.15", with(unjudged("it stood still"))),
         on("redis", "8.0.2", with(Verdict::held())),
         on("valkey", "9.1.2", with(violated(Cause::Race, &[]))),
     ];

@@ -1,7 +1,6 @@
 //! What clients may say in a random transcript: templates, and pools of words to fill them with.
 
-mod function_libraries;
-mod library_scripts;
+mod json_scripts;
 mod pools;
 mod templates;
 
@@ -117,11 +116,9 @@ impl Filler {
         let waits = words[0]
             .first()
             .is_some_and(|first| first.eq_ignore_ascii_case(&b'B'));
-        let drawn = words.iter().any(|word| word == b"single");
         match damage {
-            // A blocking command without its zero timeout would really wait, and nobody knows
-            // which member a server draws from a set of two.
-            1..=24 if waits || drawn => {}
+            // A blocking command without its zero timeout would really wait.
+            1..=24 if waits => {}
             1..=6 if words.len() > 1 => {
                 words.pop();
             }

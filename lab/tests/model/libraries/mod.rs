@@ -1,6 +1,7 @@
-//! What `bit`, `cjson`, `cmsgpack` and `struct` answer, edge by edge, on the model and on each real server.
+//! What `cjson`, `table.insert` and the conversions of scripts answer, edge by edge, on the model and on each
+//! real server.
 //!
-//! `scripts.txt` has one script a line, and `interface.txt` the same for the table `redis`. They run in order on one Lua state, because some change settings.
+//! `json.txt` and `interface.txt` have one script a line.
 
 use crate::differential::servers;
 use crate::transcript::{Bench, Step};
@@ -32,7 +33,7 @@ fn compare_on_each_server(steps: &[Step]) {
 
 #[test]
 fn libraries_answer_as_on_each_server() {
-    compare_on_each_server(&steps(include_bytes!("scripts.txt")));
+    compare_on_each_server(&steps(include_bytes!("json.txt")));
 }
 
 #[test]

@@ -162,8 +162,6 @@ impl RealClient {
             b'-' => Reply::Error(rest.into()),
             b':' => Reply::Int(number()),
             b',' => Reply::Double(rest),
-            b'#' => Reply::Boolean(rest == "t"),
-            b'(' => Reply::BigNumber(rest),
             b'_' => Reply::Nil,
             b'$' if number() < 0 => Reply::Nil,
             b'$' => Reply::Bulk(self.bytes(number())),

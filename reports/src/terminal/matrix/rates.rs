@@ -4,7 +4,7 @@ use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::super::line::Line;
 use super::super::styles::{FAINT, STRONG};
-use crate::statistics::{CONFIDENCE_PERCENT, Rate};
+use crate::statistics::{CONFIDENCE_PERCENT, Rate, Round, per_cent};
 
 pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
     if record.seeds < 2 {
@@ -12,14 +12,13 @@ pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
     }
     let title = format!("Rates, with bounds of {CONFIDENCE_PERCENT} % confidence");
     let mut lines = vec![Line::new().styled(STRONG, &title)];
-    let (mut properties, mut clean) = (0, Vec::new());
+    let mut clean = Vec::new();
     for cell in record.cells.iter().filter(|cell| cell.error.is_none()) {
         for (property, tally) in &cell.tally {
             let judged = tally.held + tally.violated;
             let Some(rate) = Rate::new(tally.violated, judged) else {
                 continue;
             };
-            properties += 1;
             if tally.violated == 0 && tally.unknown == 0 {
                 clean.push(judged);
                 continue;
@@ -46,11 +45,12 @@ pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
             lines.extend(Line::new().plain(&text).wrap(width, 4));
         }
     }
-    if let Some(rate) = clean.iter().min().and_then(|runs| Rate::new(0, *runs)) {
+    let fewest = clean.iter().min().copied();
+    if let Some((runs, rate)) = fewest.and_then(|runs| Some((runs, Rate::new(0, runs)?))) {
         let text = format!(
-            "  The other {} of {properties} properties held in every run: each violated in {}",
+            "  {} verdicts held in all {runs} runs ({runs} runs cannot rule out a rate below {} %)",
             clean.len(),
-            rate.in_words()
+            per_cent(rate.bounds().1, Round::Up)
         );
         lines.extend(Line::new().styled(FAINT, &text).wrap(width, 4));
     }

@@ -140,8 +140,8 @@ pub(super) fn custody(record: &MatrixRecord, width: usize) -> Vec<Line> {
         return Vec::new();
     };
     let text = format!(
-        "custody confirmed in {} of {} runs ({} of {} ends of values)",
-        tally.confirmed_runs, tally.runs, tally.confirmed, tally.ends
+        "checked against the servers: {} of {} key removals agree ({} of {} runs)",
+        tally.confirmed, tally.ends, tally.confirmed_runs, tally.runs
     );
     Line::new().styled(FAINT, &text).wrap(width, 2)
 }

@@ -73,7 +73,7 @@ fn the_data_of_the_lanes_is_the_custody() {
 }
 
 #[test]
-fn keys_values_and_commands_of_strangers_stay_words() {
+fn markup_in_keys_values_and_commands_is_escaped() {
     let page = page_of(hostile());
     assert!(!page.contains("<img"), "markup got through");
     assert_eq!(page.matches("<script").count(), 2);

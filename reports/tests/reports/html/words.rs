@@ -43,7 +43,7 @@ fn a_matrix_tells_whose_fault_it_was_and_how_sure_that_is() {
 }
 
 #[test]
-fn the_page_asks_nobody_for_anything() {
+fn page_makes_no_network_requests() {
     let page = page(&runs::matrix(&["set-nx-px"], &["gc-pause"], 1)).unwrap();
     assert!(page.contains("default-src 'none'; style-src 'sha256-"));
     assert!(page.contains("base-uri 'none'; form-action 'none'"));
@@ -77,7 +77,7 @@ fn a_surprise_is_shown_with_what_was_expected() {
 }
 
 #[test]
-fn what_could_not_be_run_or_read_is_said() {
+fn cells_that_could_not_be_run_or_read_are_named() {
     let mut material = runs::matrix(&["set-nx-px"], &["calm"], 1);
     material.matrix.cells[0].error = Some("no Redis <here>".into());
     material.skipped = vec!["runs/<x>: a record of another version".into()];
@@ -88,7 +88,7 @@ fn what_could_not_be_run_or_read_is_said() {
 }
 
 #[test]
-fn without_cells_there_is_still_a_page() {
+fn page_without_cells_is_written() {
     let page = page(&runs::nothing(1)).unwrap();
     assert!(page.ends_with("</html>\n") || page.ends_with("</html>"));
 }
@@ -109,7 +109,7 @@ fn a_cell_without_history_shows_the_latencies_that_it_kept() {
 
 /// A lock that tries every way out of a page.
 #[test]
-fn words_of_strangers_stay_words() {
+fn markup_in_names_is_escaped() {
     let attack = "</script><!--<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u{2028}\
                   \u{202e}🔓&amp;";
     let mut history = histories::long(40);

@@ -62,10 +62,8 @@ impl Program {
             Ok(Left::AtItsEnd) => Reply::Nil,
             Ok(Left::Returned(value)) => value.into_reply(),
             Err(Raised { why, line }) => {
-                let version = runner.state.version;
-                let why = why.worded(version);
                 let text = Refusal::quote(why.0.as_bytes(), usize::MAX);
-                Reply::Error(located(version, &text, run.name, "@user_script", line.into()).into())
+                Reply::Error(located(&text, run.name, line.into()).into())
             }
         }
     }

@@ -28,6 +28,7 @@ use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::Judgement;
 use crate::check::overlap::{Pair, Tally};
+use crate::check::unjudged::Unjudged;
 use crate::history::Header;
 use crate::timeline::{self, Attempt, Leases, Step};
 
@@ -193,11 +194,7 @@ impl Checker for Lease {
 
     fn finish(self) -> Judgement {
         if self.certain.pairs == 0 && self.possible.pairs > 0 {
-            return Judgement::Unknown(
-                "a client got the lock while another's lease may have been running: how long it ran \
-                 is not known, because the lock did not say"
-                    .into(),
-            );
+            return Judgement::Unknown(Unjudged::LeasesMayHaveOverlapped);
         }
         self.certain.judgement(Property::Lease)
     }

@@ -25,14 +25,12 @@ use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, ForeignRelease, Judgement, Seen};
 use crate::check::taken_value::TakenValue;
 use crate::check::two_masters::TwoMasters;
+use crate::check::unjudged::Unjudged;
 use crate::custody::{KeyTable, KeyUpdate};
 use crate::history::{Event, Header, History, KeyName};
 use crate::timeline::{Attempt, AttemptTracker, Step};
 
 /// Why a release that succeeded is no proof.
-const TWO_MASTERS: &str = "a release succeeded while another client had the lock, but a node had two masters \
-                           then: the two clients may have had it on different ones";
-
 /// The checker.
 pub(in crate::check) struct Ownership {
     custody: bool,
@@ -240,7 +238,7 @@ impl Checker for Ownership {
 
     fn finish(self) -> Judgement {
         if self.in_doubt && self.first.is_none() {
-            return Judgement::Unknown(TWO_MASTERS.into());
+            return Judgement::Unknown(Unjudged::TwoMasters);
         }
         let finding = self.first.map(|first| Finding {
             property: Property::Ownership,

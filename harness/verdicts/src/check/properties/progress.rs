@@ -30,9 +30,10 @@ use picklock_scenarios::Property;
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::{Finding, Judgement, Seen, Stall};
+use crate::check::finding::{Finding, Judgement, Seen, Starvation};
 use crate::check::outstanding::Outstanding;
 use crate::check::reach::Reach;
+use crate::check::unjudged::{StarvedBy, Unjudged};
 use crate::check::waiters::Waiters;
 use crate::custody::KeyUpdate;
 use crate::history::{Event, EventKind, Header, Misbehaviour};
@@ -41,8 +42,8 @@ use crate::timeline::{Attempt, Step, is_rounded_up, ms, spoils_clocks};
 #[derive(Debug, Clone, Default)]
 struct KeyState {
     outstanding: Outstanding,
-    /// The current stall has been reported.
-    stalled: bool,
+    /// The current starvation has been reported.
+    starved: bool,
     /// A client waited for longer than the bound, and a fault that is still on kept it away.
     kept_away: bool,
     /// When a key without expiry was found.
@@ -77,26 +78,19 @@ pub(in crate::check) struct Progress {
     run_over: bool,
     latest_ns: u64,
     violations: u64,
-    first: Option<Stall>,
-    undecided: Option<&'static str>,
+    first: Option<Starvation>,
+    undecided: Option<StarvedBy>,
     /// A node that failed by itself, and how.
-    lost_node: Option<String>,
+    lost_node: Option<Unjudged>,
     /// A fault escaped.
     escaped: bool,
-    /// When the machine stood still: from, until.
-    machine_stalls: Vec<(u64, u64)>,
+    /// When the harness stood still: from, until.
+    harness_pauses: Vec<(u64, u64)>,
 }
-
-const OUT_OF_REACH: &str = "no client got the lock for longer than the bound, but a fault that was still active took away nodes that the lock needs";
-const WRONG_CLOCK: &str = "no client got the lock for longer than the bound, but a clock was wrong, and a key may have lived longer by as much";
-const IN_DOUBT: &str = "no client got the lock for longer than the bound, but the attempts of workers that a fault struck may have taken it again and again";
-const ESCAPED: &str = "no client got the lock for longer than the bound, but a fault escaped: a client that counts as frozen or dead was at work";
-const PROBE_BLOCKED: &str =
-    "the probe after the run did not get the lock, but a lease or a fault may have blocked it";
 
 impl Progress {
     /// Why the first violation may be due to the machine and not to the lock.
-    fn excuse(&self, first: &Stall) -> Option<String> {
+    fn excuse(&self, first: &Starvation) -> Option<Unjudged> {
         // It is not known since when the node was gone, so no waiting can be held against the lock.
         if self.lost_node.is_some() {
             return self.lost_node.clone();
@@ -104,18 +98,16 @@ impl Progress {
         let meanwhile = |(from_ns, until_ns): &&(u64, u64)| {
             *from_ns <= first.until_ns && first.from_ns <= *until_ns
         };
-        let (from_ns, until_ns) = self.machine_stalls.iter().find(meanwhile)?;
-        Some(format!(
-            "no client got the lock for longer than the bound, but the machine was stalled for {} ms of that time",
-            (until_ns - from_ns) / 1_000_000
-        ))
+        let (from_ns, until_ns) = self.harness_pauses.iter().find(meanwhile)?;
+        let by = StarvedBy::HarnessPause((until_ns - from_ns) / 1_000_000);
+        Some(Unjudged::Starved { by })
     }
 
     /// A client has wanted the key until now: was that too long?
     fn look(&mut self, at_ns: u64, key: u32, waiter: Waiter) {
         let Waiter { worker, since_ns } = waiter;
         let state = &self.keys[key as usize];
-        if state.stalled {
+        if state.starved {
             return;
         }
         if !self.reach.has_quorum(worker, key) {
@@ -128,18 +120,18 @@ impl Progress {
         let limit_ns = from_ns.saturating_add(self.bound_ns);
         if at_ns <= limit_ns {
             if self.run_over && self.was_in_doubt(at_ns, key, since_ns) {
-                self.undecided.get_or_insert(IN_DOUBT);
+                self.undecided.get_or_insert(StarvedBy::AttemptsInDoubt);
             }
             return;
         }
         if self.clocks_spoilt {
-            self.undecided.get_or_insert(WRONG_CLOCK);
+            self.undecided.get_or_insert(StarvedBy::WrongClock);
             return;
         }
         let doubt = state.outstanding.doubt_before(from_ns);
         let first_asked_ns = self.waiters.first_asked_ns(worker, key);
-        self.keys[key as usize].stalled = true;
-        self.violated(Stall {
+        self.keys[key as usize].starved = true;
+        self.violated(Starvation {
             key,
             from_ns,
             until_ns: limit_ns,
@@ -181,13 +173,13 @@ impl Progress {
         })
     }
 
-    fn violated(&mut self, stall: Stall) {
+    fn violated(&mut self, starvation: Starvation) {
         self.violations += 1;
         if self
             .first
-            .is_none_or(|first| stall.until_ns < first.until_ns)
+            .is_none_or(|first| starvation.until_ns < first.until_ns)
         {
-            self.first = Some(stall);
+            self.first = Some(starvation);
         }
     }
 
@@ -257,7 +249,7 @@ impl Progress {
             return;
         }
         let before = self.violations;
-        let stalled = self.keys[key as usize].stalled;
+        let starved = self.keys[key as usize].starved;
         if ms(waited_ms) >= self.bound_ns {
             // The probe's bound is met when it is reached, hence one nanosecond more.
             let waiter = Waiter {
@@ -266,8 +258,8 @@ impl Progress {
             };
             self.look(at_ns.saturating_add(1), key, waiter);
         }
-        if self.violations == before && !stalled {
-            self.undecided.get_or_insert(PROBE_BLOCKED);
+        if self.violations == before && !starved {
+            self.undecided.get_or_insert(StarvedBy::ProbeBlocked);
         }
     }
 
@@ -276,10 +268,10 @@ impl Progress {
             let state = &self.keys[key];
             if let Some(at_ns) = state.unexpiring_ns
                 && state.probe_granted != Some(true)
-                && !state.stalled
+                && !state.starved
             {
                 let doubt = state.outstanding.doubt_before(u64::MAX);
-                self.violated(Stall {
+                self.violated(Starvation {
                     key: key as u32,
                     from_ns: at_ns,
                     until_ns: at_ns,
@@ -322,7 +314,7 @@ impl Checker for Progress {
             undecided: None,
             lost_node: None,
             escaped: false,
-            machine_stalls: Vec::new(),
+            harness_pauses: Vec::new(),
         }
     }
 
@@ -350,7 +342,7 @@ impl Checker for Progress {
             Step::Begun => {
                 self.look_at_key(at_ns, key);
                 self.waiters.satisfied(attempt);
-                self.keys[key as usize].stalled = false;
+                self.keys[key as usize].starved = false;
             }
             Step::Gone => {
                 self.look_at_key(at_ns, key);
@@ -407,12 +399,14 @@ impl Checker for Progress {
                 }
             }
             EventKind::NodeLost { node, reason } => {
-                self.lost_node
-                    .get_or_insert_with(|| format!("node {node} failed on its own: {reason}"));
+                self.lost_node.get_or_insert_with(|| Unjudged::NodeLost {
+                    node: *node,
+                    reason: reason.clone(),
+                });
             }
             EventKind::FaultEscaped { .. } => self.escaped = true,
             EventKind::Stalled { late_ms } => self
-                .machine_stalls
+                .harness_pauses
                 .push((at_ns.saturating_sub(ms(*late_ms)), at_ns)),
             EventKind::End { .. } => self.run_over(at_ns),
             _ => {}
@@ -435,17 +429,18 @@ impl Checker for Progress {
     fn finish(mut self) -> Judgement {
         self.run_over(self.latest_ns);
         if self.keys.iter().any(|key| key.kept_away) {
-            self.undecided.get_or_insert(OUT_OF_REACH);
+            self.undecided.get_or_insert(StarvedBy::NodesOutOfReach);
         }
         self.count_unexpiring_keys();
         let Some(mut first) = self.first else {
-            let undecided = self
-                .undecided
-                .map(|reason| Judgement::Unknown(reason.into()));
-            return undecided.unwrap_or(Judgement::Held);
+            let undecided = self.undecided;
+            return undecided.map_or(Judgement::Held, |by| {
+                Judgement::Unknown(Unjudged::Starved { by })
+            });
         };
         if self.escaped {
-            return Judgement::Unknown(ESCAPED.into());
+            let by = StarvedBy::FreezeLeak;
+            return Judgement::Unknown(Unjudged::Starved { by });
         }
         let state = &self.keys[first.key as usize];
         first.has_unexpiring_key = state.unexpiring_ns.is_some();
@@ -461,7 +456,7 @@ impl Checker for Progress {
             first: Finding {
                 property: Property::Progress,
                 at_ns: first.until_ns,
-                seen: Seen::Stall(first),
+                seen: Seen::Starvation(first),
             },
         }
     }

@@ -18,6 +18,7 @@ use picklock_scenarios::Property;
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, Judgement, Seen, WrongStock};
+use crate::check::unjudged::Unjudged;
 use crate::history::{Event, EventKind, Header};
 
 #[derive(Debug, Clone, Copy)]
@@ -175,10 +176,7 @@ impl Checker for Resource {
     fn finish(mut self) -> Judgement {
         let undecided = self.count_the_uncounted();
         if self.first.is_none() && undecided > 0 {
-            return Judgement::Unknown(
-                "the history has no count of the stock at its end, so it is not known whether it adds up"
-                    .into(),
-            );
+            return Judgement::Unknown(Unjudged::StockUncounted);
         }
         Judgement::of(self.first, self.violations)
     }

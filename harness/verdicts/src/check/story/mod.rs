@@ -11,7 +11,7 @@ use crate::history::EventKind;
 
 use super::double_sale::overlapping_sellers;
 use super::evidence::Evidence;
-use super::finding::{Finding, ForeignRelease, Seen, StaleToken, Stall, WrongStock};
+use super::finding::{Finding, ForeignRelease, Seen, StaleToken, Starvation, WrongStock};
 use crate::timeline::{Hold, Lease, ms};
 use custody::tell_lost_values;
 use draft::Draft;
@@ -28,7 +28,7 @@ pub(super) fn story(finding: &Finding, evidence: &Evidence<'_>) -> Vec<String> {
         Seen::WrongStock(stock) => of_wrong_stock(evidence, stock, at_ns),
         Seen::ForeignRelease(release) => of_foreign_release(evidence, release),
         Seen::StaleToken(stale) => of_stale_token(evidence, stale, at_ns),
-        Seen::Stall(stall) => of_stall(evidence, stall),
+        Seen::Starvation(starvation) => of_starvation(evidence, starvation),
         Seen::FalseClaim(claim) => of_attempts(evidence, &claim.ops, &claim.statement, at_ns),
         Seen::Attempts { ops, statement } => of_attempts(evidence, ops, statement, at_ns),
     };
@@ -172,57 +172,57 @@ fn of_attempts(evidence: &Evidence<'_>, ops: &[u64], statement: &str, at_ns: u64
 }
 
 /// A period in which a free lock was not granted.
-fn of_stall(evidence: &Evidence<'_>, stall: &Stall) -> Draft {
+fn of_starvation(evidence: &Evidence<'_>, starvation: &Starvation) -> Draft {
     let header = &evidence.history.header;
-    let lock = lock(header, stall.key);
+    let lock = lock(header, starvation.key);
     let mut draft = Draft::default();
-    draft.tell_faults(evidence, 0, stall.from_ns);
+    draft.tell_faults(evidence, 0, starvation.from_ns);
     let last = evidence.holds().iter().rev();
     let last = last
-        .filter(|hold| hold.key == stall.key)
-        .find(|hold| hold.begin_ns <= stall.from_ns);
+        .filter(|hold| hold.key == starvation.key)
+        .find(|hold| hold.begin_ns <= starvation.from_ns);
     if let Some(last) = last {
         draft.tell_grant(evidence, last);
         draft.tell_kill(last);
-        draft.tell_of(evidence, &[last.op], last.begin_ns, stall.from_ns);
+        draft.tell_of(evidence, &[last.op], last.begin_ns, starvation.from_ns);
     }
-    if let Some((worker, at_ns)) = stall.doubt
-        && !stall.has_unexpiring_key
+    if let Some((worker, at_ns)) = starvation.doubt
+        && !starvation.has_unexpiring_key
     {
         let text = format!(
             "the outcome of worker {worker}'s attempt to get {lock} is unknown: it may hold it"
         );
         draft.tell(at_ns, Weight::Plot, text);
     }
-    if stall.until_ns > stall.from_ns {
-        let text = match stall.worker {
-            Some(worker) if stall.in_turn => format!(
+    if starvation.until_ns > starvation.from_ns {
+        let text = match starvation.worker {
+            Some(worker) if starvation.in_turn => format!(
                 "{lock} should have been free, and workers asked for it in turn, the last one worker {worker}"
             ),
             Some(worker) => format!("{lock} should have been free, and worker {worker} wanted it"),
             None => format!("{lock} should have been free, and the probe after the run wanted it"),
         };
-        draft.tell(stall.from_ns, Weight::Plot, text);
-        let waited = length(stall.until_ns - stall.from_ns);
+        draft.tell(starvation.from_ns, Weight::Plot, text);
+        let waited = length(starvation.until_ns - starvation.from_ns);
         draft.tell(
-            stall.until_ns,
+            starvation.until_ns,
             Weight::Plot,
             format!("no client had got it for {waited}"),
         );
     }
-    tell_aftermath(&mut draft, evidence, stall);
+    tell_aftermath(&mut draft, evidence, starvation);
     draft
 }
 
 /// What was found after the run.
-fn tell_aftermath(draft: &mut Draft, evidence: &Evidence<'_>, stall: &Stall) {
+fn tell_aftermath(draft: &mut Draft, evidence: &Evidence<'_>, starvation: &Starvation) {
     for event in &evidence.history.events {
         match event.what {
             EventKind::KeyLeft {
                 node,
                 key,
                 ttl_ms: -1,
-            } if key == stall.key => {
+            } if key == starvation.key => {
                 let text =
                     format!("after the run the key was still on node {node}, without expiry");
                 draft.tell(event.at_ns, Weight::Plot, text);
@@ -231,7 +231,7 @@ fn tell_aftermath(draft: &mut Draft, evidence: &Evidence<'_>, stall: &Stall) {
                 key,
                 granted: false,
                 waited_ms,
-            } if key == stall.key => {
+            } if key == starvation.key => {
                 let text = format!(
                     "a probe after the run waited {} and was not granted",
                     length(ms(waited_ms))

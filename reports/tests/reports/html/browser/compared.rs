@@ -110,7 +110,7 @@ fn verdicts_come_first_then_latencies_then_what_was_compared() {
 }
 
 #[test]
-fn a_set_beside_itself_shows_nothing() {
+fn set_compared_with_itself_has_no_changes() {
     let (before, _) = before_and_after();
     let page = page(&(before.clone(), before));
     assert!(page.contains("No verdict changed."));
@@ -119,7 +119,7 @@ fn a_set_beside_itself_shows_nothing() {
 }
 
 #[test]
-fn words_of_strangers_stay_words() {
+fn markup_in_names_is_escaped() {
     let attack = "</script><!--<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u{2028}\
                   \u{202e}🔓&amp;";
     let (mut before, mut after) = before_and_after();

@@ -126,7 +126,7 @@ fn by_keyboard(sheet: &Sheet, (title, _, wanted): &(String, f64, Vec<String>)) {
 }
 
 #[test]
-fn keys_of_strangers_are_painted_and_no_more() {
+fn markup_in_keys_is_drawn_as_text() {
     let (record, history) = crate::custody_samples::hostile();
     let input = picklock_reports::combine::of_run(record, Some(history));
     let file = written("hostile-keys.html", &page(&input).unwrap());

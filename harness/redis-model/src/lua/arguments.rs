@@ -1,0 +1,99 @@
+//! The arguments of a function, and the errors about them in the words of Lua's own library.
+
+use mlua::{Lua, MultiValue, Value};
+
+use super::convert::truncate;
+
+/// What a function was called with. Places count from one, as in Lua's errors.
+pub(super) struct Arguments<'a> {
+    lua: &'a Lua,
+    values: MultiValue,
+}
+
+impl<'a> Arguments<'a> {
+    pub(super) fn new(lua: &'a Lua, values: MultiValue) -> Arguments<'a> {
+        Arguments { lua, values }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The argument, nil if it is not there.
+    pub(super) fn get(&self, place: usize) -> Value {
+        let value = place.checked_sub(1).and_then(|at| self.values.get(at));
+        value.cloned().unwrap_or(Value::Nil)
+    }
+
+    /// A number, or a text that is one.
+    pub(super) fn number(&self, place: usize) -> mlua::Result<f64> {
+        match self.lua.coerce_number(self.get(place))? {
+            Some(number) => Ok(number),
+            None => Err(self.wrong_type(place, "number")),
+        }
+    }
+
+    /// A number as C's `int`.
+    pub(super) fn int(&self, place: usize) -> mlua::Result<i32> {
+        Ok(truncate(self.number(place)?) as i32)
+    }
+
+    /// A text, or a number as text.
+    pub(super) fn text(&self, place: usize) -> mlua::Result<mlua::String> {
+        let value = self.get(place);
+        if let Value::Nil = value {
+            return Err(self.wrong_type(place, "string"));
+        }
+        match self.lua.coerce_string(value)? {
+            Some(text) => Ok(text),
+            None => Err(self.wrong_type(place, "string")),
+        }
+    }
+
+    /// An argument of another type than is expected.
+    pub(super) fn wrong_type(&self, place: usize, expected: &str) -> mlua::Error {
+        let got = match place > self.count() {
+            true => "no value",
+            false => type_name(&self.get(place)),
+        };
+        self.bad(place, &format!("{expected} expected, got {got}"))
+    }
+
+    /// An error about one argument, with the name by which the function was called.
+    pub(super) fn bad(&self, place: usize, why: &str) -> mlua::Error {
+        let names = self.lua.inspect_stack(0, |frame| {
+            let names = frame.names();
+            (
+                names.name.map(|name| name.into_owned()),
+                names.name_what == Some("method"),
+            )
+        });
+        let (name, is_method) = names.unwrap_or((None, false));
+        let name = name.as_deref().unwrap_or("?");
+        let text = match (is_method, place) {
+            (true, 1) => format!("calling '{name}' on bad self ({why})"),
+            (true, place) => format!("bad argument #{} to '{name}' ({why})", place - 1),
+            (false, place) => format!("bad argument #{place} to '{name}' ({why})"),
+        };
+        self.error(&text)
+    }
+
+    /// An error with the place in the script that called the function.
+    pub(super) fn error(&self, text: &str) -> mlua::Error {
+        let place = self.lua.inspect_stack(1, |frame| {
+            let line = frame.current_line()?;
+            Some(format!("{}:{line}: ", frame.source().short_src?))
+        });
+        let place = place.flatten().unwrap_or_default();
+        mlua::Error::runtime(format!("{place}{text}"))
+    }
+}
+
+/// The name of a type as Lua itself says it.
+pub(super) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::LightUserData(_) | Value::Error(_) => "userdata",
+        Value::Integer(_) => "number",
+        other => other.type_name(),
+    }
+}

@@ -1,0 +1,300 @@
+//! Two clients of a lock and the server that they use, as a check asks them.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+
+use super::client::Client;
+use super::exchange::Exchange;
+use super::finding::Mistake;
+use super::keys::KeysSeen;
+use super::outcome::{Stop, Who};
+use crate::adapter::message::{Answer, Notification, PROTOCOL, RequestKind};
+use crate::clock::Clock;
+use crate::entropy;
+use crate::servers::{BackendError, Reaper, Servers, WorkerContainers};
+use crate::wire::Wire;
+
+/// What the adapter is told to wait for an answer of Redis.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// So many leases last longer than a check.
+pub(super) const LONG: f64 = 20.0;
+
+/// One of the two locks of a check. No other check has the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LockName {
+    /// The first.
+    First,
+    /// Another one.
+    Second,
+}
+
+/// Two clients, and the server and the clock of all checks.
+pub(super) struct Clients {
+    pub argv: Vec<String>,
+    /// Where the adapter's containers come from; `None`: it is a process of this machine.
+    pub containers: Option<WorkerContainers>,
+    pub options: BTreeMap<String, String>,
+    pub lease: Duration,
+    pub seed: u64,
+    pub logs: PathBuf,
+    pub reaper: Reaper,
+    pub servers: Servers,
+    /// What leads to the server, and where the adapter reaches it.
+    pub wire: Wire,
+    pub address: SocketAddr,
+    pub connection: MultiplexedConnection,
+    pub clock: Clock,
+    pub state: State,
+}
+
+/// What changes from check to check.
+#[derive(Default)]
+pub(super) struct State {
+    /// The check, which gives its locks their names.
+    check: &'static str,
+    /// The processes that run.
+    running: BTreeMap<Who, Client>,
+    /// The newest answer to `init`.
+    pub ready: Option<Answer>,
+    /// How many processes were started: each has a log of its own.
+    starts: u32,
+    /// True while the server is frozen.
+    is_frozen: bool,
+    /// The events of this check, and whether all that had to come by now have.
+    events: Vec<Notification>,
+    is_settled: bool,
+}
+
+impl Clients {
+    /// Begins a check: it gives the locks their names.
+    pub(super) fn begin(&mut self, check: &'static str) {
+        self.state.check = check;
+        self.state.events.clear();
+        self.state.is_settled = false;
+    }
+
+    /// The name of a lock of this check.
+    pub(super) fn lock(&self, lock: LockName) -> String {
+        let which = match lock {
+            LockName::First => "",
+            LockName::Second => ":other",
+        };
+        format!("picklock:{}{which}", self.state.check)
+    }
+
+    /// `acquire` of the first lock, at once, for a lease that does not end during the check.
+    pub(super) async fn take(&mut self, who: Who) -> Result<Exchange, Stop> {
+        self.acquire(who, LockName::First, LONG, 0).await
+    }
+
+    /// `acquire`, for so many leases of the checks.
+    pub(super) async fn acquire(
+        &mut self,
+        who: Who,
+        lock: LockName,
+        leases: f64,
+        wait_ms: u64,
+    ) -> Result<Exchange, Stop> {
+        let ask = RequestKind::Acquire {
+            key: self.lock(lock),
+            ttl_ms: self.ttl_ms(leases),
+            wait_ms,
+        };
+        self.ask(who, ask).await
+    }
+
+    /// `extend` of the first lock.
+    ///
+    /// # Errors
+    /// Also where it was not granted.
+    pub(super) async fn extend(
+        &mut self,
+        who: Who,
+        grant: &Exchange,
+        leases: f64,
+    ) -> Result<Exchange, Stop> {
+        let ask = RequestKind::Extend {
+            key: self.lock(LockName::First),
+            token: grant.granted()?.to_owned(),
+            ttl_ms: self.ttl_ms(leases),
+        };
+        self.ask(who, ask).await
+    }
+
+    /// `release` of the first lock.
+    ///
+    /// # Errors
+    /// Also where it was not granted.
+    pub(super) async fn release(&mut self, who: Who, grant: &Exchange) -> Result<Exchange, Stop> {
+        let ask = RequestKind::Release {
+            key: self.lock(LockName::First),
+            token: grant.granted()?.to_owned(),
+        };
+        self.ask(who, ask).await
+    }
+
+    /// Sends a request, and waits for its answer.
+    pub(super) async fn ask(&mut self, who: Who, ask: RequestKind) -> Result<Exchange, Stop> {
+        // A command to a frozen server fails after its time, and a second one may follow.
+        let wait = match self.state.is_frozen {
+            true => COMMAND_TIMEOUT * 2,
+            false => Duration::ZERO,
+        };
+        let asked = self.client(who).await?.ask(ask, wait).await;
+        asked.map_err(|problem| Stop::Broken(who, problem))
+    }
+
+    /// The same for a request that is none of the protocol's. Its id is added.
+    pub(super) async fn ask_oddly(
+        &mut self,
+        who: Who,
+        op: &'static str,
+        request: serde_json::Value,
+    ) -> Result<Exchange, Stop> {
+        let asked = self.client(who).await?.ask_oddly(op, request).await;
+        asked.map_err(|problem| Stop::Broken(who, problem))
+    }
+
+    /// The events of both since the check began. All that had to come by now are among them.
+    ///
+    /// It also hears whether a request is answered a second time: each process answers a last `ping`.
+    pub(super) async fn events(&mut self) -> Result<&[Notification], Stop> {
+        let State {
+            running,
+            events,
+            is_settled,
+            ..
+        } = &mut self.state;
+        if !std::mem::replace(is_settled, true) {
+            for (who, client) in running {
+                let broken = |problem| Stop::Broken(*who, problem);
+                let asked = client.ask(RequestKind::Ping, Duration::ZERO).await;
+                asked.map_err(broken)?;
+                events.extend(client.take_events().map_err(broken)?);
+            }
+        }
+        Ok(events)
+    }
+
+    /// True if the event `lost` has come for this grant.
+    pub(super) async fn hears_of_loss(&mut self, grant: &Exchange) -> Result<bool, Stop> {
+        let is_lost = |event: &Notification| matches!(event, Notification::Lost { token } if Some(token.as_str()) == grant.token());
+        Ok(self.events().await?.iter().any(is_lost))
+    }
+
+    /// Lets so many leases pass.
+    pub(super) async fn wait(&self, leases: f64) {
+        tokio::time::sleep(self.lease.mul_f64(leases)).await;
+    }
+
+    /// Looks at the keys of the server.
+    pub(super) async fn keys(&mut self) -> Result<KeysSeen, Stop> {
+        Ok(KeysSeen::look(&mut self.connection, &self.clock).await?)
+    }
+
+    /// Removes the keys that were written since that look.
+    pub(super) async fn remove_keys_since(&mut self, before: &KeysSeen) -> Result<(), Stop> {
+        let now = self.keys().await?;
+        for key in now.written_since(before).into_keys() {
+            let mut delete = redis::cmd("DEL");
+            let _: i64 = delete.arg(key).query_async(&mut self.connection).await?;
+        }
+        Ok(())
+    }
+
+    /// Freezes the server: it accepts connections, and answers nothing.
+    pub(super) async fn freeze_server(&mut self) -> Result<(), Stop> {
+        self.servers.pause(0).await?;
+        self.state.is_frozen = true;
+        Ok(())
+    }
+
+    /// Lets it answer again, if it is frozen.
+    pub(super) async fn thaw_server(&mut self) -> Result<(), BackendError> {
+        match std::mem::take(&mut self.state.is_frozen) {
+            true => self.servers.resume(0).await,
+            false => Ok(()),
+        }
+    }
+
+    /// The process, started where it does not run.
+    pub(super) async fn client(&mut self, who: Who) -> Result<&mut Client, Stop> {
+        self.state.is_settled = false;
+        if !self.state.running.contains_key(&who) {
+            self.start(who).await?;
+        }
+        match self.state.running.get_mut(&who) {
+            Some(client) => Ok(client),
+            None => unreachable!("it was started"),
+        }
+    }
+
+    /// Starts the process, and sends it `init`.
+    pub(super) async fn start(&mut self, who: Who) -> Result<Exchange, Stop> {
+        let worker = who as usize;
+        self.state.starts += 1;
+        let log = format!("worker-{worker}-{}.log", self.state.starts);
+        let container = match &self.containers {
+            Some(containers) => Some(containers.create(worker).await?),
+            None => None,
+        };
+        let log = self.logs.join(log);
+        let client = Client::start(&self.argv, container, &log, &self.reaper, &self.clock);
+        let client = client.await.map_err(Stop::Failed)?;
+        let init = RequestKind::Init {
+            protocol: PROTOCOL,
+            worker,
+            nodes: vec![format!("redis://{}", self.address)],
+            timeout_ms: u64::try_from(COMMAND_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
+            seed: entropy::derive(self.seed, "conformance", worker as u64),
+            options: self.options.clone(),
+        };
+        let client = self
+            .state
+            .running
+            .entry(who)
+            .insert_entry(client)
+            .into_mut();
+        let ready = client.init(init).await;
+        let ready = ready.map_err(|problem| Stop::Broken(who, problem))?;
+        if let Answer::Error { message, .. } = &ready.answer {
+            let what = format!("it answered `init` with `error`: {message}");
+            return Err(Stop::Broken(who, ready.shows(what).of(Mistake::NotReady)));
+        }
+        self.state.ready = Some(ready.answer.clone());
+        Ok(ready)
+    }
+
+    /// Kills a process, if it runs. Returns the end of its log.
+    pub(super) async fn dismiss(&mut self, who: Who) -> Vec<String> {
+        let Some(mut client) = self.state.running.remove(&who) else {
+            return Vec::new();
+        };
+        client.kill().await;
+        client.last_lines()
+    }
+
+    /// Ends everything.
+    ///
+    /// # Errors
+    /// The server could not be ended.
+    pub(super) async fn end(mut self) -> Result<(), BackendError> {
+        for who in [Who::One, Who::Two] {
+            self.dismiss(who).await;
+        }
+        self.wire.close().await;
+        if let Some(containers) = self.containers.take() {
+            containers.end().await;
+        }
+        self.servers.stop().await
+    }
+
+    fn ttl_ms(&self, leases: f64) -> u64 {
+        u64::try_from(self.lease.mul_f64(leases).as_millis()).unwrap_or(u64::MAX)
+    }
+}

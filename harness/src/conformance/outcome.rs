@@ -1,0 +1,77 @@
+//! How a check ends.
+
+use super::conformance_error::ConformanceError;
+use super::finding::{Judgement, Problem};
+use crate::servers::BackendError;
+
+/// One of the two processes of the adapter. Each is one client of the lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Who {
+    /// The first.
+    One,
+    /// Its competitor.
+    Two,
+}
+
+/// How a check ends.
+pub(super) type Outcome = Result<Judgement, Stop>;
+
+/// Why a check ends without a judgement.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The adapter does not do what it should. The next check may ask it.
+    Problem(Problem),
+    /// This client broke the protocol, and has to be killed.
+    Broken(Who, Problem),
+    /// The check itself cannot go on.
+    Failed(ConformanceError),
+}
+
+impl From<Problem> for Stop {
+    fn from(problem: Problem) -> Self {
+        Stop::Problem(problem)
+    }
+}
+
+impl From<BackendError> for Stop {
+    fn from(error: BackendError) -> Self {
+        Stop::Failed(error.into())
+    }
+}
+
+impl From<redis::RedisError> for Stop {
+    fn from(error: redis::RedisError) -> Self {
+        Stop::Failed(error.into())
+    }
+}
+
+/// Passed, and nothing to remark.
+pub(super) fn passed() -> Outcome {
+    passed_with("")
+}
+
+/// Passed, with a remark.
+pub(super) fn passed_with(remark: impl Into<String>) -> Outcome {
+    Ok(Judgement::Passed(remark.into()))
+}
+
+/// Not offered, with the reason.
+pub(super) fn not_offered(reason: impl Into<String>) -> Outcome {
+    Ok(Judgement::NotOffered(reason.into()))
+}
+
+/// Failed, where no line shows it.
+pub(super) fn failed<T>(what: impl Into<String>) -> Result<T, Stop> {
+    Err(Problem::new(what).into())
+}
+
+/// `passed`, `not offered: …` or what is wrong.
+#[cfg(test)]
+pub(super) fn words(outcome: Outcome) -> String {
+    match outcome {
+        Ok(Judgement::Passed(_)) => "passed".into(),
+        Ok(Judgement::NotOffered(reason)) => format!("not offered: {reason}"),
+        Err(Stop::Problem(problem)) => problem.what,
+        Err(other) => format!("{other:?}"),
+    }
+}

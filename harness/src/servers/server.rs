@@ -1,0 +1,85 @@
+//! What differs between the kinds of servers: how one is started, frozen, killed and asked for its log.
+//! Everything else is in [`Servers`](super::Servers), once for all kinds.
+//!
+//! A new kind is one file with a [`Host`] and its [`Server`], a variant of
+//! [`ServerKind`](super::ServerKind), and a line in [`Servers::start`](super::Servers::start).
+
+use std::net::SocketAddr;
+
+use futures_util::future::LocalBoxFuture;
+use picklock_scenarios::Capability;
+
+use super::node_log::last_words;
+use super::server_order::ServerOrder;
+use super::{BackendError, ServerAddress};
+
+/// What comes of a request to a server.
+pub(super) type Answer<'a, T = ()> = LocalBoxFuture<'a, Result<T, BackendError>>;
+
+/// What starts the servers of one kind, for one run.
+pub(super) trait Host {
+    /// Starts a server, and waits until it accepts connections. A start that fails or is cancelled leaves
+    /// nothing, or what [`abandon`](Host::abandon) and the reaper find.
+    fn start(&self, order: ServerOrder) -> Answer<'_, Box<dyn Server>>;
+
+    /// Removes what starts that were cancelled have left.
+    fn abandon(&self) -> LocalBoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Removes what is left now that all servers have ended.
+    fn end(self: Box<Self>) -> LocalBoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// What cannot be done to servers of this kind, and why not. It is not tried then.
+    fn lacks(&self) -> Vec<(Capability, String)> {
+        Vec::new()
+    }
+
+    /// The value of the label `picklock.run` of its containers; `None`: it has none.
+    fn run_id(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// One server or Sentinel.
+pub(super) trait Server {
+    /// Where it listens, on loopback.
+    fn address(&self) -> ServerAddress;
+
+    /// Where other servers find it.
+    fn announced(&self) -> Answer<'_, SocketAddr>;
+
+    /// True if other servers may find it elsewhere after a restart, so that they have to be told.
+    fn moves(&self) -> bool {
+        false
+    }
+
+    /// Freezes it. It has stopped when this returns.
+    fn pause(&self) -> Answer<'_>;
+
+    /// Thaws it.
+    fn resume(&self) -> Answer<'_>;
+
+    /// # Errors
+    /// It is down.
+    fn must_run(&self) -> Answer<'_>;
+
+    /// Kills it, frozen or not. It is dead when this returns.
+    fn kill(&self) -> Answer<'_>;
+
+    /// Starts the killed server again. It answers when this returns.
+    fn restart(&self) -> Answer<'_>;
+
+    /// Kills it if it is up, and leaves its log in the file of its order.
+    fn end(&self) -> Answer<'_>;
+
+    /// The last lines of its log; empty if it cannot be read.
+    fn log_tail(&self, lines: usize) -> LocalBoxFuture<'_, String>;
+
+    /// How it is, as the end of an error message.
+    fn condition(&self) -> LocalBoxFuture<'_, String> {
+        Box::pin(async move { last_words(&self.log_tail(10).await) })
+    }
+}

@@ -1,0 +1,113 @@
+//! A node: a master and its replicas, of whatever kind.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::try_join_all;
+use futures_util::try_join;
+
+use super::error::io_error;
+use super::power_loss::UnsyncedTail;
+use super::server::{Host, Server};
+use super::server_order::{Orders, ServerOrder};
+use super::{BackendError, ServerAddress, ShiftedWallClock, server_queries, wall_clock_shim};
+
+/// A master and its replicas.
+pub(super) struct Node {
+    pub master: Member,
+    pub replicas: Vec<Member>,
+}
+
+/// One of a node's servers.
+pub(super) struct Member {
+    name: String,
+    pub server: Box<dyn Server>,
+    wall_clock: Option<Arc<ShiftedWallClock>>,
+    /// What a power loss would remove, if a kill is one and the server is up.
+    unsynced_tail: Mutex<Option<UnsyncedTail>>,
+    data: Option<PathBuf>,
+}
+
+impl Node {
+    /// Starts all servers at once, and then links the replicas to the master.
+    pub(super) async fn start(
+        host: &dyn Host,
+        orders: &Orders,
+        node: usize,
+    ) -> Result<Node, BackendError> {
+        let family = &format!("node-{node}");
+        let start = async |name: String| {
+            let order = orders.server(name, family)?;
+            Member::start(host, order).await
+        };
+        let replica = |replica| start(format!("{family}-replica-{replica}"));
+        let replicas = try_join_all((0..orders.layout.replicas).map(replica));
+        let (master, replicas) = try_join!(start(family.clone()), replicas)?;
+        // Replicas are linked after all servers are up: a replica that is started with an unreachable
+        // master retries only every second.
+        try_join_all(replicas.iter().map(|replica| master.leads(replica))).await?;
+        Ok(Node { master, replicas })
+    }
+
+    /// The master first.
+    pub(super) fn servers(&self) -> impl Iterator<Item = &Member> {
+        std::iter::once(&self.master).chain(&self.replicas)
+    }
+}
+
+impl Member {
+    async fn start(host: &dyn Host, order: ServerOrder) -> Result<Member, BackendError> {
+        let name = order.name.clone();
+        let wall_clock = order.wall_clock.clone();
+        let data = order.loses_tail.then(|| order.data.clone());
+        let member = Member {
+            server: host.start(order).await?,
+            name,
+            wall_clock,
+            unsynced_tail: Mutex::default(),
+            data,
+        };
+        member.begin();
+        Ok(member)
+    }
+
+    /// The server is ready: the data that it has loaded is durable, and what it appends from now on
+    /// is not yet.
+    pub(super) fn begin(&self) {
+        *self.tail() = self.data.as_deref().map(UnsyncedTail::watch);
+    }
+
+    /// Kills the server. Where that is a power loss, what was not durable is then removed.
+    pub(super) async fn crash(&self) -> Result<(), BackendError> {
+        self.server.must_run().await?;
+        let lost_at_ns = self.tail().as_ref().map(UnsyncedTail::now_ns);
+        self.server.kill().await?;
+        match (self.tail().take(), lost_at_ns) {
+            (Some(unsynced_tail), Some(lost_at_ns)) => {
+                let doing = format!("cut the append-only file of {}", self.name);
+                unsynced_tail.cut(lost_at_ns).map_err(io_error(doing))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a server its replica, and waits until that has its data.
+    pub(super) async fn leads(&self, replica: &Member) -> Result<(), BackendError> {
+        let master = self.server.announced().await?;
+        server_queries::follow(replica.address(), master).await
+    }
+
+    pub(super) async fn set_clock_off(&self, off_ns: i64) -> Result<(), BackendError> {
+        let wall_clock = self.wall_clock.as_deref();
+        wall_clock_shim::set_off(&self.name, self.address(), wall_clock, off_ns).await
+    }
+
+    pub(super) fn address(&self) -> ServerAddress {
+        self.server.address()
+    }
+
+    fn tail(&self) -> MutexGuard<'_, Option<UnsyncedTail>> {
+        let tail = self.unsynced_tail.lock();
+        tail.unwrap_or_else(PoisonError::into_inner)
+    }
+}

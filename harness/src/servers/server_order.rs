@@ -1,0 +1,133 @@
+//! Which servers are started, and with which settings: the same for all kinds.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use picklock_scenarios::Persistence;
+
+use super::error::io_error;
+use super::{BackendError, Layout, Password, ShiftedWallClock, WallClockShim, sentinel};
+
+/// A server to be started, any number of times.
+#[derive(Debug)]
+pub(super) struct ServerOrder {
+    /// `node-0`, `node-0-replica-1`, `sentinel-2`.
+    pub name: String,
+    /// The name of its node's first server. Only servers of one node replicate each other.
+    pub family: String,
+    pub arguments: Vec<String>,
+    /// The configuration of a Sentinel, which rewrites it; other servers need none.
+    pub sentinel: Option<String>,
+    /// What it wants of its clients, and gives to its master.
+    pub password: Password,
+    /// The directory of its data, which need not exist.
+    pub data: PathBuf,
+    /// The file of its log.
+    pub log: PathBuf,
+    /// A kill is a power loss, which removes from the append-only file in `data` what was appended in
+    /// the last second.
+    pub loses_tail: bool,
+    /// Its wall clock, if that can be shifted.
+    pub wall_clock: Option<Arc<ShiftedWallClock>>,
+}
+
+/// The orders of a run.
+#[derive(Debug)]
+pub(super) struct Orders {
+    pub layout: Layout,
+    pub password: Password,
+    dir: PathBuf,
+    /// The library that shifts wall clocks, if the layout needs it and this machine supports it.
+    clock_shim: Option<WallClockShim>,
+}
+
+impl Orders {
+    /// Data and logs go into `dir`.
+    ///
+    /// # Errors
+    /// The directory cannot be written, or there is no entropy.
+    pub(super) fn new(layout: Layout, dir: &Path) -> Result<Orders, BackendError> {
+        let used = std::path::absolute(dir).map_err(io_error(format!("use {}", dir.display())));
+        Ok(Orders {
+            layout,
+            password: Password::fresh().map_err(io_error("make a password"))?,
+            dir: used?,
+            clock_shim: match layout.clocks_shift {
+                true => WallClockShim::install(dir)?,
+                false => None,
+            },
+        })
+    }
+
+    /// A server of the node whose first server is called `family`.
+    ///
+    /// # Errors
+    /// The file of its clock cannot be written.
+    pub(super) fn server(&self, name: String, family: &str) -> Result<ServerOrder, BackendError> {
+        let wall_clock = self.clock_shim.as_ref().map(|shim| shim.clock(&name));
+        let persistence = self.layout.persistence;
+        Ok(ServerOrder {
+            arguments: arguments(persistence),
+            loses_tail: persistence == Persistence::AofEverysec,
+            wall_clock: wall_clock.transpose()?.map(Arc::new),
+            family: family.to_owned(),
+            ..self.plain(name)
+        })
+    }
+
+    /// A Sentinel that watches these servers: those of each node, the master first.
+    pub(super) fn sentinel(&self, number: usize, servers: &[Vec<SocketAddr>]) -> ServerOrder {
+        let (count, password) = (self.layout.sentinels, Some(self.password));
+        ServerOrder {
+            sentinel: Some(sentinel::configuration(servers, number, count, password)),
+            ..self.plain(format!("sentinel-{number}"))
+        }
+    }
+
+    fn plain(&self, name: String) -> ServerOrder {
+        ServerOrder {
+            family: String::new(),
+            arguments: Vec::new(),
+            sentinel: None,
+            password: self.password,
+            data: self.dir.join(&name),
+            log: self.dir.join(format!("{name}.log")),
+            loses_tail: false,
+            wall_clock: None,
+            name,
+        }
+    }
+}
+
+/// The arguments of every server of a run.
+///
+/// No configuration file of the host is read. All other settings keep Redis's defaults, so that the
+/// service under test is the one that people run. That includes `hz`: a lock's key expires exactly,
+/// because every access checks it. The only deviation is that a replica's first synchronisation
+/// starts at once instead of after five seconds.
+fn arguments(persistence: Persistence) -> Vec<String> {
+    let mut arguments =
+        words("--daemonize no --repl-diskless-sync yes --repl-diskless-sync-delay 0");
+    arguments.extend(match persistence {
+        Persistence::None => no_snapshots("--appendonly no"),
+        // Redis's default save points, in the form that old servers also accept.
+        Persistence::Rdb => words("--save 3600 1 --save 300 100 --save 60 10000 --appendonly no"),
+        Persistence::AofEverysec => no_snapshots(
+            // The file is never rewritten, so that its tail can be cut off.
+            "--appendonly yes --appendfsync everysec --auto-aof-rewrite-percentage 0",
+        ),
+        Persistence::AofAlways => no_snapshots("--appendonly yes --appendfsync always"),
+    });
+    arguments
+}
+
+fn no_snapshots(others: &str) -> Vec<String> {
+    let mut arguments = vec!["--save".to_owned(), String::new()];
+    arguments.extend(words(others));
+    arguments
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}

@@ -1,0 +1,125 @@
+//! Nothing decides by reading a message: reasons are values, and words are made from them for people.
+
+use syn::visit::Visit;
+
+use crate::imports::is_for_tests;
+use crate::sources::{name_of, sources};
+
+/// What texts for people are called.
+const MESSAGES: [&str; 7] = [
+    "detail",
+    "message",
+    "reason",
+    "sentence",
+    "statement",
+    "story",
+    "words",
+];
+
+/// Methods that look for something in a text.
+const LOOKING: [&str; 8] = [
+    "contains",
+    "ends_with",
+    "eq_ignore_ascii_case",
+    "find",
+    "split_once",
+    "starts_with",
+    "strip_prefix",
+    "strip_suffix",
+];
+
+/// Files that read messages, and why they may.
+const READERS: &[(&str, &str)] = &[
+    (
+        "harness/verdicts/src/history/older.rs",
+        "older histories have no other data",
+    ),
+    (
+        "reports/src/configuration/source.rs",
+        "the message is the TOML parser's, and only its wording is chosen",
+    ),
+    (
+        "scenarios/src/parse.rs",
+        "the message is the TOML parser's, and only its wording is chosen",
+    ),
+];
+
+/// The places where a message is looked into.
+#[derive(Default)]
+struct Readings(Vec<String>);
+
+impl<'ast> Visit<'ast> for Readings {
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        let is_test = match item {
+            syn::Item::Mod(item) => is_for_tests(&item.attrs),
+            syn::Item::Fn(item) => is_for_tests(&item.attrs),
+            _ => false,
+        };
+        if !is_test {
+            syn::visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        let method = call.method.to_string();
+        let receiver = last_name(&call.receiver).unwrap_or_default();
+        if LOOKING.contains(&method.as_str()) && MESSAGES.contains(&receiver.as_str()) {
+            self.0.push(format!("{receiver}.{method}"));
+        }
+        syn::visit::visit_expr_method_call(self, call);
+    }
+}
+
+/// The name of a variable or field; that of a text behind a conversion.
+fn last_name(of: &syn::Expr) -> Option<String> {
+    match of {
+        syn::Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
+        syn::Expr::Field(field) => match &field.member {
+            syn::Member::Named(name) => Some(name.to_string()),
+            syn::Member::Unnamed(_) => None,
+        },
+        syn::Expr::MethodCall(call) => last_name(&call.receiver),
+        syn::Expr::Reference(reference) => last_name(&reference.expr),
+        _ => None,
+    }
+}
+
+fn readings(text: &str) -> Vec<String> {
+    let mut readings = Readings::default();
+    readings.visit_file(&syn::parse_file(text).unwrap());
+    readings.0
+}
+
+#[test]
+fn no_product_code_looks_into_messages() {
+    let mut readers: Vec<String> = Vec::new();
+    for path in sources() {
+        let name = name_of(&path);
+        let is_product = name.contains("src/") && !name.contains("tests");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let found = readings(&text);
+        if !is_product || found.is_empty() {
+            continue;
+        }
+        let excused = READERS.iter().any(|(known, _)| *known == name);
+        assert!(
+            excused,
+            "{name} looks into a message: {found:?}; make it a value"
+        );
+        readers.push(name);
+    }
+    for (reader, _) in READERS {
+        assert!(
+            readers.iter().any(|name| name == reader),
+            "{reader} reads none"
+        );
+    }
+}
+
+#[test]
+fn reading_of_a_message_is_found_and_that_of_a_test_is_not() {
+    let product = "fn f(v: &V) -> bool { v.story.iter().any(|l| l.x()) || v.reason.as_str().contains(\"slow\") }";
+    assert_eq!(readings(product), ["reason.contains"]);
+    let tests = "#[cfg(test)] mod tests { fn f(reason: &str) { reason.contains(\"slow\"); } }";
+    assert_eq!(readings(tests), [""; 0]);
+}
