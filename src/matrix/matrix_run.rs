@@ -12,7 +12,6 @@ use super::cell_builder::{CellBuilder, JudgedRun};
 use super::child_run::ChildRuns;
 use super::directory::{MatrixDirectory, RunConditions, StoredState};
 use super::jobs::jobs;
-use super::pieces::Pieces;
 use super::progress::{MatrixProgress, RunReport};
 use super::request::MatrixRequest;
 use super::rerun::{Reruns, is_spoiled};
@@ -141,9 +140,14 @@ impl<'a> MatrixRun<'a> {
         };
         let runner = Arc::new(runner);
         let (tell, mut told) = mpsc::unbounded_channel();
-        let pieces = Pieces::of(&missing, self.request.seeds, runner.largest_piece());
-        let jobs = jobs(self.request, backend);
-        let work = Work::new(Arc::clone(&runner), pieces, jobs, interrupt.clone(), tell);
+        let work = Work::new(
+            Arc::clone(&runner),
+            missing.clone(),
+            self.request.seeds,
+            jobs(self.request, backend),
+            interrupt.clone(),
+            tell,
+        );
         tokio::task::spawn_local(work.run());
         let mut spoiled = Vec::new();
         loop {

@@ -5,7 +5,7 @@
 //! - [`candidate`]: a lock, and what it is held to; [`similarities`]: what it behaves like
 //! - [`plan`]: the cells that can be run; other commands run some of them
 //! - [`matrix_run`]: takes the results, completes the cells, continues from a directory
-//! - [`work`]: hands out the runs, many at a time; [`pieces`]: these runs, as they are needed
+//! - [`work`]: hands out the runs, many at a time
 //! - [`jobs`]: the number of runs at a time
 //! - [`rerun`]: makes a run again that the machine spoiled
 //! - [`runner`]: runs a piece: [`simulated`], or a [`child_run`] on servers
@@ -21,7 +21,6 @@ pub mod cli;
 mod directory;
 mod jobs;
 mod matrix_run;
-mod pieces;
 mod plan;
 mod progress;
 pub mod request;

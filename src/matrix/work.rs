@@ -3,6 +3,7 @@
 //! A piece of work is some seeds of one cell, so that a matrix with few cells and many seeds uses
 //! all processors, like one with many cells and few seeds.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::runtime::Handle;
@@ -10,16 +11,19 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinSet;
 
-use super::pieces::Pieces;
 use super::progress::RunReport;
 use super::runner::Runner;
+use super::selection::Task;
 use crate::interrupt::Interrupt;
+
+/// Number of the cell, the cell, and some of its runs, counted from the cell's first seed.
+type Piece = (usize, Arc<Task>, Range<u64>);
 
 /// The remaining work, and where results go.
 pub struct Work {
     runner: Arc<Runner>,
     jobs: usize,
-    pieces: Mutex<Pieces>,
+    pieces: Mutex<Box<dyn Iterator<Item = Piece> + Send>>,
     /// One permit for each run that may be in progress.
     permits: Semaphore,
     interrupt: Interrupt,
@@ -27,18 +31,29 @@ pub struct Work {
 }
 
 impl Work {
-    /// Nothing has begun. `jobs`: the number of runs at a time. What the runs report goes to `tell`.
+    /// So many runs of each cell, of which none has begun, `jobs` at a time. What they report goes to
+    /// `tell`.
     pub fn new(
         runner: Arc<Runner>,
-        pieces: Pieces,
+        cells: Vec<(usize, Arc<Task>)>,
+        runs: u64,
         jobs: usize,
         interrupt: Interrupt,
         tell: UnboundedSender<RunReport>,
     ) -> Work {
+        let largest = runner.largest_piece();
+        // Made as they are needed: a user may ask for more runs than any list could hold.
+        let pieces = cells.into_iter().flat_map(move |(index, task)| {
+            (0..runs.div_ceil(largest)).map(move |piece| {
+                let first = piece * largest;
+                let end = runs.min(first.saturating_add(largest));
+                (index, Arc::clone(&task), first..end)
+            })
+        });
         Work {
             runner,
             jobs,
-            pieces: Mutex::new(pieces),
+            pieces: Mutex::new(Box::new(pieces)),
             permits: Semaphore::new(jobs),
             interrupt,
             tell,

@@ -17,7 +17,6 @@ use crate::clock::millis;
 use crate::context::{DueFault, RunContext};
 use crate::history::{EndReason, Event, EventKind, FORMAT, Header, History};
 use crate::nemesis::Nemesis;
-use crate::record::Phases;
 use crate::run_result::RunResult;
 use crate::spec::RunSpec;
 
@@ -103,21 +102,17 @@ pub async fn run<W: Backend>(
         stock_left,
         sold,
     });
-    let phases = Phases {
-        setup_ms: millis(setup),
-        workload_ms: millis(context.clock.elapsed()),
-        teardown_ms: 0,
-    };
+    let workload = context.clock.elapsed();
     let identity = context.identity.take().unwrap_or_default();
     // A label stands even if the lock reports a name.
     let lock = &context.spec.lock;
     let name = identity.name.filter(|_| lock.typed.is_none());
     let name = name.unwrap_or_else(|| lock.name.clone());
-    Ok(RunResult {
-        lock_version: identity.version,
-        phases,
-        ..RunResult::of(history(&context, &name, &mut end).await)
-    })
+    let mut result = RunResult::of(history(&context, &name, &mut end).await);
+    result.lock_version = identity.version;
+    result.phases.setup_ms = millis(setup);
+    result.phases.workload_ms = millis(workload);
+    Ok(result)
 }
 
 /// What the driver has seen, with what the servers have.
