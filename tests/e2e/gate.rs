@@ -5,8 +5,12 @@ use crate::running::{Call, Outcome, picklock};
 /// Two cells that come out as the catalog says.
 const CALM: &str = "[[cells]]\nworlds = [\"sim\"]\nsubjects = [\"set-nx-px\", \"redlock\"]\nscenarios = [\"calm\"]\nseeds = 2\n";
 
-const LIMIT: &str =
-    "[[limit]]\nrequire = [\"acquire.p99 < baseline * 1.3 + 2ms\", \"violations.lease == 0\"]\n";
+const LIMIT: &str = "[[limit]]\nmetric = \"acquire.p99\"\nmax_vs_baseline = 1.3\nslack = \"2ms\"\n\
+                     [[limit]]\nmetric = \"violations.lease\"\nmax = 0\n";
+
+/// The same in the form of before.
+const LIMIT_AS_TEXT: &str =
+    "[[limit]]\nrequire = [\"acquire.p99 < baseline * 1.3 + 2ms\", \"violations.lease <= 0\"]\n";
 
 /// A scenario of ours with a section of so many milliseconds.
 fn mine(section_ms: u32) -> String {
@@ -57,8 +61,10 @@ fn what_is_expected_opens_it_and_the_same_bytes_come_out_every_time() {
         document.starts_with("{\n  \"format\": \"picklock-gate/1\""),
         "{document}"
     );
-    for _ in 0..4 {
-        assert_eq!(run("--json"), document);
+    for limits in [LIMIT, LIMIT, LIMIT_AS_TEXT, LIMIT_AS_TEXT] {
+        let call = gate("--json", &format!("{CALM}{limits}"));
+        let call = call.file("picklock-baseline.json", &baseline);
+        assert_eq!(call.run().exits(0).stdout, document);
     }
 }
 
@@ -138,8 +144,9 @@ fn a_lock_of_which_nothing_is_expected_is_not_judged() {
 
 #[test]
 fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
-    let limit = |text: &str| format!("{CALM}[[limit]]\nrequire = [\"{text}\"]\n");
-    let real = |text: &str| limit(text).replace("\"sim\"", "\"process\"");
+    let limit = |lines: &str| format!("{CALM}[[limit]]\n{lines}\n");
+    let p99 = |bound: &str| limit(&format!("metric = \"acquire.p99\"\n{bound}"));
+    let real = |bound: &str| p99(bound).replace("\"sim\"", "\"process\"");
     let configs = [
         CALM.replace("backends", "backend"),
         CALM.replace("\"sim\"", "\"auto\""),
@@ -161,13 +168,15 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
         format!("{CALM}[[expect]]\nlease = \"hold\"\n"),
         format!("{CALM}[[expect]]\nlease = \"violated: raze\"\n"),
         format!("{CALM}[[expect]]\nsubject = \"redlock\"\n"),
-        limit("acquire.p98 < 2ms"),
-        limit("violations.leese == 0"),
-        limit("acquire.p99 < basline * 2"),
-        limit("acquire.p99 < control * 2"),
-        real("acquire.p99 < 20ms"),
-        real("acquire.p99 < baseline * 2"),
-        format!("control = \"set-nx-px\"\n{}", real("acquire.p99 < 20ms")),
+        limit("metric = \"acquire.p98\"\nmax = \"2ms\""),
+        limit("metric = \"violations.leese\"\nmax = 0"),
+        p99("max_vs_basline = 2"),
+        p99("max_vs_control = 2"),
+        p99("max = 20"),
+        limit("require = [\"acquire.p99 < basline * 2\"]"),
+        real("max = \"20ms\""),
+        real("max_vs_baseline = 2"),
+        format!("control = \"set-nx-px\"\n{}", real("max = \"20ms\"")),
         "[[cells]\n".to_owned(),
     ];
     let shown = configs.iter().map(|config| {
@@ -213,7 +222,7 @@ fn the_configurations_of_the_docs_are_understood() {
         // They lack a baseline, and that is found out when all else has been understood.
         let config = block
             .replace("docs/examples/", "")
-            .replace("control * 1.3", "baseline * 1.3");
+            .replace("max_vs_control", "max_vs_baseline");
         let call = gate("", &config).file(
             "round-trips.toml",
             include_str!("../../docs/examples/round-trips.toml"),
