@@ -34,6 +34,7 @@ mod percentiles;
 mod ratio_axis;
 #[cfg(test)]
 mod small_history;
+mod texts;
 mod tile;
 mod time_series;
 mod timeline_data;
