@@ -141,9 +141,6 @@ fn requests(
             return Err(source.wrong(at, problem));
         }
     }
-    let backends = table.backends.iter();
-    let backends = backends.map(|name| names::backend(source, name).map(Some));
-    let backends = backends.collect::<Result<_, _>>()?;
     let scenarios = scenarios.unwrap_or_default().iter();
     let scenarios = scenarios.map(|name| names::scenario(source, name));
     let scenarios: Vec<String> = scenarios.collect::<Result<_, _>>()?;
@@ -158,7 +155,7 @@ fn requests(
     }
     let plain = MatrixRequest {
         scenarios: with_profile(&scenarios, profile),
-        backends,
+        backends: table.backends.iter().copied().map(Some).collect(),
         seeds: seeds.map_or(1, |seeds| *seeds.get_ref()),
         ..base.clone()
     };

@@ -1,11 +1,11 @@
-//! Names in `[[cells]]`: locks with their options, scenarios, profiles, backends.
+//! Names in `[[cells]]`: locks with their options, scenarios, profiles.
 
 use std::collections::BTreeMap;
 
 use picklock_impls::{LOCKS, MUTANTS, OptionError, find};
 use picklock_reports::configuration::{LockTable, Source};
 use picklock_scenarios::profile::PROFILES;
-use picklock_scenarios::{BackendName, ScenarioError, UnknownBackend, catalog};
+use picklock_scenarios::{ScenarioError, catalog};
 use toml::{Spanned, Value};
 
 use crate::configuration::configured_locks::ConfiguredLocks;
@@ -92,13 +92,4 @@ pub fn check_profile(source: &Source, name: &Spanned<String>) -> Result<(), Scen
     }
     let problem = format!("no such profile: `{word}`; there is {}", known.join(", "));
     Err(source.unknown(name.span().start, problem, word, known))
-}
-
-/// Reads a backend. `auto` is not accepted, because the gate must run the same cells every time.
-pub fn backend(source: &Source, name: &Spanned<String>) -> Result<BackendName, ScenarioError> {
-    let word = name.get_ref();
-    word.parse().map_err(|unknown: UnknownBackend| {
-        let known = BackendName::ALL.map(BackendName::word);
-        source.unknown(name.span().start, unknown.to_string(), word, known)
-    })
 }

@@ -3,7 +3,7 @@
 use crate::running::{Call, Outcome, picklock};
 
 /// Two cells that come out as the catalog says.
-const CALM: &str = "[[cells]]\nworlds = [\"sim\"]\nsubjects = [\"set-nx-px\", \"redlock\"]\nscenarios = [\"calm\"]\nseeds = 2\n";
+const CALM: &str = "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"set-nx-px\", \"redlock\"]\nscenarios = [\"calm\"]\nseeds = 2\n";
 
 const LIMIT: &str = "[[limit]]\nmetric = \"acquire.p99\"\nmax_vs_baseline = 1.3\nslack = \"2ms\"\n\
                      [[limit]]\nmetric = \"violations.lease\"\nmax = 0\n";
@@ -62,7 +62,12 @@ fn what_is_expected_opens_it_and_the_same_bytes_come_out_every_time() {
         "{document}"
     );
     for limits in [LIMIT, LIMIT, LIMIT_AS_TEXT, LIMIT_AS_TEXT] {
-        let call = gate("--json", &format!("{CALM}{limits}"));
+        // The keys of before are understood too.
+        let calm = match limits == LIMIT_AS_TEXT {
+            true => CALM.replace("backends", "worlds").replace("locks", "subjects"),
+            false => CALM.to_owned(),
+        };
+        let call = gate("--json", &format!("{calm}{limits}"));
         let call = call.file("picklock-baseline.json", &baseline);
         assert_eq!(call.run().exits(0).stdout, document);
     }
@@ -70,9 +75,9 @@ fn what_is_expected_opens_it_and_the_same_bytes_come_out_every_time() {
 
 #[test]
 fn what_is_planted_is_found() {
-    let dead = format!("{CALM}[[expect]]\nsubject = \"redlock\"\nlease = \"violated: race\"\n");
+    let dead = format!("{CALM}[[expect]]\nlock = \"redlock\"\nlease = \"violated: race\"\n");
     let verdict = CALM.replace("\"redlock\"", "\"no-lock\"")
-        + "[[expect]]\nsubject = \"no-lock\"\nlease = \"held\"\n";
+        + "[[expect]]\nlock = \"no-lock\"\nlease = \"held\"\n";
     for (name, config) in [("gate_dead_alarm", dead), ("gate_verdict", verdict)] {
         let outcome = gate("", &config).run().exits(1);
         insta::assert_snapshot!(name, said(&outcome));
@@ -115,10 +120,10 @@ fn without_what_it_needs_it_does_not_open() {
         .run()
         .exits(2);
     let empty = gate("", "").run().exits(2);
-    let nothing = gate("", "[[cells]]\nworlds = []\n").run().exits(2);
+    let nothing = gate("", "[[cells]]\nbackends = []\n").run().exits(2);
     let left_out = gate(
         "",
-        "[[cells]]\nworlds = [\"sim\"]\nsubjects = [\"exec:true\"]\nscenarios = [\"calm\"]\n",
+        "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"exec:true\"]\nscenarios = [\"calm\"]\n",
     );
     let all = [
         no_baseline,
@@ -164,10 +169,10 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
         format!("{CALM}{CALM}"),
         format!("control = \"set-nx\"\n{CALM}"),
         format!("pairs = 3\n{CALM}"),
-        format!("{CALM}[[expect]]\nsubject = \"getset\"\nlease = \"held\"\n"),
+        format!("{CALM}[[expect]]\nlock = \"getset\"\nlease = \"held\"\n"),
         format!("{CALM}[[expect]]\nlease = \"hold\"\n"),
         format!("{CALM}[[expect]]\nlease = \"violated: raze\"\n"),
-        format!("{CALM}[[expect]]\nsubject = \"redlock\"\n"),
+        format!("{CALM}[[expect]]\nlock = \"redlock\"\n"),
         limit("metric = \"acquire.p98\"\nmax = \"2ms\""),
         limit("metric = \"violations.leese\"\nmax = 0"),
         p99("max_vs_basline = 2"),
@@ -192,7 +197,7 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
 #[test]
 fn github_gets_annotations_and_a_summary() {
     let config = CALM.replace("\"redlock\"", "\"no-lock\"")
-        + "[[expect]]\nsubject = \"no-lock\"\nlease = \"held\"\n";
+        + "[[expect]]\nlock = \"no-lock\"\nlease = \"held\"\n";
     let call = |line: &str| {
         gate(line, &config)
             .file("summary.md", "# before\n")

@@ -1,6 +1,6 @@
 //! A comparison as text for people and programs.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use super::{Change, Comparison, Direction, OtherServer, Place, Ratio};
 use crate::escape::{shortened, visible};
@@ -60,13 +60,14 @@ pub fn text(comparison: &Comparison) -> String {
     out
 }
 
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} × {} × {}", self.lock, self.scenario, self.backend)
+    }
+}
+
 fn named(place: &Place) -> String {
-    let Place {
-        lock,
-        scenario,
-        backend,
-    } = place;
-    shortened(&format!("{lock} × {scenario} × {backend}"), 160)
+    shortened(&place.to_string(), 160)
 }
 
 fn sign(direction: Direction) -> &'static str {

@@ -11,8 +11,6 @@ use crate::gate::{Limit, Metric, Reference, Side};
 /// Larger numbers are typing errors.
 const LARGEST: f64 = 1e15;
 
-const CONTROL: &str = "name one at the top of the file: control = \"set-nx-px\"";
-
 /// Where the limits of a table apply.
 #[derive(Debug, Clone, Copy)]
 pub struct LimitScope<'a> {
@@ -32,63 +30,41 @@ impl LimitScope<'_> {
     pub fn limits(&self, at: usize, table: &LimitTable) -> Result<Vec<Limit>, ScenarioError> {
         let mut limits = Vec::new();
         for text in &table.require {
-            let at = text.span().start;
-            for limit in self.of_text(at, text.get_ref())? {
+            let (at, text) = (text.span().start, text.get_ref());
+            for limit in self.of_text(at, text)? {
                 limits.push(self.checked(at, limit)?);
             }
         }
-        if let Some(metric) = &table.metric {
-            let metric = self.metric(metric.span().start, metric.get_ref())?;
-            limits.extend(self.comparisons(&metric, table)?);
-        }
-        match limits.is_empty() {
-            false => Ok(limits),
-            true => Err(self.source.hinted(
-                at,
-                "this table limits nothing",
-                "name a metric and a bound, as in metric = \"violations.lease\", max = 0",
-            )),
-        }
-    }
-
-    fn comparisons(
-        &self,
-        metric: &Metric,
-        table: &LimitTable,
-    ) -> Result<Vec<Limit>, ScenarioError> {
-        let slack = match &table.slack {
-            Some(slack) => self.amount(metric, slack)?,
-            None => 0.0,
-        };
-        let mut bounds = Vec::new();
-        for (side, amount) in [(Side::Max, &table.max), (Side::Min, &table.min)] {
-            if let Some(amount) = amount {
-                let number = self.amount(metric, amount)?;
-                bounds.push((amount.span().start, side, Reference::Number, number));
-            }
-        }
-        for (side, reference, factor) in [
+        let bounds = [
+            (Side::Max, Reference::Number, &table.max),
+            (Side::Min, Reference::Number, &table.min),
             (Side::Max, Reference::Baseline, &table.max_vs_baseline),
             (Side::Min, Reference::Baseline, &table.min_vs_baseline),
             (Side::Max, Reference::Control, &table.max_vs_control),
             (Side::Min, Reference::Control, &table.min_vs_control),
-        ] {
-            if let Some(factor) = factor {
-                bounds.push((factor.span().start, side, reference, *factor.get_ref()));
-            }
-        }
-        let limits = bounds.into_iter().map(|(at, side, reference, factor)| {
-            let metric = metric.clone();
+        ];
+        for (side, reference, given) in bounds {
+            let (Some(given), Some(metric)) = (given, &table.metric) else {
+                continue;
+            };
+            let metric = self.metric(metric.span().start, metric.get_ref())?;
+            let slack = table.slack.as_ref();
             let limit = Limit {
-                metric,
                 side,
                 reference,
-                factor,
-                slack,
+                factor: self.number(reference, &metric, given)?,
+                slack: slack.map_or(Ok(0.0), |it| self.number(Reference::Number, &metric, it))?,
+                metric,
             };
-            self.checked(at, limit)
-        });
-        limits.collect()
+            limits.push(self.checked(given.span().start, limit)?);
+        }
+        let has_bound = bounds.iter().any(|(.., given)| given.is_some());
+        if limits.is_empty() || has_bound != table.metric.is_some() {
+            let hint =
+                "a limit is a metric with a bound, as in metric = \"violations.lease\", max = 0";
+            return Err(self.source.hinted(at, "this table limits nothing", hint));
+        }
+        Ok(limits)
     }
 
     fn of_text(&self, at: usize, text: &str) -> Result<Vec<Limit>, ScenarioError> {
@@ -108,59 +84,59 @@ impl LimitScope<'_> {
         })
     }
 
-    /// A time in microseconds, or a number.
-    fn amount(&self, metric: &Metric, given: &Spanned<Value>) -> Result<f64, ScenarioError> {
-        let word = metric.word();
-        let found = match (given.get_ref(), metric.is_time()) {
+    /// A factor, a time in microseconds, or a number.
+    fn number(
+        &self,
+        reference: Reference,
+        metric: &Metric,
+        given: &Spanned<Value>,
+    ) -> Result<f64, ScenarioError> {
+        let is_time = metric.is_time() && reference == Reference::Number;
+        match (given.get_ref(), is_time) {
             (Value::String(text), true) => match text.parse() {
-                Ok(LeaseDuration::Absolute(time)) => Ok(time.as_micros() as f64),
-                _ => Err(format!(
-                    "`{text}` is not a time; expected one as in \"200ms\""
-                )),
+                Ok(LeaseDuration::Absolute(time)) => Some(time.as_micros() as f64),
+                _ => None,
             },
-            (_, true) => Err(format!("{word} is a time; expected one as in \"200ms\"")),
-            (Value::Integer(number), false) => Ok(*number as f64),
-            (Value::Float(number), false) => Ok(*number),
-            (_, false) => Err(format!(
-                "{word} is a number, and is not compared with anything else"
-            )),
-        };
-        found.map_err(|problem| self.source.wrong(given.span().start, problem))
+            (Value::Integer(number), false) => Some(*number as f64),
+            (Value::Float(number), false) => Some(*number),
+            _ => None,
+        }
+        .ok_or_else(|| {
+            let problem = match is_time {
+                true => format!("{} is a time; expected one as in \"200ms\"", metric.word()),
+                false => "expected a number".to_owned(),
+            };
+            self.source.wrong(given.span().start, problem)
+        })
     }
 
-    /// Refuses a limit that cannot be checked, or that would measure the machine.
+    /// Refuses a limit that cannot be checked. A time on a real machine depends on the machine as much
+    /// as on the lock.
     fn checked(&self, at: usize, limit: Limit) -> Result<Limit, ScenarioError> {
-        let word = limit.metric.word();
-        for number in [limit.factor, limit.slack] {
-            if !(0.0..=LARGEST).contains(&number) {
-                let problem = format!("{number} is not a number from 0 to {LARGEST}");
-                return Err(self.source.wrong(at, problem));
-            }
-        }
-        if limit.reference == Reference::Control && !limit.metric.is_time() {
-            let problem = format!(
-                "{word} is not a time: only times are compared with the control, to cancel out the machine's speed"
-            );
-            return Err(self.source.wrong(at, problem));
-        }
-        if limit.reference == Reference::Control && !self.has_control {
-            let problem = "it refers to the control, and none is configured";
-            return Err(self.source.hinted(at, problem, CONTROL));
-        }
-        // A time on a real machine depends on the machine as much as on the lock.
-        if !self.is_real || !limit.metric.is_time() {
-            return Ok(limit);
-        }
-        if !self.has_control {
+        let is_real_time = self.is_real && limit.metric.is_time();
+        let is_of_control = limit.reference == Reference::Control;
+        let mut numbers = [limit.factor, limit.slack].into_iter();
+        let error = if let Some(number) = numbers.find(|it| !(0.0..=LARGEST).contains(it)) {
+            let problem = format!("{number} is not a number from 0 to {LARGEST}");
+            self.source.wrong(at, problem)
+        } else if is_of_control && !limit.metric.is_time() {
             let problem =
-                "a time in a server backend is compared with a control, and none is configured";
-            return Err(self.source.hinted(at, problem, CONTROL));
-        }
-        if limit.reference == Reference::Number {
+                "only times are compared with the control, to cancel out the machine's speed";
+            self.source.wrong(
+                at,
+                format!("{} is not a time: {problem}", limit.metric.word()),
+            )
+        } else if !self.has_control && (is_of_control || is_real_time) {
+            let problem = "it is compared with a control, as all times in a server backend are, and none is configured";
+            let hint = "name one at the top of the file: control = \"set-nx-px\"";
+            self.source.hinted(at, problem, hint)
+        } else if is_real_time && limit.reference == Reference::Number {
             let problem = "in a server backend this would measure the machine: compare with the baseline or the control";
             let hint = "as in max_vs_control = 1.5, or name backend = \"sim\"";
-            return Err(self.source.hinted(at, problem, hint));
-        }
-        Ok(limit)
+            self.source.hinted(at, problem, hint)
+        } else {
+            return Ok(limit);
+        };
+        Err(error)
     }
 }

@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use picklock_scenarios::{ScenarioError, nearest};
 
+/// Keys that are understood, and that nobody should write any more.
+const OLDER: [&str; 5] = ["worlds", "world", "subjects", "subject", "require"];
+
 /// The text of a file, for errors that point into it. Those of scenario files and of configurations
 /// look alike.
 #[derive(Debug, Clone)]
@@ -65,9 +68,11 @@ impl Source {
     pub fn unreadable(&self, error: &toml::de::Error, otherwise: usize) -> ScenarioError {
         // The parser's names for types, in plain words.
         let message = error.message().trim().replace('\n', "; ");
+        let message = OLDER.iter().fold(message, |message, older| {
+            message.replace(&format!("`{older}`, "), "")
+        });
         let message = message.replace("expected u64", "expected a whole number");
         let message = message.replace("expected usize", "expected a whole number");
-        let message = message.replace("expected f64", "expected a number");
         let mut quoted = message.split('`').skip(1).step_by(2);
         let word = quoted.next().unwrap_or_default().to_owned();
         let known: Vec<String> = quoted.map(str::to_owned).collect();

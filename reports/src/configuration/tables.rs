@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use picklock_scenarios::ScenarioError;
+use picklock_scenarios::{BackendName, ScenarioError};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
@@ -68,8 +68,9 @@ pub struct ImplTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellsTable {
+    /// Not `auto`: the gate must run the same cells every time.
     #[serde(alias = "worlds")]
-    pub backends: Vec<Spanned<String>>,
+    pub backends: Vec<BackendName>,
     /// Each a name or a [`LockTable`].
     #[serde(alias = "subjects")]
     pub locks: Option<Vec<Spanned<Value>>>,
@@ -107,12 +108,12 @@ pub struct LimitTable {
     pub metric: Option<Spanned<String>>,
     pub max: Option<Spanned<Value>>,
     pub min: Option<Spanned<Value>>,
-    pub max_vs_baseline: Option<Spanned<f64>>,
-    pub min_vs_baseline: Option<Spanned<f64>>,
-    pub max_vs_control: Option<Spanned<f64>>,
-    pub min_vs_control: Option<Spanned<f64>>,
-    pub slack: Option<Spanned<Value>>,
+    pub max_vs_baseline: Option<Spanned<Value>>,
+    pub min_vs_baseline: Option<Spanned<Value>>,
+    pub max_vs_control: Option<Spanned<Value>>,
+    pub min_vs_control: Option<Spanned<Value>>,
     /// The form of older configurations.
     #[serde(default)]
     pub require: Vec<Spanned<String>>,
+    pub slack: Option<Spanned<Value>>,
 }

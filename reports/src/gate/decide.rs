@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use picklock_verdicts::record::Cell;
+use serde::Serialize;
 
 use super::baseline::{Baseline, BaselineCell};
 use super::cell_key::CellKey;
@@ -13,22 +14,23 @@ use super::rules::Rules;
 use super::verdicts::against_expectations;
 
 /// Whether the gate passes, and why not.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Decision {
-    /// The findings, the worst first.
-    pub findings: Vec<Finding>,
     /// The number of cells that were compared.
     pub cells: usize,
     /// The number of their runs.
     pub runs: u64,
     /// The number of expectations that were compared with verdicts.
     pub expectations: usize,
+    /// The findings, the worst first.
+    pub findings: Vec<Finding>,
     /// The limits that were compared with measurements.
     pub limits: Vec<Measurement>,
 }
 
 /// The outcome of a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Everything is as expected.
     AsExpected,
@@ -38,18 +40,6 @@ pub enum Outcome {
     NotRun,
     /// Nothing differs, but something could not be judged.
     Inconclusive,
-}
-
-impl Outcome {
-    /// The word in documents.
-    pub fn word(self) -> &'static str {
-        match self {
-            Outcome::AsExpected => "as-expected",
-            Outcome::Differs => "differs",
-            Outcome::NotRun => "not-run",
-            Outcome::Inconclusive => "inconclusive",
-        }
-    }
 }
 
 impl Decision {

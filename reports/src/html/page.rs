@@ -179,24 +179,15 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
         let words = format!("{} ({})", similarity_in_words(one), one.backend);
         facts.push(fact("similarity", words));
     }
-    let mut servers: Vec<String> = Vec::new();
-    let mut reasons: Vec<String> = Vec::new();
-    for evidence in &input.evidence {
-        let record = &evidence.record;
-        let server = format!("{} {}", record.redis.server, record.redis.version);
-        if !servers.contains(&server) && !record.redis.server.is_empty() {
-            servers.push(server);
+    let records = || input.evidence.iter().map(|evidence| &evidence.record);
+    let servers = records().filter(|record| !record.redis.server.is_empty());
+    let servers = servers.map(|it| format!("{} {}", it.redis.server, it.redis.version));
+    let reasons = records().filter(|record| !record.backend_reason.is_empty());
+    let reasons = reasons.map(|it| format!("{}: {}", it.backend, it.backend_reason));
+    for (what, all) in [("server", servers.collect::<Vec<_>>()), ("backend", reasons.collect())] {
+        if !all.is_empty() {
+            facts.push(fact(what, distinct(all.iter().map(String::as_str)).join(", ")));
         }
-        let reason = format!("{}: {}", record.backend, record.backend_reason);
-        if !reasons.contains(&reason) && !record.backend_reason.is_empty() {
-            reasons.push(reason);
-        }
-    }
-    if !servers.is_empty() {
-        facts.push(fact("server", servers.join(", ")));
-    }
-    if !reasons.is_empty() {
-        facts.push(fact("backend", reasons.join(", ")));
     }
     if let Some(elapsed_ms) = matrix.elapsed_ms {
         facts.push(fact("took", span_ms(elapsed_ms)));

@@ -46,7 +46,7 @@ pub fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Ce
         },
         options: BTreeMap::new(),
         scenario: scenario.into(),
-        summary: "EventKind | happens.".into(),
+        summary: "What | happens.".into(),
         scenario_hash: "0".repeat(40),
         redis: None,
         backend: picklock_scenarios::BackendName::Sim,
