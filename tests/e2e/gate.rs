@@ -64,7 +64,9 @@ fn what_is_expected_opens_it_and_the_same_bytes_come_out_every_time() {
     for limits in [LIMIT, LIMIT, LIMIT_AS_TEXT, LIMIT_AS_TEXT] {
         // The keys of before are understood too.
         let calm = match limits == LIMIT_AS_TEXT {
-            true => CALM.replace("backends", "worlds").replace("locks", "subjects"),
+            true => CALM
+                .replace("backends", "worlds")
+                .replace("locks", "subjects"),
             false => CALM.to_owned(),
         };
         let call = gate("--json", &format!("{calm}{limits}"));

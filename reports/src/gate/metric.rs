@@ -4,6 +4,12 @@ use picklock_verdicts::check::Property;
 use picklock_verdicts::latency::ASKED;
 use picklock_verdicts::record::{Cell, Counts, Latency};
 
+/// Microseconds.
+type TimeOf = fn(&Latency) -> u64;
+
+/// `None` if nothing is counted.
+type CountOf = fn(&Counts) -> Option<f64>;
+
 /// A metric of a cell, by its word.
 #[derive(Debug, Clone)]
 pub struct Metric {
@@ -15,7 +21,7 @@ pub struct Metric {
 #[derive(Debug, Clone, Copy)]
 enum Of {
     /// A latency of an operation that succeeded, over all runs of the cell.
-    Time(&'static str, fn(&Latency) -> u64),
+    Time(&'static str, TimeOf),
     /// How often the operation succeeded.
     Successes(&'static str),
     /// The number of runs in which the property was violated.
@@ -23,13 +29,13 @@ enum Of {
     /// The number of runs in which it could not be decided.
     Unknown(Property),
     /// A count of the shown run.
-    Count(fn(&Counts) -> Option<f64>),
+    Count(CountOf),
 }
 
 /// In an open loop, `acquire` is timed from the buyer's arrival, [`ASKED`] from the worker's request.
 const OPERATIONS: [&str; 3] = ["acquire", ASKED, "release"];
 
-const TIMES: [(&str, fn(&Latency) -> u64); 5] = [
+const TIMES: [(&str, TimeOf); 5] = [
     ("p50", |latency| latency.p50_us),
     ("p90", |latency| latency.p90_us),
     ("p99", |latency| latency.p99_us),
@@ -38,7 +44,7 @@ const TIMES: [(&str, fn(&Latency) -> u64); 5] = [
 ];
 
 /// `unserved` is only counted in an open loop.
-const COUNTS: [(&str, fn(&Counts) -> Option<f64>); 5] = [
+const COUNTS: [(&str, CountOf); 5] = [
     ("granted", |counts| Some(counts.granted as f64)),
     ("refused", |counts| Some(counts.refused as f64)),
     ("failed", |counts| Some(counts.failed as f64)),
