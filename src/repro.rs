@@ -243,7 +243,7 @@ pub fn read(path: &Path) -> Result<Repro, Failure> {
         .map_err(|error| Failure::Usage(format!("{file}: cannot read the repro: {error}")))?;
     let source = Source { file, text };
     let known: Known =
-        toml::from_str(&source.text).map_err(|error| source.unreadable::<Failure>(&error))?;
+        toml::from_str(&source.text).map_err(|error| source.unreadable(&error, 0))?;
     let wrong = |text: String| Err(Failure::Usage(format!("{}: {text}", source.file)));
     match known.format.as_ref().map(toml::Value::as_str) {
         Some(Some(REPRO_FORMAT)) => {}
@@ -268,5 +268,5 @@ pub fn read(path: &Path) -> Result<Repro, Failure> {
             ));
         }
     }
-    toml::from_str(&source.text).map_err(|error| source.unreadable(&error))
+    toml::from_str(&source.text).map_err(|error| source.unreadable(&error, 0).into())
 }

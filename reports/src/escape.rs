@@ -22,6 +22,17 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Visible text on one line, truncated to this many characters.
+pub fn shortened(text: &str, longest: usize) -> String {
+    let text = visible(text);
+    if text.chars().count() <= longest {
+        return text.into_owned();
+    }
+    let mut short: String = text.chars().take(longest - 1).collect();
+    short.push('…');
+    short
+}
+
 /// [`visible`] for a text of several lines, which stay lines.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| c != '\n' && is_obeyed(c)) {

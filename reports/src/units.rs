@@ -1,4 +1,14 @@
-//! Times with three significant digits and a suitable unit.
+//! Times with three significant digits and a suitable unit, and things counted in words.
+
+use std::fmt::Display;
+
+/// `1 cell`, `2 cells`.
+pub fn count<N: Display + PartialEq + From<u8>>(number: N, what: &str) -> String {
+    match number == N::from(1) {
+        true => format!("1 {what}"),
+        false => format!("{number} {what}s"),
+    }
+}
 
 /// A span in nanoseconds: `850 ns`, `1.24 ms`, `1.2 s`, `3 min 20 s`.
 pub fn span_ns(ns: u64) -> String {

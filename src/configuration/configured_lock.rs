@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use picklock_harness::adapter::command_line::{self, CommandLineError};
 use picklock_impls::LOCKS;
 use picklock_reports::configuration::{ImplTable, Source};
-use picklock_scenarios::Topology;
+use picklock_scenarios::{ScenarioError, Topology};
 use toml::Spanned;
 
-use crate::exit::Failure;
 use crate::named_lock::{DOCKER, EXEC, check_image, check_label};
 use crate::reference_lock::{self, Claims};
 
@@ -58,36 +57,22 @@ impl ConfiguredLock {
         name: &Spanned<String>,
         table: &ImplTable,
         home: &Path,
-    ) -> Result<ConfiguredLock, Failure> {
-        let wrong = |at: usize, problem: String| Err(source.wrong(at, problem, None));
-        if let Err(problem) = check_label(name.get_ref()) {
-            return wrong(name.span().start, format!("[impl.NAME]: {problem}"));
-        }
+    ) -> Result<ConfiguredLock, ScenarioError> {
+        check_label(name.get_ref()).map_err(|problem| {
+            source.wrong(name.span().start, format!("[impl.NAME]: {problem}"))
+        })?;
         let command = table.command.get_ref();
-        let at = table.command.span().start;
-        if let Some(rest) = command.strip_prefix(EXEC) {
-            let hint = format!("write command = \"{}\"", rest.trim());
-            let problem = format!("a command of a table needs no `{EXEC}`");
-            return Err(source.wrong(at, problem, Some(hint)));
-        }
-        let image = command.strip_prefix(DOCKER);
-        let checked = match image {
-            Some(image) => check_image(image).map_err(|problem| format!("command: {problem}")),
-            None => check_command(command),
-        };
-        if let Err(problem) = checked {
-            let hint = "as in command = \"python3 my_lock.py\"".to_owned();
-            return Err(source.wrong(at, problem, Some(hint)));
-        }
+        let is_image = command.starts_with(DOCKER);
+        check_command(command)
+            .map_err(|(problem, hint)| source.hinted(table.command.span().start, problem, hint))?;
         for (variable, value) in &table.environment {
-            if let Err(problem) = check_variable(variable.get_ref(), value.get_ref()) {
-                return wrong(variable.span().start, problem);
-            }
+            check_variable(variable.get_ref(), value.get_ref())
+                .map_err(|problem| source.wrong(variable.span().start, problem))?;
         }
         let directory = table.directory.as_ref();
-        if let Some(given) = directory.filter(|_| image.is_some()) {
-            let problem = "directory: the image says where its program starts".to_owned();
-            return wrong(given.span().start, problem);
+        if let Some(given) = directory.filter(|_| is_image) {
+            let problem = "directory: the image says where its program starts";
+            return Err(source.wrong(given.span().start, problem));
         }
         let folder = directory.map_or(home.to_owned(), |it| home.join(it.get_ref()));
         if folder.to_str().is_none() {
@@ -95,16 +80,19 @@ impl ConfiguredLock {
             let path = folder.display();
             let problem =
                 format!("directory: {path} is not UTF-8, so the files of a run could not name it");
-            return wrong(at, problem);
+            return Err(source.wrong(at, problem));
         }
+        let variables = table.environment.iter();
         Ok(ConfiguredLock {
             name: name.get_ref().clone(),
-            given: match image {
-                Some(_) => command.clone(),
-                None => format!("{EXEC}{command}"),
+            given: match is_image {
+                true => command.clone(),
+                false => format!("{EXEC}{command}"),
             },
-            directory: Some(folder).filter(|_| image.is_none()),
-            environment: owned(&table.environment),
+            directory: Some(folder).filter(|_| !is_image),
+            environment: variables
+                .map(|(name, value)| (name.get_ref().clone(), value.get_ref().clone()))
+                .collect(),
             options: table.options.clone(),
             nodes: number(source, table.nodes.as_ref(), "nodes", NODES)?,
             replicas: number(source, table.replicas.as_ref(), "replicas", REPLICAS)?,
@@ -117,25 +105,33 @@ impl ConfiguredLock {
     }
 }
 
-fn check_command(command: &str) -> Result<(), String> {
-    match command_line::parse(command) {
-        Ok(_) => Ok(()),
-        Err(CommandLineError::Empty) => Err("command: it names no program".to_owned()),
-        Err(error) => Err(format!("command: {error}")),
+/// What is wrong with a command, and what to write.
+fn check_command(command: &str) -> Result<(), (String, String)> {
+    if let Some(rest) = command.strip_prefix(EXEC) {
+        let hint = format!("write command = \"{}\"", rest.trim());
+        return Err((format!("a command of a table needs no `{EXEC}`"), hint));
     }
+    let checked = match command.strip_prefix(DOCKER) {
+        Some(image) => check_image(image),
+        None => match command_line::parse(command) {
+            Ok(_) => Ok(()),
+            Err(CommandLineError::Empty) => Err("it names no program".to_owned()),
+            Err(error) => Err(error.to_string()),
+        },
+    };
+    let hint = "as in command = \"python3 my_lock.py\"";
+    checked.map_err(|problem| (format!("command: {problem}"), hint.to_owned()))
 }
 
 /// The name of a built-in lock.
-fn like(source: &Source, given: Option<&Spanned<String>>) -> Result<Option<String>, Failure> {
+fn like(source: &Source, given: Option<&Spanned<String>>) -> Result<Option<String>, ScenarioError> {
     let Some(given) = given else {
         return Ok(None);
     };
+    let known = LOCKS.iter().map(|lock| lock.name);
     match reference_lock::named(given.get_ref()) {
         Ok(lock) => Ok(Some(lock.name.to_owned())),
-        Err(problem) => {
-            let known = LOCKS.iter().map(|lock| lock.name);
-            Err(source.unknown(given.span().start, problem, given.get_ref(), known))
-        }
+        Err(problem) => Err(source.unknown(given.span().start, problem, given.get_ref(), known)),
     }
 }
 
@@ -145,14 +141,13 @@ fn number(
     given: Option<&Spanned<usize>>,
     key: &str,
     bounds: RangeInclusive<usize>,
-) -> Result<usize, Failure> {
+) -> Result<usize, ScenarioError> {
     let Some(given) = given else {
         return Ok(*bounds.start());
     };
-    let (at, number) = (given.span().start, *given.get_ref());
-    check_number(key, number, &bounds)
-        .map_err(|problem| -> Failure { source.wrong(at, problem, None) })?;
-    Ok(number)
+    check_number(key, *given.get_ref(), &bounds)
+        .map_err(|problem| source.wrong(given.span().start, problem))?;
+    Ok(*given.get_ref())
 }
 
 /// Refuses a number of servers that no scenario can have.
@@ -169,13 +164,6 @@ pub fn check_number(
     }
     let (least, most) = (bounds.start(), bounds.end());
     Err(format!("{key} = {number}: expected {least} to {most}"))
-}
-
-fn owned(variables: &BTreeMap<Spanned<String>, Spanned<String>>) -> BTreeMap<String, String> {
-    let variables = variables.iter();
-    variables
-        .map(|(name, value)| (name.get_ref().clone(), value.get_ref().clone()))
-        .collect()
 }
 
 /// Refuses what the operating system cannot pass on, and what Picklock needs for itself.

@@ -36,7 +36,7 @@ impl ConfiguredLocks {
         }
         let path = config.unwrap_or(Path::new(DEFAULT_FILE));
         match read(path) {
-            Ok(source) => ConfiguredLocks::of(&source, &Tables::read::<Failure>(&source)?, path),
+            Ok(source) => ConfiguredLocks::of(&source, &Tables::read(&source)?, path),
             // Then the name means nothing, which is said where it is looked up.
             Err(error) if config.is_none() && error.kind() == ErrorKind::NotFound => {
                 Ok(ConfiguredLocks::default())
@@ -99,7 +99,7 @@ mod tests {
             file: "some/picklock.toml".to_owned(),
             text: text.to_owned(),
         };
-        let tables = Tables::read::<Failure>(&source).map_err(|error| error.to_string())?;
+        let tables = Tables::read(&source).map_err(|error| error.to_string())?;
         ConfiguredLocks::of(&source, &tables, path).map_err(|error| error.to_string())
     }
 

@@ -1,20 +1,18 @@
-//! Reads and checks `picklock.toml`.
+//! What `picklock.toml` asks the gate to run.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use picklock_harness::named_server::{NamedServer, UnknownServer};
 use picklock_harness::spec::{Overrides, ServerChoice};
 use picklock_reports::configuration::{CellsTable, ConfiguredRules, Source, Tables};
 use picklock_reports::gate::{CellKey, FEWEST_PAIRS, Rules};
-use picklock_scenarios::BackendName;
+use picklock_scenarios::{BackendName, ScenarioError};
 use toml::Spanned;
 
-use super::locks::{self, Named};
+use super::names;
 use crate::configuration;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
-use crate::matrix::MatrixPlan;
 use crate::matrix::request::{MatrixRequest, with_profile};
 use crate::named_lock::NamedLock;
 
@@ -27,32 +25,15 @@ const MOST_PAIRS: usize = 100;
 /// The configuration of a gate.
 pub struct Config {
     source: Source,
-    servers: ServerChoice,
     tables: Tables,
-    impls: ConfiguredLocks,
-    /// The file of the baseline, if one is named.
-    pub baseline: Option<PathBuf>,
+    /// Without any cells: the servers and the user's locks.
+    request: MatrixRequest,
     /// The lock that latencies in server backends are compared with.
     pub control: Option<String>,
     /// Number of runs of each of the two locks.
     pub pairs: usize,
-    batches: Vec<Batch>,
-}
-
-/// Cells that are planned together.
-pub struct Batch {
-    /// Offset of its group in the file.
-    pub at: usize,
-    /// Its cells.
-    pub request: MatrixRequest,
-}
-
-/// A batch of the configuration, ready to run.
-pub struct PlannedBatch<'a> {
-    /// The batch.
-    pub batch: &'a Batch,
-    /// Its cells.
-    pub plan: MatrixPlan,
+    /// Cells that are planned together, each with the offset of its table in the file.
+    pub batches: Vec<(usize, MatrixRequest)>,
 }
 
 impl Config {
@@ -63,57 +44,53 @@ impl Config {
     pub fn read(path: &Path) -> Result<Config, Failure> {
         let source =
             configuration::read(path).map_err(|error| configuration::unreadable(path, &error))?;
-        Config::understand(source, path)
+        let tables = Tables::read(&source)?;
+        let impls = ConfiguredLocks::of(&source, &tables, path)?;
+        Ok(Config::of(source, tables, impls)?)
     }
 
-    fn understand(source: Source, path: &Path) -> Result<Config, Failure> {
-        let tables = Tables::read::<Failure>(&source)?;
-        let impls = ConfiguredLocks::of(&source, &tables, path)?;
+    fn of(source: Source, tables: Tables, impls: ConfiguredLocks) -> Result<Config, ScenarioError> {
         if tables.cells.is_empty() {
-            let help = "add [[cells]] with backends, locks and scenarios".to_owned();
-            return Err(source.wrong(
-                0,
-                "no cells are configured: a gate that checks nothing fails",
-                Some(help),
-            ));
+            let problem = "no cells are configured: a gate that checks nothing fails";
+            let hint = "add [[cells]] with backends, locks and scenarios";
+            return Err(source.hinted(0, problem, hint));
         }
         if let Some(control) = &tables.control {
-            locks::check_name(&source, control.span().start, control.get_ref(), &impls)?;
+            names::check_lock(&source, control.span().start, control.get_ref(), &impls)?;
         }
-        let pairs = match &tables.pairs {
-            Some(pairs) if !(FEWEST_PAIRS..=MOST_PAIRS).contains(pairs.get_ref()) => {
-                let problem = format!(
-                    "pairs = {}: expected {FEWEST_PAIRS} to {MOST_PAIRS}; with fewer, no difference can be told from noise with 95 % confidence",
-                    pairs.get_ref()
-                );
-                return Err(source.wrong(pairs.span().start, problem, None));
-            }
-            Some(pairs) => *pairs.get_ref(),
-            None => PAIRS,
+        let request = MatrixRequest {
+            locks: Vec::new(),
+            scenarios: Vec::new(),
+            backends: Vec::new(),
+            options: Vec::new(),
+            overrides: Overrides::default(),
+            seeds: 1,
+            seed: 1,
+            jobs: None,
+            servers: servers(&source, &tables)?,
+            like: None,
+            impls,
         };
-        let servers = servers(&source, &tables)?;
+        let pairs = pairs(&source, tables.pairs.as_ref())?;
         let mut batches = Vec::new();
-        for group in &tables.cells {
-            batches.extend(group_batches(&source, &servers, &impls, group)?);
+        for table in &tables.cells {
+            let at = table.span().start;
+            let requests = requests(&source, &request, table)?.into_iter();
+            batches.extend(requests.map(|request| (at, request)));
         }
         Ok(Config {
-            baseline: tables.baseline.clone(),
-            control: tables
-                .control
-                .as_ref()
-                .map(|control| control.get_ref().clone()),
+            control: tables.control.as_ref().map(|it| it.get_ref().clone()),
             pairs,
             batches,
-            servers,
-            impls,
+            request,
             tables,
             source,
         })
     }
 
-    /// The cells of the configuration.
-    pub fn batches(&self) -> &[Batch] {
-        &self.batches
+    /// The file of the baseline, if one is named.
+    pub fn baseline(&self) -> Option<&PathBuf> {
+        self.tables.baseline.as_ref()
     }
 
     /// The cell of the control for a cell with this scenario and backend.
@@ -123,116 +100,104 @@ impl Config {
         scenario: &str,
         backend: BackendName,
     ) -> MatrixRequest {
-        matrix_request(
-            &self.servers,
-            &self.impls,
-            vec![NamedLock::plain(control)],
-            vec![scenario.to_owned()],
-            vec![backend],
-        )
+        MatrixRequest {
+            locks: vec![NamedLock::plain(control)],
+            scenarios: vec![scenario.to_owned()],
+            backends: vec![Some(backend)],
+            ..self.request.clone()
+        }
     }
 
-    /// Expectations and limits, checked against the configured cells.
+    /// Expectations and limits, checked against the planned cells, each with the offset of its table.
     ///
     /// # Errors
     /// A duplicate cell; an invalid expectation or limit, or one that applies to no cell.
-    pub fn rules(&self, batches: &[PlannedBatch<'_>]) -> Result<Rules, Failure> {
-        let of_batch = |one: &PlannedBatch<'_>| -> Vec<(usize, CellKey)> {
-            let at = one.batch.at;
-            let keys = one.plan.cells().map(|(key, _)| (at, key));
-            keys.collect()
-        };
-        let cells = batches.iter().flat_map(of_batch).collect();
+    pub fn rules(&self, cells: Vec<(usize, CellKey)>) -> Result<Rules, ScenarioError> {
         let configured = ConfiguredRules {
             source: &self.source,
             tables: &self.tables,
             control: self.control.as_deref(),
         };
-        Ok(configured.check(cells)?)
+        configured.check(cells)
     }
 }
 
-/// Options belong to one lock, so each lock with options is planned separately.
-fn group_batches(
+/// Options belong to one lock, so each lock with options has a request of its own.
+fn requests(
     source: &Source,
-    servers: &ServerChoice,
-    impls: &ConfiguredLocks,
-    group: &Spanned<CellsTable>,
-) -> Result<Vec<Batch>, Failure> {
-    let at = group.span().start;
-    let group = group.get_ref();
-    for (given, what) in [
-        (group.backends.len(), "backends"),
-        (group.locks.as_ref().map_or(1, Vec::len), "locks"),
-        (group.scenarios.as_ref().map_or(1, Vec::len), "scenarios"),
+    base: &MatrixRequest,
+    table: &Spanned<CellsTable>,
+) -> Result<Vec<MatrixRequest>, ScenarioError> {
+    let (at, table) = (table.span().start, table.get_ref());
+    let (locks, scenarios) = (table.locks.as_deref(), table.scenarios.as_deref());
+    for (is_empty, what) in [
+        (table.backends.is_empty(), "backends"),
+        (locks.is_some_and(<[_]>::is_empty), "locks"),
+        (scenarios.is_some_and(<[_]>::is_empty), "scenarios"),
     ] {
-        if given == 0 {
+        if is_empty {
             let problem =
                 format!("{what} = []: nothing would be run; omit `{what}` for all of them");
-            return Err(source.wrong(at, problem, None));
+            return Err(source.wrong(at, problem));
         }
     }
-    let backends = group
-        .backends
-        .iter()
-        .map(|name| locks::backend(source, name));
-    let backends = backends.collect::<Result<Vec<_>, _>>()?;
-    let mut scenarios = Vec::new();
-    for name in group.scenarios.iter().flatten() {
-        locks::check_scenario(source, name)?;
-        scenarios.push(name.get_ref().clone());
+    let scenarios = scenarios.unwrap_or_default().iter();
+    let scenarios = scenarios.map(|name| names::scenario(source, name));
+    let scenarios: Vec<String> = scenarios.collect::<Result<_, _>>()?;
+    if let Some(profile) = &table.profile {
+        names::check_profile(source, profile)?;
     }
-    if let Some(profile) = &group.profile {
-        locks::check_profile(source, profile)?;
-        scenarios = with_profile(&scenarios, Some(profile.get_ref()));
+    let profile = table.profile.as_ref().map(|it| it.get_ref().as_str());
+    let seeds = table.seeds.as_ref();
+    if let Some(none) = seeds.filter(|seeds| *seeds.get_ref() == 0) {
+        let problem = "seeds = 0: each cell must run at least once";
+        return Err(source.wrong(none.span().start, problem));
     }
-    let named = group
-        .locks
-        .iter()
-        .flatten()
-        .map(|value| locks::lock(source, value, impls));
-    let named = named.collect::<Result<Vec<Named>, _>>()?;
-    let seeds = match &group.seeds {
-        Some(seeds) if *seeds.get_ref() == 0 => {
-            return Err(source.wrong(
-                seeds.span().start,
-                "seeds = 0: each cell must run at least once",
-                None,
-            ));
+    let plain = MatrixRequest {
+        scenarios: with_profile(&scenarios, profile),
+        backends: table.backends.iter().copied().map(Some).collect(),
+        seeds: seeds.map_or(1, |seeds| *seeds.get_ref()),
+        ..base.clone()
+    };
+    let (mut together, mut requests) = (Vec::new(), Vec::new());
+    for value in locks.unwrap_or_default() {
+        let (lock, options) = names::lock(source, value, &base.impls)?;
+        match options.is_empty() {
+            true => together.push(lock),
+            false => requests.push(MatrixRequest {
+                locks: vec![lock],
+                options: options.into_iter().collect(),
+                ..plain.clone()
+            }),
         }
-        Some(seeds) => *seeds.get_ref(),
-        None => 1,
-    };
-    let (plain, optioned): (Vec<Named>, Vec<Named>) =
-        named.into_iter().partition(|one| one.options.is_empty());
-    let batch = |locks: Vec<NamedLock>, options: BTreeMap<String, String>| Batch {
-        at,
-        request: MatrixRequest {
-            options: options.into_iter().collect(),
-            seeds,
-            ..matrix_request(servers, impls, locks, scenarios.clone(), backends.clone())
-        },
-    };
-    let mut batches = Vec::new();
-    if group.locks.is_none() || !plain.is_empty() {
-        let names = plain.into_iter().map(|one| one.lock).collect();
-        batches.push(batch(names, BTreeMap::new()));
     }
-    batches.extend(
-        optioned
-            .into_iter()
-            .map(|one| batch(vec![one.lock], one.options)),
-    );
-    Ok(batches)
+    if locks.is_none() || !together.is_empty() {
+        let locks = together;
+        requests.insert(0, MatrixRequest { locks, ..plain });
+    }
+    Ok(requests)
+}
+
+fn pairs(source: &Source, given: Option<&Spanned<usize>>) -> Result<usize, ScenarioError> {
+    let pairs = given.map_or(PAIRS, |pairs| *pairs.get_ref());
+    match given {
+        Some(given) if !(FEWEST_PAIRS..=MOST_PAIRS).contains(&pairs) => {
+            let problem = format!(
+                "pairs = {pairs}: expected {FEWEST_PAIRS} to {MOST_PAIRS}; with fewer, no difference can be told from noise with 95 % confidence"
+            );
+            Err(source.wrong(given.span().start, problem))
+        }
+        _ => Ok(pairs),
+    }
 }
 
 /// The servers of all cells.
-fn servers(source: &Source, tables: &Tables) -> Result<ServerChoice, Failure> {
+fn servers(source: &Source, tables: &Tables) -> Result<ServerChoice, ScenarioError> {
     let named = tables.server.as_ref().map(|name| {
         let word = name.get_ref();
         word.parse().map_err(|unknown: UnknownServer| {
             let known = NamedServer::names();
-            source.unknown::<Failure>(name.span().start, unknown.to_string(), word, known)
+            source.unknown(name.span().start, unknown.to_string(), word, known)
         })
     });
     Ok(ServerChoice {
@@ -240,26 +205,4 @@ fn servers(source: &Source, tables: &Tables) -> Result<ServerChoice, Failure> {
         image: tables.image.clone(),
         redis_server: tables.redis_server.clone(),
     })
-}
-
-fn matrix_request(
-    servers: &ServerChoice,
-    impls: &ConfiguredLocks,
-    locks: Vec<NamedLock>,
-    scenarios: Vec<String>,
-    backends: Vec<BackendName>,
-) -> MatrixRequest {
-    MatrixRequest {
-        locks,
-        scenarios,
-        backends: backends.into_iter().map(Some).collect(),
-        options: Vec::new(),
-        overrides: Overrides::default(),
-        seeds: 1,
-        seed: 1,
-        jobs: None,
-        servers: servers.clone(),
-        like: None,
-        impls: impls.clone(),
-    }
 }

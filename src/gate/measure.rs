@@ -8,7 +8,7 @@ use picklock_harness::record::Cell;
 use picklock_reports::gate::{CellKey, GateRuns, Pair, Paired, Rules, absorb};
 use picklock_scenarios::BackendName;
 
-use super::config::{Config, PlannedBatch};
+use super::config::Config;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::matrix::MatrixPlan;
@@ -17,27 +17,24 @@ use crate::print;
 /// The seed of the first pair; each further pair uses the next seed.
 const SEED: u64 = 1;
 
-/// Plans all cells before any run starts, and prints the chosen backends.
+/// Plans all cells before any run starts, in the order of the batches, and prints the chosen backends.
 ///
 /// # Errors
 /// An invalid scenario file, or no backend to run in.
-pub async fn plan<'a>(
-    config: &'a Config,
-    interrupt: &Interrupt,
-) -> Result<Vec<PlannedBatch<'a>>, Failure> {
-    let mut batches: Vec<PlannedBatch<'a>> = Vec::new();
+pub async fn plan(config: &Config, interrupt: &Interrupt) -> Result<Vec<MatrixPlan>, Failure> {
+    let mut plans = Vec::new();
     let mut told: Vec<BackendName> = Vec::new();
-    for batch in config.batches() {
-        let plan = MatrixPlan::of(batch.request.clone(), interrupt).await?;
+    for (_, request) in &config.batches {
+        let plan = MatrixPlan::of(request.clone(), interrupt).await?;
         for (backend, reason) in plan.backends() {
             if !told.contains(&backend) {
                 told.push(backend);
                 print::err(&format!("backend {backend} ({reason})\n"));
             }
         }
-        batches.push(PlannedBatch { batch, plan });
+        plans.push(plan);
     }
-    Ok(batches)
+    Ok(plans)
 }
 
 /// Runs everything; `None` if the user interrupted it.
@@ -47,30 +44,30 @@ pub async fn plan<'a>(
 pub async fn run(
     config: &Config,
     rules: &Rules,
-    batches: &[PlannedBatch<'_>],
+    plans: &[MatrixPlan],
     quiet: bool,
     interrupt: &Interrupt,
 ) -> Result<Option<GateRuns>, Failure> {
     let mut ran = GateRuns::default();
-    for PlannedBatch { plan, .. } in batches {
+    for plan in plans {
         let unpaired = |key: &CellKey| !rules.is_paired(key);
         let cells = plan.run(unpaired, quiet, interrupt).await?;
         ran.matrix.cells.extend(cells);
         ran.matrix.skipped.extend(plan.skipped().iter().cloned());
     }
-    for PlannedBatch { plan, .. } in batches {
+    for plan in plans {
         for (key, scenario) in plan.cells() {
             if !rules.is_paired(&key) || interrupt.is_wanted() {
                 continue;
             }
-            let control = config.control.as_deref().unwrap_or_default();
-            let request = config.control_request(control, scenario, key.backend);
+            let name = config.control.as_deref().unwrap_or_default();
+            let request = config.control_request(name, scenario, key.backend);
             let control = MatrixPlan::of(request, interrupt).await?;
             let pairing = Pairing {
                 key: &key,
                 plan,
                 control: &control,
-                name: config.control.clone().unwrap_or_default(),
+                name,
             };
             let found = pairing.run(config.pairs, quiet, interrupt).await?;
             if let Some((cell, paired)) = found {
@@ -87,7 +84,7 @@ struct Pairing<'a> {
     key: &'a CellKey,
     plan: &'a MatrixPlan,
     control: &'a MatrixPlan,
-    name: String,
+    name: &'a str,
 }
 
 impl Pairing<'_> {
@@ -99,24 +96,23 @@ impl Pairing<'_> {
     ) -> Result<Option<(Cell, Paired)>, Failure> {
         let mut paired = Paired {
             key: self.key.clone(),
-            control: self.name.clone(),
+            control: self.name.to_owned(),
             pairs: Vec::new(),
             error: None,
         };
         let mut whole: Option<Cell> = None;
         for pair in 0..pairs {
             let seed = SEED + pair as u64;
+            let (mut lock, mut control) = (None, None);
             // Which of the two runs first alternates from pair to pair.
-            let (lock, control) = match pair % 2 {
-                0 => {
-                    let lock = self.lock(seed, interrupt).await?;
-                    (lock, self.control(seed, interrupt).await?)
+            for is_lock in [pair % 2 == 0, pair % 2 == 1] {
+                if is_lock {
+                    let wanted = |key: &CellKey| key == self.key;
+                    lock = only(self.plan.run_once(seed, wanted, interrupt).await?, interrupt);
+                } else {
+                    control = only(self.control.run_once(seed, |_| true, interrupt).await?, interrupt);
                 }
-                _ => {
-                    let control = self.control(seed, interrupt).await?;
-                    (self.lock(seed, interrupt).await?, control)
-                }
-            };
+            }
             let (Some(lock), Some(control)) = (lock, control) else {
                 return Ok(None);
             };
@@ -134,17 +130,6 @@ impl Pairing<'_> {
             }
         }
         Ok(whole.map(|cell| (cell, paired)))
-    }
-
-    async fn lock(&self, seed: u64, interrupt: &Interrupt) -> Result<Option<Cell>, Failure> {
-        let wanted = |key: &CellKey| key == self.key;
-        let cells = self.plan.run_once(seed, wanted, interrupt).await?;
-        Ok(only(cells, interrupt))
-    }
-
-    async fn control(&self, seed: u64, interrupt: &Interrupt) -> Result<Option<Cell>, Failure> {
-        let cells = self.control.run_once(seed, |_| true, interrupt).await?;
-        Ok(only(cells, interrupt))
     }
 }
 

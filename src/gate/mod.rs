@@ -1,7 +1,7 @@
 //! `picklock gate`: compares results with the user's configuration, for CI.
 //!
 //! - [`cli`]: the command line
-//! - [`config`]: reads and checks `picklock.toml`
+//! - [`config`], [`names`]: what `picklock.toml` asks for
 //! - [`measure`]: the runs, including those in pairs with a control
 //! - [`baseline`]: the baseline file
 //!
@@ -10,11 +10,11 @@
 mod baseline;
 pub mod cli;
 mod config;
-mod locks;
 mod measure;
+mod names;
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use picklock_reports::gate::{
     Decision, Outcome, annotations, decide, gate_json, markdown, terminal,
@@ -34,19 +34,21 @@ use config::Config;
 pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     let config = Config::read(&args.config)?;
     let interrupt = Interrupt::listen()?;
-    let batches = measure::plan(&config, &interrupt).await?;
-    let rules = config.rules(&batches)?;
+    let plans = measure::plan(&config, &interrupt).await?;
+    let planned = config.batches.iter().zip(&plans);
+    let cells = planned.flat_map(|((at, _), plan)| plan.cells().map(|(key, _)| (*at, key)));
+    let rules = config.rules(cells.collect())?;
     let file = BaselineFile::named(
         args.baseline.as_deref(),
         &args.config,
-        config.baseline.as_deref(),
+        config.baseline().map(PathBuf::as_path),
     );
     let mut baseline = file.read()?;
-    let is_needed = file.is_named || rules.cells.iter().any(|key| rules.needs_baseline(key));
+    let is_needed = file.is_named || rules.need_baseline();
     if baseline.is_none() && is_needed && !args.update_baseline {
         return Err(file.missing());
     }
-    let Some(ran) = measure::run(&config, &rules, &batches, args.quiet, &interrupt).await? else {
+    let Some(ran) = measure::run(&config, &rules, &plans, args.quiet, &interrupt).await? else {
         print::err("interrupted: nothing was decided\n");
         return Ok(exit::INTERRUPTED);
     };

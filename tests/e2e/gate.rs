@@ -3,10 +3,14 @@
 use crate::running::{Call, Outcome, picklock};
 
 /// Two cells that come out as the catalog says.
-const CALM: &str = "[[cells]]\nworlds = [\"sim\"]\nsubjects = [\"set-nx-px\", \"redlock\"]\nscenarios = [\"calm\"]\nseeds = 2\n";
+const CALM: &str = "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"set-nx-px\", \"redlock\"]\nscenarios = [\"calm\"]\nseeds = 2\n";
 
-const LIMIT: &str =
-    "[[limit]]\nrequire = [\"acquire.p99 < baseline * 1.3 + 2ms\", \"violations.lease == 0\"]\n";
+const LIMIT: &str = "[[limit]]\nmetric = \"acquire.p99\"\nmax_vs_baseline = 1.3\nslack = \"2ms\"\n\
+                     [[limit]]\nmetric = \"violations.lease\"\nmax = 0\n";
+
+/// The same in the form of before.
+const LIMIT_AS_TEXT: &str =
+    "[[limit]]\nrequire = [\"acquire.p99 < baseline * 1.3 + 2ms\", \"violations.lease <= 0\"]\n";
 
 /// A scenario of ours with a section of so many milliseconds.
 fn mine(section_ms: u32) -> String {
@@ -57,16 +61,25 @@ fn what_is_expected_opens_it_and_the_same_bytes_come_out_every_time() {
         document.starts_with("{\n  \"format\": \"picklock-gate/1\""),
         "{document}"
     );
-    for _ in 0..4 {
-        assert_eq!(run("--json"), document);
+    for limits in [LIMIT, LIMIT, LIMIT_AS_TEXT, LIMIT_AS_TEXT] {
+        // The keys of before are understood too.
+        let calm = match limits == LIMIT_AS_TEXT {
+            true => CALM
+                .replace("backends", "worlds")
+                .replace("locks", "subjects"),
+            false => CALM.to_owned(),
+        };
+        let call = gate("--json", &format!("{calm}{limits}"));
+        let call = call.file("picklock-baseline.json", &baseline);
+        assert_eq!(call.run().exits(0).stdout, document);
     }
 }
 
 #[test]
 fn what_is_planted_is_found() {
-    let dead = format!("{CALM}[[expect]]\nsubject = \"redlock\"\nlease = \"violated: race\"\n");
+    let dead = format!("{CALM}[[expect]]\nlock = \"redlock\"\nlease = \"violated: race\"\n");
     let verdict = CALM.replace("\"redlock\"", "\"no-lock\"")
-        + "[[expect]]\nsubject = \"no-lock\"\nlease = \"held\"\n";
+        + "[[expect]]\nlock = \"no-lock\"\nlease = \"held\"\n";
     for (name, config) in [("gate_dead_alarm", dead), ("gate_verdict", verdict)] {
         let outcome = gate("", &config).run().exits(1);
         insta::assert_snapshot!(name, said(&outcome));
@@ -109,10 +122,10 @@ fn without_what_it_needs_it_does_not_open() {
         .run()
         .exits(2);
     let empty = gate("", "").run().exits(2);
-    let nothing = gate("", "[[cells]]\nworlds = []\n").run().exits(2);
+    let nothing = gate("", "[[cells]]\nbackends = []\n").run().exits(2);
     let left_out = gate(
         "",
-        "[[cells]]\nworlds = [\"sim\"]\nsubjects = [\"exec:true\"]\nscenarios = [\"calm\"]\n",
+        "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"exec:true\"]\nscenarios = [\"calm\"]\n",
     );
     let all = [
         no_baseline,
@@ -138,8 +151,9 @@ fn a_lock_of_which_nothing_is_expected_is_not_judged() {
 
 #[test]
 fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
-    let limit = |text: &str| format!("{CALM}[[limit]]\nrequire = [\"{text}\"]\n");
-    let real = |text: &str| limit(text).replace("\"sim\"", "\"process\"");
+    let limit = |lines: &str| format!("{CALM}[[limit]]\n{lines}\n");
+    let p99 = |bound: &str| limit(&format!("metric = \"acquire.p99\"\n{bound}"));
+    let real = |bound: &str| p99(bound).replace("\"sim\"", "\"process\"");
     let configs = [
         CALM.replace("backends", "backend"),
         CALM.replace("\"sim\"", "\"auto\""),
@@ -157,17 +171,19 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
         format!("{CALM}{CALM}"),
         format!("control = \"set-nx\"\n{CALM}"),
         format!("pairs = 3\n{CALM}"),
-        format!("{CALM}[[expect]]\nsubject = \"getset\"\nlease = \"held\"\n"),
+        format!("{CALM}[[expect]]\nlock = \"getset\"\nlease = \"held\"\n"),
         format!("{CALM}[[expect]]\nlease = \"hold\"\n"),
         format!("{CALM}[[expect]]\nlease = \"violated: raze\"\n"),
-        format!("{CALM}[[expect]]\nsubject = \"redlock\"\n"),
-        limit("acquire.p98 < 2ms"),
-        limit("violations.leese == 0"),
-        limit("acquire.p99 < basline * 2"),
-        limit("acquire.p99 < control * 2"),
-        real("acquire.p99 < 20ms"),
-        real("acquire.p99 < baseline * 2"),
-        format!("control = \"set-nx-px\"\n{}", real("acquire.p99 < 20ms")),
+        format!("{CALM}[[expect]]\nlock = \"redlock\"\n"),
+        limit("metric = \"acquire.p98\"\nmax = \"2ms\""),
+        limit("metric = \"violations.leese\"\nmax = 0"),
+        p99("max_vs_basline = 2"),
+        p99("max_vs_control = 2"),
+        p99("max = 20"),
+        limit("require = [\"acquire.p99 < basline * 2\"]"),
+        real("max = \"20ms\""),
+        real("max_vs_baseline = 2"),
+        format!("control = \"set-nx-px\"\n{}", real("max = \"20ms\"")),
         "[[cells]\n".to_owned(),
     ];
     let shown = configs.iter().map(|config| {
@@ -183,7 +199,7 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
 #[test]
 fn github_gets_annotations_and_a_summary() {
     let config = CALM.replace("\"redlock\"", "\"no-lock\"")
-        + "[[expect]]\nsubject = \"no-lock\"\nlease = \"held\"\n";
+        + "[[expect]]\nlock = \"no-lock\"\nlease = \"held\"\n";
     let call = |line: &str| {
         gate(line, &config)
             .file("summary.md", "# before\n")
@@ -213,7 +229,7 @@ fn the_configurations_of_the_docs_are_understood() {
         // They lack a baseline, and that is found out when all else has been understood.
         let config = block
             .replace("docs/examples/", "")
-            .replace("control * 1.3", "baseline * 1.3");
+            .replace("max_vs_control", "max_vs_baseline");
         let call = gate("", &config).file(
             "round-trips.toml",
             include_str!("../../docs/examples/round-trips.toml"),

@@ -1,11 +1,11 @@
 //! A comparison as text for people and programs.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use super::{Change, Comparison, Direction, OtherServer, Place, Ratio};
-use crate::escape::visible;
-use crate::markdown::quoted::{code, shortened};
-use crate::markdown::{COMMENT_BYTES, Page};
+use crate::escape::{shortened, visible};
+use crate::markdown::quoted::code;
+use crate::markdown::{COMMENT_BYTES, Page, place_columns, table_of};
 use crate::units::span_us;
 
 pub(crate) const METHOD: &str = "Bounds are distribution-free 99 % intervals of each quantile, from binomial \
@@ -60,13 +60,14 @@ pub fn text(comparison: &Comparison) -> String {
     out
 }
 
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} × {} × {}", self.lock, self.scenario, self.backend)
+    }
+}
+
 fn named(place: &Place) -> String {
-    let Place {
-        lock,
-        scenario,
-        backend,
-    } = place;
-    shortened(&format!("{lock} × {scenario} × {backend}"), 160)
+    shortened(&place.to_string(), 160)
 }
 
 fn sign(direction: Direction) -> &'static str {
@@ -106,18 +107,24 @@ pub(crate) fn percentile(quantile: f64) -> String {
 
 /// `× 1.52 (1.3 to 1.8), 2 ms → 3.04 ms`.
 pub(crate) fn ratio_in_words(ratio: &Ratio) -> String {
-    let times = ratio
-        .ratio
-        .map_or("from 0".to_owned(), |times| format!("× {times:.2}"));
-    let high = ratio
-        .ratio_high
-        .map_or("?".to_owned(), |high| format!("{high:.2}"));
+    let (times, bounds) = times_and_bounds(ratio);
     format!(
-        "{times} ({:.2} to {high}), {} → {}",
-        ratio.ratio_low,
+        "{times} ({bounds}), {} → {}",
         span_us(ratio.before.value_us),
         span_us(ratio.after.value_us)
     )
+}
+
+/// `× 1.52`, and `1.30 to 1.80`.
+fn times_and_bounds(ratio: &Ratio) -> (String, String) {
+    let times = ratio.ratio.map(|times| format!("× {times:.2}"));
+    let high = ratio.ratio_high.map(|high| format!("{high:.2}"));
+    let bounds = format!(
+        "{:.2} to {}",
+        ratio.ratio_low,
+        high.as_deref().unwrap_or("?")
+    );
+    (times.unwrap_or_else(|| "from 0".to_owned()), bounds)
 }
 
 /// Cells of which a reader must know something else than a change: what, and the cell.
@@ -152,20 +159,12 @@ pub fn markdown(comparison: &Comparison) -> String {
     page.add("headlines", &head);
     let head = "| | lock | scenario | backend | property | before | after |\n\
                 |---|---|---|---|---|---|---|\n";
-    rows(
-        &mut page,
-        "verdict changes",
-        head,
-        comparison.verdicts.iter().map(change_row),
-    );
+    let changes = comparison.verdicts.iter().map(change_row);
+    table_of(&mut page, "verdict changes", head, changes.collect());
     let head = "| lock | scenario | backend | latency | ratio | before | after |\n\
                 |---|---|---|---|---|---|---|\n";
-    rows(
-        &mut page,
-        "latency ratios",
-        head,
-        comparison.latency.iter().map(ratio_row),
-    );
+    let ratios = comparison.latency.iter().map(ratio_row);
+    table_of(&mut page, "latency ratios", head, ratios.collect());
     for (kind, cell) in notes(comparison) {
         page.add("cells of one set", &format!("- {kind}: {}\n", code(&cell)));
     }
@@ -173,26 +172,8 @@ pub fn markdown(comparison: &Comparison) -> String {
     page.done()
 }
 
-fn rows(page: &mut Page, kind: &'static str, head: &str, rows: impl Iterator<Item = String>) {
-    let mut head = Some(head);
-    for row in rows {
-        let block = format!("{}{row}", head.unwrap_or_default());
-        if page.add(kind, &block) {
-            head = None;
-        }
-    }
-    if head.is_none() {
-        page.add("blank lines", "\n");
-    }
-}
-
 fn cells(place: &Place) -> String {
-    format!(
-        "{} | {} | {}",
-        code(&place.lock),
-        code(&place.scenario),
-        code(place.backend.word())
-    )
+    place_columns(&place.lock, &place.scenario, place.backend)
 }
 
 fn change_row(change: &Change) -> String {
@@ -209,15 +190,10 @@ fn change_row(change: &Change) -> String {
 }
 
 fn ratio_row(ratio: &Ratio) -> String {
-    let high = ratio
-        .ratio_high
-        .map_or("?".to_owned(), |high| format!("{high:.2}"));
-    let times = ratio
-        .ratio
-        .map_or("from 0".to_owned(), |times| format!("× {times:.2}"));
+    let (times, bounds) = times_and_bounds(ratio);
     let verdict = match ratio.within_noise {
         true => format!("{times}, within noise"),
-        false => format!("**{times}** ({:.2} to {high})", ratio.ratio_low),
+        false => format!("**{times}** ({bounds})"),
     };
     format!(
         "| {} | {} {} | {verdict} | {} | {} |\n",

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use picklock_scenarios::{CAUSES, Expectation, Property, ScenarioError};
 use toml::Spanned;
 
-use super::expect_table::ExpectTable;
+use super::configured_limits::LimitScope;
 use super::source::Source;
-use super::tables::Tables;
-use crate::gate::{CellKey, ExpectRule, Limit, LimitRule, Op, Rules, Selector, Unit};
+use super::tables::{ExpectTable, Tables};
+use crate::gate::{CellKey, CellRules, Rules};
 
 /// The expectations and limits of a configuration.
 #[derive(Debug, Clone, Copy)]
@@ -21,187 +21,212 @@ pub struct ConfiguredRules<'a> {
     pub control: Option<&'a str>,
 }
 
+/// The keys that select cells, each with its older name.
+const SELECTORS: [(&str, &str); 3] = [
+    ("lock", "subject"),
+    ("scenario", "scenario"),
+    ("backend", "world"),
+];
+
 impl ConfiguredRules<'_> {
     /// Expectations and limits, checked against the cells, each with the offset of the table that it is from.
     ///
     /// # Errors
     /// A duplicate cell; an invalid expectation or limit, or one that applies to no cell.
     pub fn check(&self, planned: Vec<(usize, CellKey)>) -> Result<Rules, ScenarioError> {
-        let mut cells: Vec<CellKey> = Vec::new();
         let mut seen = BTreeSet::new();
-        for (at, key) in planned {
-            if !seen.insert(key.clone()) {
-                let problem = format!("{key} is in two of [[cells]]");
-                return Err(self.source.wrong(at, problem, None));
+        for (at, key) in &planned {
+            if !seen.insert(key) {
+                return Err(self
+                    .source
+                    .wrong(*at, format!("{key} is in two of [[cells]]")));
             }
-            cells.push(key);
         }
+        let cells = planned
+            .into_iter()
+            .map(|(_, key)| (key, CellRules::default()));
         let mut rules = Rules {
+            cells: cells.collect(),
             control: self.control.map(str::to_owned),
-            ..Rules::default()
         };
         for table in &self.tables.expect {
-            let at = table.span().start;
-            let table = table.get_ref();
-            let names = [&table.lock, &table.scenario, &table.backend];
-            rules.expects.push(ExpectRule {
-                cells: self.selector(at, names, &cells)?,
-                properties: self.expectations(at, table)?,
-            });
+            self.expect(table, &mut rules.cells)?;
         }
         for table in &self.tables.limit {
-            let at = table.span().start;
-            let table = table.get_ref();
-            let names = [&table.lock, &table.scenario, &table.backend];
-            let selector = self.selector(at, names, &cells)?;
-            if table.require.is_empty() {
-                return Err(self.source.wrong(at, "require lists no limit", None));
-            }
-            for text in &table.require {
-                let limit = self.limit(text, &selector, &cells)?;
-                rules.limits.push(LimitRule {
-                    cells: selector.clone(),
-                    limit,
-                });
+            let (at, table) = (table.span().start, table.get_ref());
+            let names = [&table.lock, &table.scenario, &table.backend].map(Option::as_ref);
+            let cells = self.selected(at, names, &mut rules.cells)?;
+            let scope = LimitScope {
+                source: self.source,
+                has_control: self.control.is_some(),
+                is_real: cells.iter().any(|(key, _)| !key.is_simulated()),
+            };
+            let limits = scope.limits(at, table)?;
+            for (_, rules) in cells {
+                rules.limits.extend_from_slice(&limits);
             }
         }
-        rules.cells = cells;
         Ok(rules)
     }
 
     /// The cells that a table applies to. A table that applies to none is a typing error or a
     /// leftover, and would give a false sense of safety.
-    fn selector(
+    fn selected<'a>(
         &self,
         at: usize,
-        [lock, scenario, backend]: [&Option<Spanned<String>>; 3],
-        cells: &[CellKey],
-    ) -> Result<Selector, ScenarioError> {
-        let part = |of: fn(&CellKey) -> &str| -> BTreeSet<&str> { cells.iter().map(of).collect() };
-        let named = [
-            (lock, "lock", part(|key| &key.lock)),
-            (scenario, "scenario", part(|key| &key.scenario)),
-            (backend, "backend", part(|key| key.backend.word())),
+        names: [Option<&Spanned<String>>; 3],
+        cells: &'a mut [(CellKey, CellRules)],
+    ) -> Result<Vec<&'a mut (CellKey, CellRules)>, ScenarioError> {
+        let parts: [fn(&CellKey) -> &str; 3] = [
+            |key| &key.lock,
+            |key| &key.scenario,
+            |key| key.backend.word(),
         ];
-        for (name, what, known) in named {
+        for ((name, part), (what, _)) in names.into_iter().zip(parts).zip(SELECTORS) {
             let Some(name) = name else { continue };
             let word = name.get_ref();
+            let known: BTreeSet<&str> = cells.iter().map(|(key, _)| part(key)).collect();
             if !known.contains(word.as_str()) {
                 let problem = format!("no cell of [[cells]] has the {what} `{word}`");
                 return Err(self.source.unknown(name.span().start, problem, word, known));
             }
         }
-        let text =
-            |name: &Option<Spanned<String>>| name.as_ref().map(|name| name.get_ref().clone());
-        let selector = Selector {
-            lock: text(lock),
-            scenario: text(scenario),
-            backend: backend
-                .as_ref()
-                .and_then(|backend| backend.get_ref().parse().ok()),
+        let fits = |key: &CellKey| {
+            let mut each = names.into_iter().zip(parts);
+            each.all(|(name, part)| name.is_none_or(|name| name.get_ref() == part(key)))
         };
-        if !cells.iter().any(|key| selector.matches(key)) {
-            return Err(self.source.wrong(
-                at,
-                "no cell of [[cells]] matches all of these names",
-                None,
-            ));
+        let selected: Vec<_> = cells.iter_mut().filter(|(key, _)| fits(key)).collect();
+        match selected.is_empty() {
+            false => Ok(selected),
+            true => {
+                let problem = "no cell of [[cells]] matches all of these names";
+                Err(self.source.wrong(at, problem))
+            }
         }
-        Ok(selector)
     }
 
-    fn expectations(
+    /// Adds the expectations of a table to its cells. Later tables override earlier ones.
+    fn expect(
         &self,
-        at: usize,
-        table: &ExpectTable,
-    ) -> Result<BTreeMap<Property, String>, ScenarioError> {
+        table: &Spanned<ExpectTable>,
+        cells: &mut [(CellKey, CellRules)],
+    ) -> Result<(), ScenarioError> {
+        let (at, table) = (table.span().start, table.get_ref());
+        let mut names = [None; 3];
         let mut properties = BTreeMap::new();
-        for (property, words) in &table.properties {
-            let (at, text) = (words.span().start, words.get_ref());
-            match Expectation::try_from(text.clone()) {
-                Ok(Expectation::Violated { cause: Some(cause) })
-                    if !CAUSES.contains(&cause.as_str()) =>
-                {
-                    let problem = format!(
-                        "no such cause: `{cause}`; the causes are {}",
-                        CAUSES.join(", ")
-                    );
-                    let known = CAUSES.iter().copied();
-                    return Err(self.source.unknown(at, problem, &cause, known));
-                }
-                Ok(_) => {}
-                Err(problem) => {
-                    let known = ["held", "violated", "any"];
-                    return Err(self.source.unknown(at, problem, text, known));
-                }
+        for (key, value) in table {
+            let word = key.get_ref().as_str();
+            let selects = |(name, older): &(&str, &str)| word == *name || word == *older;
+            if let Some(index) = SELECTORS.iter().position(selects) {
+                names[index] = Some(value);
+                continue;
             }
-            properties.insert(*property, text.clone());
+            let property = Property::named(word).ok_or_else(|| {
+                let properties = Property::ALL.map(Property::word);
+                let known: Vec<&str> = SELECTORS.iter().map(|it| it.0).chain(properties).collect();
+                let problem = format!(
+                    "unknown field `{word}`, expected one of `{}`",
+                    known.join("`, `")
+                );
+                self.source.unknown(key.span().start, problem, word, known)
+            })?;
+            properties.insert(property, self.expectation(value)?);
         }
         if properties.is_empty() {
-            let help = "name a property, as in `lease = \"held\"`".to_owned();
-            return Err(self
-                .source
-                .wrong(at, "this table expects nothing", Some(help)));
+            let hint = "name a property, as in `lease = \"held\"`";
+            return Err(self.source.hinted(at, "this table expects nothing", hint));
         }
-        Ok(properties)
-    }
-
-    fn limit(
-        &self,
-        text: &Spanned<String>,
-        selector: &Selector,
-        cells: &[CellKey],
-    ) -> Result<Limit, ScenarioError> {
-        let start = text.span().start;
-        let limit = Limit::parse(text.get_ref()).map_err(|error| {
-            // The opening quotation mark comes before the limit itself.
-            let at = start + 1 + error.at;
-            match &error.unknown {
-                Some((word, known)) => {
-                    let known = known.iter().map(String::as_str);
-                    self.source.unknown(at, error.problem.clone(), word, known)
-                }
-                None => self.source.wrong(at, error.problem.clone(), None),
-            }
-        })?;
-        let mut selected = cells.iter().filter(|key| selector.matches(key));
-        let is_real = selected.any(|key| !key.is_simulated());
-        if limit.mentions(Unit::Control) && self.control.is_none() {
-            let help = "name one at the top of the file: control = \"set-nx-px\"".to_owned();
-            return Err(self.source.wrong(
-                start,
-                "it refers to `control`, and none is configured",
-                Some(help),
-            ));
-        }
-        if is_real && limit.metric.is_time() {
-            self.check_real_time(start, &limit)?;
-        }
-        Ok(limit)
-    }
-
-    /// A time on a real machine depends on the machine as much as on the lock.
-    fn check_real_time(&self, at: usize, limit: &Limit) -> Result<(), ScenarioError> {
-        let wrong =
-            |problem: &str, help: &str| Err(self.source.wrong(at, problem, Some(help.to_owned())));
-        if self.control.is_none() {
-            return wrong(
-                "a time in a server backend is compared with a control, and none is configured",
-                "name one at the top of the file: control = \"set-nx-px\"",
-            );
-        }
-        if !limit.mentions(Unit::Baseline) && !limit.mentions(Unit::Control) {
-            return wrong(
-                "in a server backend this would measure the machine: compare with `baseline` or `control`",
-                "as in `acquire.p50 < control * 1.5`, or name `backend = \"sim\"`",
-            );
-        }
-        if matches!(limit.op, Op::Equal | Op::Unequal) {
-            return wrong(
-                "times of a real machine are never equal",
-                "use <, <=, > or >=",
-            );
+        for (_, rules) in self.selected(at, names, cells)? {
+            rules.expects.extend(properties.clone());
         }
         Ok(())
+    }
+
+    fn expectation(&self, words: &Spanned<String>) -> Result<String, ScenarioError> {
+        let (at, text) = (words.span().start, words.get_ref());
+        match Expectation::try_from(text.clone()) {
+            Ok(Expectation::Violated { cause: Some(cause) })
+                if !CAUSES.contains(&cause.as_str()) =>
+            {
+                let problem = format!(
+                    "no such cause: `{cause}`; the causes are {}",
+                    CAUSES.join(", ")
+                );
+                Err(self
+                    .source
+                    .unknown(at, problem, &cause, CAUSES.iter().copied()))
+            }
+            Ok(_) => Ok(text.clone()),
+            Err(problem) => {
+                Err(self
+                    .source
+                    .unknown(at, problem, text, ["held", "violated", "any"]))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use picklock_scenarios::BackendName;
+
+    use super::*;
+
+    /// The rules for one lock in one scenario, simulated and on servers.
+    fn checked(text: &str) -> Result<Rules, ScenarioError> {
+        let source = Source {
+            file: "picklock.toml".to_owned(),
+            text: text.to_owned(),
+        };
+        let tables = Tables::read(&source)?;
+        let configured = ConfiguredRules {
+            source: &source,
+            tables: &tables,
+            control: None,
+        };
+        let cell = |backend| CellKey {
+            lock: "redlock".to_owned(),
+            options: BTreeMap::new(),
+            scenario: "calm".to_owned(),
+            backend,
+        };
+        configured.check(
+            [BackendName::Sim, BackendName::Process]
+                .map(|it| (0, cell(it)))
+                .into(),
+        )
+    }
+
+    #[test]
+    fn every_property_is_a_key_of_expect() {
+        for property in Property::ALL {
+            let text = format!("[[expect]]\nworld = \"sim\"\n{property} = \"held\"\n");
+            let cells = checked(&text).unwrap().cells;
+            assert_eq!(cells[0].1.expects[&property], "held");
+            assert!(cells[1].1.expects.is_empty());
+        }
+    }
+
+    #[test]
+    fn later_expect_table_overrides_earlier_one() {
+        let text = "[[expect]]\nsubject = \"redlock\"\nlease = \"any\"\n\
+                    [[expect]]\nbackend = \"process\"\nlease = \"violated\"\n";
+        let cells = checked(text).unwrap().cells;
+        let lease = cells
+            .iter()
+            .map(|(_, rules)| rules.expects[&Property::Lease].as_str());
+        assert_eq!(lease.collect::<Vec<_>>(), ["any", "violated"]);
+    }
+
+    #[test]
+    fn unknown_key_of_expect_is_refused_where_it_stands_with_the_list() {
+        let error = checked("[[expect]]\nworld = \"sim\"\nleese = \"held\"\n").unwrap_err();
+        assert_eq!(error.place, Some((3, 1)));
+        assert_eq!(error.hint.as_deref(), Some("did you mean `lease`?"));
+        let message = &error.problem;
+        assert!(message.starts_with("unknown field `leese`, expected one of `lock`"));
+        for word in Property::ALL.map(Property::word) {
+            assert!(message.contains(&format!("`{word}`")), "{message}");
+        }
     }
 }

@@ -8,11 +8,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use picklock_scenarios::ScenarioError;
+use picklock_scenarios::{BackendName, ScenarioError};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::expect_table::ExpectTable;
 use super::source::Source;
 
 /// The whole file.
@@ -41,8 +40,8 @@ impl Tables {
     ///
     /// # Errors
     /// The first mistake, with its line and the nearest valid word.
-    pub fn read<E: From<ScenarioError>>(source: &Source) -> Result<Tables, E> {
-        toml::from_str(&source.text).map_err(|error| source.unreadable(&error))
+    pub fn read(source: &Source) -> Result<Tables, ScenarioError> {
+        toml::from_str(&source.text).map_err(|error| source.unreadable(&error, 0))
     }
 }
 
@@ -69,8 +68,10 @@ pub struct ImplTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellsTable {
+    /// Not `auto`: the gate must run the same cells every time.
     #[serde(alias = "worlds")]
-    pub backends: Vec<Spanned<String>>,
+    pub backends: Vec<BackendName>,
+    /// Each a name or a [`LockTable`].
     #[serde(alias = "subjects")]
     pub locks: Option<Vec<Spanned<Value>>>,
     pub scenarios: Option<Vec<Spanned<String>>>,
@@ -78,8 +79,25 @@ pub struct CellsTable {
     pub seeds: Option<Spanned<u64>>,
 }
 
-/// `[[limit]]`.
+/// A lock of `[[cells]]`.
 #[derive(Debug, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "the name of a lock, or { impl = \"NAME\", options = { KEY = \"VALUE\" } }; for a program also name = \"LABEL\""
+)]
+pub struct LockTable {
+    #[serde(rename = "impl")]
+    pub lock: String,
+    pub name: Option<String>,
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+}
+
+/// `[[expect]]`: `lock`, `scenario`, `backend`, and a key for each property.
+pub type ExpectTable = BTreeMap<Spanned<String>, Spanned<String>>;
+
+/// `[[limit]]`.
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitTable {
     #[serde(alias = "subject")]
@@ -87,5 +105,15 @@ pub struct LimitTable {
     pub scenario: Option<Spanned<String>>,
     #[serde(alias = "world")]
     pub backend: Option<Spanned<String>>,
+    pub metric: Option<Spanned<String>>,
+    pub max: Option<Spanned<Value>>,
+    pub min: Option<Spanned<Value>>,
+    pub max_vs_baseline: Option<Spanned<Value>>,
+    pub min_vs_baseline: Option<Spanned<Value>>,
+    pub max_vs_control: Option<Spanned<Value>>,
+    pub min_vs_control: Option<Spanned<Value>>,
+    /// The form of older configurations.
+    #[serde(default)]
     pub require: Vec<Spanned<String>>,
+    pub slack: Option<Spanned<Value>>,
 }

@@ -7,7 +7,7 @@ use picklock_verdicts::record::{Cell, Redis};
 use serde::{Deserialize, Serialize};
 
 use super::cell_key::CellKey;
-use super::limit::Unit;
+use super::limit::Reference;
 use super::paired::{GateRuns, ratios};
 use super::rules::Rules;
 
@@ -145,17 +145,21 @@ fn order(key: &CellKey) -> (BackendName, &str, &CellKey) {
 
 fn baseline_cell(rules: &Rules, ran: &GateRuns, cell: &Cell) -> BaselineCell {
     let key = CellKey::of(cell);
-    let wanted = rules.limits(&key).into_iter();
-    let wanted = wanted.filter(|limit| limit.mentions(Unit::Baseline));
+    let limits = rules.of(&key).limits.iter();
+    let wanted = limits.filter(|limit| limit.reference == Reference::Baseline);
     let (mut metrics, mut relative) = (BTreeMap::new(), BTreeMap::new());
     let paired = ran.paired.iter().find(|paired| paired.key == key);
     for limit in wanted {
-        let metric = limit.metric;
+        let metric = &limit.metric;
         if metric.is_time() && !key.is_simulated() {
             let ratio = paired.and_then(|paired| ratios(paired, metric));
-            relative.extend(ratio.map(|ratio| (metric.word(), rounded(ratio.estimate))));
+            relative.extend(ratio.map(|ratio| (metric.word().to_owned(), rounded(ratio.estimate))));
         } else {
-            metrics.extend(metric.of(cell).map(|value| (metric.word(), value)));
+            metrics.extend(
+                metric
+                    .of(cell)
+                    .map(|value| (metric.word().to_owned(), value)),
+            );
         }
     }
     let exact = Exact {

@@ -3,32 +3,34 @@
 use std::collections::BTreeSet;
 
 use picklock_verdicts::record::Cell;
+use serde::Serialize;
 
 use super::baseline::{Baseline, BaselineCell};
 use super::cell_key::CellKey;
 use super::finding::{Finding, Kind, UPDATE};
-use super::limit_check::{LimitCheck, LimitResult, Measurement};
+use super::limit_check::{LimitCheck, Measurement};
 use super::paired::GateRuns;
 use super::rules::Rules;
 use super::verdicts::against_expectations;
 
 /// Whether the gate passes, and why not.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Decision {
-    /// The findings, the worst first.
-    pub findings: Vec<Finding>,
     /// The number of cells that were compared.
     pub cells: usize,
     /// The number of their runs.
     pub runs: u64,
     /// The number of expectations that were compared with verdicts.
     pub expectations: usize,
+    /// The findings, the worst first.
+    pub findings: Vec<Finding>,
     /// The limits that were compared with measurements.
     pub limits: Vec<Measurement>,
 }
 
 /// The outcome of a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Everything is as expected.
     AsExpected,
@@ -38,18 +40,6 @@ pub enum Outcome {
     NotRun,
     /// Nothing differs, but something could not be judged.
     Inconclusive,
-}
-
-impl Outcome {
-    /// The word in documents.
-    pub fn word(self) -> &'static str {
-        match self {
-            Outcome::AsExpected => "as-expected",
-            Outcome::Differs => "differs",
-            Outcome::NotRun => "not-run",
-            Outcome::Inconclusive => "inconclusive",
-        }
-    }
 }
 
 impl Decision {
@@ -80,7 +70,7 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Dec
             .findings
             .push(Finding::general(Kind::EmptyRun, nothing));
     }
-    if baseline.is_none() && rules.cells.iter().any(|key| rules.needs_baseline(key)) {
+    if baseline.is_none() && rules.need_baseline() {
         let problem = "limits refer to the baseline, and there is none";
         let finding = Finding::general(Kind::NoBaseline, problem);
         decision.findings.push(finding.help(UPDATE));
@@ -91,7 +81,7 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Dec
     }
     let place = |finding: &Finding| {
         let key = finding.cell.as_ref();
-        rules.cells.iter().position(|cell| Some(cell) == key)
+        key.and_then(|key| rules.position(key))
     };
     decision
         .findings
@@ -103,14 +93,15 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Dec
 fn missing(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Vec<Finding> {
     let there: BTreeSet<CellKey> = ran.matrix.cells.iter().map(CellKey::of).collect();
     let mut found = Vec::new();
-    for key in rules.cells.iter().filter(|key| !there.contains(*key)) {
+    let wanted = rules.cells.iter().map(|(key, _)| key);
+    for key in wanted.filter(|key| !there.contains(*key)) {
         let problem = "it is configured, but not in the run";
         found.push(Finding::of(Kind::MissingCell, key, problem));
     }
     let Some(baseline) = baseline else {
         return found;
     };
-    let known = |key: &CellKey| there.contains(key) || rules.cells.contains(key);
+    let known = |key: &CellKey| there.contains(key) || rules.position(key).is_some();
     for before in baseline.cells.iter().filter(|before| !known(&before.key)) {
         let skipped = ran.matrix.skipped.iter().find(|one| {
             one.lock == before.key.lock
@@ -146,9 +137,10 @@ fn one_cell(
         decision.findings.push(finding);
         return;
     }
-    let expected = rules.expected(cell);
-    let limits = rules.limits(&key);
-    if expected.is_empty() && limits.is_empty() {
+    let rules_of_cell = rules.of(&key);
+    let mut expected = cell.expected.clone();
+    expected.extend(rules_of_cell.expects.clone());
+    if expected.is_empty() && rules_of_cell.limits.is_empty() {
         let problem = "nothing is expected of it, and no limit applies to it";
         decision.findings.push(
             Finding::of(Kind::NotJudged, &key, problem)
@@ -156,30 +148,38 @@ fn one_cell(
         );
     }
     decision.expectations += expected.len();
-    decision.findings.extend(against_expectations(rules, cell));
+    let findings = against_expectations(cell, &expected);
+    decision.findings.extend(findings);
     let before = baseline.and_then(|baseline| baseline.find(&key));
     let stale = before.and_then(|before| staleness(before, cell));
-    let held = LimitCheck {
-        rules,
-        baseline,
+    let check = LimitCheck {
+        control: rules.control.as_deref(),
+        before: before.filter(|_| stale.is_none()),
         ran,
         cell,
         key: &key,
-        is_baseline_good: before.is_some() && stale.is_none(),
     };
     if let Some(problem) = stale {
         decision
             .findings
             .push(Finding::of(Kind::StaleBaseline, &key, problem).help(UPDATE));
     }
-    for limit in limits {
-        match held.check(limit) {
-            LimitResult::Measurement(measured, finding) => {
-                decision.limits.push(*measured);
+    for limit in &rules_of_cell.limits {
+        match check.check(limit) {
+            Ok(measured) => {
+                decision.findings.extend(check.broken(&measured));
+                decision.limits.push(measured);
+            }
+            Err(unchecked) => {
+                let finding = unchecked.map(|(kind, why)| {
+                    let finding = Finding::of(kind, &key, format!("{limit}: {why}"));
+                    match kind {
+                        Kind::StaleBaseline => finding.help(UPDATE),
+                        _ => finding,
+                    }
+                });
                 decision.findings.extend(finding);
             }
-            LimitResult::Unchecked(finding) => decision.findings.push(finding),
-            LimitResult::NoBaseline => {}
         }
     }
 }

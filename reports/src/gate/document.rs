@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 
-use super::decide::Decision;
-use super::finding::Finding;
-use super::limit_check::Measurement;
+use super::decide::{Decision, Outcome};
 
 /// Format and version of a decision.
 pub const GATE_FORMAT: &str = "picklock-gate/1";
@@ -13,12 +11,9 @@ pub const GATE_FORMAT: &str = "picklock-gate/1";
 struct Document<'a> {
     format: &'static str,
     picklock: &'static str,
-    outcome: &'static str,
-    cells: usize,
-    runs: u64,
-    expectations: usize,
-    findings: &'a [Finding],
-    limits: &'a [Measurement],
+    outcome: Outcome,
+    #[serde(flatten)]
+    decision: &'a Decision,
 }
 
 /// The decision as one JSON document, indented, without a newline at the end.
@@ -26,12 +21,8 @@ pub fn gate_json(decision: &Decision) -> String {
     let document = Document {
         format: GATE_FORMAT,
         picklock: env!("CARGO_PKG_VERSION"),
-        outcome: decision.outcome().word(),
-        cells: decision.cells,
-        runs: decision.runs,
-        expectations: decision.expectations,
-        findings: &decision.findings,
-        limits: &decision.limits,
+        outcome: decision.outcome(),
+        decision,
     };
     serde_json::to_string_pretty(&document)
         .expect("a decision holds only text, numbers, and maps keyed by words")

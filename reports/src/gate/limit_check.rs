@@ -1,15 +1,14 @@
 //! Checks whether cells keep to their limits.
 
-use picklock_verdicts::record::{Cell, MatrixRecord};
+use picklock_verdicts::record::Cell;
 use serde::Serialize;
 
-use super::baseline::{Baseline, BaselineCell};
+use super::baseline::BaselineCell;
 use super::cell_key::CellKey;
-use super::finding::{Finding, Kind, UPDATE};
-use super::limit::{Limit, Op, Unit};
+use super::finding::{Finding, Kind};
+use super::limit::{Limit, Reference};
 use super::metric::Metric;
 use super::paired::{CONFIDENCE, GateRuns, quotients};
-use super::rules::Rules;
 use crate::statistics::median_interval;
 use crate::units::span_us;
 
@@ -37,215 +36,164 @@ pub struct Measurement {
     pub words: String,
 }
 
-/// The result of checking a limit.
-pub(super) enum LimitResult {
-    /// It was compared with a measurement.
-    Measurement(Box<Measurement>, Option<Finding>),
-    /// It could not be checked.
-    Unchecked(Finding),
-    /// The baseline that it needs is stale or missing; another finding already says so.
-    NoBaseline,
-}
+/// Why a limit was not compared with a measurement: the kind of finding, and its words. `None` if
+/// another finding already says so.
+type Unchecked = Option<(Kind, String)>;
 
 /// Checks the limits of one cell.
 pub(super) struct LimitCheck<'a> {
-    pub rules: &'a Rules,
-    pub baseline: Option<&'a Baseline>,
+    /// The cell in the baseline, if it has the same scenario and number of runs there.
+    pub before: Option<&'a BaselineCell>,
+    pub control: Option<&'a str>,
     pub ran: &'a GateRuns,
     pub cell: &'a Cell,
     pub key: &'a CellKey,
-    /// True if the baseline has this cell with the same scenario and number of runs.
-    pub is_baseline_good: bool,
 }
 
 impl LimitCheck<'_> {
     /// Compares a limit with the measurements.
-    pub fn check(&self, limit: &Limit) -> LimitResult {
-        let needs_baseline = limit.mentions(Unit::Baseline);
-        if needs_baseline && !self.is_baseline_good {
-            return LimitResult::NoBaseline;
+    pub fn check(&self, limit: &Limit) -> Result<Measurement, Unchecked> {
+        if limit.reference == Reference::Baseline && self.before.is_none() {
+            return Err(None);
         }
-        let is_real_time = limit.metric.is_time() && !self.key.is_simulated();
-        match is_real_time {
+        match limit.metric.is_time() && !self.key.is_simulated() {
             true => self.in_pairs(limit),
             false => self.exactly(limit),
         }
     }
 
-    fn exactly(&self, limit: &Limit) -> LimitResult {
-        let metric = limit.metric;
-        let Some(value) = metric.of(self.cell) else {
-            return self.not(limit, "it was not measured: no such operation succeeded");
-        };
-        let mut bases = Vec::new();
-        let baseline = match limit.mentions(Unit::Baseline) {
-            true => {
-                let exact = self.before().and_then(|before| before.exact.as_ref());
-                let Some(number) = exact.and_then(|exact| exact.metrics.get(&metric.word())) else {
-                    return self.stale(limit);
-                };
-                bases.push(format!("baseline {}", shown(metric, *number)));
-                *number
+    /// The finding that the limit is broken, if it is.
+    pub fn broken(&self, measured: &Measurement) -> Option<Finding> {
+        let is_exact = measured.interval.is_none();
+        (!measured.kept).then(|| Finding {
+            reproduce: is_exact.then(|| self.cell.reproduce.clone()),
+            ..Finding::of(Kind::Limit, self.key, measured.words.clone())
+        })
+    }
+
+    fn exactly(&self, limit: &Limit) -> Result<Measurement, Unchecked> {
+        let metric = &limit.metric;
+        let value = metric.of(self.cell);
+        let value =
+            value.ok_or_else(|| not_judged("it was not measured: no such operation succeeded"))?;
+        let (reference, based) = match limit.reference {
+            Reference::Number => (1.0, String::new()),
+            Reference::Baseline => {
+                let exact = self.before.ok_or(None)?.exact.as_ref();
+                let number = exact.and_then(|exact| exact.metrics.get(metric.word()));
+                let number = *number.ok_or_else(|| stale(limit))?;
+                (number, format!("; baseline {}", shown(metric, number)))
             }
-            false => 0.0,
-        };
-        let control = match limit.mentions(Unit::Control) {
-            true => {
-                let Some(number) = self.control_cell().and_then(|cell| metric.of(cell)) else {
-                    return self.not(limit, "the control has no such cell in this run, or no such operation succeeded in it");
-                };
-                bases.push(format!("control {}", shown(metric, number)));
-                number
+            Reference::Control => {
+                let number = self.control_cell().and_then(|cell| metric.of(cell));
+                let number = number.ok_or_else(|| not_judged("the control has no such cell in this run, or no such operation succeeded in it"))?;
+                (number, format!("; control {}", shown(metric, number)))
             }
-            false => 0.0,
         };
-        let bound = limit.bound_of(baseline, control);
-        let kept = limit.op.holds(value, bound);
-        let based = match bases.is_empty() {
-            true => String::new(),
-            false => format!("; {}", bases.join(", ")),
-        };
+        let bound = limit.bound(reference);
+        let kept = limit.holds(value, bound);
         let words = format!(
             "{} is {}, and {} {} {} ({limit}{based})",
             metric.word(),
             shown(metric, value),
             if kept { "keeps to" } else { "must be" },
-            limit.op.sign(),
+            limit.side.sign(),
             shown(metric, bound),
         );
-        self.measured(limit, kept, (value, bound), None, words)
-    }
-
-    fn in_pairs(&self, limit: &Limit) -> LimitResult {
-        let metric = limit.metric;
-        let found = self
-            .ran
-            .paired
-            .iter()
-            .find(|paired| paired.key == *self.key);
-        let Some(paired) = found else {
-            return self.not(limit, "it was not run in pairs with a control");
-        };
-        if let Some(error) = &paired.error {
-            let problem = format!(
-                "{limit}: the control {} could not be run: {error}",
-                paired.control
-            );
-            return LimitResult::Unchecked(Finding::of(Kind::NotRun, self.key, problem));
-        }
-        let ratio = match limit.mentions(Unit::Baseline) {
-            true => {
-                let relative = self.before().and_then(|before| before.relative.as_ref());
-                let relative = relative.filter(|relative| relative.control == paired.control);
-                match relative.and_then(|relative| relative.ratios.get(&metric.word())) {
-                    Some(ratio) => *ratio,
-                    None => return self.stale(limit),
-                }
-            }
-            false => 0.0,
-        };
-        // The control shows what the baseline would be on this machine now.
-        let of_bound = |lock: f64, control: f64| {
-            let bound = limit.bound_of(ratio * control, control);
-            (bound > 0.0).then(|| lock / bound)
-        };
-        let quotients = quotients(paired, of_bound, metric).unwrap_or_default();
-        let Some(found) = median_interval(&quotients, CONFIDENCE) else {
-            return self.not(
-                limit,
-                "some run of a pair measured nothing, or the bound is not above 0, or there are too few pairs",
-            );
-        };
-        let kept = match limit.op {
-            Op::Below | Op::AtMost => found.low <= 1.0,
-            Op::Above | Op::AtLeast => found.high >= 1.0,
-            Op::Equal | Op::Unequal => {
-                return self.not(limit, "times of a real machine are never equal");
-            }
-        };
-        let pairs = quotients.len();
-        let words = format!(
-            "{} is {:.2} times its bound, with 95 % confidence between {:.2} and {:.2} ({limit}; median of {pairs} pairs of runs with {}, interval of the sign test)",
-            metric.word(),
-            found.estimate,
-            found.low,
-            found.high,
-            paired.control,
-        );
-        let interval = Some(([found.low, found.high], quotients));
-        self.measured(limit, kept, (found.estimate, 1.0), interval, words)
-    }
-
-    fn measured(
-        &self,
-        limit: &Limit,
-        kept: bool,
-        (value, bound): (f64, f64),
-        interval: Option<([f64; 2], Vec<f64>)>,
-        words: String,
-    ) -> LimitResult {
-        let finding = (!kept).then(|| Finding {
-            reproduce: Some(self.cell.reproduce.clone()).filter(|_| interval.is_none()),
-            ..Finding::of(Kind::Limit, self.key, words.clone())
-        });
-        let measured = Measurement {
+        Ok(Measurement {
             cell: self.key.clone(),
             limit: limit.to_string(),
             kept,
             value,
             bound,
-            interval: interval.as_ref().map(|(ends, _)| *ends),
-            pairs: interval.map(|(_, pairs)| pairs).unwrap_or_default(),
+            interval: None,
+            pairs: Vec::new(),
             words,
+        })
+    }
+
+    fn in_pairs(&self, limit: &Limit) -> Result<Measurement, Unchecked> {
+        let metric = &limit.metric;
+        let mut paired = self.ran.paired.iter();
+        let paired = paired.find(|paired| paired.key == *self.key);
+        let paired = paired.ok_or_else(|| not_judged("it was not run in pairs with a control"))?;
+        if let Some(error) = &paired.error {
+            let why = format!("the control {} could not be run: {error}", paired.control);
+            return Err(Some((Kind::NotRun, why)));
+        }
+        // The control shows what the baseline would be on this machine now.
+        let times_control = match limit.reference {
+            Reference::Number => {
+                return Err(not_judged(
+                    "a time of a real machine is not compared with a number",
+                ));
+            }
+            Reference::Control => 1.0,
+            Reference::Baseline => {
+                let relative = self.before.ok_or(None)?.relative.as_ref();
+                let relative = relative.filter(|relative| relative.control == paired.control);
+                let ratio = relative.and_then(|relative| relative.ratios.get(metric.word()));
+                *ratio.ok_or_else(|| stale(limit))?
+            }
         };
-        LimitResult::Measurement(Box::new(measured), finding)
-    }
-
-    fn not(&self, limit: &Limit, why: &str) -> LimitResult {
-        LimitResult::Unchecked(Finding::of(
-            Kind::NotJudged,
-            self.key,
-            format!("{limit}: {why}"),
-        ))
-    }
-
-    fn stale(&self, limit: &Limit) -> LimitResult {
-        let problem = format!(
-            "{limit}: the baseline has no {} of this cell, or only against another control",
-            limit.metric.word()
+        let of_bound = |lock: f64, control: f64| {
+            let bound = limit.bound(times_control * control);
+            (bound > 0.0).then(|| lock / bound)
+        };
+        let pairs = quotients(paired, of_bound, metric).unwrap_or_default();
+        let found = median_interval(&pairs, CONFIDENCE).ok_or_else(|| {
+            not_judged("some run of a pair measured nothing, or the bound is not above 0, or there are too few pairs")
+        })?;
+        let words = format!(
+            "{} is {:.2} times its bound, with 95 % confidence between {:.2} and {:.2} ({limit}; median of {} pairs of runs with {}, interval of the sign test)",
+            metric.word(),
+            found.estimate,
+            found.low,
+            found.high,
+            pairs.len(),
+            paired.control,
         );
-        LimitResult::Unchecked(Finding::of(Kind::StaleBaseline, self.key, problem).help(UPDATE))
+        Ok(Measurement {
+            cell: self.key.clone(),
+            limit: limit.to_string(),
+            // Broken only if the whole interval is beyond the bound.
+            kept: limit.holds(found.low, 1.0) || limit.holds(found.high, 1.0),
+            value: found.estimate,
+            bound: 1.0,
+            interval: Some([found.low, found.high]),
+            pairs,
+            words,
+        })
     }
 
-    fn before(&self) -> Option<&BaselineCell> {
-        self.baseline.and_then(|baseline| baseline.find(self.key))
-    }
-
+    /// The same cell of the control, without options.
     fn control_cell(&self) -> Option<&Cell> {
-        let control = self.rules.control.as_deref()?;
-        cell_of(&self.ran.matrix, control, self.key)
+        let wanted = CellKey {
+            lock: self.control?.to_owned(),
+            options: Default::default(),
+            ..self.key.clone()
+        };
+        let mut cells = self.ran.matrix.cells.iter();
+        cells.find(|cell| CellKey::of(cell) == wanted)
     }
 }
 
-/// The same cell of another lock, without options.
-fn cell_of<'a>(matrix: &'a MatrixRecord, lock: &str, key: &CellKey) -> Option<&'a Cell> {
-    matrix.cells.iter().find(|cell| {
-        let other = CellKey::of(cell);
-        other.lock == lock
-            && other.options.is_empty()
-            && other.scenario == key.scenario
-            && other.backend == key.backend
-    })
+fn not_judged(why: &str) -> Unchecked {
+    Some((Kind::NotJudged, why.to_owned()))
+}
+
+fn stale(limit: &Limit) -> Unchecked {
+    let metric = limit.metric.word();
+    let why = format!("the baseline has no {metric} of this cell, or only against another control");
+    Some((Kind::StaleBaseline, why))
 }
 
 /// A value in words: a time, or a number.
-fn shown(metric: Metric, value: f64) -> String {
-    if !metric.is_time() {
-        return value.to_string();
-    }
-    match value < 0.0 {
-        // A subtraction can make a bound negative.
-        true => format!("-{}", span_us(-value as u64)),
-        false => span_us(value as u64),
+fn shown(metric: &Metric, value: f64) -> String {
+    match metric.is_time() {
+        false => value.to_string(),
+        // Slack can make a bound negative.
+        true if value < 0.0 => format!("-{}", span_us(-value as u64)),
+        true => span_us(value as u64),
     }
 }

@@ -2,172 +2,120 @@
 
 use picklock_verdicts::check::Property;
 use picklock_verdicts::latency::ASKED;
-use picklock_verdicts::record::{Cell, Latency};
+use picklock_verdicts::record::{Cell, Counts, Latency};
 
-/// A metric of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Metric {
-    /// Of a successful operation, over all runs of the cell.
-    Operation(Operation, Figure),
+/// Microseconds.
+type TimeOf = fn(&Latency) -> u64;
+
+/// `None` if nothing is counted.
+type CountOf = fn(&Counts) -> Option<f64>;
+
+/// A metric of a cell, by its word.
+#[derive(Debug, Clone)]
+pub struct Metric {
+    word: String,
+    of: Of,
+}
+
+/// Where the value stands in the record of a cell.
+#[derive(Debug, Clone, Copy)]
+enum Of {
+    /// A latency of an operation that succeeded, over all runs of the cell.
+    Time(&'static str, TimeOf),
+    /// How often the operation succeeded.
+    Successes(&'static str),
     /// The number of runs in which the property was violated.
     Violations(Property),
     /// The number of runs in which it could not be decided.
     Unknown(Property),
-    /// Of the shown run.
-    Count(Counted),
+    /// A count of the shown run.
+    Count(CountOf),
 }
 
-/// The timed operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Operation {
-    /// In an open loop, from the buyer's arrival.
-    Acquire,
-    /// Only in an open loop: from the worker's request.
-    AcquireAsked,
-    Release,
-}
+/// In an open loop, `acquire` is timed from the buyer's arrival, [`ASKED`] from the worker's request.
+const OPERATIONS: [&str; 3] = ["acquire", ASKED, "release"];
 
-/// A figure of the operation's latency, or the number of successes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Figure {
-    P50,
-    P90,
-    P99,
-    P999,
-    Max,
-    Count,
-}
-
-/// The counted events of a cell's shown run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Counted {
-    Granted,
-    Refused,
-    Failed,
-    Sold,
-    /// Only in an open loop.
-    Unserved,
-}
-
-const OPERATIONS: [(Operation, &str); 3] = [
-    (Operation::Acquire, "acquire"),
-    (Operation::AcquireAsked, ASKED),
-    (Operation::Release, "release"),
+const TIMES: [(&str, TimeOf); 5] = [
+    ("p50", |latency| latency.p50_us),
+    ("p90", |latency| latency.p90_us),
+    ("p99", |latency| latency.p99_us),
+    ("p999", |latency| latency.p999_us),
+    ("max", |latency| latency.max_us),
 ];
 
-const FIGURES: [(Figure, &str); 6] = [
-    (Figure::P50, "p50"),
-    (Figure::P90, "p90"),
-    (Figure::P99, "p99"),
-    (Figure::P999, "p999"),
-    (Figure::Max, "max"),
-    (Figure::Count, "count"),
-];
-
-const COUNTED: [(Counted, &str); 5] = [
-    (Counted::Granted, "granted"),
-    (Counted::Refused, "refused"),
-    (Counted::Failed, "failed"),
-    (Counted::Sold, "sold"),
-    (Counted::Unserved, "unserved"),
+/// `unserved` is only counted in an open loop.
+const COUNTS: [(&str, CountOf); 5] = [
+    ("granted", |counts| Some(counts.granted as f64)),
+    ("refused", |counts| Some(counts.refused as f64)),
+    ("failed", |counts| Some(counts.failed as f64)),
+    ("sold", |counts| Some(counts.sold as f64)),
+    ("unserved", |counts| Some(counts.unserved? as f64)),
 ];
 
 impl Metric {
-    /// Every metric with its word.
-    pub fn all() -> Vec<(Metric, String)> {
+    /// Every metric.
+    pub fn all() -> Vec<Metric> {
         let mut all = Vec::new();
-        for (operation, name) in OPERATIONS {
-            for (figure, suffix) in FIGURES {
-                all.push((
-                    Metric::Operation(operation, figure),
-                    format!("{name}.{suffix}"),
-                ));
+        let mut add = |word: String, of: Of| all.push(Metric { word, of });
+        for operation in OPERATIONS {
+            for (figure, of) in TIMES {
+                add(format!("{operation}.{figure}"), Of::Time(operation, of));
             }
+            add(format!("{operation}.count"), Of::Successes(operation));
         }
         for property in Property::ALL {
-            all.push((
-                Metric::Violations(property),
-                format!("violations.{property}"),
-            ));
+            add(format!("violations.{property}"), Of::Violations(property));
+            add(format!("unknown.{property}"), Of::Unknown(property));
         }
-        for property in Property::ALL {
-            all.push((Metric::Unknown(property), format!("unknown.{property}")));
-        }
-        for (counted, name) in COUNTED {
-            all.push((Metric::Count(counted), name.to_owned()));
+        for (name, of) in COUNTS {
+            add(name.to_owned(), Of::Count(of));
         }
         all
     }
 
     /// The metric of that word.
     pub fn named(word: &str) -> Option<Metric> {
-        let mut all = Metric::all().into_iter();
-        all.find(|(_, name)| name == word).map(|(metric, _)| metric)
+        Metric::all().into_iter().find(|metric| metric.word == word)
     }
 
     /// The word that limits use.
-    pub fn word(self) -> String {
-        let mut all = Metric::all().into_iter();
-        all.find(|(metric, _)| *metric == self)
-            .map(|(_, name)| name)
-            .unwrap_or_default()
+    pub fn word(&self) -> &str {
+        &self.word
     }
 
     /// True for a time: in microseconds, and in a server backend dependent on the machine.
-    pub fn is_time(self) -> bool {
-        matches!(self, Metric::Operation(_, figure) if figure != Figure::Count)
+    pub fn is_time(&self) -> bool {
+        matches!(self.of, Of::Time(..))
     }
 
     /// Its value: microseconds or a number. `None` if nothing was measured.
-    pub fn of(self, cell: &Cell) -> Option<f64> {
-        let tally = |property| cell.tally.get(&property);
-        let counts = &cell.counts;
-        let value = match self {
-            Metric::Operation(operation, _) => {
-                return self.of_latency(cell.latency.get(name(operation))?);
-            }
-            Metric::Violations(property) => tally(property)?.violated as f64,
-            Metric::Unknown(property) => tally(property)?.unknown as f64,
-            Metric::Count(Counted::Granted) => counts.granted as f64,
-            Metric::Count(Counted::Refused) => counts.refused as f64,
-            Metric::Count(Counted::Failed) => counts.failed as f64,
-            Metric::Count(Counted::Sold) => counts.sold as f64,
-            Metric::Count(Counted::Unserved) => counts.unserved? as f64,
+    pub fn of(&self, cell: &Cell) -> Option<f64> {
+        let value = match self.of {
+            Of::Time(operation, _) => return self.time_of(cell.latency.get(operation)?),
+            Of::Successes(operation) => cell.latency.get(operation)?.count,
+            Of::Violations(property) => cell.tally.get(&property)?.violated,
+            Of::Unknown(property) => cell.tally.get(&property)?.unknown,
+            Of::Count(of) => return of(&cell.counts),
         };
-        Some(value)
+        Some(value as f64)
     }
 
-    /// The operation that it is about, by its name in records.
-    pub fn operation(self) -> Option<&'static str> {
-        match self {
-            Metric::Operation(operation, _) => Some(name(operation)),
+    /// The operation whose time it is, by its name in records; `None` if it is not a time.
+    pub fn operation(&self) -> Option<&'static str> {
+        match self.of {
+            Of::Time(operation, _) => Some(operation),
             _ => None,
         }
     }
 
-    /// Its value in the latency of its operation; `None` if nothing was measured, or if it is not a
-    /// latency.
-    pub fn of_latency(self, latency: &Latency) -> Option<f64> {
-        let Metric::Operation(_, figure) = self else {
-            return None;
-        };
-        let value = match figure {
-            Figure::Count => return Some(latency.count as f64),
-            _ if latency.count == 0 => return None,
-            Figure::P50 => latency.p50_us,
-            Figure::P90 => latency.p90_us,
-            Figure::P99 => latency.p99_us,
-            Figure::P999 => latency.p999_us,
-            Figure::Max => latency.max_us,
-        };
-        // The histogram's resolution is a microsecond: a shorter time is not zero.
-        Some(value.max(1) as f64)
+    /// The time in the latency of its operation, microseconds; `None` if nothing was measured.
+    pub fn time_of(&self, latency: &Latency) -> Option<f64> {
+        match self.of {
+            // The histogram's resolution is a microsecond: a shorter time is not zero.
+            Of::Time(_, of) if latency.count > 0 => Some(of(latency).max(1) as f64),
+            _ => None,
+        }
     }
-}
-
-fn name(operation: Operation) -> &'static str {
-    let found = OPERATIONS.iter().find(|(known, _)| *known == operation);
-    found.map_or("", |(_, name)| name)
 }
 
 #[cfg(test)]
@@ -178,18 +126,17 @@ mod tests {
     fn every_word_names_its_metric() {
         let all = Metric::all();
         assert_eq!(all.len(), 18 + 7 + 7 + 5);
-        for (metric, word) in all {
-            assert_eq!(Metric::named(&word), Some(metric), "{word}");
-            assert_eq!(metric.word(), word);
+        for metric in all {
+            let found = Metric::named(metric.word()).unwrap();
+            assert_eq!(found.word(), metric.word());
+            assert_eq!(format!("{found:?}"), format!("{metric:?}"));
         }
-        assert_eq!(Metric::named("acquire.p95"), None);
+        assert!(Metric::named("acquire.p95").is_none());
     }
 
     #[test]
-    fn nothing_measured_is_no_zero() {
+    fn unmeasured_time_is_no_zero() {
         let metric = Metric::named("acquire.p99").unwrap();
-        assert_eq!(metric.of_latency(&Latency::default()), None);
-        let count = Metric::named("acquire.count").unwrap();
-        assert_eq!(count.of_latency(&Latency::default()), Some(0.0));
+        assert_eq!(metric.time_of(&Latency::default()), None);
     }
 }

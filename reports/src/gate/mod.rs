@@ -1,7 +1,7 @@
 //! The gate's decision: whether the results meet the rules and the baseline.
 //!
 //! - [`rules`](self): the configured cells, expectations and limits
-//! - [`limit`](self), [`metric`](self): `acquire.p99 < baseline * 1.3 + 2ms`
+//! - [`limit`](self), [`metric`](self): what must stay on which side of a bound
 //! - [`limit_check`](self): checks whether a cell keeps to a limit
 //! - [`baseline`](self): the earlier results to compare against
 //! - [`decide`]: rules, baseline and runs in, [`Decision`] out
@@ -20,7 +20,6 @@ mod metric;
 mod paired;
 mod rules;
 mod terminal;
-mod token;
 mod verdicts;
 
 pub use annotations::annotations;
@@ -29,10 +28,10 @@ pub use cell_key::CellKey;
 pub use decide::{Decision, Outcome, decide};
 pub use document::{GATE_FORMAT, gate_json};
 pub use finding::{Finding, Kind};
-pub use limit::{Limit, LimitError, Op, Term, Unit};
+pub use limit::{Limit, Reference, Side};
 pub use limit_check::Measurement;
 pub use markdown::markdown;
 pub use metric::Metric;
 pub use paired::{CONFIDENCE, FEWEST_PAIRS, GateRuns, Pair, Paired, absorb};
-pub use rules::{ExpectRule, LimitRule, Rules, Selector};
+pub use rules::{CellRules, Rules};
 pub use terminal::terminal;

@@ -47,10 +47,10 @@ pub struct Pair {
 
 impl Pair {
     /// The metric of both, microseconds; `None` if one was not measured.
-    pub fn both(&self, metric: Metric) -> Option<(f64, f64)> {
+    pub fn both(&self, metric: &Metric) -> Option<(f64, f64)> {
         let operation = metric.operation()?;
-        let lock = metric.of_latency(self.lock.get(operation)?)?;
-        let control = metric.of_latency(self.control.get(operation)?)?;
+        let lock = metric.time_of(self.lock.get(operation)?)?;
+        let control = metric.time_of(self.control.get(operation)?)?;
         Some((lock, control))
     }
 }
@@ -98,7 +98,7 @@ pub fn absorb(cell: &mut Cell, other: Cell) {
 
 /// The lock's times divided by the control's: the median of the ratios of the pairs. `None` if a
 /// pair was not measured, or if there are too few pairs.
-pub(super) fn ratios(paired: &Paired, metric: Metric) -> Option<Interval> {
+pub(super) fn ratios(paired: &Paired, metric: &Metric) -> Option<Interval> {
     let ratio = |lock, control| Some(lock / control);
     median_interval(&quotients(paired, ratio, metric)?, CONFIDENCE)
 }
@@ -107,7 +107,7 @@ pub(super) fn ratios(paired: &Paired, metric: Metric) -> Option<Interval> {
 pub(super) fn quotients(
     paired: &Paired,
     quotient: impl Fn(f64, f64) -> Option<f64>,
-    metric: Metric,
+    metric: &Metric,
 ) -> Option<Vec<f64>> {
     let of_pairs = paired.pairs.iter().map(|pair| {
         let (lock, control) = pair.both(metric)?;

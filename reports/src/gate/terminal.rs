@@ -3,6 +3,7 @@
 use super::decide::{Decision, Outcome};
 use super::finding::Finding;
 use crate::escape::visible;
+use crate::units::count;
 
 /// Further findings are only counted; the worst come first.
 const MOST: usize = 30;
@@ -33,12 +34,12 @@ pub fn terminal(decision: &Decision) -> String {
 pub(super) fn headline(decision: &Decision) -> String {
     let looked = format!(
         "{}, {}, {}, {}",
-        count(decision.cells as u64, "cell"),
+        count(decision.cells, "cell"),
         count(decision.runs, "run"),
-        count(decision.expectations as u64, "expectation"),
-        count(decision.limits.len() as u64, "limit"),
+        count(decision.expectations, "expectation"),
+        count(decision.limits.len(), "limit"),
     );
-    let wrong = count(decision.findings.len() as u64, "finding");
+    let wrong = count(decision.findings.len(), "finding");
     match decision.outcome() {
         Outcome::AsExpected => format!("✔ gate passed: {looked}; all as expected"),
         Outcome::Differs => format!("✘ gate failed: {looked}; {wrong}"),
@@ -46,13 +47,6 @@ pub(super) fn headline(decision: &Decision) -> String {
         Outcome::Inconclusive => {
             format!("? gate failed: {looked}; {wrong}, something could not be judged")
         }
-    }
-}
-
-fn count(number: u64, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        _ => format!("{number} {what}s"),
     }
 }
 

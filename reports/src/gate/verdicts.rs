@@ -1,25 +1,25 @@
 //! Compares verdicts with expectations, over all runs of a cell.
 
+use std::collections::BTreeMap;
+
 use picklock_verdicts::check::{Property, Status, Verdict, describe};
 use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::record::{Cell, Tally};
 
 use super::cell_key::CellKey;
 use super::finding::{Finding, Kind};
-use super::rules::Rules;
 
 /// Every expectation of the cell that was not met.
-pub(super) fn against_expectations(rules: &Rules, cell: &Cell) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (property, words) in rules.expected(cell) {
-        let one = Judged {
-            cell,
-            property,
-            words: &words,
-        };
-        findings.extend(one.findings());
-    }
-    findings
+pub(super) fn against_expectations(
+    cell: &Cell,
+    expected: &BTreeMap<Property, String>,
+) -> Vec<Finding> {
+    let judged = expected.iter().map(|(property, words)| Judged {
+        cell,
+        property: *property,
+        words,
+    });
+    judged.flat_map(|one| one.findings()).collect()
 }
 
 /// One property of one cell.
@@ -39,8 +39,8 @@ impl Judged<'_> {
                 return vec![Finding::of(Kind::NotJudged, &key, problem)];
             }
         };
-        let nothing = Tally::default();
-        let tally = self.cell.tally.get(&self.property).unwrap_or(&nothing);
+        let tally = self.cell.tally.get(&self.property);
+        let tally = &tally.cloned().unwrap_or_default();
         let held = tally.held + tally.not_applicable;
         let mut found = Vec::new();
         match &expected {

@@ -4,7 +4,6 @@ use askama::Template;
 use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::Cell;
 
-use super::HtmlError;
 use super::cell_details::{Story, story_line};
 use super::frame::{Command, Count, Frame, counts};
 use super::name::{Name, name, sentence};
@@ -12,7 +11,7 @@ use super::page::facts;
 use super::ratio_axis::{Axis, Mark, Tick};
 use crate::cell_status;
 use crate::comparison::{
-    Change, Comparison, Direction, OtherServer, METHOD, Place, Ratio, percentile, ratio_in_words,
+    Change, Comparison, Direction, METHOD, OtherServer, Place, Ratio, percentile, ratio_in_words,
 };
 use crate::formats::{File, FormatError};
 use crate::report_input::ReportInput;
@@ -124,8 +123,8 @@ pub fn comparison_page(
     before: &ReportInput,
     after: &ReportInput,
     comparison: &Comparison,
-) -> Result<String, HtmlError> {
-    Ok(view(before, after, comparison).render()?)
+) -> Result<String, FormatError> {
+    view(before, after, comparison).render().map_err(super::refused)
 }
 
 /// The page as a report's file, `comparison.html`.
@@ -137,7 +136,7 @@ pub fn comparison_file(
     after: &ReportInput,
     comparison: &Comparison,
 ) -> Result<File, FormatError> {
-    let page = comparison_page(before, after, comparison).map_err(super::refused)?;
+    let page = comparison_page(before, after, comparison)?;
     Ok(File {
         name: "comparison.html".to_owned(),
         bytes: page.into_bytes(),
@@ -299,50 +298,38 @@ fn changed(change: &Change, after: Option<&Cell>) -> Changed {
 }
 
 fn lists(comparison: &Comparison) -> Vec<PlaceList> {
+    let in_words = |places: &[Place]| places.iter().map(Place::to_string).collect::<Vec<_>>();
+    let servers = comparison.other_server.iter().map(OtherServer::in_words);
     let all = [
         (
             "Only before",
             "Cells that are only in the set before.",
-            &comparison.only_before,
+            in_words(&comparison.only_before),
         ),
         (
             "Only after",
             "Cells that are only in the set after.",
-            &comparison.only_after,
+            in_words(&comparison.only_after),
         ),
         (
             "Scenario changed",
             "Same name, different content: the scenario may be the reason for a change.",
-            &comparison.other_scenario,
+            in_words(&comparison.other_scenario),
+        ),
+        (
+            "Server changed",
+            "Another server or version: it may be the reason for a change.",
+            servers.collect(),
         ),
     ];
-    let list = |title, about, cells: Vec<Name>| PlaceList {
+    let lists = all.into_iter().filter(|(.., cells)| !cells.is_empty());
+    let list = |(title, about, cells): (_, _, Vec<String>)| PlaceList {
         title,
         about,
         more: cells.len().saturating_sub(MOST_PLACES),
-        places: cells.into_iter().take(MOST_PLACES).collect(),
+        places: cells.iter().take(MOST_PLACES).map(|cell| sentence(cell)).collect(),
     };
-    let servers = list(
-        "Server changed",
-        "Another server or version: it may be the reason for a change.",
-        comparison.other_server.iter().map(other_server).collect(),
-    );
-    let lists = all
-        .into_iter()
-        .map(|(title, about, places)| list(title, about, places.iter().map(place).collect()))
-        .chain([servers]);
-    lists.filter(|list| !list.places.is_empty()).collect()
-}
-
-fn other_server(other: &OtherServer) -> Name {
-    sentence(&other.in_words())
-}
-
-fn place(place: &Place) -> Name {
-    sentence(&format!(
-        "{} × {} × {}",
-        place.lock, place.scenario, place.backend
-    ))
+    lists.map(list).collect()
 }
 
 /// The tone of a ratio: `client` (slower), `held` (faster), `unknown` (no change).

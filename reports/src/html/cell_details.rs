@@ -9,21 +9,15 @@ use super::embedded_json;
 use super::fact::{Fact, fact};
 use super::figures::{self, Figures};
 use super::frame::Command;
-use super::messages;
 use super::name::{Name, name, sentence};
 use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, timeline_data};
-use super::value_rows;
 use crate::report_input::{Evidence, ReportInput};
 use crate::matrix::CellOutcome;
 use crate::responsibility::responsibility;
-use crate::units::{span_ms, span_us};
+use crate::units::{count, span_ms, span_us};
 use crate::verdict_line::verdict_line;
 
-/// Pieces in all timelines of a page together, some 20 bytes each.
-const MOST_PIECES: usize = 300_000;
-/// Each cell gets at least this many, however many cells there are.
-const LEAST_PIECES: usize = 1_000;
 /// Further troubles are omitted.
 const MOST_TROUBLES: usize = 50;
 
@@ -91,17 +85,13 @@ pub(super) struct FaultRow {
 
 pub(super) fn all_cell_details(input: &ReportInput) -> Vec<CellDetails> {
     let cells = &input.matrix.cells;
-    let room = Room {
-        pieces: (MOST_PIECES / cells.len().max(1)).max(LEAST_PIECES),
-        messages: messages::share(cells.len()),
-        values: value_rows::share(cells.len()),
+    let room = Room::of_each(cells.len());
+    let details = |(index, cell): (usize, &Cell)| {
+        let mut details = cell_details(index, cell, input.of(cell), room);
+        details.open = cells.len() == 1;
+        details
     };
-    let exhibit = |(index, cell): (usize, &Cell)| {
-        let mut exhibit = cell_details(index, cell, input.of(cell), room);
-        exhibit.open = cells.len() == 1;
-        exhibit
-    };
-    cells.iter().enumerate().map(exhibit).collect()
+    cells.iter().enumerate().map(details).collect()
 }
 
 fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> CellDetails {
@@ -213,13 +203,12 @@ fn faults(faults: &[picklock_verdicts::record::StruckFault]) -> Vec<FaultRow> {
 fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let Some(Evidence { record, .. }) = found {
-        let nodes = if record.nodes == 1 { "node" } else { "nodes" };
         facts.push(fact(
             "setting",
             format!(
-                "{} workers, {} {nodes}, ttl {}",
+                "{} workers, {}, ttl {}",
                 record.workers,
-                record.nodes,
+                count(record.nodes, "node"),
                 span_ms(record.ttl_ms)
             ),
         ));

@@ -49,26 +49,26 @@ pub(super) fn clock_offsets(timeline: &Timeline<'_>) -> WrongClocks {
     let mut changes: Vec<(u64, usize, Change<'_>)> = faults.flat_map(changes_of).collect();
     // In the order of time; at the same time, in that of the faults.
     changes.sort_by_key(|(at_ns, index, _)| (*at_ns, *index));
-    let mut dials: BTreeMap<ClockOwner, OffsetClock> = BTreeMap::new();
+    let mut offsets: BTreeMap<ClockOwner, OffsetClock> = BTreeMap::new();
     for (at_ns, index, change) in changes {
         let fault = &timeline.faults()[index];
-        for whose in whose(fault) {
+        for owner in owners(fault) {
             match change {
                 Change::Set(shift, detail) => {
-                    let dial = dials.entry(whose).or_default();
-                    dial.set(at_ns, index, Some((shift, detail)));
+                    let clock = offsets.entry(owner).or_default();
+                    clock.set(at_ns, index, Some((shift, detail)));
                 }
-                Change::PutRight => dials.entry(whose).or_default().set(at_ns, index, None),
-                Change::Replaced => dials.entry(whose).or_default().reset(at_ns),
+                Change::PutRight => offsets.entry(owner).or_default().set(at_ns, index, None),
+                Change::Replaced => offsets.entry(owner).or_default().reset(at_ns),
             }
         }
     }
     let mut clocks = WrongClocks::default();
-    for (whose, mut dial) in dials {
-        dial.close(timeline.end_ns());
-        match whose {
-            ClockOwner::Worker(worker) => clocks.workers.insert(worker, dial.off),
-            ClockOwner::Node(node) => clocks.nodes.insert(node, dial.off),
+    for (owner, mut clock) in offsets {
+        clock.close(timeline.end_ns());
+        match owner {
+            ClockOwner::Worker(worker) => clocks.workers.insert(worker, clock.off),
+            ClockOwner::Node(node) => clocks.nodes.insert(node, clock.off),
         };
     }
     clocks
@@ -91,7 +91,7 @@ fn changes_of<'a>(
 }
 
 /// The clocks that a fault strikes.
-fn whose(fault: &FaultSpan<'_>) -> impl Iterator<Item = ClockOwner> {
+fn owners(fault: &FaultSpan<'_>) -> impl Iterator<Item = ClockOwner> {
     let workers = fault.workers.iter().copied().map(ClockOwner::Worker);
     workers.chain(fault.nodes.iter().copied().map(ClockOwner::Node))
 }
@@ -161,8 +161,8 @@ mod tests {
     use super::*;
     use crate::html::small_history::history;
 
-    fn began(id: u32, fault: &str, whose: ClockOwner, clock: Option<ClockShift>) -> EventKind {
-        let (workers, nodes) = match whose {
+    fn began(id: u32, fault: &str, owner: ClockOwner, clock: Option<ClockShift>) -> EventKind {
+        let (workers, nodes) = match owner {
             ClockOwner::Worker(worker) => (vec![worker], vec![]),
             ClockOwner::Node(node) => (vec![], vec![node]),
         };

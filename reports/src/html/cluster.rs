@@ -44,57 +44,53 @@ impl Piece {
     }
 }
 
-/// The pieces of one lane: neighbours shorter than `step_ns` become clusters. Segments that touch
-/// one of the spans `kept`, which are disjoint and in order of time, stay as they are.
+/// Neighbours that are drawn as one, because together they are not longer than `step_ns`. What is as
+/// long on its own stays alone, and so does what touches one of the spans `kept`, which are disjoint and
+/// in order of time.
+pub(super) fn grouped<'a, T>(
+    all: &'a [T],
+    step_ns: u64,
+    kept: &[(u64, u64)],
+    span: impl Fn(&T) -> (u64, u64),
+) -> Vec<&'a [T]> {
+    let stays_alone = |one: &T| {
+        let (from_ns, to_ns) = span(one);
+        to_ns.saturating_sub(from_ns) >= step_ns || meets(kept, from_ns, to_ns)
+    };
+    let (mut groups, mut rest) = (Vec::new(), all);
+    while let Some(first) = rest.first() {
+        let from_ns = span(first).0;
+        let fits = |one: &&T| !stays_alone(one) && span(one).1.saturating_sub(from_ns) <= step_ns;
+        let more = match stays_alone(first) {
+            true => 0,
+            false => rest[1..].iter().take_while(fits).count(),
+        };
+        let (group, after) = rest.split_at(1 + more);
+        groups.push(group);
+        rest = after;
+    }
+    groups
+}
+
+/// The pieces of one lane; see [`grouped`].
 pub(super) fn clustered(segments: &[Segment], step_ns: u64, kept: &[(u64, u64)]) -> Vec<Piece> {
-    let mut pieces: Vec<Piece> = Vec::new();
-    let mut open: Option<(Segment, Cluster)> = None;
-    for segment in segments {
-        let alone = segment.to_ns - segment.from_ns >= step_ns || meets(kept, segment.from_ns, segment.to_ns);
-        if let Some((_, cluster)) = &mut open
-            && !alone
-            && segment.to_ns - cluster.from_ns <= step_ns
-        {
-            add(cluster, segment);
-            continue;
-        }
-        flush(&mut pieces, open.take());
-        if alone {
-            pieces.push(Piece::Segment(*segment));
-        } else {
-            let mut cluster = Cluster {
-                from_ns: segment.from_ns,
-                to_ns: segment.from_ns,
-                holds: 0,
-                held_ns: 0,
-                past: false,
-            };
-            add(&mut cluster, segment);
-            open = Some((*segment, cluster));
-        }
-    }
-    flush(&mut pieces, open);
-    pieces
+    let groups = grouped(segments, step_ns, kept, |it| (it.from_ns, it.to_ns));
+    groups.into_iter().filter_map(piece).collect()
 }
 
-fn add(cluster: &mut Cluster, segment: &Segment) {
-    cluster.to_ns = segment.to_ns;
-    if segment.activity.holds() {
-        cluster.holds += 1;
-        cluster.held_ns += segment.to_ns - segment.from_ns;
-        cluster.past |= segment.activity == Activity::PastLease;
+fn piece(group: &[Segment]) -> Option<Piece> {
+    let (first, last) = (group.first()?, group.last()?);
+    if last.to_ns == first.to_ns {
+        return Some(Piece::Segment(*first));
     }
-}
-
-/// A cluster of one segment becomes that segment.
-fn flush(pieces: &mut Vec<Piece>, open: Option<(Segment, Cluster)>) {
-    if let Some((first, cluster)) = open {
-        pieces.push(if cluster.to_ns == first.to_ns {
-            Piece::Segment(first)
-        } else {
-            Piece::Cluster(cluster)
-        });
-    }
+    let holds = || group.iter().filter(|segment| segment.activity.holds());
+    Some(Piece::Cluster(Cluster {
+        from_ns: first.from_ns,
+        to_ns: last.to_ns,
+        holds: holds().count() as u64,
+        held_ns: holds().map(|hold| hold.to_ns - hold.from_ns).sum(),
+        past: holds().any(|hold| hold.activity == Activity::PastLease),
+    }))
 }
 
 /// The pieces of each lane and the step for clustering, the smallest one with which there are at

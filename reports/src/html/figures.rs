@@ -9,7 +9,7 @@ use super::name::{Name, sentence};
 use super::percentiles::{Drawing, drawing};
 use crate::distribution::decode;
 use crate::measures::{Measures, Orphan, Phase, Recovery, Speed, cost, measure};
-use crate::units::{moment_ns, span_ns};
+use crate::units::{count, moment_ns, span_ns};
 use crate::wire_log::{Cost, WireLog};
 
 /// Names of the curves.
@@ -189,10 +189,9 @@ fn fairness(measures: &Measures) -> Vec<String> {
 }
 
 fn commands(cost: &Cost) -> String {
-    let grants = if cost.grants == 1 { "grant" } else { "grants" };
     format!(
-        "Commands per acquisition: {:.1} on average over {} {grants}, at most {}, failed attempts included.",
-        cost.mean, cost.grants, cost.most
+        "Commands per acquisition: {:.1} on average over {}, at most {}, failed attempts included.",
+        cost.mean, count(cost.grants, "grant"), cost.most
     )
 }
 

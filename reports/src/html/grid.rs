@@ -4,6 +4,7 @@ use picklock_verdicts::record::Cell;
 
 use super::name::{Name, name, sentence};
 use super::tile::{Tile, tile};
+use crate::matrix::distinct;
 
 /// A table.
 #[derive(Debug)]
@@ -31,14 +32,14 @@ pub(super) struct Slot {
 }
 
 pub(super) fn backends(cells: &[Cell]) -> Vec<BackendGrid> {
-    let backends = in_order(cells.iter().map(|cell| cell.backend.word()));
+    let backends = distinct(cells.iter().map(|cell| cell.backend.word()));
     let backend = |backend: &str| {
         let of_backend = || {
             let cells = cells.iter().enumerate();
             cells.filter(move |(_, cell)| cell.backend.word() == backend)
         };
-        let locks = in_order(of_backend().map(|(_, cell)| cell.lock.name.as_str()));
-        let scenarios = in_order(of_backend().map(|(_, cell)| cell.scenario.as_str()));
+        let locks = distinct(of_backend().map(|(_, cell)| cell.lock.name.as_str()));
+        let scenarios = distinct(of_backend().map(|(_, cell)| cell.scenario.as_str()));
         let row = |scenario: &str| {
             let of_row: Vec<(usize, &Cell)> = of_backend()
                 .filter(|(_, cell)| cell.scenario == scenario)
@@ -66,10 +67,4 @@ pub(super) fn backends(cells: &[Cell]) -> Vec<BackendGrid> {
         }
     };
     backends.into_iter().map(backend).collect()
-}
-
-/// The names without duplicates, in order of their first occurrence.
-fn in_order<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut known = std::collections::HashSet::new();
-    words.filter(|word| known.insert(*word)).collect()
 }

@@ -1,16 +1,13 @@
 //! The messages of a run for the timeline: commands of a hold, and arrows between lanes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::texts::Texts;
 use crate::escape::visible;
 use crate::wire_log::{Busy, Message, Way, WireLog};
 
-/// Messages of all cells of a page together: some 50 bytes each, and their text.
-const MOST_MESSAGES: usize = 20_000;
-/// Each cell gets at least this many, however many cells there are.
-const LEAST_MESSAGES: usize = 200;
 /// The text of a message is truncated after this many characters.
 const LONGEST_WORDS: usize = 64;
 
@@ -24,13 +21,8 @@ pub(super) struct Messages {
     /// reply, attempt, the worker's operation (0 idle, 1 acquire, 2 extend, 3 release), outcome,
     /// text.
     rows: Vec<Row>,
-    outcomes: Vec<String>,
-    words: Vec<String>,
-}
-
-/// The number of messages that each of so many cells may show.
-pub(super) fn share(cells: usize) -> usize {
-    (MOST_MESSAGES / cells.max(1)).max(LEAST_MESSAGES)
+    outcomes: Texts,
+    words: Texts,
 }
 
 /// The shown messages: all of them, or if there are too many, those of `ops` (attempts whose holds
@@ -59,15 +51,10 @@ pub(super) fn messages(
         chosen.sort_by_key(|message| message.at_ns);
     }
     let mut shown = Messages::default();
-    let (mut words, mut outcomes) = (HashMap::new(), HashMap::new());
     for message in chosen {
-        let outcome = place(
-            &mut outcomes,
-            &mut shown.outcomes,
-            visible(&message.outcome).into_owned(),
-        );
+        let outcome = shown.outcomes.index(&visible(&message.outcome));
         let cut: String = message.preview.chars().take(LONGEST_WORDS).collect();
-        let words = place(&mut words, &mut shown.words, visible(&cut).into_owned());
+        let words = shown.words.index(&visible(&cut));
         let later_ns = message.sent_ns.map_or(-1, |sent_ns| {
             i64::try_from(sent_ns.saturating_sub(message.at_ns)).unwrap_or(i64::MAX)
         });
@@ -93,16 +80,6 @@ fn busy(busy: Busy) -> u8 {
         Busy::Extend => 2,
         Busy::Release => 3,
     }
-}
-
-/// The index of a text in a list without duplicates.
-fn place(known: &mut HashMap<String, usize>, list: &mut Vec<String>, text: String) -> usize {
-    if let Some(place) = known.get(&text) {
-        return *place;
-    }
-    list.push(text.clone());
-    known.insert(text, list.len() - 1);
-    list.len() - 1
 }
 
 #[cfg(test)]
@@ -133,7 +110,8 @@ mod tests {
         let shown = messages(&log, &BTreeSet::from([8, 9]), 4, &mut said);
         let times: Vec<u64> = shown.rows.iter().map(|row| row.0).collect();
         assert_eq!(times, [0, 1, 8, 9]);
-        assert_eq!((shown.rows[0].1, shown.words.len()), (5, 1));
+        assert_eq!(shown.rows[0].1, 5);
+        assert!(shown.rows.iter().all(|row| row.8 == 0), "{shown:?}");
         assert_eq!(said.len(), 2, "{said:?}");
     }
 }

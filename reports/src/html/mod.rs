@@ -34,6 +34,7 @@ mod percentiles;
 mod ratio_axis;
 #[cfg(test)]
 mod small_history;
+mod texts;
 mod tile;
 mod time_series;
 mod timeline_data;
@@ -48,19 +49,12 @@ use crate::report_input::ReportInput;
 
 pub use before_after::{comparison_file, comparison_page};
 
-/// Why there is no page.
-#[derive(Debug, thiserror::Error)]
-pub enum HtmlError {
-    /// A template could not be filled in.
-    #[error("cannot fill in the page: {0}")]
-    Template(#[from] askama::Error),
-}
-
 /// The page, a whole HTML document.
 ///
+/// # Errors
 /// Only errors of the template engine; none is expected.
-pub fn page(input: &ReportInput) -> Result<String, HtmlError> {
-    Ok(page::view(input).render()?)
+pub fn page(input: &ReportInput) -> Result<String, FormatError> {
+    page::view(input).render().map_err(refused)
 }
 
 /// `--format html`.
@@ -76,7 +70,7 @@ pub const FORMAT: Format = Format {
 /// # Errors
 /// As [`page`].
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
-    let page = page(input).map_err(refused)?;
+    let page = page(input)?;
     Ok(vec![File {
         name: "report.html".to_owned(),
         bytes: page.into_bytes(),
@@ -87,9 +81,9 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     clippy::needless_pass_by_value,
     reason = "what `map_err` hands over it hands over whole"
 )]
-fn refused(error: HtmlError) -> FormatError {
+fn refused(error: askama::Error) -> FormatError {
     FormatError::Refused {
         format: "html",
-        reason: error.to_string(),
+        reason: format!("cannot fill in the page: {error}"),
     }
 }

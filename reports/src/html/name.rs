@@ -3,7 +3,7 @@
 use askama::Template;
 use askama::filters::HtmlSafe;
 
-use crate::escape::visible;
+use crate::escape::{shortened, visible};
 
 /// Longer names are truncated.
 const LONGEST_NAME: usize = 48;
@@ -39,16 +39,13 @@ pub(super) fn sentence(text: &str) -> Name {
 
 fn cut(text: &str, most: usize) -> Name {
     let text = visible(text);
-    if text.chars().nth(most).is_none() {
-        return Name {
-            shown: text.into_owned(),
-            whole: String::new(),
-        };
-    }
-    let shown: String = text.chars().take(most - 1).collect();
+    let whole = match text.chars().nth(most) {
+        Some(_) => text.chars().take(LONGEST_WHOLE).collect(),
+        None => String::new(),
+    };
     Name {
-        shown: format!("{shown}…"),
-        whole: text.chars().take(LONGEST_WHOLE).collect(),
+        shown: shortened(&text, most),
+        whole,
     }
 }
 

@@ -8,9 +8,9 @@ use super::fact::{Fact, fact};
 use super::frame::{Count, Frame, counts};
 use super::grid::{self, BackendGrid};
 use super::name::{Name, name, sentence};
-use crate::matrix::{counts_in_words, similarity_in_words};
+use crate::matrix::{counts_in_words, distinct, similarity_in_words};
 use crate::report_input::ReportInput;
-use crate::units::span_ms;
+use crate::units::{count, span_ms};
 
 /// The style: one file for each part.
 const STYLE: &str = concat!(
@@ -38,7 +38,7 @@ const SCRIPT: &str = concat!(
 );
 
 /// Further skipped cells are only counted.
-const MOST_SENSELESS: usize = 100;
+const MOST_SKIPPED: usize = 100;
 
 #[derive(Template)]
 #[template(path = "page.html")]
@@ -48,8 +48,8 @@ pub(super) struct Page {
     reproduce: Name,
     many_runs: bool,
     /// Skipped cells, with the reasons.
-    senseless: Vec<Name>,
-    senseless_more: usize,
+    skipped: Vec<Name>,
+    skipped_more: usize,
     backends: Vec<BackendGrid>,
     properties: Vec<PropertyKey>,
     /// The signs of `held`, `violated`, `unknown` and `not-applicable`.
@@ -72,7 +72,10 @@ pub(super) fn view(input: &ReportInput) -> Page {
             name(&cell.lock.name).shown,
             name(&cell.scenario).shown
         ),
-        cells => format!("{} locks tested", locks(cells)),
+        cells => {
+            let locks = distinct(cells.iter().map(|cell| cell.lock.name.as_str()));
+            format!("{} locks tested", locks.len())
+        }
     };
     Page {
         frame: Frame {
@@ -83,13 +86,13 @@ pub(super) fn view(input: &ReportInput) -> Page {
         facts: facts(input),
         reproduce: sentence(&matrix.reproduce),
         many_runs: matrix.cells.iter().any(|cell| cell.runs > 1),
-        senseless: matrix
+        skipped: matrix
             .skipped
             .iter()
-            .take(MOST_SENSELESS)
-            .map(senseless)
+            .take(MOST_SKIPPED)
+            .map(skipped)
             .collect(),
-        senseless_more: matrix.skipped.len().saturating_sub(MOST_SENSELESS),
+        skipped_more: matrix.skipped.len().saturating_sub(MOST_SKIPPED),
         backends: grid::backends(&matrix.cells),
         properties: Property::ALL.map(property_key).into(),
         signs: [
@@ -111,19 +114,11 @@ fn property_key(property: Property) -> PropertyKey {
     }
 }
 
-fn senseless(cell: &picklock_verdicts::record::SkippedCell) -> Name {
+fn skipped(cell: &picklock_verdicts::record::SkippedCell) -> Name {
     sentence(&format!(
         "{} in {} ({}): {}",
         cell.lock, cell.scenario, cell.backend, cell.reason
     ))
-}
-
-fn locks(cells: &[picklock_verdicts::record::Cell]) -> usize {
-    let names: std::collections::BTreeSet<&str> = cells
-        .iter()
-        .map(|cell| cell.lock.name.as_str())
-        .collect();
-    names.len()
 }
 
 fn notices(input: &ReportInput) -> Vec<Name> {
@@ -165,7 +160,9 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
     let matrix = &input.matrix;
     let mut facts = vec![fact("picklock", &matrix.picklock)];
     if matrix.processors > 0 {
-        facts.push(fact("machine", processors(matrix.processors, matrix.jobs)));
+        let processors = count(matrix.processors, "processor");
+        let jobs = count(matrix.jobs, "cell");
+        facts.push(fact("machine", format!("{processors}, {jobs} at a time")));
     }
     let seeds = match matrix.seeds {
         0 | 1 => matrix.seed.to_string(),
@@ -182,36 +179,18 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
         let words = format!("{} ({})", similarity_in_words(one), one.backend);
         facts.push(fact("similarity", words));
     }
-    let mut servers: Vec<String> = Vec::new();
-    let mut reasons: Vec<String> = Vec::new();
-    for evidence in &input.evidence {
-        let record = &evidence.record;
-        let server = format!("{} {}", record.redis.server, record.redis.version);
-        if !servers.contains(&server) && !record.redis.server.is_empty() {
-            servers.push(server);
+    let records = || input.evidence.iter().map(|evidence| &evidence.record);
+    let servers = records().filter(|record| !record.redis.server.is_empty());
+    let servers = servers.map(|it| format!("{} {}", it.redis.server, it.redis.version));
+    let reasons = records().filter(|record| !record.backend_reason.is_empty());
+    let reasons = reasons.map(|it| format!("{}: {}", it.backend, it.backend_reason));
+    for (what, all) in [("server", servers.collect::<Vec<_>>()), ("backend", reasons.collect())] {
+        if !all.is_empty() {
+            facts.push(fact(what, distinct(all.iter().map(String::as_str)).join(", ")));
         }
-        let reason = format!("{}: {}", record.backend, record.backend_reason);
-        if !reasons.contains(&reason) && !record.backend_reason.is_empty() {
-            reasons.push(reason);
-        }
-    }
-    if !servers.is_empty() {
-        facts.push(fact("server", servers.join(", ")));
-    }
-    if !reasons.is_empty() {
-        facts.push(fact("backend", reasons.join(", ")));
     }
     if let Some(elapsed_ms) = matrix.elapsed_ms {
         facts.push(fact("took", span_ms(elapsed_ms)));
     }
     facts
-}
-
-fn processors(processors: usize, jobs: usize) -> String {
-    let plural = |count: usize| if count == 1 { "" } else { "s" };
-    format!(
-        "{processors} processor{}, {jobs} cell{} at a time",
-        plural(processors),
-        plural(jobs)
-    )
 }

@@ -4,7 +4,7 @@ use picklock_verdicts::check::{Property, Status, Verdicts, describe};
 use picklock_verdicts::record::{Cell, Tally};
 
 use super::name::{Name, name};
-use crate::matrix::{CellOutcome, surprise_in_words};
+use crate::matrix::{CellOutcome, distinct, surprise_in_words};
 use crate::statistics::Rate;
 use crate::verdict_line::verdict_line;
 
@@ -108,13 +108,8 @@ fn causes(verdicts: &Verdicts) -> String {
         .filter(|(_, verdict)| verdict.status == Status::Violated)
         .collect();
     violated.sort_by_key(|(property, _)| describe(**property).severity);
-    let mut causes: Vec<&str> = Vec::new();
-    for cause in violated.iter().filter_map(|(_, verdict)| verdict.cause) {
-        if !causes.contains(&cause.word()) {
-            causes.push(cause.word());
-        }
-    }
-    causes.join(", ")
+    let causes = violated.iter().filter_map(|(_, verdict)| verdict.cause);
+    distinct(causes.map(|cause| cause.word())).join(", ")
 }
 
 fn flag(cell: &Cell) -> &'static str {

@@ -92,6 +92,19 @@ pub(super) struct Room {
     pub(super) values: usize,
 }
 
+impl Room {
+    /// The limits of each of so many timelines, which share a page of some megabytes. A piece takes
+    /// some 20 bytes there, a message 50 and its text, a value 180.
+    pub(super) fn of_each(cells: usize) -> Room {
+        let share = |all: usize, least: usize| (all / cells.max(1)).max(least);
+        Room {
+            pieces: share(300_000, 1_000),
+            messages: share(20_000, 200),
+            values: share(12_000, 60),
+        }
+    }
+}
+
 /// The timeline of a run, with the command log that was kept with its history.
 pub(super) fn timeline_data(
     timeline: &Timeline<'_>,

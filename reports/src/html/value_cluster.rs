@@ -2,7 +2,7 @@
 
 use picklock_verdicts::custody::ValueSpan;
 
-use crate::measures::meets;
+use super::cluster::grouped;
 
 /// Several consecutive values of one key of one node, or just one.
 #[derive(Debug, Clone, Copy)]
@@ -15,38 +15,23 @@ pub(super) struct Values<'a> {
     pub(super) there_ns: u64,
 }
 
-/// The values of a lane: neighbours that together are not longer than `step_ns` become one. Those
-/// that touch one of the spans `kept`, which are disjoint and in order of time, stay as they are.
+/// The values of a lane; see [`grouped`].
 pub(super) fn clustered_values<'a>(
     spans: &'a [ValueSpan],
     step_ns: u64,
     kept: &[(u64, u64)],
 ) -> Vec<Values<'a>> {
-    let mut shown: Vec<Values<'a>> = Vec::new();
-    let mut last_may_grow = false;
-    for span in spans {
-        let may_grow = step_ns > 0 && !meets(kept, span.from_ns, span.until_ns);
-        let there_ns = span.until_ns.saturating_sub(span.from_ns);
-        match shown.last_mut() {
-            Some(last)
-                if may_grow
-                    && last_may_grow
-                    && span.until_ns.saturating_sub(last.first.from_ns) <= step_ns =>
-            {
-                last.to_ns = span.until_ns;
-                last.count += 1;
-                last.there_ns = last.there_ns.saturating_add(there_ns);
-            }
-            _ => shown.push(Values {
-                first: span,
-                to_ns: span.until_ns,
-                count: 1,
-                there_ns,
-            }),
-        }
-        last_may_grow = may_grow;
-    }
-    shown
+    let groups = grouped(spans, step_ns, kept, |it| (it.from_ns, it.until_ns));
+    let there_ns = |span: &ValueSpan| span.until_ns.saturating_sub(span.from_ns);
+    let values = groups.into_iter().filter_map(|group| {
+        Some(Values {
+            first: group.first()?,
+            to_ns: group.last()?.until_ns,
+            count: group.len() as u64,
+            there_ns: group.iter().map(there_ns).fold(0, u64::saturating_add),
+        })
+    });
+    values.collect()
 }
 
 #[cfg(test)]

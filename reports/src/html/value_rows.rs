@@ -1,22 +1,17 @@
 //! The rows of the nodes' keys: whose value each had, from when to when, and why it ended.
 
-use std::collections::HashMap;
-
 use picklock_verdicts::custody::{Fate, ValueSpan};
 use picklock_verdicts::timeline::Timeline;
 use serde::Serialize;
 
 use super::cluster::fitting;
 use super::name::name;
+use super::texts::Texts;
 use super::value_cluster::{Values, clustered_values};
 use crate::measures::meets;
 use crate::node_lanes::{NO_CUSTODY, NodeLane, command_in_words, end_in_words, node_lanes};
 use crate::units::span_ns;
 
-/// Values in all timelines of a page together, some 180 bytes each.
-const MOST_VALUES: usize = 12_000;
-/// Each cell gets at least this many, however many cells there are.
-const LEAST_VALUES: usize = 60;
 /// Further keys of nodes have no row.
 const MOST_ROWS: usize = 48;
 
@@ -50,9 +45,7 @@ struct Piece {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ValueRows {
     rows: Vec<ValueRow>,
-    texts: Vec<String>,
-    #[serde(skip)]
-    known: HashMap<String, usize>,
+    texts: Texts,
 }
 
 /// One key of one node.
@@ -61,11 +54,6 @@ struct ValueRow {
     node: usize,
     key: String,
     pieces: Vec<Piece>,
-}
-
-/// The number of values that each of so many cells may show.
-pub(super) fn share(cells: usize) -> usize {
-    (MOST_VALUES / cells.max(1)).max(LEAST_VALUES)
 }
 
 /// One row for each key of each node that was ever written. `kept`: when violations showed;
@@ -152,13 +140,7 @@ impl ValueRows {
 
     /// The index of an untrusted text, made safe to show and truncated.
     fn text(&mut self, text: &str) -> usize {
-        let shown = name(text).shown;
-        if let Some(place) = self.known.get(&shown) {
-            return *place;
-        }
-        self.texts.push(shown.clone());
-        self.known.insert(shown, self.texts.len() - 1);
-        self.texts.len() - 1
+        self.texts.index(&name(text).shown)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::formats::{File, Format, FormatError};
 use crate::report_input::ReportInput;
 
 pub(crate) use page::Page;
+pub(crate) use sections::{place_columns, table_of};
 
 /// The limit of GitHub for a step's job summary: 1 MiB.
 pub const SUMMARY_BYTES: usize = 1024 * 1024;

@@ -5,7 +5,7 @@
 //! text. So names are in `<code>`, where it does not look, and a word of prose that could be a
 //! mention, a reference or an address contains empty comments.
 
-use crate::escape::visible;
+use crate::escape::shortened;
 
 /// Longer text is truncated, so that one name cannot fill the page.
 const LONGEST: usize = 160;
@@ -63,17 +63,6 @@ fn reference(c: char) -> String {
     } else {
         format!("&#{};", u32::from(c))
     }
-}
-
-/// Visible text on one line, truncated to this many characters.
-pub fn shortened(text: &str, longest: usize) -> String {
-    let text = visible(text);
-    if text.chars().count() <= longest {
-        return text.into_owned();
-    }
-    let mut short: String = text.chars().take(longest - 1).collect();
-    short.push('…');
-    short
 }
 
 #[cfg(test)]

@@ -2,15 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 
+use picklock_scenarios::BackendName;
 use picklock_verdicts::check::{Property, Status};
 use picklock_verdicts::record::{Cell, Surprise};
 
 use super::page::Page;
-use super::quoted::{block, code, prose, shortened};
+use super::quoted::{block, code, prose};
+use crate::escape::shortened;
 use crate::cell_status::{self, CellStatus, failures, sign, status};
 use crate::matrix::{Conclusion, counts_in_words, similarity_in_words};
 use crate::report_input::ReportInput;
 use crate::responsibility::responsibility;
+use crate::units::count;
 
 /// The properties that every cell of the table shows; the others are named only if they did not
 /// hold.
@@ -29,12 +32,13 @@ fn with(input: &ReportInput, wanted: CellStatus) -> Vec<&Cell> {
 }
 
 pub(super) fn place(cell: &Cell) -> String {
-    format!(
-        "{} | {} | {}",
-        code(&cell.lock.name),
-        code(&cell.scenario),
-        code(cell.backend.word())
-    )
+    place_columns(&cell.lock.name, &cell.scenario, cell.backend)
+}
+
+/// Three columns of a table.
+pub(crate) fn place_columns(lock: &str, scenario: &str, backend: BackendName) -> String {
+    let [lock, scenario, backend] = [lock, scenario, backend.word()].map(code);
+    format!("{lock} | {scenario} | {backend}")
 }
 
 /// A one-line summary of the report.
@@ -99,7 +103,8 @@ fn surprise(cell: &Cell, failure: &Surprise) -> String {
     )
 }
 
-pub(super) fn table_of(page: &mut Page, kind: &'static str, head: &str, rows: Vec<String>) {
+/// A table whose rows may be cut.
+pub(crate) fn table_of(page: &mut Page, kind: &'static str, head: &str, rows: Vec<String>) {
     let mut rows = rows.into_iter();
     let Some(first) = rows.next() else {
         return;
@@ -298,11 +303,10 @@ pub fn how(page: &mut Page, input: &ReportInput) {
     let matrix = &input.matrix;
     let commands: Vec<String> = matrix.reproduce.lines().map(str::to_owned).collect();
     let text = format!(
-        "\nTo repeat all of it (picklock {}, {} {} per cell from seed {}):\n\n{}\n\nA held property is \
+        "\nTo repeat all of it (picklock {}, {} per cell from seed {}):\n\n{}\n\nA held property is \
          not proven: these runs found no violation of it.\n",
         prose(&matrix.picklock),
-        matrix.seeds,
-        if matrix.seeds == 1 { "run" } else { "runs" },
+        count(matrix.seeds, "run"),
         matrix.seed,
         block(&commands),
     );

@@ -2,6 +2,8 @@
 
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
+use crate::units::count;
+
 /// What a cell counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CellOutcome {
@@ -74,11 +76,11 @@ impl CellOutcome {
 
 /// How many cells count as what, without the outcomes that no cell has.
 pub fn cell_counts(cells: &[Cell]) -> Vec<(CellOutcome, usize)> {
-    let count = |outcome| {
+    let counted = |outcome| {
         let same = cells.iter().filter(|cell| CellOutcome::of(cell) == outcome);
         (outcome, same.count())
     };
-    let counts = CellOutcome::ALL.into_iter().map(count);
+    let counts = CellOutcome::ALL.into_iter().map(counted);
     counts.filter(|(_, number)| *number > 0).collect()
 }
 
@@ -88,7 +90,7 @@ pub fn counts_in_words(cells: &[Cell]) -> String {
     let parts: Vec<String> = counts
         .map(|(outcome, number)| format!("{number} {}", outcome.words()))
         .collect();
-    let all = cells_in_words(cells.len());
+    let all = count(cells.len(), "cell");
     match parts.is_empty() {
         true => all,
         false => format!("{all}: {}", parts.join(", ")),
@@ -128,14 +130,14 @@ impl Conclusion {
 
     /// What follows from these cells, which may not be all that were wanted.
     pub fn of_cells(cells: &[Cell]) -> Conclusion {
-        let count = |wanted: CellOutcome| {
+        let number_of = |wanted: CellOutcome| {
             let cells = cells.iter();
             cells.filter(|cell| CellOutcome::of(cell) == wanted).count()
         };
-        let surprising = count(CellOutcome::Surprising);
-        let open = count(CellOutcome::OpenViolated);
-        let not_run = count(CellOutcome::NotRun);
-        let not_judged = count(CellOutcome::NotJudged) + count(CellOutcome::OpenNotJudged);
+        let surprising = number_of(CellOutcome::Surprising);
+        let open = number_of(CellOutcome::OpenViolated);
+        let not_run = number_of(CellOutcome::NotRun);
+        let not_judged = number_of(CellOutcome::NotJudged) + number_of(CellOutcome::OpenNotJudged);
         if surprising + open > 0 {
             Conclusion::Violated { surprising, open }
         } else if not_run > 0 {
@@ -156,7 +158,7 @@ impl Conclusion {
                 let have = if open == 1 { "has" } else { "have" };
                 let open_in_words = format!(
                     "{} {have} a violation, and no expectation for it (open)",
-                    cells_in_words(open)
+                    count(open, "cell")
                 );
                 match (surprising, open) {
                     (0, _) => open_in_words,
@@ -164,9 +166,9 @@ impl Conclusion {
                     _ => format!("{surprising_in_words}; {open_in_words}"),
                 }
             }
-            Conclusion::NotRun(number) => format!("{} could not be run", cells_in_words(number)),
+            Conclusion::NotRun(number) => format!("{} could not be run", count(number, "cell")),
             Conclusion::NotJudged(number) => {
-                format!("{} could not be judged", cells_in_words(number))
+                format!("{} could not be judged", count(number, "cell"))
             }
             Conclusion::AsExpected => "nothing differs from what is expected".to_owned(),
         }
@@ -175,12 +177,5 @@ impl Conclusion {
 
 fn are(number: usize) -> String {
     let verb = if number == 1 { "is" } else { "are" };
-    format!("{} {verb}", cells_in_words(number))
-}
-
-fn cells_in_words(number: usize) -> String {
-    match number {
-        1 => "1 cell".to_owned(),
-        _ => format!("{number} cells"),
-    }
+    format!("{} {verb}", count(number, "cell"))
 }

@@ -7,8 +7,15 @@ mod document;
 mod outcome;
 mod similarity;
 
+use std::collections::HashSet;
+
 pub use conclusion::{CellOutcome, Conclusion, cell_counts, counts_in_words};
 pub use document::matrix_json;
 pub(crate) use outcome::surprise_in_words;
 pub use outcome::{Severity, outcome_in_words, severity};
 pub use similarity::{Standard, similarity, similarity_in_words};
+/// Each name once, in the order in which they come.
+pub(crate) fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut known = HashSet::new();
+    names.filter(|name| known.insert(*name)).collect()
+}

@@ -5,7 +5,7 @@ use picklock_verdicts::record::RunRecord;
 
 use super::line::Line;
 use super::styles::{FAINT, STRONG, WARN, style};
-use crate::units::span_ms;
+use crate::units::{count, span_ms};
 
 /// Lock, scenario, backend and seed; the scenario's summary; the servers.
 pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
@@ -66,11 +66,4 @@ fn circumstances(record: &RunRecord) -> String {
         parts.push(format!("{} {}", record.lock.name, record.lock.version));
     }
     parts.join(" · ")
-}
-
-fn count(number: usize, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        _ => format!("{number} {what}s"),
-    }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use picklock_reports::gate::{
-    Baseline, CellKey, Decision, ExpectRule, GateRuns, Limit, LimitRule, Outcome, Pair, Paired,
-    Rules, Selector, absorb, annotations, changes, decide, gate_json, markdown, terminal,
+    Baseline, CellKey, CellRules, Decision, GateRuns, Limit, Metric, Outcome, Pair, Paired,
+    Reference, Rules, Side, absorb, annotations, changes, decide, gate_json, markdown, terminal,
 };
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
 use picklock_verdicts::latency::summarize;
@@ -92,16 +92,34 @@ fn ran(cells: Vec<Cell>) -> GateRuns {
     }
 }
 
+/// The metric, which side of the bound it must stay on, what the bound is a multiple of, and the slack.
+type Bound = (&'static str, Side, Reference, f64, f64);
+
+const P99: Bound = ("acquire.p99", Side::Max, Reference::Baseline, 1.3, 2_000.0);
+
+const AGAINST_CONTROL: Bound = ("acquire.p50", Side::Max, Reference::Control, 1.5, 0.0);
+
 /// Rules for all of these cells, with these limits for each.
-fn rules(cells: &[Cell], limits: &[&str]) -> Rules {
-    let limits = limits.iter().map(|text| LimitRule {
-        cells: Selector::default(),
-        limit: Limit::parse(text).unwrap(),
-    });
-    Rules {
-        cells: cells.iter().map(CellKey::of).collect(),
+fn rules(cells: &[Cell], limits: &[Bound]) -> Rules {
+    let limits = limits
+        .iter()
+        .map(|(metric, side, reference, factor, slack)| Limit {
+            metric: Metric::named(metric).unwrap(),
+            side: *side,
+            reference: *reference,
+            factor: *factor,
+            slack: *slack,
+        });
+    let of_cell = CellRules {
         limits: limits.collect(),
-        ..Rules::default()
+        ..CellRules::default()
+    };
+    let cells = cells
+        .iter()
+        .map(|cell| (CellKey::of(cell), of_cell.clone()));
+    Rules {
+        cells: cells.collect(),
+        control: None,
     }
 }
 
@@ -110,20 +128,22 @@ fn two() -> Vec<Cell> {
 }
 
 /// The decision about `now`, with `before` as the baseline.
-fn decided(before: Vec<Cell>, now: Vec<Cell>, limits: &[&str]) -> Decision {
+fn decided(before: Vec<Cell>, now: Vec<Cell>, limits: &[Bound]) -> Decision {
     let rules_now = rules(&now, limits);
     let baseline = Baseline::of(&rules(&before, limits), &ran(before));
     decide(&rules_now, Some(&baseline), &ran(now))
 }
-
-const P99: &str = "acquire.p99 < baseline * 1.3 + 2ms";
 
 #[test]
 fn nothing_differs() {
     let decision = decided(
         two(),
         two(),
-        &[P99, "violations.lease == 0", "granted == baseline"],
+        &[
+            P99,
+            ("violations.lease", Side::Max, Reference::Number, 0.0, 0.0),
+            ("granted", Side::Min, Reference::Baseline, 1.0, 0.0),
+        ],
     );
     assert_eq!(decision.outcome(), Outcome::AsExpected);
     assert_eq!((decision.expectations, decision.limits.len()), (2, 6));
@@ -219,7 +239,10 @@ fn the_baseline_is_about_something_else() {
     let decision = decided(two(), other, &[P99]);
     assert_eq!(decision.outcome(), Outcome::Differs);
     let new_limit = decide(
-        &rules(&two(), &["release.p50 < baseline * 2"]),
+        &rules(
+            &two(),
+            &[("release.p50", Side::Max, Reference::Baseline, 2.0, 0.0)],
+        ),
         Some(&Baseline::of(&rules(&two(), &[P99]), &ran(two()))),
         &ran(two()),
     );
@@ -281,23 +304,22 @@ fn what_could_not_be_run_or_judged_never_passes() {
     assert_eq!(nothing_expected.outcome(), Outcome::Inconclusive);
     let mut idle = cell("redlock", "calm", &[]);
     idle.latency = latency(&[]);
-    let unmeasured = decided(vec![idle.clone()], vec![idle], &["acquire.p99 < 2s"]);
+    let unmeasured = decided(
+        vec![idle.clone()],
+        vec![idle],
+        &[("acquire.p99", Side::Max, Reference::Number, 2e6, 0.0)],
+    );
     assert_eq!(unmeasured.outcome(), Outcome::Inconclusive);
     let all = [both, unknown, nothing_expected, unmeasured];
     insta::assert_snapshot!(all.each_ref().map(terminal).join("---\n"));
 }
 
 #[test]
-fn the_users_expectations_lie_over_the_scenarios() {
+fn expectation_of_the_user_overrides_the_scenarios() {
     let mut wanted = rules(&two(), &[]);
-    let rule = |lock: Option<&str>, words: &str| ExpectRule {
-        cells: Selector {
-            lock: lock.map(str::to_owned),
-            ..Selector::default()
-        },
-        properties: BTreeMap::from([(Property::Lease, words.to_owned())]),
-    };
-    wanted.expects = vec![rule(None, "violated"), rule(Some("redlock"), "held")];
+    for ((_, rules), words) in wanted.cells.iter_mut().zip(["held", "violated"]) {
+        rules.expects.insert(Property::Lease, words.to_owned());
+    }
     let decision = decide(&wanted, None, &ran(two()));
     let problems: Vec<&str> = decision
         .findings
@@ -334,7 +356,7 @@ fn paired(times: f64) -> (Cell, Paired) {
     (lock, paired)
 }
 
-fn in_pairs(baseline_times: f64, times: f64, limit: &str) -> Decision {
+fn in_pairs(baseline_times: f64, times: f64, limit: Bound) -> Decision {
     let backend = |times| {
         let (cell, paired) = paired(times);
         let mut ran = ran(vec![cell]);
@@ -350,10 +372,9 @@ fn in_pairs(baseline_times: f64, times: f64, limit: &str) -> Decision {
 
 #[test]
 fn pairs_tell_a_slow_lock_from_a_slow_machine() {
-    let against_control = "acquire.p50 < control * 1.5";
-    let same = in_pairs(1.0, 1.0, against_control);
+    let same = in_pairs(1.0, 1.0, AGAINST_CONTROL);
     assert_eq!(same.outcome(), Outcome::AsExpected);
-    let slower = in_pairs(1.0, 2.0, against_control);
+    let slower = in_pairs(1.0, 2.0, AGAINST_CONTROL);
     assert_eq!(slower.outcome(), Outcome::Differs);
     // Slow from the beginning is the baseline; slower than that is not.
     assert_eq!(in_pairs(2.0, 2.0, P99).outcome(), Outcome::AsExpected);
@@ -361,7 +382,7 @@ fn pairs_tell_a_slow_lock_from_a_slow_machine() {
     assert_eq!(regressed.outcome(), Outcome::Differs);
     // Not sure to 95 %: no alarm.
     assert_eq!(
-        in_pairs(1.0, 1.5, against_control).outcome(),
+        in_pairs(1.0, 1.5, AGAINST_CONTROL).outcome(),
         Outcome::AsExpected
     );
     let all = [same, slower, regressed];
@@ -373,7 +394,7 @@ fn a_control_that_could_not_be_run_is_no_pass() {
     let (cell, mut paired) = paired(1.0);
     paired.error = Some("no Redis".into());
     let mut ran = ran(vec![cell]);
-    let wanted = rules(&ran.matrix.cells, &["acquire.p50 < control * 1.5"]);
+    let wanted = rules(&ran.matrix.cells, &[AGAINST_CONTROL]);
     ran.paired.push(paired);
     assert_eq!(decide(&wanted, None, &ran).outcome(), Outcome::NotRun);
     ran.paired.clear();

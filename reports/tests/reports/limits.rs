@@ -1,143 +1,157 @@
-//! The grammar of limits.
+//! `[[limit]]` tables: named comparisons, and the texts of older configurations that mean the same.
 
-use picklock_reports::gate::{Limit, Metric, Op, Term, Unit};
+use picklock_reports::configuration::{ConfiguredRules, Source, Tables};
+use picklock_reports::gate::CellKey;
+use picklock_scenarios::BackendName;
 use proptest::prelude::*;
 
-fn understood(text: &str) -> String {
-    match Limit::parse(text) {
-        Ok(limit) => limit.to_string(),
-        Err(error) => {
-            let nearest = error
-                .unknown
-                .map(|(word, _)| format!(" (`{word}` is unknown)"));
-            format!(
-                "{} {}{}",
-                error.at,
-                error.problem,
-                nearest.unwrap_or_default()
-            )
-        }
+/// The limits of a `[[limit]]` table with these lines, in words; or the error. All cells are simulated.
+fn understood(lines: &str) -> Result<Vec<String>, String> {
+    let source = Source {
+        file: "picklock.toml".to_owned(),
+        text: format!("[[limit]]\n{lines}\n"),
+    };
+    let tables = Tables::read(&source).map_err(|error| error.to_string())?;
+    let configured = ConfiguredRules {
+        source: &source,
+        tables: &tables,
+        control: Some("set-nx-px"),
+    };
+    let cell = CellKey {
+        lock: "redlock".to_owned(),
+        options: Default::default(),
+        scenario: "calm".to_owned(),
+        backend: BackendName::Sim,
+    };
+    let rules = configured.check(vec![(0, cell)]);
+    let cells = rules.map_err(|error| error.to_string())?.cells;
+    Ok(cells[0].1.limits.iter().map(ToString::to_string).collect())
+}
+
+fn text(limit: &str) -> Result<Vec<String>, String> {
+    understood(&format!("require = [{limit:?}]"))
+}
+
+#[test]
+fn each_bound_of_a_table_is_a_limit() {
+    for (lines, limits) in [
+        (
+            "metric = \"violations.lease\"\nmax = 0",
+            vec!["violations.lease <= 0"],
+        ),
+        (
+            "metric = \"release.max\"\nmax = \"1.5s\"",
+            vec!["release.max <= 1500ms"],
+        ),
+        (
+            "metric = \"acquire.p99\"\nmax_vs_baseline = 1.3\nslack = \"2ms\"",
+            vec!["acquire.p99 <= baseline * 1.3 + 2ms"],
+        ),
+        (
+            "metric = \"sold\"\nmax_vs_baseline = 1\nmin_vs_baseline = 1\nmin = 2",
+            vec!["sold >= 2", "sold <= baseline", "sold >= baseline"],
+        ),
+        (
+            "metric = \"acquire.p50\"\nmax_vs_control = 1.5\nmin_vs_control = 0.5\nslack = \"50us\"",
+            vec![
+                "acquire.p50 <= control * 1.5 + 50us",
+                "acquire.p50 >= control * 0.5 - 50us",
+            ],
+        ),
+    ] {
+        let limits: Vec<String> = limits.into_iter().map(str::to_owned).collect();
+        assert_eq!(understood(lines), Ok(limits), "{lines}");
     }
 }
 
 #[test]
-fn limits_read_as_they_are_meant() {
-    let cases = [
+fn text_of_before_is_read_as_named_bounds() {
+    for (limit, meant) in [
         (
             "acquire.p99 < baseline * 1.3 + 2ms",
-            "acquire.p99 < baseline * 1.3 + 2ms",
+            vec!["acquire.p99 <= baseline * 1.3 + 2ms"],
         ),
         (
-            "acquire.p99<1.3*baseline+2000us",
-            "acquire.p99 < baseline * 1.3 + 2ms",
+            "acquire.p99<2000us+1.3*baseline",
+            vec!["acquire.p99 <= baseline * 1.3 + 2ms"],
         ),
-        ("release.max<=1.5s", "release.max <= 1.5s"),
+        ("release.max<=1.5s", vec!["release.max <= 1500ms"]),
+        ("release.p999 > control", vec!["release.p999 >= control"]),
         (
-            "release.p999 > -2ms + control",
-            "release.p999 > -2ms + control",
+            "violations.lease == 0",
+            vec!["violations.lease <= 0", "violations.lease >= 0"],
         ),
-        ("violations.lease == 0", "violations.lease == 0"),
-        ("granted != baseline - 1", "granted != baseline - 1"),
+        (
+            "sold == baseline",
+            vec!["sold <= baseline", "sold >= baseline"],
+        ),
         (
             "acquire.count >= 0.5 * baseline",
-            "acquire.count >= baseline * 0.5",
+            vec!["acquire.count >= baseline * 0.5"],
         ),
-        ("acquire.p50 < control * 1.5", "acquire.p50 < control * 1.5"),
-    ];
-    for (text, meant) in cases {
-        assert_eq!(understood(text), meant, "{text}");
-        assert_eq!(understood(meant), meant);
+        // Counts are whole numbers, so that these mean the same.
+        ("granted < 5", vec!["granted <= 4"]),
+        ("granted > 5", vec!["granted >= 6"]),
+        ("granted < 4.5", vec!["granted <= 4"]),
+    ] {
+        let meant: Vec<String> = meant.into_iter().map(str::to_owned).collect();
+        assert_eq!(text(limit), Ok(meant), "{limit}");
     }
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_where_it_stands() {
+fn limit_without_a_meaning_is_refused_where_it_stands() {
+    let tables = [
+        "",
+        "metric = \"acquire.p99\"",
+        "max = 3",
+        "metric = \"acquire.p95\"\nmax = \"2ms\"",
+        "metric = \"acquire.p99\"\nmax = 2",
+        "metric = \"acquire.p99\"\nmax = \"2 min\"",
+        "metric = \"acquire.p99\"\nmax = \"2ttl\"",
+        "metric = \"acquire.p99\"\nmax_vs_baseline = \"2ms\"",
+        "metric = \"acquire.p99\"\nmax_vs_baseline = -1",
+        "metric = \"acquire.p99\"\nmax_vs_baseline = nan",
+        "metric = \"acquire.p99\"\nmax_vs_basline = 2",
+        "metric = \"violations.lease\"\nmax = \"2ms\"",
+        "metric = \"granted\"\nmax_vs_control = 2",
+    ];
     let texts = [
         "",
         "acquire.p95 < 2ms",
         "acquire.p99",
         "acquire.p99 = 2ms",
-        "acquire.p99 < ",
         "acquire.p99 < 2",
-        "acquire.p99 < 2min",
         "acquire.p99 < basline",
         "acquire.p99 < baseline * baseline",
         "acquire.p99 < baseline * 2ms",
-        "acquire.p99 < 2ms * baseline",
-        "acquire.p99 < 2 * 3",
-        "acquire.p99 < baseline 2ms",
-        "violations.lease < 2ms",
+        "acquire.p99 < baseline - 2ms",
+        "acquire.p99 == baseline + 2ms",
+        "granted != 3",
         "granted > control",
-        "violations.safety == 0",
-        "granted > 1.2.3",
+        "granted < baseline",
         "granted > 99999999999999999999",
         "granted > 锁",
-        "2ms > acquire.p99",
     ];
-    let shown: Vec<String> = texts
-        .iter()
-        .map(|text| format!("{text}\n    {}", understood(text)))
-        .collect();
+    let tables = tables.map(understood);
+    let shown = tables.into_iter().chain(texts.map(text));
+    let shown: Vec<String> = shown.map(|refused| refused.unwrap_err()).collect();
     insta::assert_snapshot!(shown.join("\n"));
-}
-
-fn any_limit() -> impl Strategy<Value = Limit> {
-    let all: Vec<Metric> = Metric::all()
-        .into_iter()
-        .map(|(metric, _)| metric)
-        .collect();
-    let op = prop::sample::select(vec![
-        Op::Below,
-        Op::AtMost,
-        Op::Above,
-        Op::AtLeast,
-        Op::Equal,
-        Op::Unequal,
-    ]);
-    (prop::sample::select(all), op).prop_flat_map(|(metric, op)| {
-        let units = match metric.is_time() {
-            true => vec![Unit::Microsecond, Unit::Baseline, Unit::Control],
-            false => vec![Unit::One, Unit::Baseline],
-        };
-        let factor = prop_oneof![
-            (0_u32..5_000_000).prop_map(f64::from),
-            (0_u32..100_000).prop_map(|n| f64::from(n) / 1000.0),
-            0.0..1e12,
-        ];
-        let term = (factor, any::<bool>(), prop::sample::select(units)).prop_map(
-            |(factor, negative, of)| Term {
-                factor: if negative { -factor } else { factor },
-                of,
-            },
-        );
-        prop::collection::vec(term, 1..5).prop_map(move |bound| Limit { metric, op, bound })
-    })
 }
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(limit in any_limit()) {
-        let text = limit.to_string();
-        prop_assert_eq!(Limit::parse(&text), Ok(limit), "{}", text);
+    fn no_text_makes_the_reader_panic(limit in "\\PC{0,60}") {
+        drop(text(&limit));
     }
 
     #[test]
-    fn nothing_makes_the_parser_panic(text in "\\PC{0,60}") {
-        if let Err(error) = Limit::parse(&text) {
-            prop_assert!(error.at <= text.len());
-        }
-    }
-
-    #[test]
-    fn nothing_of_the_right_words_does_either(
+    fn no_text_of_the_right_words_makes_the_reader_panic(
         words in prop::collection::vec(prop::sample::select(vec![
             "acquire.p99", "granted", "<", "<=", "==", "+", "-", "*", "baseline", "control", "2ms",
             "1.5", "0", " ", ".", "s", "9e9", "\n", "锁",
         ]), 0..12)
     ) {
-        let text = words.concat();
-        if let Ok(limit) = Limit::parse(&text) {
-            prop_assert_eq!(Limit::parse(&limit.to_string()), Ok(limit));
-        }
+        drop(text(&words.concat()));
     }
 }

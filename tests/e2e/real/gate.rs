@@ -4,7 +4,7 @@ use crate::gate::gate;
 
 #[test]
 fn times_on_real_servers_are_compared_with_the_control() {
-    let config = "control = \"set-nx-px\"\npairs = 6\n[[cells]]\nworlds = [\"process\"]\nsubjects = [\"twice-as-slow\"]\nscenarios = [\"round-trips.toml\"]\n[[limit]]\nrequire = [\"acquire.p50 > control * 1.2\"]\n";
+    let config = "control = \"set-nx-px\"\npairs = 6\n[[cells]]\nbackends = [\"process\"]\nlocks = [\"twice-as-slow\"]\nscenarios = [\"round-trips.toml\"]\n[[limit]]\nmetric = \"acquire.p50\"\nmin_vs_control = 1.2\n";
     let scenario =
         include_str!("../../../docs/examples/round-trips.toml").replace("stock = 30", "stock = 20");
     let scenario = scenario.replace("min_grants = 30", "min_grants = 20");

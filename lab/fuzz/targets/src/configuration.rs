@@ -4,7 +4,7 @@ use picklock_harness::adapter::command_line;
 use picklock_harness::named_server::NamedServer;
 use picklock_reports::configuration::{ConfiguredRules, Source, Tables};
 use picklock_reports::gate::{CellKey, GateRuns, decide, terminal};
-use picklock_scenarios::{BackendName, ScenarioError};
+use picklock_scenarios::BackendName;
 use picklock_verdicts::record::MatrixRecord;
 
 /// Reads a configuration, checks its rules against a few cells, and decides by them.
@@ -16,7 +16,7 @@ pub fn run(input: &[u8]) {
         file: "picklock.toml".to_owned(),
         text: text.to_owned(),
     };
-    let tables = match Tables::read::<ScenarioError>(&source) {
+    let tables = match Tables::read(&source) {
         Ok(tables) => tables,
         Err(error) => return drop(error.to_string()),
     };

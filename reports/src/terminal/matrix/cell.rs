@@ -6,8 +6,7 @@ use picklock_verdicts::record::Cell;
 
 use super::super::line::Line;
 use super::super::styles::{BAD, FAINT, GOOD, STRONG, WARN};
-use super::distinct::distinct;
-use crate::matrix::CellOutcome;
+use crate::matrix::{CellOutcome, distinct};
 use crate::units::span_us;
 
 /// The sign of the whole cell and its style. Expected results are not emphasised.

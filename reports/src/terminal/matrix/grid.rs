@@ -5,7 +5,7 @@ use picklock_verdicts::record::Cell;
 use super::super::line::{Line, columns};
 use super::super::styles::STRONG;
 use super::cell::block;
-use super::distinct::distinct;
+use crate::matrix::distinct;
 
 const GAP: usize = 2;
 

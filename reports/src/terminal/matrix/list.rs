@@ -6,8 +6,7 @@ use picklock_verdicts::record::Cell;
 use super::super::line::{Line, columns};
 use super::super::styles::{BAD, FAINT, STRONG, WARN};
 use super::cell::{p99, sign, with};
-use super::distinct::distinct;
-use crate::matrix::CellOutcome;
+use crate::matrix::{CellOutcome, distinct};
 
 /// The widest column for names.
 const WIDEST_NAME: usize = 28;

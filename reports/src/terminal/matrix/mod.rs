@@ -2,7 +2,6 @@
 //! the worst first.
 
 mod cell;
-mod distinct;
 mod grid;
 mod list;
 mod rates;
@@ -14,7 +13,7 @@ use picklock_verdicts::record::{Cell, MatrixRecord};
 use super::line::Line;
 use super::run::{NARROWEST, WIDEST, join};
 use super::styles::STRONG;
-use distinct::distinct;
+use crate::matrix::distinct;
 
 /// The matrix for a terminal of `width` columns (taken as at least 60, at most 200).
 ///

@@ -1,17 +1,18 @@
 //! Violation rates of cells with many runs.
 
-use picklock_verdicts::record::{Cell, MatrixRecord};
+use picklock_verdicts::record::MatrixRecord;
 
 use super::super::line::Line;
 use super::super::styles::{FAINT, STRONG};
+use crate::cell_status::title;
 use crate::statistics::{CONFIDENCE_PERCENT, Rate, Round, per_cent};
 
 pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
     if record.seeds < 2 {
         return Vec::new();
     }
-    let title = format!("Rates, with bounds of {CONFIDENCE_PERCENT} % confidence");
-    let mut lines = vec![Line::new().styled(STRONG, &title)];
+    let heading = format!("Rates, with bounds of {CONFIDENCE_PERCENT} % confidence");
+    let mut lines = vec![Line::new().styled(STRONG, &heading)];
     let mut clean = Vec::new();
     for cell in record.cells.iter().filter(|cell| cell.error.is_none()) {
         for (property, tally) in &cell.tally {
@@ -33,7 +34,7 @@ pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
                 .collect();
             let mut text = format!(
                 "  {}: {property} violated in {}",
-                name(cell),
+                title(cell),
                 rate.in_words()
             );
             if !causes.is_empty() {
@@ -55,8 +56,4 @@ pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
         lines.extend(Line::new().styled(FAINT, &text).wrap(width, 4));
     }
     lines
-}
-
-fn name(cell: &Cell) -> String {
-    format!("{} × {} × {}", cell.lock.name, cell.scenario, cell.backend)
 }

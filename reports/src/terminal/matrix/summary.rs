@@ -5,8 +5,8 @@ use picklock_verdicts::record::{CustodyTally, MatrixRecord, SkippedCell};
 
 use super::super::line::Line;
 use super::super::styles::{BAD, FAINT, GOOD, STRONG, WARN};
-use super::distinct::distinct;
-use crate::matrix::{CellOutcome, cell_counts, similarity_in_words};
+use crate::matrix::{CellOutcome, cell_counts, distinct, similarity_in_words};
+use crate::units::count;
 
 /// Reasons for skipped cells beyond this are only counted.
 const SKIPPED: usize = 8;
@@ -156,11 +156,4 @@ pub(super) fn repeats(record: &MatrixRecord, width: usize) -> Vec<Line> {
         _ => format!("{repeats} runs were made again, because the machine was too slow"),
     };
     Line::new().styled(FAINT, &text).wrap(width, 2)
-}
-
-fn count(number: usize, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        _ => format!("{number} {what}s"),
-    }
 }

@@ -6,6 +6,7 @@ use picklock_verdicts::record::{Cell, MatrixRecord};
 use super::super::command::see_it_again;
 use super::super::line::Line;
 use super::super::styles::{BAD, FAINT, STRONG, WARN};
+use crate::cell_status::title;
 use crate::matrix::severity;
 
 /// Further ones are only counted.
@@ -29,9 +30,8 @@ pub(super) fn parts(record: &MatrixRecord, width: usize) -> Vec<Vec<Line>> {
 
 fn part(cell: &Cell, width: usize) -> Vec<Line> {
     let (sign, style) = super::cell::sign(cell);
-    let title = format!("{} × {} × {}", cell.lock.name, cell.scenario, cell.backend);
     let head = Line::new().styled(style, sign).plain(" ");
-    let mut lines = head.styled(STRONG, &title).wrap(width, 2);
+    let mut lines = head.styled(STRONG, &title(cell)).wrap(width, 2);
     if let Some(error) = &cell.error {
         lines.extend(Line::new().plain("  could not be run").wrap(width, 4));
         for line in error.lines().take(SENTENCES) {

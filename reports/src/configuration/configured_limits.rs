@@ -1,0 +1,142 @@
+//! The limits of a `[[limit]]` table.
+
+use picklock_scenarios::{LeaseDuration, ScenarioError};
+use toml::{Spanned, Value};
+
+use super::limit_text;
+use super::source::Source;
+use super::tables::LimitTable;
+use crate::gate::{Limit, Metric, Reference, Side};
+
+/// Larger numbers are typing errors.
+const LARGEST: f64 = 1e15;
+
+/// Where the limits of a table apply.
+#[derive(Debug, Clone, Copy)]
+pub struct LimitScope<'a> {
+    /// The file.
+    pub source: &'a Source,
+    /// True if a control is configured.
+    pub has_control: bool,
+    /// True if a cell in a server backend is among those of the table.
+    pub is_real: bool,
+}
+
+impl LimitScope<'_> {
+    /// The limits of the table at this offset.
+    ///
+    /// # Errors
+    /// The first mistake, where it stands.
+    pub fn limits(&self, at: usize, table: &LimitTable) -> Result<Vec<Limit>, ScenarioError> {
+        let mut limits = Vec::new();
+        for text in &table.require {
+            let (at, text) = (text.span().start, text.get_ref());
+            for limit in self.of_text(at, text)? {
+                limits.push(self.checked(at, limit)?);
+            }
+        }
+        let bounds = [
+            (Side::Max, Reference::Number, &table.max),
+            (Side::Min, Reference::Number, &table.min),
+            (Side::Max, Reference::Baseline, &table.max_vs_baseline),
+            (Side::Min, Reference::Baseline, &table.min_vs_baseline),
+            (Side::Max, Reference::Control, &table.max_vs_control),
+            (Side::Min, Reference::Control, &table.min_vs_control),
+        ];
+        for (side, reference, given) in bounds {
+            let (Some(given), Some(metric)) = (given, &table.metric) else {
+                continue;
+            };
+            let metric = self.metric(metric.span().start, metric.get_ref())?;
+            let slack = table.slack.as_ref();
+            let limit = Limit {
+                side,
+                reference,
+                factor: self.number(reference, &metric, given)?,
+                slack: slack.map_or(Ok(0.0), |it| self.number(Reference::Number, &metric, it))?,
+                metric,
+            };
+            limits.push(self.checked(given.span().start, limit)?);
+        }
+        let has_bound = bounds.iter().any(|(.., given)| given.is_some());
+        if limits.is_empty() || has_bound != table.metric.is_some() {
+            let hint =
+                "a limit is a metric with a bound, as in metric = \"violations.lease\", max = 0";
+            return Err(self.source.hinted(at, "this table limits nothing", hint));
+        }
+        Ok(limits)
+    }
+
+    fn of_text(&self, at: usize, text: &str) -> Result<Vec<Limit>, ScenarioError> {
+        let word = limit_text::metric_word(text);
+        let metric = self.metric(at, word)?;
+        limit_text::limits(&metric, text).ok_or_else(|| {
+            let hint = format!("write metric = \"{word}\", and the bound as max, max_vs_baseline or max_vs_control (docs/gate.md)");
+            self.source.hinted(at, format!("`{text}` is not a limit"), hint)
+        })
+    }
+
+    fn metric(&self, at: usize, word: &str) -> Result<Metric, ScenarioError> {
+        Metric::named(word).ok_or_else(|| {
+            let problem = format!("unknown metric `{word}`; the metrics are acquire. and release. with p50, p90, p99, p999, max, count; violations. and unknown. with a property; granted, refused, failed, sold");
+            let known = Metric::all();
+            self.source.unknown(at, problem, word, known.iter().map(Metric::word))
+        })
+    }
+
+    /// A factor, a time in microseconds, or a number.
+    fn number(
+        &self,
+        reference: Reference,
+        metric: &Metric,
+        given: &Spanned<Value>,
+    ) -> Result<f64, ScenarioError> {
+        let is_time = metric.is_time() && reference == Reference::Number;
+        match (given.get_ref(), is_time) {
+            (Value::String(text), true) => match text.parse() {
+                Ok(LeaseDuration::Absolute(time)) => Some(time.as_micros() as f64),
+                _ => None,
+            },
+            (Value::Integer(number), false) => Some(*number as f64),
+            (Value::Float(number), false) => Some(*number),
+            _ => None,
+        }
+        .ok_or_else(|| {
+            let problem = match is_time {
+                true => format!("{} is a time; expected one as in \"200ms\"", metric.word()),
+                false => "expected a number".to_owned(),
+            };
+            self.source.wrong(given.span().start, problem)
+        })
+    }
+
+    /// Refuses a limit that cannot be checked. A time on a real machine depends on the machine as much
+    /// as on the lock.
+    fn checked(&self, at: usize, limit: Limit) -> Result<Limit, ScenarioError> {
+        let is_real_time = self.is_real && limit.metric.is_time();
+        let is_of_control = limit.reference == Reference::Control;
+        let mut numbers = [limit.factor, limit.slack].into_iter();
+        let error = if let Some(number) = numbers.find(|it| !(0.0..=LARGEST).contains(it)) {
+            let problem = format!("{number} is not a number from 0 to {LARGEST}");
+            self.source.wrong(at, problem)
+        } else if is_of_control && !limit.metric.is_time() {
+            let problem =
+                "only times are compared with the control, to cancel out the machine's speed";
+            self.source.wrong(
+                at,
+                format!("{} is not a time: {problem}", limit.metric.word()),
+            )
+        } else if !self.has_control && (is_of_control || is_real_time) {
+            let problem = "it is compared with a control, as all times in a server backend are, and none is configured";
+            let hint = "name one at the top of the file: control = \"set-nx-px\"";
+            self.source.hinted(at, problem, hint)
+        } else if is_real_time && limit.reference == Reference::Number {
+            let problem = "in a server backend this would measure the machine: compare with the baseline or the control";
+            let hint = "as in max_vs_control = 1.5, or name backend = \"sim\"";
+            self.source.hinted(at, problem, hint)
+        } else {
+            return Ok(limit);
+        };
+        Err(error)
+    }
+}
