@@ -108,9 +108,15 @@ impl Pairing<'_> {
             for is_lock in [pair % 2 == 0, pair % 2 == 1] {
                 if is_lock {
                     let wanted = |key: &CellKey| key == self.key;
-                    lock = only(self.plan.run_once(seed, wanted, interrupt).await?, interrupt);
+                    lock = only(
+                        self.plan.run_once(seed, wanted, interrupt).await?,
+                        interrupt,
+                    );
                 } else {
-                    control = only(self.control.run_once(seed, |_| true, interrupt).await?, interrupt);
+                    control = only(
+                        self.control.run_once(seed, |_| true, interrupt).await?,
+                        interrupt,
+                    );
                 }
             }
             let (Some(lock), Some(control)) = (lock, control) else {

@@ -3,7 +3,7 @@
 use syn::visit::Visit;
 
 use crate::imports::is_for_tests;
-use crate::sources::{name_of, root, sources};
+use crate::sources::{name_of, sources};
 
 /// What texts for people are called.
 const MESSAGES: [&str; 7] = [

@@ -245,7 +245,7 @@ impl Clients {
         };
         let log = self.logs.join(log);
         let client = Client::start(&self.argv, container, &log, &self.reaper, &self.clock);
-        let client = client.await.map_err(Stop::Failed)?;
+        let mut client = client.await.map_err(Stop::Failed)?;
         let init = RequestKind::Init {
             protocol: PROTOCOL,
             worker,
@@ -254,13 +254,8 @@ impl Clients {
             seed: entropy::derive(self.seed, "conformance", worker as u64),
             options: self.options.clone(),
         };
-        let client = self
-            .state
-            .running
-            .entry(who)
-            .insert_entry(client)
-            .into_mut();
         let ready = client.init(init).await;
+        self.state.running.insert(who, client);
         let ready = ready.map_err(|problem| Stop::Broken(who, problem))?;
         if let Answer::Error { message, .. } = &ready.answer {
             let what = format!("it answered `init` with `error`: {message}");

@@ -31,7 +31,7 @@ pub struct Problem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mistake {
     /// It broke the protocol.
-    Protocol(ProtocolFault),
+    Protocol(Box<ProtocolFault>),
     /// It answered `init` with `error`.
     NotReady,
     /// It did not grant a lock that was free, with this reply.
@@ -95,7 +95,7 @@ impl From<ProtocolFault> for Problem {
         );
         Problem {
             paragraph: (!of_the_check).then(|| fault.paragraph()),
-            ..Problem::new(fault.to_string()).of(Mistake::Protocol(fault))
+            ..Problem::new(fault.to_string()).of(Mistake::Protocol(Box::new(fault)))
         }
     }
 }
