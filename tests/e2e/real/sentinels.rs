@@ -73,5 +73,5 @@ fn a_backend_without_sentinels_judges_nothing() {
     }
     let text = document.to_string();
     assert!(text.contains("has no Sentinels"), "{text}");
-    assert!(text.contains("which are: process, docker"), "{text}");
+    assert!(text.contains("supported: process, docker"), "{text}");
 }
