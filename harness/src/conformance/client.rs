@@ -19,7 +19,7 @@ use crate::adapter::process::{
 };
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::clock::Clock;
-use crate::process_stat::{cpu_ticks, peers_of};
+use crate::process_stat::{ProcessStat, peers_of};
 use crate::servers::{BackendError, Reaper, Registration, WorkerContainer, parent_death_signal};
 
 /// How long an adapter may be silent beyond all waiting that was asked for.
@@ -271,7 +271,8 @@ impl Client {
     /// Processor time of all its processes.
     async fn ticks(&self) -> u64 {
         let living = self.living().await.unwrap_or_default();
-        living.into_iter().filter_map(cpu_ticks).sum()
+        let stats = living.into_iter().map(ProcessStat::of);
+        stats.flatten().map(|stat| stat.cpu_ticks).sum()
     }
 
     fn silence(&self, op: &'static str, within: Duration, wait: Duration) -> Problem {

@@ -149,6 +149,7 @@ mod tests {
             parent,
             group: pid,
             started_ticks,
+            cpu_ticks: 0,
         };
         let mark = mark.map(str::to_owned);
         (pid, Entry { stat, mark })

@@ -4,7 +4,7 @@ use std::time::Duration;
 use picklock_scenarios::BackendName;
 use tokio::time::timeout;
 
-use super::{BackendError, Binary, Image};
+use super::{BackendError, Binary, Image, LOCAL_IMAGE, OFFICIAL_IMAGE};
 use crate::named_server::NamedServer;
 
 /// Which servers a run has, and from where.
@@ -75,15 +75,9 @@ fn in_short(error: &BackendError) -> String {
     let text = match error {
         BackendError::Engine(why) => format!("no container engine answers ({why})"),
         BackendError::NoImage { image, why } => format!("{image} cannot be pulled ({why})"),
-        BackendError::NoDefaultImage {
-            official,
-            local,
-            why,
-        } => {
-            format!(
-                "{official} cannot be pulled ({why}), and scripts/redis-image has not built {local}"
-            )
-        }
+        BackendError::NoDefaultImage { why } => format!(
+            "{OFFICIAL_IMAGE} cannot be pulled ({why}), and scripts/redis-image has not built {LOCAL_IMAGE}"
+        ),
         BackendError::NoBinary { .. } => "no Redis or Valkey server on PATH".to_owned(),
         BackendError::CannotRun {
             program, source, ..

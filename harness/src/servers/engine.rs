@@ -1,5 +1,6 @@
 //! Requests to the container engine, apart from those of single containers.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use testcontainers::bollard::Docker;
@@ -7,13 +8,18 @@ use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::query_parameters::RemoveContainerOptionsBuilder;
 use tokio::time::timeout;
 
-use super::BackendError;
+use super::{BackendError, ProcessIdentity};
 
 /// Label with the run's id.
 pub(super) const RUN_LABEL: &str = "picklock.run";
 
 /// Label with the [`ProcessIdentity`] of the process that owns the run.
 pub(super) const OWNER_LABEL: &str = "picklock.owner";
+
+/// Whose a container or a network with these labels is; `None`: it is none of ours.
+pub(super) fn owner(labels: Option<&HashMap<String, String>>) -> Option<ProcessIdentity> {
+    labels?.get(OWNER_LABEL)?.parse().ok()
+}
 
 /// A local engine answers within milliseconds. `detect` takes at most two seconds in all, so this
 /// must be shorter.

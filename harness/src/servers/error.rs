@@ -2,7 +2,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::ServerAddress;
+use super::{LOCAL_IMAGE, OFFICIAL_IMAGE, ServerAddress};
 use super::program_fault::ProgramFault;
 use super::reaper::ReaperError;
 use crate::named_server::NamedServer;
@@ -174,13 +174,9 @@ pub enum BackendError {
     },
     /// None of the default images is present or can be pulled.
     #[error(
-        "no Redis image: {official} cannot be pulled ({why}), and there is no {local}; run `scripts/redis-image` to build that one without a registry, or name another with `--image REF`"
+        "no Redis image: {OFFICIAL_IMAGE} cannot be pulled ({why}), and there is no {LOCAL_IMAGE}; run `scripts/redis-image` to build that one without a registry, or name another with `--image REF`"
     )]
     NoDefaultImage {
-        /// The official image.
-        official: &'static str,
-        /// The image that the script builds.
-        local: &'static str,
         /// The error of the engine.
         why: String,
     },

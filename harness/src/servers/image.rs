@@ -79,11 +79,7 @@ impl Image {
             let reason = format!("built by scripts/redis-image; {OFFICIAL_IMAGE} cannot be pulled");
             return Ok(image(LOCAL_IMAGE, &reason, true));
         }
-        Err(BackendError::NoDefaultImage {
-            official: OFFICIAL_IMAGE,
-            local: LOCAL_IMAGE,
-            why,
-        })
+        Err(BackendError::NoDefaultImage { why })
     }
 
     /// The reference by which the engine knows it.

@@ -57,7 +57,7 @@ pub use detect::{Detection, ServerKind, detect};
 pub use error::BackendError;
 pub use image::{Image, LOCAL_IMAGE, OFFICIAL_IMAGE};
 pub use layout::Layout;
-pub use orphan_sweep::{Swept, sweep};
+pub use orphan_sweep::sweep;
 pub use process_identity::ProcessIdentity;
 pub use program_fault::ProgramFault;
 pub use reaper::{Reaper, ReaperError, Registration, run_reaper};

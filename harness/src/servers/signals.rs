@@ -59,7 +59,7 @@ pub fn kill_group(leader: u32) -> io::Result<()> {
     }
 }
 
-/// Kills one process. True if there was one.
-pub(super) fn kill(pid: u32) -> bool {
-    checked(pid).is_ok_and(|pid| kill_process(pid, Signal::KILL).is_ok())
+/// Kills one process, which may have ended in the meantime.
+pub(super) fn kill(pid: u32) {
+    let _ = checked(pid).map(|pid| kill_process(pid, Signal::KILL));
 }

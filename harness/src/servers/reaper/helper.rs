@@ -69,7 +69,7 @@ pub fn run_reaper(input: impl BufRead, mut output: impl Write) -> io::Result<()>
 
 impl Leftovers {
     fn take(&mut self, line: &str) {
-        match line.parse() {
+        match serde_json::from_str(line) {
             Ok(Order::Owner(owner)) => self.owner = owner,
             Ok(Order::Remember(belonging)) => {
                 self.belongings.insert(belonging);
@@ -78,7 +78,7 @@ impl Leftovers {
                 self.belongings.remove(&belonging);
             }
             // Both ends are the same program; an unknown line can only be an incomplete one.
-            Err(()) => {}
+            Err(_) => {}
         }
     }
 

@@ -258,8 +258,9 @@ impl Line {
         let Some(pipe) = pipe.as_mut() else {
             return Err(ReaperError::Gone(io::ErrorKind::BrokenPipe.into()));
         };
+        let line = serde_json::to_string(order).map_err(|error| ReaperError::Gone(error.into()))?;
         // One write, so that the death of this process does not leave an incomplete line.
-        pipe.write_all(format!("{order}\n").as_bytes())
+        pipe.write_all(format!("{line}\n").as_bytes())
             .map_err(ReaperError::Gone)
     }
 
@@ -363,7 +364,7 @@ mod tests {
             }
         };
         kill_process(pid, Signal::KILL).unwrap();
-        assert!(told.contains("forget-mark gone"), "{told}");
-        assert!(!told.contains("forget-mark there"), "{told}");
+        assert!(told.contains(r#"{"forget":{"mark":"gone"}}"#), "{told}");
+        assert!(!told.contains(r#"{"forget":{"mark":"there"}}"#), "{told}");
     }
 }
