@@ -109,9 +109,7 @@ pub async fn check_adapter(
         setup.seed,
         Arc::new(NoInterceptor),
     );
-    if let Some(password) = servers.password() {
-        wire.log_in(&password.text());
-    }
+    wire.log_in(&servers.password().text());
     let opened = wire.open(LINK, servers.address(0).socket()).await;
     let address = opened.map_err(ConformanceError::Link)?;
     let mut clients = Clients {

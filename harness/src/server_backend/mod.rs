@@ -106,9 +106,7 @@ pub struct Parts {
 impl ServerBackend {
     /// Makes a backend from its parts.
     pub fn new(parts: Parts) -> Self {
-        if let Some(password) = parts.servers.password() {
-            parts.wire.log_in(&password.text());
-        }
+        parts.wire.log_in(&parts.servers.password().text());
         ServerBackend {
             name: parts.name,
             servers: RefCell::new(Some(Rc::new(parts.servers))),
@@ -280,9 +278,6 @@ impl Backend for ServerBackend {
         let Ok(servers) = self.servers() else {
             return capabilities;
         };
-        for (capability, why) in servers.lacks() {
-            capabilities.lacks(capability, why);
-        }
         if servers.watch().is_none() {
             capabilities.lacks(Capability::Sentinels, NO_SENTINELS);
         }

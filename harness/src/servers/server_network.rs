@@ -78,8 +78,12 @@ async fn remove_one(engine: &Docker, network: &Network) -> bool {
 }
 
 fn is_orphan(network: &Network) -> bool {
-    let made_at = network.labels.as_ref().and_then(|labels| labels.get(MADE_LABEL)?.parse().ok());
-    owner(network.labels.as_ref()).is_some_and(|owner| owner.is_gone(Duration::from_secs(made_at.unwrap_or(u64::MAX))))
+    let made_at = network
+        .labels
+        .as_ref()
+        .and_then(|labels| labels.get(MADE_LABEL)?.parse().ok());
+    owner(network.labels.as_ref())
+        .is_some_and(|owner| owner.is_gone(Duration::from_secs(made_at.unwrap_or(u64::MAX))))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::error::io_error;
+use super::error::{io_error, not_ready};
 use super::node_log::{Beginning, NodeLog};
 use super::port::ReservedPort;
 use super::program_fault::ProgramFault;
@@ -126,7 +126,7 @@ impl ServerProcess {
 
 impl Server for ServerProcess {
     fn address(&self) -> ServerAddress {
-        ServerAddress::new(self.port.address(), Some(self.order.password))
+        ServerAddress::new(self.port.address(), self.order.password)
     }
 
     fn announced(&self) -> Answer<'_, SocketAddr> {
@@ -244,11 +244,7 @@ async fn run(
                 log: log.last_words(),
             })
         }
-        Err(_) => Err(BackendError::NotReady {
-            node: order.name.clone(),
-            after: START_PATIENCE,
-            log: log.last_words(),
-        }),
+        Err(_) => Err(not_ready(&order.name, START_PATIENCE, &log.last_words())),
     }
 }
 
