@@ -97,7 +97,7 @@ pub async fn check_adapter(
         persistence: Persistence::None,
         clocks_shift: false,
     };
-    let kind = ServerKind::Process(setup.server);
+    let kind = ServerKind::Process(setup.server.clone());
     let servers = Servers::start(&kind, layout, dir.path(), &reaper).await?;
     let connection = servers.address(0).connection(ANSWER_WITHIN).await?;
     let redis = servers.server().clone();
@@ -113,11 +113,8 @@ pub async fn check_adapter(
     let opened = wire.open(LINK, servers.address(0).socket()).await;
     let address = opened.map_err(ConformanceError::Link)?;
     let mut clients = Clients {
-        argv: setup.worker.argv,
+        setup,
         containers,
-        options: setup.options,
-        lease: setup.lease,
-        seed: setup.seed,
         logs: dir.path().to_owned(),
         reaper,
         servers,
@@ -128,62 +125,51 @@ pub async fn check_adapter(
         state: State::default(),
     };
     let checks = all_checks(&mut clients, &mut tell).await;
+    let ready = clients.state.ready.take();
     let ended = clients.end().await;
-    let (identity, checks) = checks?;
+    let checks = checks?;
     ended?;
+    let (name, version) = match ready {
+        Some(Answer::Ready { name, version }) => (name, version),
+        _ => (None, None),
+    };
     Ok(ConformanceReport {
-        name: identity.0,
-        version: identity.1,
+        name,
+        version,
         redis,
         checks,
     })
 }
 
-/// Name and version.
-type Identity = (Option<String>, Option<String>);
-
 async fn all_checks(
     clients: &mut Clients,
     tell: &mut impl FnMut(&CheckResult),
-) -> Result<(Identity, Vec<CheckResult>), ConformanceError> {
+) -> Result<Vec<CheckResult>, ConformanceError> {
     let mut results: Vec<CheckResult> = Vec::new();
     let mut mistakes: Vec<(&'static str, Mistake)> = Vec::new();
-    let mut identity = (None, None);
     for check in CHECKS {
+        let is_failed = |first: &CheckResult| first.status == CheckStatus::Failed;
         // Without the first one there is nobody to ask.
-        let is_lost = results
-            .first()
-            .is_some_and(|first| first.status == CheckStatus::Failed);
-        let result = match is_lost {
-            true => check.not_run("it did not get ready"),
-            false => {
-                let (result, mistake) = check.run(clients).await?;
-                // One mistake stops many checks. It is told where it shows first.
-                match mistakes
-                    .iter()
-                    .find(|(_, earlier)| mistake.is_that(earlier))
-                {
-                    Some((earlier, _)) => {
-                        let why = format!("stopped by the same fault as `{earlier}`");
-                        CheckResult {
-                            doc: result.doc,
-                            ..check.not_run(&why)
-                        }
-                    }
-                    None => {
-                        mistakes.push((check.name, mistake));
-                        result
-                    }
-                }
+        let result = if results.first().is_some_and(is_failed) {
+            check.not_run("it did not get ready")
+        } else {
+            let (mut result, mistake) = check.run(clients).await?;
+            let mut earlier = mistakes.iter();
+            // One mistake stops many checks. It is told where it shows first.
+            if let Some((earlier, _)) = earlier.find(|(_, earlier)| mistake.is_that(earlier)) {
+                let why = format!("stopped by the same fault as `{earlier}`");
+                let doc = result.doc;
+                result = CheckResult {
+                    doc,
+                    ..check.not_run(&why)
+                };
+            } else {
+                mistakes.push((check.name, mistake));
             }
+            result
         };
-        if results.is_empty()
-            && let Some(Answer::Ready { name, version }) = clients.state.ready.clone()
-        {
-            identity = (name, version);
-        }
         tell(&result);
         results.push(result);
     }
-    Ok((identity, results))
+    Ok(results)
 }

@@ -1,13 +1,14 @@
 //! The table of the checks. A new one is one file here, and one line below.
 
 use super::check::Check;
-use super::client::EndSeen;
+use super::client::{END_PATIENCE, EndSeen};
 use super::clients::{Clients, LONG, LockName};
 use super::exchange::Exchange;
 use super::finding::{Mistake, Problem};
 use super::keys::Keys;
 use super::outcome::{Outcome, Stop, Who, failed, not_offered, passed, passed_with};
 use crate::adapter::message::{Answer, RequestKind};
+use crate::adapter::protocol_fault::ProtocolFault;
 
 /// Name, function, paragraph of `docs/protocol.md`, and what is said of an adapter that passes.
 macro_rules! checks {
