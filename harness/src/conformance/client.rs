@@ -82,11 +82,7 @@ impl Client {
         clock: &Clock,
     ) -> Result<Self, ConformanceError> {
         let mut argv = argv.to_vec();
-        argv.extend(
-            container
-                .iter()
-                .map(|container| container.name().to_owned()),
-        );
+        argv.extend(container.iter().map(|it| it.name().to_owned()));
         let process = WorkerProcess::spawn(&argv, log, parent_death_signal::prepare)?;
         let (control, stdin, stdout) = process.into_parts();
         control.spare_group();

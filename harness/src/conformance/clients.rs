@@ -1,6 +1,7 @@
 //! Two clients of a lock and the server that they use, as a check asks them.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,15 +9,15 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 
 use super::client::Client;
-use super::conformance_run::ConformanceSetup;
 use super::exchange::Exchange;
 use super::finding::Mistake;
 use super::keys::KeysSeen;
 use super::outcome::{Stop, Who};
 use crate::adapter::message::{Answer, Notification, PROTOCOL, RequestKind};
+use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
 use crate::entropy;
-use crate::servers::{BackendError, Reaper, Servers, WorkerContainers};
+use crate::servers::{BackendError, Binary, Reaper, Servers, WorkerContainers};
 use crate::wire::Proxy;
 
 /// What the adapter is told to wait for an answer of Redis.
@@ -24,6 +25,25 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// So many leases last longer than a check.
 pub(super) const LONG: f64 = 20.0;
+
+/// What is checked, and with what.
+#[derive(Debug, Clone)]
+pub struct ConformanceSetup {
+    /// What starts the adapter.
+    pub worker: WorkerCommand,
+    /// What the user gave with `--impl-option`.
+    pub options: BTreeMap<String, String>,
+    /// The lease of the checks.
+    pub lease: Duration,
+    /// For the seeds that the adapter is given.
+    pub seed: u64,
+    /// The server program.
+    pub server: Binary,
+    /// The program of the clean-up helper, which calls [`run_reaper`](crate::servers::run_reaper).
+    pub reaper: PathBuf,
+    /// The helper's arguments.
+    pub reaper_args: Vec<OsString>,
+}
 
 /// One of the two locks of a check. No other check has the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

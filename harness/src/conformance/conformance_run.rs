@@ -1,45 +1,22 @@
 //! A conformance run: a server, an adapter, and all checks.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use picklock_scenarios::Persistence;
 
 use super::checks::CHECKS;
-use super::clients::{Clients, State};
+use super::clients::{Clients, ConformanceSetup, State};
 use super::conformance_error::ConformanceError;
 use super::finding::{CheckResult, CheckStatus, Mistake};
 use crate::adapter::message::Answer;
-use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
 use crate::record::Redis;
 use crate::servers::{
-    BackendError, Binary, Layout, Reaper, RunDir, ServerKind, Servers, WorkerContainers,
-    adopt_orphans, sweep,
+    BackendError, Layout, Reaper, RunDir, ServerKind, Servers, WorkerContainers, adopt_orphans,
+    sweep,
 };
 use crate::wire::{LinkId, NoInterceptor, Proxy};
-
-/// What is checked, and with what.
-#[derive(Debug, Clone)]
-pub struct ConformanceSetup {
-    /// What starts the adapter.
-    pub worker: WorkerCommand,
-    /// What the user gave with `--impl-option`.
-    pub options: BTreeMap<String, String>,
-    /// The lease of the checks.
-    pub lease: Duration,
-    /// For the seeds that the adapter is given.
-    pub seed: u64,
-    /// The server program.
-    pub server: Binary,
-    /// The program of the clean-up helper, which calls [`run_reaper`](crate::servers::run_reaper).
-    pub reaper: PathBuf,
-    /// The helper's arguments.
-    pub reaper_args: Vec<OsString>,
-}
 
 /// How an adapter did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,13 +60,8 @@ pub async fn check_adapter(
     let reaper = Reaper::spawn(&setup.reaper, &setup.reaper_args).map_err(BackendError::from)?;
     sweep().await;
     let dir = RunDir::create(&reaper)?;
-    let containers = match &setup.worker.image {
-        Some(image) => {
-            let environment = &setup.worker.environment;
-            Some(WorkerContainers::prepare(image, environment, &reaper).await?)
-        }
-        None => None,
-    };
+    let (image, environment) = (&setup.worker.image, &setup.worker.environment);
+    let containers = WorkerContainers::prepare(image.as_deref(), environment, &reaper).await?;
     let layout = Layout {
         nodes: 1,
         replicas: 0,

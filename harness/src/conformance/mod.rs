@@ -22,5 +22,6 @@ pub mod finding;
 mod keys;
 mod outcome;
 
+pub use clients::ConformanceSetup;
 pub use conformance_error::ConformanceError;
-pub use conformance_run::{ConformanceReport, ConformanceSetup, check_adapter};
+pub use conformance_run::{ConformanceReport, check_adapter};

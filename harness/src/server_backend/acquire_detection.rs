@@ -11,7 +11,7 @@ use crate::wire::AcquireQuestion;
 impl ServerBackend {
     /// From now on the wire learns from these observers, one for each node, which command took a lock.
     pub(super) fn tell_what_takes(&self, observed: &[Rc<ObservedNode>]) {
-        let questions = self.wire.acquire_questions();
+        let questions = self.parts.wire.acquire_questions();
         tokio::task::spawn_local(answer(questions, observed.to_vec()));
     }
 }

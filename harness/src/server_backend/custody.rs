@@ -67,16 +67,16 @@ impl ServerBackend {
         let Ok(servers) = self.servers() else {
             return Ok(());
         };
-        self.wire.keep_requests();
+        self.parts.wire.keep_requests();
         let locks: Rc<[String]> = Rc::from(locks);
         let told = servers.server();
         let version = ServerVersion::nearest(&told.server, &told.version);
         let mut observed = Vec::new();
-        for node in 0..self.nodes {
+        for node in 0..self.parts.nodes {
             let master = servers.address(node);
             let replicas = (0..replicas).map(|replica| servers.replica_address(node, replica));
             let all = std::iter::once(master).chain(replicas).collect();
-            let (locks, wire) = (Rc::clone(&locks), self.wire.clone());
+            let (locks, wire) = (Rc::clone(&locks), self.parts.wire.clone());
             let begun = ObservedNode::begin(node, version, all, locks, wire, clock.clone()).await;
             match begun {
                 Ok(begun) => observed.push(begun),

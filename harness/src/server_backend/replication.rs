@@ -41,7 +41,10 @@ impl Replication for ServerBackend {
             observer.promoted(1).await;
         }
         self.promoted.borrow_mut().insert(node, replica);
-        self.wire.redirect(node, replica.socket()).map_err(failed)
+        self.parts
+            .wire
+            .redirect(node, replica.socket())
+            .map_err(failed)
     }
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 use picklock_scenarios::BackendName;
 use tokio::time::timeout;
 
-use super::{BackendError, Binary, Image, LOCAL_IMAGE, OFFICIAL_IMAGE};
-use crate::named_server::NamedServer;
+use super::{BackendError, Binary, Image};
+use crate::named_server::{LOCAL_IMAGE, NamedServer, OFFICIAL_IMAGE};
 
 /// Which servers a run has, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,10 +2,10 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::ServerAddress;
 use super::program_fault::ProgramFault;
 use super::reaper::ReaperError;
-use super::{LOCAL_IMAGE, OFFICIAL_IMAGE, ServerAddress};
-use crate::named_server::NamedServer;
+use crate::named_server::{LOCAL_IMAGE, NamedServer, OFFICIAL_IMAGE};
 
 /// Why servers could not be started, or a fault could not be applied to one or undone.
 #[derive(Debug, thiserror::Error)]

@@ -55,7 +55,7 @@ pub use container_streams::carry_streams;
 pub use descriptor_limit::DescriptorNeed;
 pub use detect::{Detection, ServerKind, detect};
 pub use error::BackendError;
-pub use image::{Image, LOCAL_IMAGE, OFFICIAL_IMAGE};
+pub use image::Image;
 pub use layout::Layout;
 pub use orphan_sweep::sweep;
 pub use process_identity::ProcessIdentity;

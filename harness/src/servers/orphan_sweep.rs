@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use super::parent_death_signal::OWNER_VARIABLE;
 use super::{ProcessIdentity, container_removal, run_dir, signals};
 use crate::clock::wall_clock;
@@ -7,9 +5,6 @@ use crate::process_stat::{ProcessStat, all_processes, variable_of};
 
 /// A process that starts others while it is killed is looked for again, at most this many times.
 const ROUNDS: usize = 500;
-
-/// Pause between two looks: a killed process takes a moment to disappear.
-const ROUND_PAUSE: Duration = Duration::from_millis(2);
 
 /// Removes what earlier runs left behind if their reaper could not: processes with the mark of a run,
 /// containers with its label, and directories with its marker. Their process must certainly be dead, so
@@ -25,16 +20,12 @@ pub async fn sweep() {
 /// Kills the processes of dead owners. Children die with their owner, but what a worker has started goes
 /// on, above all where it was frozen.
 async fn kill_orphans() {
-    for _ in 0..ROUNDS {
+    signals::kill_until_none(ROUNDS, async || {
         // With many processes on the machine it takes a while.
         let orphans = tokio::task::spawn_blocking(orphans).await;
-        let orphans = orphans.unwrap_or_default();
-        if orphans.is_empty() {
-            return;
-        }
-        orphans.into_iter().for_each(signals::kill);
-        tokio::time::sleep(ROUND_PAUSE).await;
-    }
+        orphans.ok().filter(|orphans| !orphans.is_empty())
+    })
+    .await;
 }
 
 /// The processes whose owner is dead.
@@ -55,6 +46,7 @@ fn owner_of(pid: u32) -> Option<ProcessIdentity> {
 #[cfg(test)]
 mod tests {
     use std::process::{Child, Command};
+    use std::time::Duration;
 
     use rustix::process::{Pid, Signal, kill_process};
 
