@@ -10,7 +10,7 @@ use super::outcome::{Outcome, Stop};
 /// One check.
 #[derive(Debug, Clone, Copy)]
 pub struct Check {
-    /// Its name, which is also that of its file.
+    /// Its name.
     pub name: &'static str,
     /// What it says of an adapter that passes.
     pub about: &'static str,

@@ -1,7 +1,6 @@
 //! The server backends: Redis servers, the wire and worker processes, put together. There is one file
 //! for each trait of a backend.
 
-mod acquire_detection;
 mod clocks;
 mod custody;
 mod data;

@@ -17,7 +17,6 @@
 mod binary;
 mod child_subreaper;
 mod container_host;
-mod container_limits;
 mod container_removal;
 mod container_streams;
 mod descriptor_limit;

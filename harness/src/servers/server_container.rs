@@ -22,8 +22,7 @@ use tokio::io::AsyncBufReadExt;
 use tokio::time::timeout;
 
 use super::container_host::ContainerHost;
-use super::container_limits::confine;
-use super::engine::{self, OWNER_LABEL, RUN_LABEL, refused};
+use super::engine::{self, OWNER_LABEL, RUN_LABEL, confine, refused};
 use super::error::{io_error, not_ready};
 use super::node_log::{last_words, says_ready};
 use super::server::{Answer, Host, Server};

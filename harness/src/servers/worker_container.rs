@@ -20,8 +20,7 @@ use testcontainers::bollard::query_parameters::{
 
 use tokio::time::timeout;
 
-use super::container_limits::confine;
-use super::engine::{self, OWNER_LABEL, RUN_LABEL, refused};
+use super::engine::{self, OWNER_LABEL, RUN_LABEL, confine, refused};
 use super::reaper::ContainerWatch;
 use super::{BackendError, Reaper, container_removal};
 
