@@ -119,7 +119,9 @@ impl ServerBackend {
     /// A server could not be ended. Everything else is ended nevertheless.
     pub async fn take_down(&self) -> Result<(), BackendError> {
         self.end_workers().await;
-        self.end_containers().await;
+        if let Some(containers) = self.containers.take().and_then(Rc::into_inner) {
+            containers.end().await;
+        }
         self.parts.wire.close().await;
         let Some(mut servers) = self.servers.take() else {
             return Ok(());
@@ -224,14 +226,6 @@ impl ServerBackend {
         workers.retain(|worker, _| !running.contains(worker));
     }
 
-    /// Removes what is left of the workers' containers.
-    async fn end_containers(&self) {
-        let containers = self.containers.take().and_then(Rc::into_inner);
-        if let Some(containers) = containers {
-            containers.end().await;
-        }
-    }
-
     fn running(&self, worker: usize) -> Result<(WorkerControl, Option<WorkerContainer>), Refusal> {
         self.workers
             .borrow()
@@ -239,9 +233,7 @@ impl ServerBackend {
             .map(|running| (running.control.clone(), running.container.clone()))
             .ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
     }
-}
 
-impl ServerBackend {
     /// The worker's wall clock; `None` if it cannot be shifted.
     fn wall_clock(&self, worker: usize) -> Result<Option<Rc<ShiftedWallClock>>, Refusal> {
         let Some(shim) = &self.parts.clock_shim else {

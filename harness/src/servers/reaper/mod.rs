@@ -267,12 +267,7 @@ impl Line {
 
     /// Ends the pipe, and with it the helper's wait.
     fn end(&self) {
-        drop(
-            self.pipe
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
+        *self.pipe.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn is_running(&self) -> bool {
