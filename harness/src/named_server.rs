@@ -5,6 +5,13 @@ use std::str::FromStr;
 
 use crate::model::ServerVersion;
 
+/// The image that is used by default.
+pub const OFFICIAL_IMAGE: &str = "redis:8";
+
+/// The image that `scripts/redis-image` builds from the machine's own server, for machines without
+/// access to a registry.
+pub const LOCAL_IMAGE: &str = "picklock-redis:local";
+
 /// A server that can be chosen by name, such as `redis:8.0`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedServer {

@@ -4,13 +4,13 @@ use futures_util::future::LocalBoxFuture;
 
 use super::clients::Clients;
 use super::conformance_error::ConformanceError;
-use super::finding::{CheckResult, CheckStatus, Judgement, Mistake, Problem};
+use super::finding::{CheckResult, CheckStatus, Mistake};
 use super::outcome::{Outcome, Stop};
 
 /// One check.
 #[derive(Debug, Clone, Copy)]
 pub struct Check {
-    /// Its name, which is also that of its file.
+    /// Its name.
     pub name: &'static str,
     /// What it says of an adapter that passes.
     pub about: &'static str,
@@ -38,37 +38,26 @@ impl Check {
             other => other,
         };
         let (problem, log) = match outcome {
-            Ok(judgement) => return Ok((self.result(judgement), Mistake::OfCheck)),
+            Ok((status, detail)) => return Ok((self.result(status, detail), Mistake::OfCheck)),
             Err(Stop::Problem(problem)) => (problem, Vec::new()),
             Err(Stop::Broken(who, problem)) => (problem, clients.dismiss(who).await),
             Err(Stop::Failed(error)) => return Err(error),
         };
-        let mistake = problem.mistake.clone();
-        Ok((self.failed(problem, log), mistake))
-    }
-
-    fn result(&self, judgement: Judgement) -> CheckResult {
-        match judgement {
-            Judgement::Passed(remark) => self.blank(CheckStatus::Passed, remark),
-            Judgement::NotOffered(reason) => self.blank(CheckStatus::NotOffered, reason),
-        }
-    }
-
-    fn failed(&self, problem: Problem, log: Vec<String>) -> CheckResult {
-        CheckResult {
+        let result = CheckResult {
             line: problem.line,
             log,
             doc: doc(problem.paragraph.unwrap_or(self.paragraph)),
-            ..self.blank(CheckStatus::Failed, problem.what)
-        }
+            ..self.result(CheckStatus::Failed, problem.what)
+        };
+        Ok((result, problem.mistake))
     }
 
     /// It was not tried, for this reason.
     pub(super) fn not_run(&self, why: &str) -> CheckResult {
-        self.blank(CheckStatus::NotRun, format!("not tried: {why}"))
+        self.result(CheckStatus::NotRun, format!("not tried: {why}"))
     }
 
-    fn blank(&self, status: CheckStatus, detail: String) -> CheckResult {
+    fn result(&self, status: CheckStatus, detail: String) -> CheckResult {
         CheckResult {
             check: self.name,
             about: self.about,

@@ -19,7 +19,7 @@ use crate::adapter::process::{
 };
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::clock::Clock;
-use crate::process_stat::{cpu_ticks, peers_of};
+use crate::process_stat::{ProcessStat, peers_of};
 use crate::servers::{BackendError, Reaper, Registration, WorkerContainer, parent_death_signal};
 
 /// How long an adapter may be silent beyond all waiting that was asked for.
@@ -35,7 +35,7 @@ const IDLE_TICKS: u64 = 5;
 /// At last, patience ends.
 const LONGEST: Duration = Duration::from_secs(20);
 /// How long it may take to exit after its input has ended.
-const END_PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const END_PATIENCE: Duration = Duration::from_secs(3);
 /// How long what it started may take to follow.
 const FOLLOW_PATIENCE: Duration = Duration::from_millis(1_500);
 /// Pause between two looks at processes that should end.
@@ -57,8 +57,6 @@ pub(super) struct Client {
     tokens: BTreeSet<String>,
     /// Events that were not yet taken.
     events: Vec<Notification>,
-    /// How it ended, if it did without being told to.
-    ended: Option<String>,
     _registrations: [Registration; 2],
 }
 
@@ -67,8 +65,6 @@ pub(super) struct Client {
 pub(super) struct EndSeen {
     /// In words; `None`: it went on, and was killed.
     pub how: Option<String>,
-    /// How long was waited for it.
-    pub patience: Duration,
     /// The processes that it left behind: name and number.
     pub left: Vec<String>,
 }
@@ -86,11 +82,7 @@ impl Client {
         clock: &Clock,
     ) -> Result<Self, ConformanceError> {
         let mut argv = argv.to_vec();
-        argv.extend(
-            container
-                .iter()
-                .map(|container| container.name().to_owned()),
-        );
+        argv.extend(container.iter().map(|it| it.name().to_owned()));
         let process = WorkerProcess::spawn(&argv, log, parent_death_signal::prepare)?;
         let (control, stdin, stdout) = process.into_parts();
         control.spare_group();
@@ -110,19 +102,8 @@ impl Client {
             last_id: 0,
             tokens: BTreeSet::new(),
             events: Vec::new(),
-            ended: None,
             _registrations: [group, marked],
         })
-    }
-
-    /// Sends `init`.
-    ///
-    /// # Errors
-    /// It broke the protocol.
-    pub(super) async fn init(&mut self, ask: RequestKind) -> Result<Exchange, Problem> {
-        let line = self.request(ask);
-        self.exchange("init", &line, START_PATIENCE, Duration::ZERO)
-            .await
     }
 
     /// Sends a request. `wait`: how long the adapter may take beside its own work.
@@ -143,22 +124,20 @@ impl Client {
             _ => (0, 0),
         };
         let told_wait = Duration::from_millis(wait_ms);
-        let line = self.request(ask);
-        let patience = PATIENCE + wait + told_wait;
-        let mut exchange = self.exchange(op, &line, patience, told_wait).await?;
-        exchange.ttl_ms = ttl_ms;
-        Ok(exchange)
+        let patience = match ask {
+            RequestKind::Init { .. } => START_PATIENCE,
+            _ => PATIENCE + wait + told_wait,
+        };
+        self.last_id += 1;
+        let id = self.last_id;
+        let line = serde_json::to_string(&Request { id, ask }).unwrap_or_default();
+        let exchange = self.exchange(op, &line, patience, told_wait).await?;
+        Ok(Exchange { ttl_ms, ..exchange })
     }
 
     /// The next request has this id, unless that was passed. Later ones follow it.
     pub(super) fn continue_ids_at(&mut self, id: u64) {
         self.last_id = self.last_id.max(id - 1);
-    }
-
-    fn request(&mut self, ask: RequestKind) -> String {
-        self.last_id += 1;
-        let id = self.last_id;
-        serde_json::to_string(&Request { id, ask }).unwrap_or_default()
     }
 
     /// Sends a request as it stands here, with an id. `op`: whose answers it may get.
@@ -197,44 +176,39 @@ impl Client {
         patience: Duration,
         wait: Duration,
     ) -> Result<Exchange, Problem> {
-        let (id, sent) = (self.last_id, self.clock.elapsed());
+        let sent = self.clock.elapsed();
         self.write(line).await;
         loop {
             let Some(heard) = self.hear(patience).await else {
-                return Err(self.silence(op, self.clock.elapsed().saturating_sub(sent), wait));
+                let within = self.clock.elapsed().saturating_sub(sent);
+                return Err(self.fault(match self.stdout.unfinished().is_empty() {
+                    true => ProtocolFault::NoAnswer { op, within, wait },
+                    false => ProtocolFault::Unfinished { op },
+                }));
             };
             match heard {
                 WorkerOutput::Message(WorkerMessage::Event(event)) => self.events.push(event),
-                WorkerOutput::Message(WorkerMessage::Reply {
-                    id: answered,
-                    answer,
-                }) => {
-                    let exchange = Exchange {
+                WorkerOutput::Message(WorkerMessage::Reply { id, answer }) => {
+                    return self.fitting(Exchange {
                         op,
-                        id: answered,
+                        id,
                         ttl_ms: 0,
                         answer,
                         sent,
                         heard: self.clock.elapsed(),
-                    };
-                    return self.fitting(id, exchange);
+                    });
                 }
                 WorkerOutput::Garbage(malformed) => return Err(malformed.into()),
                 WorkerOutput::Exited(how) => {
-                    self.ended = Some(how.clone());
-                    let mut problem = Problem::from(ProtocolFault::Ended { op, how });
-                    let unfinished = self.stdout.unfinished();
-                    if !unfinished.is_empty() {
-                        problem = problem.with_line(&unfinished);
-                    }
-                    return Err(problem);
+                    return Err(self.fault(ProtocolFault::Ended { op, how }));
                 }
             }
         }
     }
 
-    /// An answer to this request, of a kind that it may get.
-    fn fitting(&mut self, asked: u64, exchange: Exchange) -> Result<Exchange, Problem> {
+    /// An answer to the last request, of a kind that it may get.
+    fn fitting(&mut self, exchange: Exchange) -> Result<Exchange, Problem> {
+        let asked = self.last_id;
         let fault = |fault: ProtocolFault| Problem::from(fault).with_line(&exchange.line());
         if exchange.id != asked {
             return Err(fault(ProtocolFault::wrong_id(asked, exchange.id)));
@@ -271,14 +245,16 @@ impl Client {
     /// Processor time of all its processes.
     async fn ticks(&self) -> u64 {
         let living = self.living().await.unwrap_or_default();
-        living.into_iter().filter_map(cpu_ticks).sum()
+        let stats = living.into_iter().map(ProcessStat::of);
+        stats.flatten().map(|stat| stat.cpu_ticks).sum()
     }
 
-    fn silence(&self, op: &'static str, within: Duration, wait: Duration) -> Problem {
-        let unfinished = self.stdout.unfinished();
+    /// A fault, with the line that it has not finished.
+    fn fault(&self, fault: ProtocolFault) -> Problem {
+        let (problem, unfinished) = (Problem::from(fault), self.stdout.unfinished());
         match unfinished.is_empty() {
-            true => ProtocolFault::NoAnswer { op, within, wait }.into(),
-            false => Problem::from(ProtocolFault::Unfinished { op }).with_line(&unfinished),
+            true => problem,
+            false => problem.with_line(&unfinished),
         }
     }
 
@@ -330,11 +306,8 @@ impl Client {
         }
         let pid = self.control.pid();
         let left = left.into_iter().filter(|one| *one != pid).map(named);
-        EndSeen {
-            how,
-            patience: END_PATIENCE,
-            left: left.collect(),
-        }
+        let left = left.collect();
+        EndSeen { how, left }
     }
 
     /// The ids of its processes that live.
@@ -344,11 +317,6 @@ impl Client {
             living.extend(container.processes().await);
         }
         Ok(living)
-    }
-
-    /// How it ended, in words, if it did while it was asked.
-    pub(super) fn how_it_ended(&self) -> Option<&str> {
-        self.ended.as_deref()
     }
 
     /// Kills all its processes.

@@ -1,6 +1,7 @@
 //! Two clients of a lock and the server that they use, as a check asks them.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,9 +14,10 @@ use super::finding::Mistake;
 use super::keys::KeysSeen;
 use super::outcome::{Stop, Who};
 use crate::adapter::message::{Answer, Notification, PROTOCOL, RequestKind};
+use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
 use crate::entropy;
-use crate::servers::{BackendError, Reaper, Servers, WorkerContainers};
+use crate::servers::{BackendError, Binary, Reaper, Servers, WorkerContainers};
 use crate::wire::Proxy;
 
 /// What the adapter is told to wait for an answer of Redis.
@@ -23,6 +25,25 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// So many leases last longer than a check.
 pub(super) const LONG: f64 = 20.0;
+
+/// What is checked, and with what.
+#[derive(Debug, Clone)]
+pub struct ConformanceSetup {
+    /// What starts the adapter.
+    pub worker: WorkerCommand,
+    /// What the user gave with `--impl-option`.
+    pub options: BTreeMap<String, String>,
+    /// The lease of the checks.
+    pub lease: Duration,
+    /// For the seeds that the adapter is given.
+    pub seed: u64,
+    /// The server program.
+    pub server: Binary,
+    /// The program of the clean-up helper, which calls [`run_reaper`](crate::servers::run_reaper).
+    pub reaper: PathBuf,
+    /// The helper's arguments.
+    pub reaper_args: Vec<OsString>,
+}
 
 /// One of the two locks of a check. No other check has the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,12 +56,9 @@ pub(super) enum LockName {
 
 /// Two clients, and the server and the clock of all checks.
 pub(super) struct Clients {
-    pub argv: Vec<String>,
+    pub setup: ConformanceSetup,
     /// Where the adapter's containers come from; `None`: it is a process of this machine.
     pub containers: Option<WorkerContainers>,
-    pub options: BTreeMap<String, String>,
-    pub lease: Duration,
-    pub seed: u64,
     pub logs: PathBuf,
     pub reaper: Reaper,
     pub servers: Servers,
@@ -59,7 +77,7 @@ pub(super) struct State {
     check: &'static str,
     /// The processes that run.
     running: BTreeMap<Who, Client>,
-    /// The newest answer to `init`.
+    /// The first answer to `init`.
     pub ready: Option<Answer>,
     /// How many processes were started: each has a log of its own.
     starts: u32,
@@ -189,7 +207,7 @@ impl Clients {
 
     /// Lets so many leases pass.
     pub(super) async fn wait(&self, leases: f64) {
-        tokio::time::sleep(self.lease.mul_f64(leases)).await;
+        tokio::time::sleep(self.setup.lease.mul_f64(leases)).await;
     }
 
     /// Looks at the keys of the server.
@@ -244,24 +262,30 @@ impl Clients {
             None => None,
         };
         let log = self.logs.join(log);
-        let client = Client::start(&self.argv, container, &log, &self.reaper, &self.clock);
-        let mut client = client.await.map_err(Stop::Failed)?;
+        let client = Client::start(
+            &self.setup.worker.argv,
+            container,
+            &log,
+            &self.reaper,
+            &self.clock,
+        );
+        let mut client = client.await?;
         let init = RequestKind::Init {
             protocol: PROTOCOL,
             worker,
             nodes: vec![format!("redis://{}", self.address)],
             timeout_ms: u64::try_from(COMMAND_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
-            seed: entropy::derive(self.seed, "conformance", worker as u64),
-            options: self.options.clone(),
+            seed: entropy::derive(self.setup.seed, "conformance", worker as u64),
+            options: self.setup.options.clone(),
         };
-        let ready = client.init(init).await;
+        let ready = client.ask(init, Duration::ZERO).await;
         self.state.running.insert(who, client);
         let ready = ready.map_err(|problem| Stop::Broken(who, problem))?;
         if let Answer::Error { message, .. } = &ready.answer {
             let what = format!("it answered `init` with `error`: {message}");
             return Err(Stop::Broken(who, ready.shows(what).of(Mistake::NotReady)));
         }
-        self.state.ready = Some(ready.answer.clone());
+        self.state.ready.get_or_insert_with(|| ready.answer.clone());
         Ok(ready)
     }
 
@@ -290,6 +314,6 @@ impl Clients {
     }
 
     fn ttl_ms(&self, leases: f64) -> u64 {
-        u64::try_from(self.lease.mul_f64(leases).as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.setup.lease.mul_f64(leases).as_millis()).unwrap_or(u64::MAX)
     }
 }

@@ -1,45 +1,22 @@
 //! A conformance run: a server, an adapter, and all checks.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use picklock_scenarios::Persistence;
 
 use super::checks::CHECKS;
-use super::clients::{Clients, State};
+use super::clients::{Clients, ConformanceSetup, State};
 use super::conformance_error::ConformanceError;
 use super::finding::{CheckResult, CheckStatus, Mistake};
 use crate::adapter::message::Answer;
-use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
 use crate::record::Redis;
 use crate::servers::{
-    BackendError, Binary, Layout, Reaper, RunDir, ServerKind, Servers, WorkerContainers,
-    adopt_orphans, sweep,
+    BackendError, Layout, Reaper, RunDir, ServerKind, Servers, WorkerContainers, adopt_orphans,
+    sweep,
 };
 use crate::wire::{LinkId, NoInterceptor, Proxy};
-
-/// What is checked, and with what.
-#[derive(Debug, Clone)]
-pub struct ConformanceSetup {
-    /// What starts the adapter.
-    pub worker: WorkerCommand,
-    /// What the user gave with `--impl-option`.
-    pub options: BTreeMap<String, String>,
-    /// The lease of the checks.
-    pub lease: Duration,
-    /// For the seeds that the adapter is given.
-    pub seed: u64,
-    /// The server program.
-    pub server: Binary,
-    /// The program of the clean-up helper, which calls [`run_reaper`](crate::servers::run_reaper).
-    pub reaper: PathBuf,
-    /// The helper's arguments.
-    pub reaper_args: Vec<OsString>,
-}
 
 /// How an adapter did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,13 +60,8 @@ pub async fn check_adapter(
     let reaper = Reaper::spawn(&setup.reaper, &setup.reaper_args).map_err(BackendError::from)?;
     sweep().await;
     let dir = RunDir::create(&reaper)?;
-    let containers = match &setup.worker.image {
-        Some(image) => {
-            let environment = &setup.worker.environment;
-            Some(WorkerContainers::prepare(image, environment, &reaper).await?)
-        }
-        None => None,
-    };
+    let (image, environment) = (&setup.worker.image, &setup.worker.environment);
+    let containers = WorkerContainers::prepare(image.as_deref(), environment, &reaper).await?;
     let layout = Layout {
         nodes: 1,
         replicas: 0,
@@ -97,7 +69,7 @@ pub async fn check_adapter(
         persistence: Persistence::None,
         clocks_shift: false,
     };
-    let kind = ServerKind::Process(setup.server);
+    let kind = ServerKind::Process(setup.server.clone());
     let servers = Servers::start(&kind, layout, dir.path(), &reaper).await?;
     let connection = servers.address(0).connection(ANSWER_WITHIN).await?;
     let redis = servers.server().clone();
@@ -109,17 +81,12 @@ pub async fn check_adapter(
         setup.seed,
         Arc::new(NoInterceptor),
     );
-    if let Some(password) = servers.password() {
-        wire.log_in(&password.text());
-    }
+    wire.log_in(&servers.password().text());
     let opened = wire.open(LINK, servers.address(0).socket()).await;
     let address = opened.map_err(ConformanceError::Link)?;
     let mut clients = Clients {
-        argv: setup.worker.argv,
+        setup,
         containers,
-        options: setup.options,
-        lease: setup.lease,
-        seed: setup.seed,
         logs: dir.path().to_owned(),
         reaper,
         servers,
@@ -130,62 +97,51 @@ pub async fn check_adapter(
         state: State::default(),
     };
     let checks = all_checks(&mut clients, &mut tell).await;
+    let ready = clients.state.ready.take();
     let ended = clients.end().await;
-    let (identity, checks) = checks?;
+    let checks = checks?;
     ended?;
+    let (name, version) = match ready {
+        Some(Answer::Ready { name, version }) => (name, version),
+        _ => (None, None),
+    };
     Ok(ConformanceReport {
-        name: identity.0,
-        version: identity.1,
+        name,
+        version,
         redis,
         checks,
     })
 }
 
-/// Name and version.
-type Identity = (Option<String>, Option<String>);
-
 async fn all_checks(
     clients: &mut Clients,
     tell: &mut impl FnMut(&CheckResult),
-) -> Result<(Identity, Vec<CheckResult>), ConformanceError> {
+) -> Result<Vec<CheckResult>, ConformanceError> {
     let mut results: Vec<CheckResult> = Vec::new();
     let mut mistakes: Vec<(&'static str, Mistake)> = Vec::new();
-    let mut identity = (None, None);
     for check in CHECKS {
+        let is_failed = |first: &CheckResult| first.status == CheckStatus::Failed;
         // Without the first one there is nobody to ask.
-        let is_lost = results
-            .first()
-            .is_some_and(|first| first.status == CheckStatus::Failed);
-        let result = match is_lost {
-            true => check.not_run("it did not get ready"),
-            false => {
-                let (result, mistake) = check.run(clients).await?;
-                // One mistake stops many checks. It is told where it shows first.
-                match mistakes
-                    .iter()
-                    .find(|(_, earlier)| mistake.is_that(earlier))
-                {
-                    Some((earlier, _)) => {
-                        let why = format!("stopped by the same fault as `{earlier}`");
-                        CheckResult {
-                            doc: result.doc,
-                            ..check.not_run(&why)
-                        }
-                    }
-                    None => {
-                        mistakes.push((check.name, mistake));
-                        result
-                    }
-                }
+        let result = if results.first().is_some_and(is_failed) {
+            check.not_run("it did not get ready")
+        } else {
+            let (mut result, mistake) = check.run(clients).await?;
+            let mut earlier = mistakes.iter();
+            // One mistake stops many checks. It is told where it shows first.
+            if let Some((earlier, _)) = earlier.find(|(_, earlier)| mistake.is_that(earlier)) {
+                let why = format!("stopped by the same fault as `{earlier}`");
+                let doc = result.doc;
+                result = CheckResult {
+                    doc,
+                    ..check.not_run(&why)
+                };
+            } else {
+                mistakes.push((check.name, mistake));
             }
+            result
         };
-        if results.is_empty()
-            && let Some(Answer::Ready { name, version }) = clients.state.ready.clone()
-        {
-            identity = (name, version);
-        }
         tell(&result);
         results.push(result);
     }
-    Ok((identity, results))
+    Ok(results)
 }

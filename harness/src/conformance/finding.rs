@@ -4,18 +4,8 @@ use serde::Serialize;
 
 use crate::adapter::protocol_fault::{LINE_KEPT, MalformedLine, ProtocolFault, cut};
 
-/// What a check says of an adapter that did nothing wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Judgement {
-    /// It does what it should. With a remark, which may be empty.
-    Passed(String),
-    /// It does not offer this, and need not. With the reason.
-    NotOffered(String),
-}
-
 /// What is wrong.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// In words.
     pub what: String,

@@ -2,7 +2,7 @@
 //! and what is to be seen there.
 //!
 //! - [`check`](self::check): one check
-//! - [`checks`]: the table of the checks, an async function in a file for each
+//! - [`checks`]: the table of the checks, an async function for each
 //! - [`clients`]: the two processes and their server, as a check asks them
 //! - [`client`]: one process of the adapter, with patience that ends
 //! - [`exchange`]: a request and its answer
@@ -22,5 +22,6 @@ pub mod finding;
 mod keys;
 mod outcome;
 
+pub use clients::ConformanceSetup;
 pub use conformance_error::ConformanceError;
-pub use conformance_run::{ConformanceReport, ConformanceSetup, check_adapter};
+pub use conformance_run::{ConformanceReport, check_adapter};

@@ -1,8 +1,7 @@
 //! How a check ends.
 
 use super::conformance_error::ConformanceError;
-use super::finding::{Judgement, Problem};
-use crate::servers::BackendError;
+use super::finding::{CheckStatus, Problem};
 
 /// One of the two processes of the adapter. Each is one client of the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,10 +12,10 @@ pub(super) enum Who {
     Two,
 }
 
-/// How a check ends.
-pub(super) type Outcome = Result<Judgement, Stop>;
+/// How a check ends: what it says of an adapter that did nothing wrong, with a remark or a reason.
+pub(super) type Outcome = Result<(CheckStatus, String), Stop>;
 
-/// Why a check ends without a judgement.
+/// Why a check does not get to its end.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// The adapter does not do what it should. The next check may ask it.
@@ -33,14 +32,8 @@ impl From<Problem> for Stop {
     }
 }
 
-impl From<BackendError> for Stop {
-    fn from(error: BackendError) -> Self {
-        Stop::Failed(error.into())
-    }
-}
-
-impl From<redis::RedisError> for Stop {
-    fn from(error: redis::RedisError) -> Self {
+impl<E: Into<ConformanceError>> From<E> for Stop {
+    fn from(error: E) -> Self {
         Stop::Failed(error.into())
     }
 }
@@ -52,12 +45,12 @@ pub(super) fn passed() -> Outcome {
 
 /// Passed, with a remark.
 pub(super) fn passed_with(remark: impl Into<String>) -> Outcome {
-    Ok(Judgement::Passed(remark.into()))
+    Ok((CheckStatus::Passed, remark.into()))
 }
 
 /// Not offered, with the reason.
 pub(super) fn not_offered(reason: impl Into<String>) -> Outcome {
-    Ok(Judgement::NotOffered(reason.into()))
+    Ok((CheckStatus::NotOffered, reason.into()))
 }
 
 /// Failed, where no line shows it.
@@ -69,8 +62,8 @@ pub(super) fn failed<T>(what: impl Into<String>) -> Result<T, Stop> {
 #[cfg(test)]
 pub(super) fn words(outcome: Outcome) -> String {
     match outcome {
-        Ok(Judgement::Passed(_)) => "passed".into(),
-        Ok(Judgement::NotOffered(reason)) => format!("not offered: {reason}"),
+        Ok((CheckStatus::NotOffered, reason)) => format!("not offered: {reason}"),
+        Ok(_) => "passed".into(),
         Err(Stop::Problem(problem)) => problem.what,
         Err(other) => format!("{other:?}"),
     }

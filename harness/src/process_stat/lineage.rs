@@ -107,27 +107,26 @@ fn every_thread(
     (pid, started_ticks): Member,
     is_so: impl Fn(&ProcessStat) -> bool,
 ) -> io::Result<bool> {
-    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    match ProcessStat::of(pid) {
-        Ok(stat) if stat.started_ticks != started_ticks => return Ok(true),
-        Ok(_) => {}
-        Err(error) if gone(&error) => return Ok(true),
-        Err(error) => return Err(error),
+    let process = if_there(ProcessStat::of(pid))?;
+    if process.is_none_or(|stat| stat.started_ticks != started_ticks) {
+        return Ok(true);
     }
-    let threads = match threads_of(pid) {
-        Ok(threads) => threads,
-        Err(error) if gone(&error) => return Ok(true),
-        Err(error) => return Err(error),
-    };
-    for thread in threads {
-        match ProcessStat::of_thread(pid, thread) {
-            Ok(stat) if !is_so(&stat) => return Ok(false),
-            Ok(_) => {}
-            Err(error) if gone(&error) => {}
-            Err(error) => return Err(error),
+    for thread in if_there(threads_of(pid))?.unwrap_or_default() {
+        let thread = if_there(ProcessStat::of_thread(pid, thread))?;
+        if thread.is_some_and(|stat| !is_so(&stat)) {
+            return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// `None`: it has ended.
+#[cfg(target_os = "linux")]
+fn if_there<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
+    match looked {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        looked => looked.map(Some),
+    }
 }
 
 /// On other systems no member is known, so none is asked for.
@@ -149,6 +148,7 @@ mod tests {
             parent,
             group: pid,
             started_ticks,
+            cpu_ticks: 0,
         };
         let mark = mark.map(str::to_owned);
         (pid, Entry { stat, mark })

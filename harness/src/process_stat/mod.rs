@@ -2,20 +2,15 @@
 //!
 //! - [`stat`]: one process or thread
 //! - [`process_table`]: all processes at one time, with the marks that they inherited
-//! - [`cpu_time`]: how much processor time a process has used
 //! - [`peers`]: whom processes are connected to
 //! - [`lineage`]: which of them descend from one process that was started here
 
-#[cfg(feature = "servers")]
-mod cpu_time;
 mod lineage;
 #[cfg(feature = "servers")]
 mod peers;
 mod process_table;
 mod stat;
 
-#[cfg(feature = "servers")]
-pub(crate) use cpu_time::cpu_ticks;
 pub(crate) use lineage::{Lineage, Member, is_held, is_stopped};
 #[cfg(feature = "servers")]
 pub(crate) use peers::peers_of;

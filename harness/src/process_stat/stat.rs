@@ -15,6 +15,8 @@ pub(crate) struct ProcessStat {
     /// When it started, in clock ticks since boot. Together with the process id it identifies one
     /// process for as long as the machine is up.
     pub started_ticks: u64,
+    /// Processor time of all its threads so far, in clock ticks.
+    pub cpu_ticks: u64,
 }
 
 impl ProcessStat {
@@ -54,6 +56,7 @@ impl ProcessStat {
     fn parse(text: &str) -> Option<ProcessStat> {
         let (_, rest) = text.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
         Some(ProcessStat {
             state: fields.first()?.chars().next()?,
             parent: fields.get(1)?.parse().ok()?,
@@ -62,7 +65,8 @@ impl ProcessStat {
                 "-1" => 0,
                 group => group.parse().ok()?,
             },
-            started_ticks: fields.get(19)?.parse().ok()?,
+            started_ticks: ticks(19)?,
+            cpu_ticks: ticks(11)? + ticks(12)?,
         })
     }
 
@@ -110,12 +114,13 @@ mod tests {
 
     #[test]
     fn a_name_may_contain_parentheses_and_spaces() {
-        let line = "17 (a) b (c) T 1 42 42 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 98765 0 0";
+        let line = "17 (a) b (c) T 1 42 42 0 -1 4 0 0 0 0 30 12 0 0 20 0 1 0 98765 0 0";
         let expected = ProcessStat {
             state: 'T',
             parent: 1,
             group: 42,
             started_ticks: 98765,
+            cpu_ticks: 42,
         };
         assert_eq!(ProcessStat::parse(line), Some(expected));
         assert_eq!(ProcessStat::parse("17 (cut off"), None);

@@ -153,24 +153,18 @@ async fn prepare(
         true => WallClockShim::install(dir.path())?,
         false => None,
     };
-    let containers = match &backend.worker.image {
-        Some(image) => {
-            let environment = &backend.worker.environment;
-            Some(WorkerContainers::prepare(image, environment, reaper).await?)
-        }
-        None => None,
-    };
-    let backend = ServerBackend::new(Parts {
-        containers,
+    let (image, environment) = (&backend.worker.image, &backend.worker.environment);
+    let containers = WorkerContainers::prepare(image.as_deref(), environment, reaper).await?;
+    let parts = Parts {
         clock_shim,
         name,
-        servers,
         nodes,
         wire: wire.clone(),
         command: backend.worker,
         logs: dir.path().to_owned(),
         reaper: reaper.clone(),
-    });
+    };
+    let backend = ServerBackend::new(servers, containers, parts);
     backend
         .observe(layout.replicas, &spec.keys(), clock)
         .await?;

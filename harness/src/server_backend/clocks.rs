@@ -34,7 +34,7 @@ impl ServerBackend {
     /// unless the servers were started without the means for it.
     pub(super) async fn why_node_clocks_are_fixed(&self) -> Option<String> {
         let servers = self.servers().ok()?;
-        for node in 0..self.nodes {
+        for node in 0..self.parts.nodes {
             let shifted = servers.set_clock_off(node, None, TRIAL_NS).await;
             let back = servers.set_clock_off(node, None, 0).await;
             if let Err(error) = shifted.and(back) {
@@ -54,7 +54,7 @@ impl ServerBackend {
 
     /// Why the worker's clock cannot be shifted; `None`: it can.
     fn why_fixed(&self, worker: usize) -> Option<String> {
-        if self.command.image.is_some() {
+        if self.parts.command.image.is_some() {
             return Some(format!(
                 "the wall clock of worker {worker} cannot be shifted: it runs in a container"
             ));

@@ -1,6 +1,9 @@
-//! The custody of the keys on real servers: one observer for each node.
+//! The custody of the keys on real servers: one observer for each node. It also answers the wire's
+//! questions which command took a lock.
 
 use std::rc::Rc;
+
+use tokio::sync::mpsc;
 
 use super::ServerBackend;
 use super::key_observer::ObservedNode;
@@ -10,6 +13,7 @@ use crate::custody::ended_values;
 use crate::history::{CustodyCheck, Event};
 use crate::model::ServerVersion;
 use crate::servers::{BackendError, ServerAddress};
+use crate::wire::AcquireQuestion;
 
 impl Custody for ServerBackend {
     async fn key_changes(&self) -> Result<Vec<Event>, String> {
@@ -67,16 +71,16 @@ impl ServerBackend {
         let Ok(servers) = self.servers() else {
             return Ok(());
         };
-        self.wire.keep_requests();
+        self.parts.wire.keep_requests();
         let locks: Rc<[String]> = Rc::from(locks);
         let told = servers.server();
         let version = ServerVersion::nearest(&told.server, &told.version);
         let mut observed = Vec::new();
-        for node in 0..self.nodes {
+        for node in 0..self.parts.nodes {
             let master = servers.address(node);
             let replicas = (0..replicas).map(|replica| servers.replica_address(node, replica));
             let all = std::iter::once(master).chain(replicas).collect();
-            let (locks, wire) = (Rc::clone(&locks), self.wire.clone());
+            let (locks, wire) = (Rc::clone(&locks), self.parts.wire.clone());
             let begun = ObservedNode::begin(node, version, all, locks, wire, clock.clone()).await;
             match begun {
                 Ok(begun) => observed.push(begun),
@@ -89,7 +93,8 @@ impl ServerBackend {
                 }
             }
         }
-        self.tell_what_takes(&observed);
+        let questions = self.parts.wire.acquire_questions();
+        tokio::task::spawn_local(answer(questions, observed.clone()));
         *self.observed.borrow_mut() = observed;
         Ok(())
     }
@@ -115,5 +120,23 @@ impl ServerBackend {
         listening.map_err(|error| {
             Refusal::Failed(format!("the restarted server of node {node}: {error}"))
         })
+    }
+}
+
+/// Answers until the wire is gone. Questions of several connections do not wait for each other.
+async fn answer(
+    mut questions: mpsc::UnboundedReceiver<AcquireQuestion>,
+    observed: Vec<Rc<ObservedNode>>,
+) {
+    while let Some(asked) = questions.recv().await {
+        let Some(node) = observed.get(asked.node).cloned() else {
+            continue;
+        };
+        tokio::task::spawn_local(async move {
+            // Who has asked may have stopped waiting.
+            if let Some(took) = node.took(asked.conn, asked.number).await {
+                asked.answer.send(took).unwrap_or_default();
+            }
+        });
     }
 }

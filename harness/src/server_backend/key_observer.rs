@@ -47,18 +47,12 @@ struct ObservedServer {
     address: Cell<ServerAddress>,
     /// The highest mark that has come back.
     marked: Rc<Marks>,
-    /// The connection that sends marks, and how many it has sent; `None` while the server is down.
-    marker: tokio::sync::Mutex<Option<Marker>>,
+    /// The connection that sends marks; `None` while the server is down.
+    marker: tokio::sync::Mutex<Option<OwnedWriteHalf>>,
     /// The task that reads the report.
     reader: RefCell<Option<JoinHandle<()>>>,
     /// Why the report is not complete, if it is not.
     gap: RefCell<Option<String>>,
-}
-
-struct Marker {
-    writer: OwnedWriteHalf,
-    // Its answers are of no interest, and must be read all the same.
-    _drain: JoinHandle<()>,
 }
 
 #[derive(Default)]
@@ -174,11 +168,8 @@ impl ObservedNode {
             self.must_not_have_broken_off(server).await;
         }
         // A replay that has a gap is not compared: what it lacks may be too long to be read.
-        if self
-            .servers
-            .iter()
-            .any(|server| server.gap.borrow().is_some())
-        {
+        let has_gap = |server: &ObservedServer| server.gap.borrow().is_some();
+        if self.servers.iter().any(has_gap) {
             return false;
         }
         let master = self.replay.borrow().master();
@@ -198,10 +189,7 @@ impl ObservedNode {
 
     /// The changes of the node's keys, and why they are not complete, if they are not.
     pub(super) fn take(&self) -> (Vec<KeyRecord>, Option<String>) {
-        let mut gaps = self
-            .servers
-            .iter()
-            .map(|server| server.gap.borrow().clone());
+        let mut gaps = self.servers.iter().map(|it| it.gap.borrow().clone());
         let mut replay = self.replay.borrow_mut();
         let gap = gaps.find_map(|gap| gap).or_else(|| replay.gap());
         (replay.take(), gap)
@@ -244,18 +232,11 @@ impl ObservedNode {
         });
         *observed.reader.borrow_mut() = Some(reading);
         let (mut answers, writer) = connected(address).await?.into_split();
-        let drain = tokio::task::spawn_local(async move {
-            let mut nothing = [0; 512];
-            while answers
-                .read(&mut nothing)
-                .await
-                .is_ok_and(|count| count > 0)
-            {}
+        // The answers are of no interest, and must be read all the same.
+        tokio::task::spawn_local(async move {
+            let _ = tokio::io::copy(&mut answers, &mut tokio::io::sink()).await;
         });
-        *observed.marker.lock().await = Some(Marker {
-            writer,
-            _drain: drain,
-        });
+        *observed.marker.lock().await = Some(writer);
         Ok(())
     }
 
@@ -274,17 +255,12 @@ impl ObservedNode {
 
     /// A server has died. The wire has seen its replies, so it knows what the server has not told.
     fn must_have_told_all(&self, server: usize) {
-        if server == self.replay.borrow().master() && self.untold() {
-            self.gap(
-                server,
-                "a server died before it had told all that it had executed",
-            );
-        }
-    }
-
-    fn untold(&self) -> bool {
         let sent = self.wire.sent_requests();
-        sent.is_some_and(|sent| sent.has_untold(self.node))
+        let is_untold = sent.is_some_and(|sent| sent.has_untold(self.node));
+        if server == self.replay.borrow().master() && is_untold {
+            let reason = "a server died before it had told all that it had executed";
+            self.gap(server, reason);
+        }
     }
 
     /// Sends a mark, and waits until it comes back.
@@ -301,7 +277,7 @@ impl ObservedNode {
             let word = format!("{MARK}{mark}");
             let length = word.len();
             let echo = format!("*2\r\n$4\r\nECHO\r\n${length}\r\n{word}\r\n");
-            marker.writer.write_all(echo.as_bytes()).await.is_ok()
+            marker.write_all(echo.as_bytes()).await.is_ok()
         };
         if !sent.await {
             return;

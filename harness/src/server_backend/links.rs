@@ -8,46 +8,49 @@ use crate::wire::{FreezeLeak, ImposedId, LinkFault};
 
 impl Links for ServerBackend {
     fn impose(&self, fault: LinkFault) -> ImposedId {
-        self.wire.impose(fault)
+        self.parts.wire.impose(fault)
     }
 
     fn lift(&self, id: ImposedId) {
-        self.wire.lift(id);
+        self.parts.wire.lift(id);
     }
 
     fn struck(&self, id: ImposedId) -> u64 {
-        self.wire.struck(id)
+        self.parts.wire.struck(id)
     }
 
     fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) {
-        self.wire.cut(workers, nodes);
+        self.parts.wire.cut(workers, nodes);
     }
 
     fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
-        self.wire.set_phase(worker, op, phase);
+        self.parts.wire.set_phase(worker, op, phase);
     }
 
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64> {
-        self.wire.log().last_request_naming(worker, op, phase, key)
+        self.parts
+            .wire
+            .log()
+            .last_request_naming(worker, op, phase, key)
     }
 
     fn has_spoken(&self, worker: usize) -> bool {
-        self.wire.has_spoken(worker)
+        self.parts.wire.has_spoken(worker)
     }
 
     async fn begin_silence(&self, worker: usize) {
-        if let Err(error) = self.wire.begin_silence(worker).await {
-            self.wire.note_shortage(format!(
+        if let Err(error) = self.parts.wire.begin_silence(worker).await {
+            self.parts.wire.note_shortage(format!(
                 "it is not known whether a fault of worker {worker} has struck, because the                  kernel's table of connections cannot be read: {error}"
             ));
         }
     }
 
     fn escape(&self, worker: usize) -> Option<FreezeLeak> {
-        self.wire.escape(worker)
+        self.parts.wire.escape(worker)
     }
 
     fn end_silence(&self, worker: usize) {
-        self.wire.end_silence(worker);
+        self.parts.wire.end_silence(worker);
     }
 }

@@ -1,7 +1,6 @@
 //! The server backends: Redis servers, the wire and worker processes, put together. There is one file
 //! for each trait of a backend.
 
-mod acquire_detection;
 mod clocks;
 mod custody;
 mod data;
@@ -52,15 +51,10 @@ struct RunningWorker {
 
 /// Redis servers, the wire, and worker processes.
 pub struct ServerBackend {
-    name: BackendName,
+    parts: Parts,
+    /// `None` after they were taken down.
     servers: RefCell<Option<Rc<Servers>>>,
-    nodes: usize,
-    wire: Proxy,
-    command: WorkerCommand,
-    /// Where workers in containers come from; `None`: they are processes of this machine.
     containers: RefCell<Option<Rc<WorkerContainers>>>,
-    logs: PathBuf,
-    reaper: Reaper,
     workers: RefCell<HashMap<usize, RunningWorker>>,
     /// Nodes whose replica was promoted, and where it listens.
     promoted: RefCell<HashMap<usize, ServerAddress>>,
@@ -68,7 +62,6 @@ pub struct ServerBackend {
     urls: RefCell<HashMap<usize, Vec<String>>>,
     /// Nodes whose replication link was cut.
     unreplicated: RefCell<HashSet<usize>>,
-    clock_shim: Option<WallClockShim>,
     /// The workers' wall clocks, if they can be shifted.
     worker_clocks: RefCell<HashMap<usize, Rc<ShiftedWallClock>>>,
     /// The connection to the store, once it is open.
@@ -80,20 +73,16 @@ pub struct ServerBackend {
     look: Cell<Option<CustodyCheck>>,
 }
 
-/// The parts of a server backend.
+/// What a server backend works with beside the servers.
 pub struct Parts {
     /// Which backend it is.
     pub name: BackendName,
-    /// The servers, started.
-    pub servers: Servers,
     /// How many independent nodes there are.
     pub nodes: usize,
     /// The wire, with the run's clock and watcher.
     pub wire: Proxy,
     /// What starts each worker.
     pub command: WorkerCommand,
-    /// Where workers in containers come from.
-    pub containers: Option<WorkerContainers>,
     /// Where workers' logs go.
     pub logs: PathBuf,
     /// The helper that cleans up.
@@ -104,25 +93,18 @@ pub struct Parts {
 }
 
 impl ServerBackend {
-    /// Makes a backend from its parts.
-    pub fn new(parts: Parts) -> Self {
-        if let Some(password) = parts.servers.password() {
-            parts.wire.log_in(&password.text());
-        }
+    /// Over these servers, which are started. `containers`: where workers in containers come from; `None`:
+    /// they are processes of this machine.
+    pub fn new(servers: Servers, containers: Option<WorkerContainers>, parts: Parts) -> Self {
+        parts.wire.log_in(&servers.password().text());
         ServerBackend {
-            name: parts.name,
-            servers: RefCell::new(Some(Rc::new(parts.servers))),
-            nodes: parts.nodes,
-            wire: parts.wire,
-            command: parts.command,
-            containers: RefCell::new(parts.containers.map(Rc::new)),
-            logs: parts.logs,
-            reaper: parts.reaper,
+            parts,
+            servers: RefCell::new(Some(Rc::new(servers))),
+            containers: RefCell::new(containers.map(Rc::new)),
             workers: RefCell::default(),
             promoted: RefCell::default(),
             urls: RefCell::default(),
             unreplicated: RefCell::default(),
-            clock_shim: parts.clock_shim,
             worker_clocks: RefCell::default(),
             store: RefCell::default(),
             administrator: Administrator::default(),
@@ -137,8 +119,10 @@ impl ServerBackend {
     /// A server could not be ended. Everything else is ended nevertheless.
     pub async fn take_down(&self) -> Result<(), BackendError> {
         self.end_workers().await;
-        self.end_containers().await;
-        self.wire.close().await;
+        if let Some(containers) = self.containers.take().and_then(Rc::into_inner) {
+            containers.end().await;
+        }
+        self.parts.wire.close().await;
         let Some(mut servers) = self.servers.take() else {
             return Ok(());
         };
@@ -174,7 +158,7 @@ impl ServerBackend {
         let servers = self.servers()?;
         let mut book = Vec::new();
         let mut urls = Vec::new();
-        for node in 0..self.nodes {
+        for node in 0..self.parts.nodes {
             let link = LinkId { worker, node };
             // Workers ask the Sentinels for the master: the first link leads to the first server.
             let upstream = match servers.watch() {
@@ -182,6 +166,7 @@ impl ServerBackend {
                 None => self.address(node)?,
             };
             let address = self
+                .parts
                 .wire
                 .open(link, upstream.socket())
                 .await
@@ -194,6 +179,7 @@ impl ServerBackend {
             for replica in 1..watch.servers(node).len() {
                 let upstream = servers.replica_address(node, replica - 1);
                 let opened = self
+                    .parts
                     .wire
                     .open_server(link, replica, upstream.socket())
                     .await;
@@ -211,14 +197,18 @@ impl ServerBackend {
                 announced: *announced,
             })
             .collect();
-        let opened = self.wire.open_sentinels(worker, &sentinels, &book).await;
+        let opened = self
+            .parts
+            .wire
+            .open_sentinels(worker, &sentinels, &book)
+            .await;
         let hosts: Vec<String> = opened
             .map_err(failed)?
             .iter()
             .map(ToString::to_string)
             .collect();
         let url = |node| format!("redis+sentinel://{}/{}", hosts.join(","), master_name(node));
-        Ok((0..self.nodes).map(url).collect())
+        Ok((0..self.parts.nodes).map(url).collect())
     }
 
     /// Kills all workers, with all that they started. Where it is cancelled, they are still known.
@@ -236,14 +226,6 @@ impl ServerBackend {
         workers.retain(|worker, _| !running.contains(worker));
     }
 
-    /// Removes what is left of the workers' containers.
-    async fn end_containers(&self) {
-        let containers = self.containers.take().and_then(Rc::into_inner);
-        if let Some(containers) = containers {
-            containers.end().await;
-        }
-    }
-
     fn running(&self, worker: usize) -> Result<(WorkerControl, Option<WorkerContainer>), Refusal> {
         self.workers
             .borrow()
@@ -251,12 +233,10 @@ impl ServerBackend {
             .map(|running| (running.control.clone(), running.container.clone()))
             .ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
     }
-}
 
-impl ServerBackend {
     /// The worker's wall clock; `None` if it cannot be shifted.
     fn wall_clock(&self, worker: usize) -> Result<Option<Rc<ShiftedWallClock>>, Refusal> {
-        let Some(shim) = &self.clock_shim else {
+        let Some(shim) = &self.parts.clock_shim else {
             return Ok(None);
         };
         let mut clocks = self.worker_clocks.borrow_mut();
@@ -272,17 +252,14 @@ impl ServerBackend {
 
 impl Backend for ServerBackend {
     fn name(&self) -> BackendName {
-        self.name
+        self.parts.name
     }
 
     async fn capabilities(&self) -> Capabilities {
-        let mut capabilities = Capabilities::of(self.name);
+        let mut capabilities = Capabilities::of(self.parts.name);
         let Ok(servers) = self.servers() else {
             return capabilities;
         };
-        for (capability, why) in servers.lacks() {
-            capabilities.lacks(capability, why);
-        }
         if servers.watch().is_none() {
             capabilities.lacks(Capability::Sentinels, NO_SENTINELS);
         }
@@ -296,7 +273,7 @@ impl Backend for ServerBackend {
     }
 
     fn take_shortages(&self) -> Vec<Shortage> {
-        self.wire.take_shortages()
+        self.parts.wire.take_shortages()
     }
 }
 

@@ -18,14 +18,17 @@ impl Nodes for ServerBackend {
     async fn crash_node(&self, node: usize) -> Result<(), Refusal> {
         self.kill_master(node).await?;
         // Nobody reaches it before its observer does.
-        self.wire.close_node(node);
+        self.parts.wire.close_node(node);
         Ok(())
     }
 
     async fn restart_node(&self, node: usize) -> Result<(), Refusal> {
         let address = self.servers()?.restart(node).await.map_err(failed)?;
         self.observe_again(node, address).await?;
-        self.wire.redirect(node, address.socket()).map_err(failed)
+        self.parts
+            .wire
+            .redirect(node, address.socket())
+            .map_err(failed)
     }
 }
 
@@ -40,14 +43,14 @@ impl ServerBackend {
         let Some(observer) = self.observer(node) else {
             return servers.crash(node).await.map_err(failed);
         };
-        let held = self.wire.impose(LinkFault {
+        let held = self.parts.wire.impose(LinkFault {
             nodes: Some(vec![node]),
             direction: Some(Direction::Request),
             ..LinkFault::everywhere(Effect::Hold)
         });
         observer.master_dies().await;
         let killed = servers.crash(node).await.map_err(failed);
-        self.wire.lift(held);
+        self.parts.wire.lift(held);
         killed
     }
 }

@@ -15,7 +15,7 @@ impl StockServer for ServerBackend {
             Some(store) => store,
             None => {
                 // It is the server after the last node. The wire has no link to it.
-                let address = self.servers()?.address(self.nodes);
+                let address = self.servers()?.address(self.parts.nodes);
                 let opened = address.connection(ANSWER).await.map_err(|error| {
                     self.note_if_short("the server of the stock cannot be asked", &error);
                     failed(error)

@@ -20,7 +20,8 @@ impl Replication for ServerBackend {
     async fn cut_replication(&self, node: usize) -> Result<(), Refusal> {
         let replica = self.servers()?.replica_address(node, 0);
         self.unreplicated.borrow_mut().insert(node);
-        cut(replica).await
+        // It keeps its data, and follows a server that does not exist: port 1 of its own machine.
+        ask(replica, &["REPLICAOF", "127.0.0.1", "1"]).await
     }
 
     async fn fail_over(&self, node: usize) -> Result<(), Refusal> {
@@ -35,32 +36,17 @@ impl Replication for ServerBackend {
         if let Some(observer) = &observer {
             observer.master_died().await;
         }
-        promote(replica).await?;
+        let () = ask(replica, &["REPLICAOF", "NO", "ONE"]).await?;
         if let Some(observer) = observer {
             // The observer counts the master as the first server.
             observer.promoted(1).await;
         }
         self.promoted.borrow_mut().insert(node, replica);
-        self.wire.redirect(node, replica.socket()).map_err(failed)
+        self.parts
+            .wire
+            .redirect(node, replica.socket())
+            .map_err(failed)
     }
-}
-
-/// Separates a replica from its master. It keeps its data, and follows a server that does not
-/// exist.
-///
-/// # Errors
-/// The replica does not answer, or refuses.
-async fn cut(replica: ServerAddress) -> Result<(), Refusal> {
-    // Port 1 of the replica's own machine: nothing listens there.
-    ask(replica, &["REPLICAOF", "127.0.0.1", "1"]).await
-}
-
-/// Makes a replica a master.
-///
-/// # Errors
-/// The replica does not answer, or refuses.
-async fn promote(replica: ServerAddress) -> Result<(), Refusal> {
-    ask(replica, &["REPLICAOF", "NO", "ONE"]).await
 }
 
 /// Waits until the replica has everything that its master had when this was called.

@@ -13,7 +13,7 @@ impl ServerBackend {
     /// not seen says nothing about the lock.
     pub(super) fn note_if_short(&self, what: &str, error: &(dyn Error + 'static)) {
         if is_from_shortage(error) {
-            self.wire.note_shortage(format!("{what}: {error}"));
+            self.parts.wire.note_shortage(format!("{what}: {error}"));
         }
     }
 }

@@ -36,7 +36,7 @@ impl Workers for ServerBackend {
             None => self.open_links(worker).await?,
         };
         self.urls.borrow_mut().insert(worker, urls.clone());
-        let log = self.logs.join(format!("worker-{worker}.log"));
+        let log = self.parts.logs.join(format!("worker-{worker}.log"));
         let wall_clock = self.wall_clock(worker)?;
         let containers = self.containers.borrow().clone();
         let container = match containers {
@@ -44,22 +44,18 @@ impl Workers for ServerBackend {
             None => None,
         };
         let prepare = |command: &mut Command| {
-            self.command.prepare(command);
+            self.parts.command.prepare(command);
             parent_death_signal::prepare(command);
             if let Some(wall_clock) = wall_clock.as_ref().filter(|_| container.is_none()) {
                 command.envs(wall_clock.environment());
             }
         };
-        let mut argv = self.command.argv_to_start();
-        argv.extend(
-            container
-                .iter()
-                .map(|container| container.name().to_owned()),
-        );
+        let mut argv = self.parts.command.argv_to_start();
+        argv.extend(container.iter().map(|it| it.name().to_owned()));
         let process = WorkerProcess::spawn(&argv, &log, prepare).map_err(|error| {
             let failure = format!("worker {worker}: {error}");
             if error.source_io().is_some_and(is_shortage) {
-                self.wire.note_shortage(failure.clone());
+                self.parts.wire.note_shortage(failure.clone());
             }
             Refusal::Failed(failure)
         })?;
@@ -72,8 +68,8 @@ impl Workers for ServerBackend {
                 .await
                 .map_err(failed)?;
         }
-        let group = self.reaper.group(control.pid()).map_err(failed)?;
-        let marked = self.reaper.marked(&control.mark()).map_err(failed)?;
+        let group = self.parts.reaper.group(control.pid()).map_err(failed)?;
+        let marked = self.parts.reaper.marked(&control.mark()).map_err(failed)?;
         self.workers.borrow_mut().insert(
             worker,
             RunningWorker {

@@ -9,9 +9,9 @@ use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
 use testcontainers::bollard::query_parameters::ListContainersOptionsBuilder;
 
-use super::engine::{OWNER_LABEL, RUN_LABEL, connect, remove_container};
+use super::engine::{OWNER_LABEL, RUN_LABEL, connect, owner, remove_container};
 use super::reaper::ContainerWatch;
-use super::{ProcessIdentity, server_network};
+use super::server_network;
 
 /// Removes what is left of these containers, with their network. The reaper looks for what cannot be
 /// removed.
@@ -34,29 +34,22 @@ pub(super) async fn remove_run(run: &str) -> bool {
     left.is_ok_and(|left| left.is_empty()) && server_network::remove(&engine, &label).await
 }
 
-/// Removes the containers of dead owners, and returns how many. Their networks go, too.
-pub(super) async fn sweep() -> usize {
+/// Removes the containers of dead owners. Their networks go, too.
+pub(super) async fn sweep() {
     let Ok(engine) = connect().await else {
-        return 0;
+        return;
     };
-    let mut removed = 0;
-    for container in labelled(&engine, OWNER_LABEL).await.unwrap_or_default() {
-        if is_orphan(&container) && remove(&engine, &container).await {
-            removed += 1;
-        }
+    let found = labelled(&engine, OWNER_LABEL).await.unwrap_or_default();
+    for container in found.iter().filter(|container| is_orphan(container)) {
+        remove(&engine, container).await;
     }
     server_network::sweep(&engine).await;
-    removed
 }
 
 /// True if the owner is certainly dead. Our containers do not restart on their own, so a running
 /// container whose owner has another boot id belongs to another machine.
 fn is_orphan(container: &ContainerSummary) -> bool {
-    let labels = container.labels.as_ref();
-    let Some(owner) = labels
-        .and_then(|labels| labels.get(OWNER_LABEL))
-        .and_then(|text| text.parse::<ProcessIdentity>().ok())
-    else {
+    let Some(owner) = owner(container.labels.as_ref()) else {
         return false;
     };
     let seconds = container.created.and_then(|at| u64::try_from(at).ok());
@@ -77,10 +70,9 @@ async fn labelled(engine: &Docker, label: &str) -> Result<Vec<ContainerSummary>,
     engine.list_containers(Some(options)).await
 }
 
-/// False if the engine refuses.
-async fn remove(engine: &Docker, container: &ContainerSummary) -> bool {
-    let Some(id) = container.id.as_deref() else {
-        return false;
-    };
-    remove_container(engine, id).await.is_ok()
+async fn remove(engine: &Docker, container: &ContainerSummary) {
+    if let Some(id) = container.id.as_deref() {
+        // What the engine refuses is seen at the next look.
+        let _ = remove_container(engine, id).await;
+    }
 }

@@ -48,20 +48,12 @@ pub async fn carry_streams(name: &str) -> Result<u8, BackendError> {
 async fn copy_output(mut output: Output) {
     let (mut out, mut err) = (stdout(), stderr());
     while let Some(Ok(frame)) = output.next().await {
-        let written = match frame {
-            LogOutput::StdErr { message } => match err.write_all(&message).await {
-                Ok(()) => err.flush().await,
-                error => error,
-            },
-            LogOutput::StdOut { message }
-            | LogOutput::StdIn { message }
-            | LogOutput::Console { message } => match out.write_all(&message).await {
-                Ok(()) => out.flush().await,
-                error => error,
-            },
+        let to: &mut (dyn AsyncWrite + Send + Unpin) = match frame {
+            LogOutput::StdErr { .. } => &mut err,
+            _ => &mut out,
         };
         // Nobody reads any more.
-        if written.is_err() {
+        if to.write_all(&frame.into_bytes()).await.is_err() || to.flush().await.is_err() {
             return;
         }
     }

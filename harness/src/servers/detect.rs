@@ -5,7 +5,7 @@ use picklock_scenarios::BackendName;
 use tokio::time::timeout;
 
 use super::{BackendError, Binary, Image};
-use crate::named_server::NamedServer;
+use crate::named_server::{LOCAL_IMAGE, NamedServer, OFFICIAL_IMAGE};
 
 /// Which servers a run has, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,15 +75,9 @@ fn in_short(error: &BackendError) -> String {
     let text = match error {
         BackendError::Engine(why) => format!("no container engine answers ({why})"),
         BackendError::NoImage { image, why } => format!("{image} cannot be pulled ({why})"),
-        BackendError::NoDefaultImage {
-            official,
-            local,
-            why,
-        } => {
-            format!(
-                "{official} cannot be pulled ({why}), and scripts/redis-image has not built {local}"
-            )
-        }
+        BackendError::NoDefaultImage { why } => format!(
+            "{OFFICIAL_IMAGE} cannot be pulled ({why}), and scripts/redis-image has not built {LOCAL_IMAGE}"
+        ),
         BackendError::NoBinary { .. } => "no Redis or Valkey server on PATH".to_owned(),
         BackendError::CannotRun {
             program, source, ..

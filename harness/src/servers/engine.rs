@@ -1,19 +1,43 @@
 //! Requests to the container engine, apart from those of single containers.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::errors::Error;
+use testcontainers::bollard::models::HostConfig;
 use testcontainers::bollard::query_parameters::RemoveContainerOptionsBuilder;
 use tokio::time::timeout;
 
-use super::BackendError;
+use super::{BackendError, ProcessIdentity};
 
 /// Label with the run's id.
 pub(super) const RUN_LABEL: &str = "picklock.run";
 
 /// Label with the [`ProcessIdentity`] of the process that owns the run.
 pub(super) const OWNER_LABEL: &str = "picklock.owner";
+
+/// Bytes of memory that a container of a run may use, swap included.
+const MEMORY: i64 = 1 << 30;
+
+/// Processes and threads that it may have.
+const PROCESSES: i64 = 512;
+
+/// Bounds its memory and its processes, and takes all capabilities from it but these.
+pub(super) fn confine(config: &mut HostConfig, capabilities: &[&str]) {
+    config.memory = Some(MEMORY);
+    config.memory_swap = Some(MEMORY);
+    config.pids_limit = Some(PROCESSES);
+    config.cap_drop = Some(vec!["ALL".to_owned()]);
+    let kept = capabilities.iter().map(|name| (*name).to_owned());
+    config.cap_add = Some(kept.collect());
+    config.security_opt = Some(vec!["no-new-privileges".to_owned()]);
+}
+
+/// Whose a container or a network with these labels is; `None`: it is none of ours.
+pub(super) fn owner(labels: Option<&HashMap<String, String>>) -> Option<ProcessIdentity> {
+    labels?.get(OWNER_LABEL)?.parse().ok()
+}
 
 /// A local engine answers within milliseconds. `detect` takes at most two seconds in all, so this
 /// must be shorter.

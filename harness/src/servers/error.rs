@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::ServerAddress;
 use super::program_fault::ProgramFault;
 use super::reaper::ReaperError;
-use crate::named_server::NamedServer;
+use crate::named_server::{LOCAL_IMAGE, NamedServer, OFFICIAL_IMAGE};
 
 /// Why servers could not be started, or a fault could not be applied to one or undone.
 #[derive(Debug, thiserror::Error)]
@@ -48,15 +48,15 @@ pub enum BackendError {
         /// The end of its log.
         log: String,
     },
-    /// A server did not get ready.
-    #[error("{node} did not get ready within {after:?}; {log}")]
-    NotReady {
-        /// Which server.
-        node: String,
+    /// A server did not get ready, did not reach its master, or was not found by the Sentinels.
+    #[error("{what} within {after:?}{seen}")]
+    NotInTime {
+        /// Which server, and what it did not do.
+        what: String,
         /// The time limit.
         after: Duration,
-        /// The end of its log.
-        log: String,
+        /// What was seen of it instead.
+        seen: String,
     },
     /// The run opens more files and connections than this process may have.
     #[error(
@@ -88,24 +88,6 @@ pub enum BackendError {
         "the wall clock of {0} was shifted, and the server does not see it: is it a static program, or are its files on a file system without `exec`?"
     )]
     ClockNotShifted(String),
-    /// A replica's link to its master did not come up.
-    #[error("the replica at {replica} did not reach its master within {after:?}: {seen}")]
-    NotReplicating {
-        /// The replica.
-        replica: ServerAddress,
-        /// The time limit.
-        after: Duration,
-        /// Its last state.
-        seen: String,
-    },
-    /// The Sentinels did not find each other and the servers.
-    #[error("the Sentinels did not find each other and all servers within {after:?}: {seen}")]
-    NotWatching {
-        /// The time limit.
-        after: Duration,
-        /// The last state of one of them.
-        seen: String,
-    },
     /// The Sentinels did not promote a replica.
     #[error(
         "the Sentinels did not fail over node {node} within {after:?}: {seen}; `--out` keeps their logs"
@@ -174,13 +156,9 @@ pub enum BackendError {
     },
     /// None of the default images is present or can be pulled.
     #[error(
-        "no Redis image: {official} cannot be pulled ({why}), and there is no {local}; run `scripts/redis-image` to build that one without a registry, or name another with `--image REF`"
+        "no Redis image: {OFFICIAL_IMAGE} cannot be pulled ({why}), and there is no {LOCAL_IMAGE}; run `scripts/redis-image` to build that one without a registry, or name another with `--image REF`"
     )]
     NoDefaultImage {
-        /// The official image.
-        official: &'static str,
-        /// The image that the script builds.
-        local: &'static str,
         /// The error of the engine.
         why: String,
     },
@@ -208,6 +186,15 @@ pub enum BackendError {
         /// The error of the system.
         source: io::Error,
     },
+}
+
+/// A server did not get ready. `log`: the end of its log.
+pub(super) fn not_ready(node: &str, after: Duration, log: &str) -> BackendError {
+    BackendError::NotInTime {
+        what: format!("{node} did not get ready"),
+        after,
+        seen: format!("; {log}"),
+    }
 }
 
 /// Adds what was tried to an error of the system.

@@ -8,14 +8,7 @@ use tokio::time::timeout;
 
 use super::BackendError;
 use super::engine::{self, sentence};
-use crate::named_server::NamedServer;
-
-/// The image that is used by default.
-pub const OFFICIAL_IMAGE: &str = "redis:8";
-
-/// The image that `scripts/redis-image` builds from the machine's own server, for machines without
-/// access to a registry.
-pub const LOCAL_IMAGE: &str = "picklock-redis:local";
+use crate::named_server::{LOCAL_IMAGE, NamedServer, OFFICIAL_IMAGE};
 
 /// How long a registry may take to say whether it has an image. Only asked if the image is not
 /// present. Detection of a backend takes two seconds at most.
@@ -79,11 +72,7 @@ impl Image {
             let reason = format!("built by scripts/redis-image; {OFFICIAL_IMAGE} cannot be pulled");
             return Ok(image(LOCAL_IMAGE, &reason, true));
         }
-        Err(BackendError::NoDefaultImage {
-            official: OFFICIAL_IMAGE,
-            local: LOCAL_IMAGE,
-            why,
-        })
+        Err(BackendError::NoDefaultImage { why })
     }
 
     /// The reference by which the engine knows it.

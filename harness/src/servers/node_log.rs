@@ -35,15 +35,6 @@ struct Seen {
     lines: VecDeque<String>,
 }
 
-/// The outcome of a start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beginning {
-    /// The server accepts connections.
-    Ready,
-    /// All processes that could print have ended.
-    Ended,
-}
-
 impl NodeLog {
     /// A log, and the pipe end that the server prints to. Copies of that end must not be kept:
     /// the log ends when all are closed.
@@ -56,25 +47,18 @@ impl NodeLog {
         Ok((NodeLog { seen }, writer))
     }
 
-    /// Waits until the server is ready, or has ended.
-    pub(super) async fn beginning(&self) -> Beginning {
+    /// Waits until the server is ready; false if all processes that could print have ended first.
+    pub(super) async fn is_ready(&self) -> bool {
         let mut seen = self.seen.clone();
-        match seen.wait_for(|seen| seen.ready || seen.ended).await {
-            Ok(seen) if seen.ready => Beginning::Ready,
-            _ => Beginning::Ended,
-        }
+        let seen = seen.wait_for(|seen| seen.ready || seen.ended).await;
+        seen.is_ok_and(|seen| seen.ready)
     }
 
     /// The last lines.
     pub(super) fn tail(&self, lines: usize) -> String {
         let seen = self.seen.borrow();
         let skipped = seen.lines.len().saturating_sub(lines);
-        let kept: Vec<&str> = seen
-            .lines
-            .iter()
-            .skip(skipped)
-            .map(String::as_str)
-            .collect();
+        let kept: Vec<String> = seen.lines.range(skipped..).cloned().collect();
         kept.join("\n")
     }
 
@@ -86,10 +70,9 @@ impl NodeLog {
 
 /// The end of a log, as the end of an error message.
 pub(super) fn last_words(tail: &str) -> String {
-    if tail.trim().is_empty() {
-        "it said nothing".to_owned()
-    } else {
-        format!("its last words:\n{}", tail.trim_end())
+    match tail.trim().is_empty() {
+        true => "it said nothing".to_owned(),
+        false => format!("its last words:\n{}", tail.trim_end()),
     }
 }
 

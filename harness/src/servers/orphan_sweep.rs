@@ -1,7 +1,3 @@
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::time::Duration;
-
 use super::parent_death_signal::OWNER_VARIABLE;
 use super::{ProcessIdentity, container_removal, run_dir, signals};
 use crate::clock::wall_clock;
@@ -10,53 +6,26 @@ use crate::process_stat::{ProcessStat, all_processes, variable_of};
 /// A process that starts others while it is killed is looked for again, at most this many times.
 const ROUNDS: usize = 500;
 
-/// Pause between two looks: a killed process takes a moment to disappear.
-const ROUND_PAUSE: Duration = Duration::from_millis(2);
-
-/// What earlier runs left behind and was removed now.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Swept {
-    /// How many processes.
-    pub processes: usize,
-    /// How many containers.
-    pub containers: usize,
-    /// Which temporary directories.
-    pub dirs: Vec<PathBuf>,
-}
-
 /// Removes what earlier runs left behind if their reaper could not: processes with the mark of a run,
 /// containers with its label, and directories with its marker. Their process must certainly be dead, so
 /// live runs, and runs in other containers or on other machines, are not touched. A sweep never fails a
 /// run: what cannot be removed is left to the next one.
-pub async fn sweep() -> Swept {
-    Swept {
-        processes: kill_orphans().await,
-        containers: container_removal::sweep().await,
-        // Last: processes and containers write into the directories.
-        dirs: run_dir::sweep(&std::env::temp_dir()),
-    }
+pub async fn sweep() {
+    kill_orphans().await;
+    container_removal::sweep().await;
+    // Last: processes and containers write into the directories.
+    run_dir::sweep(&std::env::temp_dir());
 }
 
-/// Kills the processes of dead owners, and returns how many. Children die with their owner, but what a
-/// worker has started goes on, above all where it was frozen.
-async fn kill_orphans() -> usize {
-    let mut killed = BTreeSet::new();
-    for _ in 0..ROUNDS {
+/// Kills the processes of dead owners. Children die with their owner, but what a worker has started goes
+/// on, above all where it was frozen.
+async fn kill_orphans() {
+    signals::kill_until_none(ROUNDS, async || {
         // With many processes on the machine it takes a while.
         let orphans = tokio::task::spawn_blocking(orphans).await;
-        let orphans = orphans.unwrap_or_default();
-        if orphans.is_empty() {
-            break;
-        }
-        for pid in orphans {
-            // It may have ended in the meantime.
-            if signals::kill(pid) {
-                killed.insert(pid);
-            }
-        }
-        tokio::time::sleep(ROUND_PAUSE).await;
-    }
-    killed.len()
+        orphans.ok().filter(|orphans| !orphans.is_empty())
+    })
+    .await;
 }
 
 /// The processes whose owner is dead.
@@ -77,6 +46,7 @@ fn owner_of(pid: u32) -> Option<ProcessIdentity> {
 #[cfg(test)]
 mod tests {
     use std::process::{Child, Command};
+    use std::time::Duration;
 
     use rustix::process::{Pid, Signal, kill_process};
 

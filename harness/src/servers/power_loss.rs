@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use crate::clock::Clock;
 
 /// How long `everysec` leaves data unsynced at most, according to Redis's documentation.
-const SYNC_INTERVAL: Duration = Duration::from_secs(1);
+const SYNC_INTERVAL_NS: u64 = 1_000_000_000;
 
 /// How often the length is recorded. The cut removes at most this much more than one second.
 const MEASURE_INTERVAL: Duration = Duration::from_millis(10);
@@ -88,19 +88,13 @@ impl Drop for UnsyncedTail {
 /// The newest length that is at least one sync interval old; the first one if the server is
 /// younger.
 fn durable(lengths: &VecDeque<AofLength>, lost_at_ns: u64) -> Option<&AofLength> {
-    let synced_ns = lost_at_ns.saturating_sub(interval_ns());
-    let newest = lengths
-        .iter()
-        .rev()
-        .find(|measured| measured.at_ns <= synced_ns);
+    let synced_ns = lost_at_ns.saturating_sub(SYNC_INTERVAL_NS);
+    let mut newest_first = lengths.iter().rev();
+    let newest = newest_first.find(|measured| measured.at_ns <= synced_ns);
     let file = &lengths.back()?.file;
     newest
         .or(lengths.front())
         .filter(|measured| measured.file == *file)
-}
-
-fn interval_ns() -> u64 {
-    SYNC_INTERVAL.as_nanos() as u64
 }
 
 async fn record_lengths(data: PathBuf, clock: Clock, lengths: Arc<Mutex<VecDeque<AofLength>>>) {
@@ -110,7 +104,7 @@ async fn record_lengths(data: PathBuf, clock: Clock, lengths: Arc<Mutex<VecDeque
             continue;
         };
         let mut lengths = lengths.lock().unwrap_or_else(PoisonError::into_inner);
-        let synced_ns = measured.at_ns.saturating_sub(interval_ns());
+        let synced_ns = measured.at_ns.saturating_sub(SYNC_INTERVAL_NS);
         // Of two lengths that are both old enough, only the newer one is needed.
         while lengths
             .get(1)

@@ -19,11 +19,6 @@ pub struct ProcessIdentity {
     namespace: String,
 }
 
-/// A text is not the identity of a process.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` names no owner; expected PID:START:BOOT:NAMESPACE")]
-pub struct BadProcessIdentity(String);
-
 impl ProcessIdentity {
     /// The current process.
     ///
@@ -98,17 +93,17 @@ impl fmt::Display for ProcessIdentity {
 }
 
 impl FromStr for ProcessIdentity {
-    type Err = BadProcessIdentity;
+    /// It is no such text.
+    type Err = ();
 
-    fn from_str(text: &str) -> Result<Self, BadProcessIdentity> {
-        let bad = || BadProcessIdentity(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, ()> {
         let parts: Vec<&str> = text.trim().split(':').collect();
         let [pid, started_ticks, boot, namespace] = parts[..] else {
-            return Err(bad());
+            return Err(());
         };
         Ok(ProcessIdentity {
-            pid: pid.parse().map_err(|_| bad())?,
-            started_ticks: started_ticks.parse().map_err(|_| bad())?,
+            pid: pid.parse().map_err(drop)?,
+            started_ticks: started_ticks.parse().map_err(drop)?,
             boot: boot.to_owned(),
             namespace: namespace.to_owned(),
         })

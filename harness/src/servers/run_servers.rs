@@ -4,7 +4,6 @@ use std::fmt;
 use std::path::Path;
 
 use futures_util::future::{join_all, try_join_all};
-use picklock_scenarios::Capability;
 
 use super::container_host::ContainerHost;
 use super::layout::Layout;
@@ -26,16 +25,13 @@ pub struct Servers {
     sentinels: Vec<Box<dyn Server>>,
     watch: Option<Watch>,
     server: record::Redis,
+    password: Password,
 }
 
 impl fmt::Debug for Servers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let addresses: Vec<ServerAddress> = self
-            .nodes
-            .iter()
-            .map(|node| node.master.address())
-            .collect();
-        f.debug_tuple("Servers").field(&addresses).finish()
+        let addresses = self.nodes.iter().map(|node| node.master.address());
+        f.debug_list().entries(addresses).finish()
     }
 }
 
@@ -58,19 +54,47 @@ impl Servers {
                 Box::new(ContainerHost::prepare(image, layout, reaper).await?)
             }
         };
-        match start_all(&*host, &orders).await {
-            Ok((nodes, server, sentinels, watch)) => Ok(Servers {
-                host,
-                nodes,
-                sentinels,
-                watch,
-                server,
-            }),
+        let mut servers = Servers {
+            host,
+            nodes: Vec::new(),
+            sentinels: Vec::new(),
+            watch: None,
+            server: record::Redis::default(),
+            password: orders.password,
+        };
+        match servers.start_all(&orders).await {
+            Ok(()) => Ok(servers),
             Err(error) => {
-                host.abandon().await;
+                servers.host.abandon().await;
                 Err(error)
             }
         }
+    }
+
+    /// Starts all nodes at once, and then the Sentinels.
+    async fn start_all(&mut self, orders: &Orders) -> Result<(), BackendError> {
+        let (host, layout) = (&*self.host, orders.layout);
+        let nodes = (0..layout.nodes).map(|node| Node::start(host, orders, node));
+        self.nodes = try_join_all(nodes).await?;
+        if let Some(node) = self.nodes.first() {
+            self.server = server_queries::identify(node.master.address()).await?;
+        }
+        if layout.sentinels == 0 {
+            return Ok(());
+        }
+        let servers = self.nodes.iter().map(|node| {
+            let announced = node.servers().map(|member| member.server.announced());
+            try_join_all(announced)
+        });
+        let servers = try_join_all(servers).await?;
+        let started =
+            (0..layout.sentinels).map(|number| host.start(orders.sentinel(number, &servers)));
+        self.sentinels = try_join_all(started).await?;
+        let announced = self.sentinels.iter().map(|sentinel| sentinel.announced());
+        let announced = try_join_all(announced).await?;
+        let listening = self.sentinels.iter().map(|sentinel| sentinel.address());
+        self.watch = Some(Watch::begin(listening.collect(), announced, servers).await?);
+        Ok(())
     }
 
     /// Where the node's master listens, on loopback. A container may come back from
@@ -84,9 +108,9 @@ impl Servers {
         self.nodes[node].replicas[replica].address()
     }
 
-    /// What every server and Sentinel wants of its clients; `None`: nothing.
-    pub fn password(&self) -> Option<Password> {
-        self.nodes.first()?.master.address().password()
+    /// What every server and Sentinel wants of its clients.
+    pub fn password(&self) -> Password {
+        self.password
     }
 
     /// The Sentinels and the addresses that they announce; `None` without Sentinels.
@@ -97,11 +121,6 @@ impl Servers {
     /// Name and version of the servers.
     pub fn server(&self) -> &record::Redis {
         &self.server
-    }
-
-    /// What cannot be done to servers of this kind, and why not.
-    pub fn lacks(&self) -> Vec<(Capability, String)> {
-        self.host.lacks()
     }
 
     /// The value of the label `picklock.run` of these containers, and of no others; `None` where the
@@ -196,38 +215,4 @@ impl Servers {
         self.host.end().await;
         ends.into_iter().collect()
     }
-}
-
-/// All servers, running.
-type Started = (
-    Vec<Node>,
-    record::Redis,
-    Vec<Box<dyn Server>>,
-    Option<Watch>,
-);
-
-/// Starts all nodes at once, and then the Sentinels.
-async fn start_all(host: &dyn Host, orders: &Orders) -> Result<Started, BackendError> {
-    let Layout {
-        nodes, sentinels, ..
-    } = orders.layout;
-    let nodes = try_join_all((0..nodes).map(|node| Node::start(host, orders, node))).await?;
-    let server = match nodes.first() {
-        Some(node) => server_queries::identify(node.master.address()).await?,
-        None => record::Redis::default(),
-    };
-    if sentinels == 0 {
-        return Ok((nodes, server, Vec::new(), None));
-    }
-    let servers = try_join_all(nodes.iter().map(|node| {
-        let announced = node.servers().map(|member| member.server.announced());
-        try_join_all(announced)
-    }))
-    .await?;
-    let sentinels = (0..sentinels).map(|number| host.start(orders.sentinel(number, &servers)));
-    let sentinels = try_join_all(sentinels).await?;
-    let announced = try_join_all(sentinels.iter().map(|sentinel| sentinel.announced())).await?;
-    let listening = sentinels.iter().map(|sentinel| sentinel.address());
-    let watch = Watch::begin(listening.collect(), announced, servers).await?;
-    Ok((nodes, server, sentinels, watch))
 }

@@ -9,7 +9,8 @@ use redis::aio::MultiplexedConnection;
 use redis::{RedisResult, cmd};
 use tokio::time::timeout;
 
-use super::{BackendError, Password, ServerAddress, server_queries};
+use super::server_queries::{ask, connection, unanswered};
+use super::{BackendError, Password, ServerAddress};
 
 /// After this time without an answer, the first Sentinel considers a master down. Redis's default
 /// is 30 s; nothing else about Sentinel's own timing is changed, so a failover takes one to three
@@ -44,8 +45,9 @@ pub(super) fn configuration(
     servers: &[Vec<SocketAddr>],
     number: usize,
     sentinels: usize,
-    password: Option<Password>,
+    password: Password,
 ) -> String {
+    let password = password.text();
     let quorum = sentinels / 2 + 1;
     let down_after = (0..number).fold(DOWN_AFTER, |after, _| after + STAGGER);
     let mut text = String::new();
@@ -57,21 +59,15 @@ pub(super) fn configuration(
             "sentinel monitor {name} {ip} {port} {quorum}\n\
              sentinel down-after-milliseconds {name} {}\n\
              sentinel failover-timeout {name} {}\n\
-             sentinel parallel-syncs {name} 1\n",
+             sentinel parallel-syncs {name} 1\n\
+             sentinel auth-pass {name} {password}\n",
             down_after.as_millis(),
             FAILOVER_TIMEOUT.as_millis(),
         ));
-        if let Some(password) = password {
-            text.push_str(&format!("sentinel auth-pass {name} {}\n", password.text()));
-        }
     }
-    if let Some(password) = password {
-        // Sentinels give it to each other, too.
-        text.push_str(&format!("requirepass {}\n", password.text()));
-    }
-    // A Sentinel in a container gets its clients from other addresses than loopback. The password keeps
-    // others out.
-    text.push_str("protected-mode no\n");
+    // Sentinels give the password to each other, too. One in a container gets its clients from other
+    // addresses than loopback, and the password keeps others out.
+    text.push_str(&format!("requirepass {password}\nprotected-mode no\n"));
     text
 }
 
@@ -84,17 +80,14 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Waits until every Sentinel knows all others and all servers; `None` without Sentinels.
+    /// Waits until every Sentinel knows all others and all servers.
     /// `listening`: where they are on loopback; `announced`: where they find each other;
     /// `servers`: where they find each node's servers, the master first.
     pub(super) async fn begin(
         listening: Vec<ServerAddress>,
         announced: Vec<SocketAddr>,
         servers: Vec<Vec<SocketAddr>>,
-    ) -> Result<Option<Watch>, BackendError> {
-        if listening.is_empty() {
-            return Ok(None);
-        }
+    ) -> Result<Watch, BackendError> {
         let watch = Watch {
             listening,
             announced,
@@ -110,10 +103,11 @@ impl Watch {
             Ok(())
         };
         match timeout(START_PATIENCE, known).await {
-            Ok(known) => known.map(|()| Some(watch)),
-            Err(_) => Err(BackendError::NotWatching {
+            Ok(known) => known.map(|()| watch),
+            Err(_) => Err(BackendError::NotInTime {
+                what: "the Sentinels did not find each other and all servers".to_owned(),
                 after: START_PATIENCE,
-                seen,
+                seen: format!(": {seen}"),
             }),
         }
     }
@@ -172,7 +166,7 @@ impl Watch {
     async fn introduce(&self) -> Result<(), BackendError> {
         let identities = try_join_all(self.listening.iter().map(|at| identity(*at))).await?;
         for (to, listening) in self.listening.iter().enumerate() {
-            let mut connection = server_queries::connection(*listening, "PUBLISH").await?;
+            let mut connection = connection(*listening, "PUBLISH").await?;
             let others = identities.iter().zip(&self.announced).enumerate();
             for (_, (identity, at)) in others.filter(|(other, _)| *other != to) {
                 let masters = self.servers.iter().filter_map(|node| node.first());
@@ -190,7 +184,7 @@ impl Watch {
                         .arg(greeting)
                         .to_owned();
                     let greeted: RedisResult<()> = greet.query_async(&mut connection).await;
-                    greeted.map_err(server_queries::unanswered(*listening, "PUBLISH"))?;
+                    greeted.map_err(unanswered(*listening, "PUBLISH"))?;
                 }
             }
         }
@@ -200,12 +194,12 @@ impl Watch {
     /// What one of the Sentinels does not know yet.
     async fn missing(&self) -> Result<Option<String>, BackendError> {
         for (number, listening) in self.listening.iter().enumerate() {
-            let mut connection = server_queries::connection(*listening, "SENTINEL MASTER").await?;
+            let mut connection = connection(*listening, "SENTINEL MASTER").await?;
             for (node, servers) in self.servers.iter().enumerate() {
                 let ready = ready(&mut connection, node, self.listening.len(), servers.len());
                 let ready = ready
                     .await
-                    .map_err(server_queries::unanswered(*listening, "SENTINEL MASTER"))?;
+                    .map_err(unanswered(*listening, "SENTINEL MASTER"))?;
                 if let Err(reason) = ready {
                     return Ok(Some(format!("Sentinel {number}: {reason}")));
                 }
@@ -223,9 +217,9 @@ async fn ready(
     servers: usize,
 ) -> RedisResult<Result<(), String>> {
     let name = master_name(node);
-    let ask = |what: &str| cmd("SENTINEL").arg(what).arg(&name).to_owned();
-    let master: HashMap<String, String> = ask("MASTER").query_async(connection).await?;
-    let replicas: Vec<HashMap<String, String>> = ask("REPLICAS").query_async(connection).await?;
+    let about = |what: &str| cmd("SENTINEL").arg(what).arg(&name).to_owned();
+    let master: HashMap<String, String> = about("MASTER").query_async(connection).await?;
+    let replicas: Vec<HashMap<String, String>> = about("REPLICAS").query_async(connection).await?;
     let field = |of: &HashMap<String, String>, field: &str| -> String {
         of.get(field).cloned().unwrap_or_default()
     };
@@ -241,33 +235,25 @@ async fn ready(
         field(replica, "flags") == "slave" && field(replica, "master-link-status") == "ok"
     });
     let heard = heard.count();
-    Ok(if heard + 1 == servers {
-        Ok(())
-    } else {
-        Err(format!("{name} has {heard} of {} replicas", servers - 1))
+    Ok(match heard + 1 == servers {
+        true => Ok(()),
+        false => Err(format!("{name} has {heard} of {} replicas", servers - 1)),
     })
 }
 
 async fn identity(sentinel: ServerAddress) -> Result<String, BackendError> {
-    let words = ["SENTINEL", "MYID"];
-    let identity = sentinel
-        .query(&words, server_queries::ANSWER_PATIENCE)
-        .await;
-    identity.map_err(server_queries::unanswered(sentinel, "SENTINEL MYID"))
+    ask(sentinel, &["SENTINEL", "MYID"], "SENTINEL MYID").await
 }
 
 /// Where a Sentinel says that the master is.
 async fn master(sentinel: ServerAddress, name: &str) -> Result<SocketAddr, BackendError> {
     const QUESTION: &str = "SENTINEL GET-MASTER-ADDR-BY-NAME";
     let words = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", name];
-    let asked: RedisResult<(String, u16)> = sentinel
-        .query(&words, server_queries::ANSWER_PATIENCE)
-        .await;
-    let (ip, port) = asked.map_err(server_queries::unanswered(sentinel, QUESTION))?;
+    let (ip, port): (String, u16) = ask(sentinel, &words, QUESTION).await?;
     let ip = ip.parse().map_err(|_| {
         let what = format!("`{ip}` is no address");
         let error = redis::RedisError::from(std::io::Error::other(what));
-        server_queries::unanswered(sentinel, QUESTION)(error)
+        unanswered(sentinel, QUESTION)(error)
     })?;
     Ok(SocketAddr::new(ip, port))
 }

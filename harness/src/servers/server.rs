@@ -7,7 +7,6 @@
 use std::net::SocketAddr;
 
 use futures_util::future::LocalBoxFuture;
-use picklock_scenarios::Capability;
 
 use super::node_log::last_words;
 use super::server_order::ServerOrder;
@@ -30,11 +29,6 @@ pub(super) trait Host {
     /// Removes what is left now that all servers have ended.
     fn end(self: Box<Self>) -> LocalBoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
-    }
-
-    /// What cannot be done to servers of this kind, and why not. It is not tried then.
-    fn lacks(&self) -> Vec<(Capability, String)> {
-        Vec::new()
     }
 
     /// The value of the label `picklock.run` of its containers; `None`: it has none.

@@ -56,11 +56,11 @@ impl fmt::Debug for Password {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ServerAddress {
     socket: SocketAddr,
-    password: Option<Password>,
+    password: Password,
 }
 
 impl ServerAddress {
-    pub(super) fn new(socket: SocketAddr, password: Option<Password>) -> ServerAddress {
+    pub(super) fn new(socket: SocketAddr, password: Password) -> ServerAddress {
         ServerAddress { socket, password }
     }
 
@@ -69,21 +69,13 @@ impl ServerAddress {
         self.socket
     }
 
-    /// What it wants of its clients; `None`: nothing.
-    pub fn password(&self) -> Option<Password> {
-        self.password
-    }
-
     /// A client that gives the password with each connection.
     ///
     /// # Errors
     /// None that an address can cause.
     pub fn client(&self) -> RedisResult<Client> {
         let socket = self.socket;
-        Client::open(match self.password {
-            Some(password) => format!("redis://:{}@{socket}", password.text()),
-            None => format!("redis://{socket}"),
-        })
+        Client::open(format!("redis://:{}@{socket}", self.password.text()))
     }
 
     /// A connection for commands. Neither it nor an answer may take longer than `patience`.
@@ -121,10 +113,7 @@ impl ServerAddress {
     /// It is not there, or accepts no more connections.
     pub async fn connect(&self) -> io::Result<TcpStream> {
         let mut stream = TcpStream::connect(self.socket).await?;
-        let Some(password) = self.password else {
-            return Ok(stream);
-        };
-        let words = format!("AUTH {}\r\n", password.text());
+        let words = format!("AUTH {}\r\n", self.password.text());
         stream.write_all(words.as_bytes()).await?;
         let mut answer = [0; WELCOME.len()];
         stream.read_exact(&mut answer).await?;
@@ -151,7 +140,7 @@ mod tests {
     #[test]
     fn no_text_for_people_holds_the_password() {
         let password = Password::fresh().unwrap();
-        let address = ServerAddress::new("127.0.0.1:7".parse().unwrap(), Some(password));
+        let address = ServerAddress::new("127.0.0.1:7".parse().unwrap(), password);
         assert_eq!(password.text().len(), 32);
         assert_eq!(address.to_string(), "127.0.0.1:7");
         assert!(!format!("{address:?}").contains(&password.text()));

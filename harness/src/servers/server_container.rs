@@ -22,9 +22,8 @@ use tokio::io::AsyncBufReadExt;
 use tokio::time::timeout;
 
 use super::container_host::ContainerHost;
-use super::container_limits::confine;
-use super::engine::{self, OWNER_LABEL, RUN_LABEL, refused};
-use super::error::io_error;
+use super::engine::{self, OWNER_LABEL, RUN_LABEL, confine, refused};
+use super::error::{io_error, not_ready};
 use super::node_log::{last_words, says_ready};
 use super::server::{Answer, Host, Server};
 use super::server_order::ServerOrder;
@@ -137,11 +136,8 @@ impl ServerContainer {
             Ok(true) => {}
             Ok(false) => return Err(server.died_at_start(host).await),
             Err(_) => {
-                return Err(BackendError::NotReady {
-                    node: server.name.clone(),
-                    after: START_PATIENCE,
-                    log: last_words(&server.log("10").await),
-                });
+                let log = last_words(&server.log("10").await);
+                return Err(not_ready(&server.name, START_PATIENCE, &log));
             }
         }
         server.ask_for_the_address().await?;
@@ -218,7 +214,7 @@ impl Server for ServerContainer {
     /// Where it is published on the host.
     fn address(&self) -> ServerAddress {
         let socket = *self.address.lock().unwrap_or_else(PoisonError::into_inner);
-        ServerAddress::new(socket, Some(self.password))
+        ServerAddress::new(socket, self.password)
     }
 
     /// Its address for other containers of the engine.

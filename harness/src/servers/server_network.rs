@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use testcontainers::bollard::Docker;
+use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::models::{Network, NetworkCreateRequest};
 use testcontainers::bollard::query_parameters::ListNetworksOptionsBuilder;
 
-use super::engine::{OWNER_LABEL, RUN_LABEL, refused};
-use super::{BackendError, ProcessIdentity};
+use super::BackendError;
+use super::engine::{OWNER_LABEL, RUN_LABEL, owner, refused};
 use crate::clock::wall_clock;
 
 /// Label with the time at which the network was made, in seconds since the Unix epoch.
@@ -62,10 +63,7 @@ pub(super) async fn sweep(engine: &Docker) {
     join_all(orphans.map(|network| remove_one(engine, network))).await;
 }
 
-async fn labelled(
-    engine: &Docker,
-    label: &str,
-) -> Result<Vec<Network>, testcontainers::bollard::errors::Error> {
+async fn labelled(engine: &Docker, label: &str) -> Result<Vec<Network>, Error> {
     let filters = HashMap::from([("label", vec![label])]);
     let options = ListNetworksOptionsBuilder::new().filters(&filters).build();
     engine.list_networks(Some(options)).await
@@ -80,14 +78,17 @@ async fn remove_one(engine: &Docker, network: &Network) -> bool {
 }
 
 fn is_orphan(network: &Network) -> bool {
-    let label = |name| network.labels.as_ref()?.get(name);
-    let owner = label(OWNER_LABEL).and_then(|text| text.parse::<ProcessIdentity>().ok());
-    let made_at = label(MADE_LABEL).and_then(|text| text.parse().ok());
-    owner.is_some_and(|owner| owner.is_gone(Duration::from_secs(made_at.unwrap_or(u64::MAX))))
+    let made_at = network
+        .labels
+        .as_ref()
+        .and_then(|labels| labels.get(MADE_LABEL)?.parse().ok());
+    owner(network.labels.as_ref())
+        .is_some_and(|owner| owner.is_gone(Duration::from_secs(made_at.unwrap_or(u64::MAX))))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::ProcessIdentity;
     use super::*;
 
     fn network(owner: &str, made_at: &str) -> Network {

@@ -78,9 +78,14 @@ impl Orders {
 
     /// A Sentinel that watches these servers: those of each node, the master first.
     pub(super) fn sentinel(&self, number: usize, servers: &[Vec<SocketAddr>]) -> ServerOrder {
-        let (count, password) = (self.layout.sentinels, Some(self.password));
+        let count = self.layout.sentinels;
         ServerOrder {
-            sentinel: Some(sentinel::configuration(servers, number, count, password)),
+            sentinel: Some(sentinel::configuration(
+                servers,
+                number,
+                count,
+                self.password,
+            )),
             ..self.plain(format!("sentinel-{number}"))
         }
     }

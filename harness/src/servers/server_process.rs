@@ -13,8 +13,8 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::error::io_error;
-use super::node_log::{Beginning, NodeLog};
+use super::error::{io_error, not_ready};
+use super::node_log::NodeLog;
 use super::port::ReservedPort;
 use super::program_fault::ProgramFault;
 use super::server::{Answer, Host, Server};
@@ -126,7 +126,7 @@ impl ServerProcess {
 
 impl Server for ServerProcess {
     fn address(&self) -> ServerAddress {
-        ServerAddress::new(self.port.address(), Some(self.order.password))
+        ServerAddress::new(self.port.address(), self.order.password)
     }
 
     fn announced(&self) -> Answer<'_, SocketAddr> {
@@ -228,12 +228,12 @@ async fn run(
     let doing = format!("write {}", order.log.display());
     let (log, output) = NodeLog::open(&order.log).map_err(io_error(doing))?;
     let mut running = spawn(host, order, address, output)?;
-    match timeout(START_PATIENCE, log.beginning()).await {
-        Ok(Beginning::Ready) => {
+    match timeout(START_PATIENCE, log.is_ready()).await {
+        Ok(true) => {
             let running = Some(running);
             Ok(State { running, log })
         }
-        Ok(Beginning::Ended) => {
+        Ok(false) => {
             // It may only have closed its output, but then it is of no use.
             let _ = running.kill_group();
             let status = running.child.wait().await;
@@ -244,11 +244,7 @@ async fn run(
                 log: log.last_words(),
             })
         }
-        Err(_) => Err(BackendError::NotReady {
-            node: order.name.clone(),
-            after: START_PATIENCE,
-            log: log.last_words(),
-        }),
+        Err(_) => Err(not_ready(&order.name, START_PATIENCE, &log.last_words())),
     }
 }
 

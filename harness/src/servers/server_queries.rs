@@ -4,15 +4,16 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{RedisError, RedisResult};
+use redis::{FromRedisValue, RedisError, RedisResult};
 use tokio::time::timeout;
 
+use super::error::not_ready;
 use super::{BackendError, Password, ServerAddress};
 use crate::clock::wall_clock;
 use crate::record;
 
 /// A server on loopback that is not frozen answers in less than a millisecond.
-pub(super) const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a replica may take to load its master's (empty) data set.
 const LINK_PATIENCE: Duration = Duration::from_secs(20);
@@ -22,6 +23,16 @@ const LOADING_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Pause between two requests to a server that is not ready.
 const POLL: Duration = Duration::from_millis(5);
+
+/// The answer to one command, on a connection of its own.
+pub(super) async fn ask<T: FromRedisValue>(
+    address: ServerAddress,
+    words: &[&str],
+    question: &'static str,
+) -> Result<T, BackendError> {
+    let answered = address.query(words, ANSWER_PATIENCE).await;
+    answered.map_err(unanswered(address, question))
+}
 
 /// A connection for requests such as this one.
 pub(super) async fn connection(
@@ -46,8 +57,7 @@ pub(super) fn unanswered(
 /// Asks for name and version. Valkey calls itself Redis for compatibility, and gives its real name
 /// in another field.
 pub(super) async fn identify(address: ServerAddress) -> Result<record::Redis, BackendError> {
-    let info: RedisResult<String> = address.query(&["INFO", "server"], ANSWER_PATIENCE).await;
-    let info = info.map_err(unanswered(address, "INFO server"))?;
+    let info: String = ask(address, &["INFO", "server"], "INFO server").await?;
     Ok(name_and_version(&info))
 }
 
@@ -92,10 +102,10 @@ pub(super) async fn follow(replica: ServerAddress, master: SocketAddr) -> Result
     };
     match timeout(LINK_PATIENCE, linked).await {
         Ok(result) => result.map_err(unanswered(replica, "ROLE")),
-        Err(_) => Err(BackendError::NotReplicating {
-            replica,
+        Err(_) => Err(BackendError::NotInTime {
+            what: format!("the replica at {replica} did not reach its master"),
             after: LINK_PATIENCE,
-            seen,
+            seen: format!(": {seen}"),
         }),
     }
 }
@@ -167,11 +177,7 @@ pub(super) async fn await_answer(node: &str, address: ServerAddress) -> Result<(
     };
     timeout(LOADING_PATIENCE, answered)
         .await
-        .map_err(|_| BackendError::NotReady {
-            node: node.to_owned(),
-            after: LOADING_PATIENCE,
-            log: "it does not answer PING".to_owned(),
-        })
+        .map_err(|_| not_ready(node, LOADING_PATIENCE, "it does not answer PING"))
 }
 
 #[cfg(test)]

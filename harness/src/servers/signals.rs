@@ -10,6 +10,9 @@ use rustix::process::{
 /// Pause between two checks whether a child has stopped. The kernel needs microseconds.
 const POLL: Duration = Duration::from_micros(200);
 
+/// Pause between two rounds: killed processes take a moment to disappear.
+const ROUND_PAUSE: Duration = Duration::from_millis(2);
+
 fn checked(pid: u32) -> io::Result<Pid> {
     i32::try_from(pid)
         .ok()
@@ -59,7 +62,20 @@ pub fn kill_group(leader: u32) -> io::Result<()> {
     }
 }
 
-/// Kills one process. True if there was one.
-pub(super) fn kill(pid: u32) -> bool {
-    checked(pid).is_ok_and(|pid| kill_process(pid, Signal::KILL).is_ok())
+/// Kills one process, which may have ended in the meantime.
+pub(super) fn kill(pid: u32) {
+    let _ = checked(pid).map(|pid| kill_process(pid, Signal::KILL));
+}
+
+/// Kills what `find` finds until it finds nothing any more, but looks no more than so many times. A process
+/// that starts others while it is killed is found again. `None`: there is nothing left.
+pub(super) async fn kill_until_none(
+    rounds: usize,
+    mut find: impl AsyncFnMut() -> Option<Vec<u32>>,
+) {
+    for _ in 0..rounds {
+        let Some(found) = find().await else { return };
+        found.into_iter().for_each(kill);
+        tokio::time::sleep(ROUND_PAUSE).await;
+    }
 }

@@ -11,7 +11,8 @@ use std::time::Duration;
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::models::{
-    ContainerCreateBody, HostConfig, HostConfigLogConfig, RestartPolicy, RestartPolicyNameEnum,
+    ContainerCreateBody, ContainerState, HostConfig, HostConfigLogConfig, RestartPolicy,
+    RestartPolicyNameEnum,
 };
 use testcontainers::bollard::query_parameters::{
     CreateContainerOptionsBuilder, InspectContainerOptions,
@@ -19,8 +20,7 @@ use testcontainers::bollard::query_parameters::{
 
 use tokio::time::timeout;
 
-use super::container_limits::confine;
-use super::engine::{self, OWNER_LABEL, RUN_LABEL, refused};
+use super::engine::{self, OWNER_LABEL, RUN_LABEL, confine, refused};
 use super::reaper::ContainerWatch;
 use super::{BackendError, Reaper, container_removal};
 
@@ -39,15 +39,16 @@ pub struct WorkerContainers {
 }
 
 impl WorkerContainers {
-    /// Checks that they can be made. Nothing is pulled.
+    /// Checks that they can be made; `None` where there is no image. Nothing is pulled.
     ///
     /// # Errors
     /// No engine answers, it does not share this machine's network, or it does not have the image.
     pub async fn prepare(
-        image: &str,
+        image: Option<&str>,
         environment: &BTreeMap<String, String>,
         reaper: &Reaper,
-    ) -> Result<WorkerContainers, BackendError> {
+    ) -> Result<Option<WorkerContainers>, BackendError> {
+        let Some(image) = image else { return Ok(None) };
         let engine = engine::connect().await?;
         if engine::is_rootless(&engine).await {
             return Err(BackendError::RootlessEngine);
@@ -62,17 +63,17 @@ impl WorkerContainers {
             }
             Err(source) => return Err(refused("the workers", "look at the image")(source)),
         }
-        Ok(WorkerContainers {
+        let environment = environment.iter();
+        Ok(Some(WorkerContainers {
             engine,
             image: image.to_owned(),
             environment: environment
-                .iter()
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect(),
             owner: reaper.owner().to_string(),
             watch: reaper.fresh_containers()?,
             made: AtomicU64::new(0),
-        })
+        }))
     }
 
     /// Makes a container for this worker. It does not run yet: what carries its standard streams
@@ -222,9 +223,7 @@ impl WorkerContainer {
             .collect()
     }
 
-    async fn state(
-        &self,
-    ) -> Result<Option<testcontainers::bollard::models::ContainerState>, BackendError> {
+    async fn state(&self) -> Result<Option<ContainerState>, BackendError> {
         let asked = self
             .engine
             .inspect_container(&self.name, None::<InspectContainerOptions>);

@@ -2,7 +2,7 @@
 
 use std::process::ExitStatus;
 
-use super::{Clients, EndSeen, Outcome, RequestKind, Who, failed, passed};
+use super::{Clients, END_PATIENCE, EndSeen, Outcome, RequestKind, Who, failed, passed};
 use crate::adapter::exit::in_words;
 
 pub(super) async fn end_is_clean(clients: &mut Clients) -> Outcome {
@@ -16,7 +16,7 @@ fn judge(end: &EndSeen) -> Outcome {
     let Some(how) = &end.how else {
         return failed(format!(
             "it did not exit within {} s after its standard input had ended; it was killed",
-            end.patience.as_secs()
+            END_PATIENCE.as_secs()
         ));
     };
     if !end.left.is_empty() {
@@ -35,8 +35,6 @@ fn judge(end: &EndSeen) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::conformance::outcome::words;
 
@@ -54,7 +52,6 @@ mod tests {
         ] {
             let told = words(judge(&EndSeen {
                 how: how.map(str::to_owned),
-                patience: Duration::from_secs(3),
                 left: left.into_iter().map(str::to_owned).collect(),
             }));
             assert!(told.contains(expected), "{told}");

@@ -1,7 +1,7 @@
 //! `extend`: a lease can be extended, or the adapter says that it cannot.
 
+use super::acquire::lease_was_running;
 use super::lease::{most_ms, ms};
-use super::refusal::lease_was_running;
 use super::{Answer, Clients, LockName, Outcome, Who, not_offered, passed};
 
 /// Long enough that it does not run out on a busy machine while the check waits.

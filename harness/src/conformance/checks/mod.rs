@@ -1,19 +1,28 @@
-//! The table of the checks. A new one is one file here, and one line below.
+//! The table of the checks. A new one is one function here, and one line below.
 
 use super::check::Check;
-use super::client::EndSeen;
+use super::client::{END_PATIENCE, EndSeen};
 use super::clients::{Clients, LONG, LockName};
 use super::exchange::Exchange;
 use super::finding::{Mistake, Problem};
 use super::keys::Keys;
 use super::outcome::{Outcome, Stop, Who, failed, not_offered, passed, passed_with};
 use crate::adapter::message::{Answer, RequestKind};
+use crate::adapter::protocol_fault::ProtocolFault;
+
+mod acquire;
+mod end;
+mod extend;
+mod key;
+mod lease;
+mod release;
+mod requests;
+mod servers;
+mod time_out;
 
 /// Name, function, paragraph of `docs/protocol.md`, and what is said of an adapter that passes.
 macro_rules! checks {
     ($($name:literal $module:ident::$make:ident $paragraph:literal $about:literal;)*) => {
-        $(mod $module;)*
-
         /// All checks, in the order in which they are made. Without the first one there is nobody
         /// to ask; the last one ends the adapter.
         pub const CHECKS: &[Check] = &[$(Check {
@@ -26,23 +35,23 @@ macro_rules! checks {
 }
 
 checks! {
-    "handshake" handshake::answers_init "init" "starts, and answers `init` with `ready`";
-    "ping" ping::answers_ping "ping" "answers `ping` with `pong`";
-    "grant" grant::free_lock_is_granted "acquire" "grants a lock that nobody holds";
+    "handshake" requests::answers_init "init" "starts, and answers `init` with `ready`";
+    "ping" requests::answers_ping "ping" "answers `ping` with `pong`";
+    "grant" acquire::free_lock_is_granted "acquire" "grants a lock that nobody holds";
     "key" key::two_locks_are_two_keys "keys" "writes the lock's key to the server, and another one for another lock";
     "lease" lease::the_key_is_worth_the_lease "leases" "takes `ttl_ms` for milliseconds, and promises no more than the key is worth";
-    "refusal" refusal::held_lock_is_refused "refused" "answers `refused` while another client has the lock";
-    "wait" wait::waiting_ends_in_time "waiting" "gives up when `wait_ms` has run out";
+    "refusal" acquire::held_lock_is_refused "refused" "answers `refused` while another client has the lock";
+    "wait" acquire::waiting_ends_in_time "waiting" "gives up when `wait_ms` has run out";
     "release" release::released_lock_is_free "release" "releases what it holds, and the next client gets it";
-    "double-release" double_release::second_release_finds_nothing "release" "does not claim to release what it released before";
-    "late-release" late_release::expired_lock_is_not_released "release" "does not claim to release what has run out";
+    "double-release" release::second_release_finds_nothing "release" "does not claim to release what it released before";
+    "late-release" release::expired_lock_is_not_released "release" "does not claim to release what has run out";
     "extend" extend::extension_reaches_the_key "extend" "extends a lease, or answers `unsupported`";
-    "lost" lost::loss_is_noticed "events" "tells a holder with `lost` that its key is gone";
-    "fence" fence::fences_grow "granted" "gives every grant a larger `fence` than the one before";
+    "lost" release::loss_is_noticed "events" "tells a holder with `lost` that its key is gone";
+    "fence" acquire::fences_grow "granted" "gives every grant a larger `fence` than the one before";
     "servers" servers::only_the_given_server_is_used "servers" "is connected to the server that it was given, and to no other";
-    "ids" ids::answer_has_the_id_of_its_request "one-answer-each" "answers with the `id` of the request, also a large one";
-    "unknown-words" unknown_words::unknown_words_do_no_harm "versions" "ignores unknown fields, and answers an unknown `op` with `error`";
-    "garbage" garbage::garbage_is_not_answered "lines" "writes nothing to its standard output for a line that is not a request";
+    "ids" requests::answer_has_the_id_of_its_request "one-answer-each" "answers with the `id` of the request, also a large one";
+    "unknown-words" requests::unknown_words_do_no_harm "versions" "ignores unknown fields, and answers an unknown `op` with `error`";
+    "garbage" requests::garbage_is_not_answered "lines" "writes nothing to its standard output for a line that is not a request";
     "time-out" time_out::frozen_server_is_an_error_in_time "time-outs" "answers within `timeout_ms` when the server does not, and not `definite`";
     "end" end::end_is_clean "the-end" "exits with status 0 when its standard input ends, and leaves nothing behind";
 }

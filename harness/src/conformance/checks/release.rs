@@ -1,8 +1,9 @@
-//! `release`: after it the lock is free.
+//! What is released, and what a holder hears of a lock that is gone.
 
-use super::refusal::{lease_was_running, must_be_refused};
-use super::{Answer, Clients, Outcome, Problem, Who, passed_with};
+use super::acquire::{lease_was_running, must_be_refused};
+use super::{Answer, Clients, LockName, Outcome, Problem, Who, not_offered, passed, passed_with};
 
+/// `release`: after it the lock is free.
 pub(super) async fn released_lock_is_free(clients: &mut Clients) -> Outcome {
     let grant = clients.take(Who::One).await?;
     let release = clients.release(Who::One, &grant).await?;
@@ -30,4 +31,66 @@ pub(super) async fn released_lock_is_free(clients: &mut Clients) -> Outcome {
     }
     next.granted()?;
     passed_with(remark)
+}
+
+/// `double-release`: a second release finds nothing to release.
+pub(super) async fn second_release_finds_nothing(clients: &mut Clients) -> Outcome {
+    let grant = clients.take(Who::One).await?;
+    clients.release(Who::One, &grant).await?;
+    let again = clients.release(Who::One, &grant).await?;
+    match &again.answer {
+        Answer::Released {
+            released: Some(true),
+        } => again.wrong(
+            "it answered the second `release` of a grant with `released` = true: nothing was held",
+        ),
+        Answer::Released {
+            released: Some(false),
+        } => passed_with("`false`"),
+        Answer::Released { released: None } => passed_with("`null`"),
+        other => passed_with(format!("`{}`", other.reply())),
+    }
+}
+
+/// `late-release`: a release after the lease has run out says so.
+pub(super) async fn expired_lock_is_not_released(clients: &mut Clients) -> Outcome {
+    let lock = LockName::First;
+    let before = clients.keys().await?;
+    let grant = clients.acquire(Who::One, lock, 1.0, 0).await?;
+    let with_it = clients.keys().await?;
+    clients.wait(1.3).await;
+    let late = clients.keys().await?;
+    let release = clients.release(Who::One, &grant).await?;
+    let keys = with_it.of_lock(&before, &clients.lock(lock));
+    if keys.keys().any(|key| late.ttl_ms.contains_key(*key)) {
+        return passed_with("its key was still there: it renews the lease, or writes no expiry");
+    }
+    match &release.answer {
+        Answer::Released {
+            released: Some(true),
+        } => release.wrong("it answered with `released` = true, and its key had run out before"),
+        _ => passed(),
+    }
+}
+
+/// `lost`: a holder whose key is gone is told so, if the lock notices.
+pub(super) async fn loss_is_noticed(clients: &mut Clients) -> Outcome {
+    let before = clients.keys().await?;
+    let grant = clients.acquire(Who::One, LockName::First, 1.0, 0).await?;
+    clients.remove_keys_since(&before).await?;
+    clients.wait(1.2).await;
+    let late = clients.keys().await?;
+    let release = clients.release(Who::One, &grant).await?;
+    let is_heard = clients.hears_of_loss(&grant).await?;
+    let claims = Answer::Released {
+        released: Some(true),
+    };
+    if release.answer == claims && late.written_since(&before).is_empty() {
+        let what = "it answered with `released` = true, and its key was gone before";
+        return Err(release.shows(what).by("release").into());
+    }
+    match is_heard {
+        true => passed(),
+        false => not_offered("no `lost` came within a lease after its key was gone"),
+    }
 }

@@ -25,9 +25,6 @@ const ENGINE_PAUSE: Duration = Duration::from_millis(400);
 /// A group that forks while it is being killed is killed again, at most this many times.
 const ROUNDS: usize = 1000;
 
-/// Pause between two rounds: killed processes take a moment to disappear.
-const ROUND_PAUSE: Duration = Duration::from_millis(2);
-
 /// What must be cleaned up.
 #[derive(Debug, Default)]
 struct Leftovers {
@@ -69,7 +66,7 @@ pub fn run_reaper(input: impl BufRead, mut output: impl Write) -> io::Result<()>
 
 impl Leftovers {
     fn take(&mut self, line: &str) {
-        match line.parse() {
+        match serde_json::from_str(line) {
             Ok(Order::Owner(owner)) => self.owner = owner,
             Ok(Order::Remember(belonging)) => {
                 self.belongings.insert(belonging);
@@ -78,7 +75,7 @@ impl Leftovers {
                 self.belongings.remove(&belonging);
             }
             // Both ends are the same program; an unknown line can only be an incomplete one.
-            Err(()) => {}
+            Err(_) => {}
         }
     }
 
@@ -119,46 +116,30 @@ async fn kill(leader: u32, started_ticks: u64, owner: &str) {
     // The leader may be dead and reaped while its descendants still run in its group. Then only the
     // environment that they inherited identifies them.
     let mark = format!("{OWNER_VARIABLE}={owner}");
-    for _ in 0..ROUNDS {
-        let members = all_processes()
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|&pid| is_member(pid, leader));
-        let mut again = false;
-        for pid in members {
-            match carries(pid, &mark) {
-                Some(true) => {
-                    signals::kill(pid);
-                    again = true;
-                }
-                Some(false) => {}
-                None => again = true,
-            }
-        }
-        if !again {
-            return;
-        }
-        tokio::time::sleep(ROUND_PAUSE).await;
-    }
+    signals::kill_until_none(ROUNDS, async || {
+        let mut members = all_processes().unwrap_or_default();
+        members.retain(|&pid| is_member(pid, leader) && carries(pid, &mark) != Some(false));
+        let is_left = !members.is_empty();
+        members.retain(|&pid| carries(pid, &mark) == Some(true));
+        is_left.then_some(members)
+    })
+    .await;
 }
 
 /// Kills the processes that carry these marks, and what they have started, until there are none.
 async fn kill_marked(mut lineages: Vec<Lineage>) {
-    for _ in 0..ROUNDS {
-        if lineages.is_empty() {
-            return;
-        }
+    signals::kill_until_none(ROUNDS, async || {
+        let mut found = Vec::new();
         if let Ok(table) = ProcessTable::read(0) {
             lineages.retain_mut(|lineage| {
                 let members = lineage.members(&table);
-                for (pid, _) in &members {
-                    signals::kill(*pid);
-                }
+                found.extend(members.iter().map(|(pid, _)| *pid));
                 !members.is_empty()
             });
         }
-        tokio::time::sleep(ROUND_PAUSE).await;
-    }
+        (!lineages.is_empty()).then_some(found)
+    })
+    .await;
 }
 
 fn is_member(pid: u32, group: u32) -> bool {

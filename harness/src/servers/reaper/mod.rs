@@ -9,6 +9,7 @@ mod order;
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
+use std::mem::ManuallyDrop;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -93,7 +94,7 @@ pub struct Registration {
 /// helper forget them: a start that is cancelled leaves containers that only the helper can remove.
 #[derive(Debug)]
 pub(super) struct ContainerWatch {
-    line: Arc<Line>,
+    registration: ManuallyDrop<Registration>,
     run: String,
 }
 
@@ -105,7 +106,7 @@ impl ContainerWatch {
 
     /// They are removed; the helper need not look for them.
     pub(super) fn settle(self) {
-        self.line.forget(&Belonging::Containers(self.run.clone()));
+        drop(ManuallyDrop::into_inner(self.registration));
     }
 }
 
@@ -191,9 +192,9 @@ impl Reaper {
         let number = GIVEN.fetch_add(1, Ordering::Relaxed);
         let owner = self.owner.to_string();
         let run = format!("{:016x}", crate::entropy::derive(0, &owner, number));
-        self.line.remember(&Belonging::Containers(run.clone()))?;
+        let registration = self.register(Belonging::Containers(run.clone()))?;
         Ok(ContainerWatch {
-            line: Arc::clone(&self.line),
+            registration: ManuallyDrop::new(registration),
             run,
         })
     }
@@ -231,7 +232,7 @@ impl Reaper {
     }
 
     fn register(&self, belonging: Belonging) -> Result<Registration, ReaperError> {
-        self.line.remember(&belonging)?;
+        self.line.tell(&Order::Remember(belonging.clone()))?;
         Ok(Registration {
             line: Arc::clone(&self.line),
             belonging,
@@ -258,31 +259,15 @@ impl Line {
         let Some(pipe) = pipe.as_mut() else {
             return Err(ReaperError::Gone(io::ErrorKind::BrokenPipe.into()));
         };
+        let line = serde_json::to_string(order).map_err(|error| ReaperError::Gone(error.into()))?;
         // One write, so that the death of this process does not leave an incomplete line.
-        pipe.write_all(format!("{order}\n").as_bytes())
+        pipe.write_all(format!("{line}\n").as_bytes())
             .map_err(ReaperError::Gone)
-    }
-
-    fn remember(&self, belonging: &Belonging) -> Result<(), ReaperError> {
-        self.tell(&Order::Remember(belonging.clone()))
-    }
-
-    fn forget(&self, belonging: &Belonging) {
-        if self.is_left.load(Ordering::Relaxed) {
-            return;
-        }
-        // Where the helper is gone it has nothing to forget.
-        let _ = self.tell(&Order::Forget(belonging.clone()));
     }
 
     /// Ends the pipe, and with it the helper's wait.
     fn end(&self) {
-        drop(
-            self.pipe
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
+        *self.pipe.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn is_running(&self) -> bool {
@@ -293,7 +278,10 @@ impl Line {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.line.forget(&self.belonging);
+        if !self.line.is_left.load(Ordering::Relaxed) {
+            // Where the helper is gone it has nothing to forget.
+            let _ = self.line.tell(&Order::Forget(self.belonging.clone()));
+        }
     }
 }
 
@@ -363,7 +351,7 @@ mod tests {
             }
         };
         kill_process(pid, Signal::KILL).unwrap();
-        assert!(told.contains("forget-mark gone"), "{told}");
-        assert!(!told.contains("forget-mark there"), "{told}");
+        assert!(told.contains(r#"{"forget":{"mark":"gone"}}"#), "{told}");
+        assert!(!told.contains(r#"{"forget":{"mark":"there"}}"#), "{told}");
     }
 }

@@ -58,19 +58,17 @@ async fn stage(name: BackendName, replicas: usize) -> Stage {
         7,
         Arc::new(NoInterceptor),
     );
-    let backend = ServerBackend::new(Parts {
+    let parts = Parts {
         name,
-        servers,
         nodes: 1,
         wire,
         command: WorkerCommand::default(),
-        containers: None,
         logs: dir.path().to_owned(),
         reaper,
         clock_shim: None,
-    });
+    };
     Stage {
-        backend,
+        backend: ServerBackend::new(servers, None, parts),
         node,
         replica,
         _dir: dir,

@@ -1,0 +1,70 @@
+//! What every adapter must do with a request, whatever lock it has.
+
+use serde_json::json;
+
+use super::{
+    Answer, Clients, Mistake, Outcome, ProtocolFault, RequestKind, Stop, Who, passed, passed_with,
+};
+
+/// `handshake`: it starts, and answers `init` with `ready`.
+pub(super) async fn answers_init(clients: &mut Clients) -> Outcome {
+    match clients.start(Who::One).await?.answer {
+        Answer::Ready {
+            name: Some(name),
+            version,
+        } => {
+            let version = version.map(|version| format!(" {version}"));
+            passed_with(format!("{name}{}", version.unwrap_or_default()))
+        }
+        _ => passed_with("without `name`: reports will show the command"),
+    }
+}
+
+/// `ping`: it answers at once.
+pub(super) async fn answers_ping(clients: &mut Clients) -> Outcome {
+    clients.ask(Who::One, RequestKind::Ping).await?;
+    passed()
+}
+
+/// More than 32 bits, and exact in a floating-point number, as JavaScript has them.
+const LARGE_ID: u64 = (1 << 32) + 5;
+
+/// `ids`: the answer has the id of its request, whatever that is.
+pub(super) async fn answer_has_the_id_of_its_request(clients: &mut Clients) -> Outcome {
+    clients.client(Who::One).await?.continue_ids_at(LARGE_ID);
+    clients.ask(Who::One, RequestKind::Ping).await?;
+    clients.ask(Who::One, RequestKind::Ping).await?;
+    passed()
+}
+
+/// `unknown-words`: fields of later versions are ignored, and their requests answered with `error`.
+pub(super) async fn unknown_words_do_no_harm(clients: &mut Clients) -> Outcome {
+    let field = json!({"op": "ping", "colour": {"of": ["no", "meaning"]}});
+    clients.ask_oddly(Who::One, "ping", field).await?;
+    let op = json!({"op": "dance"});
+    let answered = clients.ask_oddly(Who::One, "dance", op).await?;
+    match &answered.answer {
+        Answer::Error { .. } => passed(),
+        other => answered.wrong(format!(
+            "it answered a request that the protocol does not have with `{}`; expected `error`",
+            other.reply()
+        )),
+    }
+}
+
+/// `garbage`: a line that is not a request is not answered, and does no harm.
+pub(super) async fn garbage_is_not_answered(clients: &mut Clients) -> Outcome {
+    clients.client(Who::One).await?.babble().await;
+    let Err(stop) = clients.ask(Who::One, RequestKind::Ping).await else {
+        return passed();
+    };
+    // It may end instead of answering.
+    if let Stop::Broken(who, problem) = &stop
+        && let Mistake::Protocol(fault) = &problem.mistake
+        && let ProtocolFault::Ended { how, .. } = &**fault
+    {
+        clients.dismiss(*who).await;
+        return passed_with(format!("it ends: {how}"));
+    }
+    Err(stop)
+}
