@@ -15,8 +15,8 @@
 //! - [`measures`]: figures from a history, beyond verdicts
 //! - [`repro`]: the text of the file from which a run can be repeated
 //! - [`wire_log`]: reads the command log of a run
-//! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`hgrm`], [`hlog`],
-//!   [`trace`], [`document_files`]
+//! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`trace`],
+//!   [`document_files`]
 //! - [`comparison`]: compares two sets of runs
 //! - [`statistics`]: intervals of quantiles, medians and rates
 //! - [`file_name`]: safe file names for arbitrary text
@@ -27,7 +27,6 @@ pub mod cell_status;
 pub mod combine;
 pub mod comparison;
 pub mod configuration;
-pub mod distribution;
 pub mod documents;
 pub mod escape;
 pub mod file_name;

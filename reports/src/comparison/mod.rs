@@ -10,11 +10,14 @@ use picklock_scenarios::BackendName;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use hdrhistogram::Histogram;
 use picklock_verdicts::check::{Property, Status};
-use picklock_verdicts::record::{Cell, MatrixRecord};
+use picklock_verdicts::latency;
+use picklock_verdicts::record::{Cell, Latency, MatrixRecord};
 use serde::Serialize;
 
-use crate::distribution::decode;
+use crate::cell_status::title;
+use crate::escape::visible;
 use crate::formats::FormatError;
 use crate::statistics::estimate;
 
@@ -324,6 +327,18 @@ fn ratios(before: &Cell, after: &Cell) -> Result<Vec<Ratio>, FormatError> {
         }
     }
     Ok(ratios)
+}
+
+fn decode(
+    cell: &Cell,
+    operation: &str,
+    latency: &Latency,
+) -> Result<Histogram<u64>, FormatError> {
+    latency::decode(&latency.histogram).map_err(|error| FormatError::Histogram {
+        cell: visible(&title(cell)).into_owned(),
+        operation: operation.to_owned(),
+        reason: error.to_string(),
+    })
 }
 
 fn ratio(

@@ -9,7 +9,6 @@ use picklock_reports::run_document::run_json;
 use picklock_reports::terminal;
 use picklock_verdicts::latency::ASKED;
 
-use crate::cells::file;
 use crate::samples;
 use crate::terminal::plain;
 
@@ -95,22 +94,6 @@ fn markdown_has_a_row_for_open_loops() {
     assert!(!comment(&rush()).contains("Open loops"));
     let (record, history) = samples::calm();
     assert!(!summary(&of_run(record, Some(history))).contains("Open loops"));
-}
-
-#[test]
-fn both_latencies_have_histogram_files() {
-    let of = |operation: &str| {
-        let name = format!("latency/set-nx-px-rush-process-{operation}.hgrm");
-        file(&rush(), "hgrm", &name)
-    };
-    assert!(of("acquire").contains("Total count    =            6"));
-    assert!(of("acquire_asked").contains("Total count    =            6"));
-    assert_ne!(of("acquire"), of("acquire_asked"));
-    let log = file(&rush(), "hlog", "latency.hlog");
-    assert!(
-        log.contains("Tag=set-nx-px-rush-process-acquire_asked,"),
-        "{log}"
-    );
 }
 
 #[test]
