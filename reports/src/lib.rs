@@ -2,7 +2,7 @@
 //!
 //! This crate does no I/O, reads no clock, and judges nothing: it reports what the checkers found.
 //!
-//! - [`run_document`]: the JSON document of a run, written and read
+//! - [`run_document`]: the JSON document of a run
 //! - [`terminal`]: a run or a matrix as text for a terminal
 //! - [`progress`]: single events during a run
 //! - [`listing`]: lists of locks, scenarios and backends

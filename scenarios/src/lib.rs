@@ -26,7 +26,7 @@ pub use backend_name::{BackendName, UnknownBackend};
 pub use cause::{CAUSES, Cause, Responsible};
 pub use fault::{
     Action, Capability, DataAction, Direction, FaultKind, FaultPlan, Lasts, LinkAction, NodeAction,
-    Nodes, Phase, Resource, Strikes, Target, Trigger, TriggerEvent, Who, WorkerAction, Workers,
+    Phase, Resource, Selection, Strikes, Target, Trigger, TriggerEvent, Who, WorkerAction,
 };
 pub use lease_duration::{BadDuration, LeaseDuration};
 pub use nearest::nearest;

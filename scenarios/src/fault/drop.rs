@@ -1,9 +1,6 @@
 //! `drop`: commands or replies are dropped; the connection stays open.
 
-use super::action::{Action, LinkAction};
-use super::kind::Kind;
-use super::plan::Field;
-use super::strikes::Strikes;
+use super::{Action, Field, Kind, LinkAction, Strikes};
 
 pub(super) const KIND: Kind = Kind {
     does: "swallows {}",

@@ -1,9 +1,6 @@
 //! `hold`: commands or replies are kept back in order, and delivered when the fault ends.
 
-use super::action::{Action, LinkAction};
-use super::kind::{Kind, Lasts};
-use super::plan::Field;
-use super::strikes::Strikes;
+use super::{Action, Field, Kind, Lasts, LinkAction, Strikes};
 
 pub(super) const KIND: Kind = Kind {
     does: "holds back {}",
