@@ -135,7 +135,6 @@ fn of_matrix(matrix: MatrixRecord, dir: &Path) -> ReportInput {
     let mut input = ReportInput {
         evidence: Vec::new(),
         skipped: Vec::new(),
-        sources: Vec::new(),
         matrix,
     };
     for cell in &input.matrix.cells {

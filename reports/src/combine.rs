@@ -6,7 +6,7 @@ use picklock_verdicts::check::{Status, Verdict, Verdicts};
 use picklock_verdicts::history::History;
 use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, RunRecord, Tally};
 
-use crate::report_input::{Evidence, ReportInput, Source};
+use crate::report_input::{Evidence, ReportInput};
 
 /// A single run as a matrix with one cell.
 ///
@@ -62,7 +62,6 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
         matrix,
         evidence,
         skipped: Vec::new(),
-        sources: Vec::new(),
     }
 }
 
@@ -103,13 +102,10 @@ pub fn merge(mut parts: Vec<(String, ReportInput)>) -> ReportInput {
         },
         evidence: Vec::new(),
         skipped: Vec::new(),
-        sources: Vec::new(),
     };
     let mut commands: Vec<String> = Vec::new();
     for (index, (name, part)) in parts.into_iter().enumerate() {
         let within = |run_dir: &str| format!("{name}/{run_dir}");
-        let source = Source::of(name.clone(), &part.matrix);
-        whole.sources.push(source);
         let all = &mut whole.matrix;
         if index == 0 {
             all.picklock.clone_from(&part.matrix.picklock);

@@ -329,11 +329,7 @@ fn ratios(before: &Cell, after: &Cell) -> Result<Vec<Ratio>, FormatError> {
     Ok(ratios)
 }
 
-fn decode(
-    cell: &Cell,
-    operation: &str,
-    latency: &Latency,
-) -> Result<Histogram<u64>, FormatError> {
+fn decode(cell: &Cell, operation: &str, latency: &Latency) -> Result<Histogram<u64>, FormatError> {
     latency::decode(&latency.histogram).map_err(|error| FormatError::Histogram {
         cell: visible(&title(cell)).into_owned(),
         operation: operation.to_owned(),

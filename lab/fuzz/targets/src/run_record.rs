@@ -37,7 +37,10 @@ fn run_of(record: RunRecord) {
     let Ok(Document::Run(again)) = read(&written) else {
         panic!("a record that was written can be read");
     };
-    assert!(*again == record, "it reads differently after it was written");
+    assert!(
+        *again == record,
+        "it reads differently after it was written"
+    );
     reports_of::write_all(&of_run(record, None));
 }
 
@@ -50,6 +53,5 @@ fn matrix_of(record: MatrixRecord) {
         matrix: record,
         evidence: Vec::new(),
         skipped: Vec::new(),
-        sources: Vec::new(),
     });
 }
