@@ -38,18 +38,15 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
         reproduce: record.reproduce.clone(),
     };
     let matrix = MatrixRecord {
-        similarity: Vec::new(),
         format: MATRIX_FORMAT.to_owned(),
         picklock: record.picklock.clone(),
         seed: record.seed,
         seeds: 1,
-        processors: 0,
         jobs: 1,
         interrupted: record.interrupted,
-        elapsed_ms: None,
         cells: vec![cell],
-        skipped: Vec::new(),
         reproduce: record.reproduce.clone(),
+        ..MatrixRecord::default()
     };
     let evidence = vec![Evidence {
         run_dir,
@@ -61,7 +58,7 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
     ReportInput {
         matrix,
         evidence,
-        skipped: Vec::new(),
+        ..ReportInput::default()
     }
 }
 
@@ -100,8 +97,7 @@ pub fn merge(mut parts: Vec<(String, ReportInput)>) -> ReportInput {
             format: MATRIX_FORMAT.to_owned(),
             ..MatrixRecord::default()
         },
-        evidence: Vec::new(),
-        skipped: Vec::new(),
+        ..ReportInput::default()
     };
     let mut commands: Vec<String> = Vec::new();
     for (index, (name, part)) in parts.into_iter().enumerate() {

@@ -32,7 +32,7 @@ pub const FORMAT: &str = "picklock-comparison/1";
 const QUANTILES: [f64; 2] = [0.5, 0.99];
 
 /// How two sets of runs differ.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Comparison {
     /// Always [`FORMAT`].
     pub format: &'static str,
@@ -147,13 +147,7 @@ pub struct Ratio {
 pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison, FormatError> {
     let mut comparison = Comparison {
         format: FORMAT,
-        cells: 0,
-        verdicts: Vec::new(),
-        latency: Vec::new(),
-        only_before: Vec::new(),
-        only_after: Vec::new(),
-        other_scenario: Vec::new(),
-        other_server: Vec::new(),
+        ..Comparison::default()
     };
     // Reversed, so that the first cell of a place wins if a place occurs twice.
     let mut left: HashMap<Place, Vec<usize>> = HashMap::new();

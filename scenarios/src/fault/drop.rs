@@ -4,13 +4,7 @@ use super::{Action, Field, Kind, LinkAction, Strikes};
 
 pub(super) const KIND: Kind = Kind {
     does: "swallows {}",
-    optional: &[
-        Field::For,
-        Field::Workers,
-        Field::Nodes,
-        Field::Direction,
-        Field::Frames,
-    ],
+    optional: Field::OF_MESSAGES,
     ..Kind::new("drop", Strikes::Links, |_| {
         Some(vec![Action::Link(LinkAction::Drop)])
     })

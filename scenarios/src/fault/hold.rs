@@ -4,13 +4,7 @@ use super::{Action, Field, Kind, Lasts, LinkAction, Strikes};
 
 pub(super) const KIND: Kind = Kind {
     does: "holds back {}",
-    optional: &[
-        Field::For,
-        Field::Workers,
-        Field::Nodes,
-        Field::Direction,
-        Field::Frames,
-    ],
+    optional: Field::OF_MESSAGES,
     // When it has held as many frames as it was meant for, it still holds them.
     lasts: |plan| plan.duration.map_or(Lasts::Forever, Lasts::For),
     ..Kind::new("hold", Strikes::Links, |_| {

@@ -85,6 +85,15 @@ impl Field {
         Field::Resource,
     ];
 
+    /// What a fault of messages may have, if it can end with a number of them.
+    pub(super) const OF_MESSAGES: &[Field] = &[
+        Field::For,
+        Field::Workers,
+        Field::Nodes,
+        Field::Direction,
+        Field::Frames,
+    ];
+
     /// Its name in scenario files.
     pub(crate) fn word(self) -> &'static str {
         match self {
