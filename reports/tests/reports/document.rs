@@ -1,7 +1,6 @@
 //! The machine's document against the contract.
 
-use picklock_reports::documents::{Document, read};
-use picklock_reports::run_document::run_json;
+use picklock_reports::documents::{Document, json, read};
 use serde_json::Value;
 
 use crate::samples;
@@ -65,7 +64,7 @@ const ORDER: [&str; 11] = [
 #[test]
 fn record_has_every_documented_key() {
     let (record, _) = samples::gc_pause();
-    let document: Value = serde_json::from_str(&run_json(&record)).unwrap();
+    let document: Value = serde_json::from_str(&json(&record)).unwrap();
     for path in PROMISED {
         assert!(document.pointer(path).is_some(), "{path} is missing");
     }
@@ -78,7 +77,7 @@ fn record_has_every_documented_key() {
 #[test]
 fn the_format_leads_and_keys_keep_their_order() {
     let (record, _) = samples::gc_pause();
-    let text = run_json(&record);
+    let text = json(&record);
     assert!(text.starts_with("{\n  \"format\": "));
     let places = ORDER.map(|key| text.find(&format!("\n  \"{key}\":")).expect(key));
     assert!(places.is_sorted(), "{places:?}");
@@ -103,7 +102,7 @@ fn written_record_reads_back_equal() {
         samples::interrupted(),
         samples::no_grants(),
     ] {
-        let Ok(Document::Run(again)) = read(&run_json(&record)) else {
+        let Ok(Document::Run(again)) = read(&json(&record)) else {
             panic!("not a run record");
         };
         assert_eq!(*again, record);

@@ -1,11 +1,11 @@
 //! Open loops: both clocks in every output, told apart, and clients that were left in the line counted.
 
 use picklock_reports::combine::of_run;
+use picklock_reports::documents;
 use picklock_reports::gate::Metric;
 use picklock_reports::html::page;
 use picklock_reports::markdown::{comment, summary};
 use picklock_reports::report_input::ReportInput;
-use picklock_reports::run_document::run_json;
 use picklock_reports::terminal;
 use picklock_verdicts::latency::ASKED;
 
@@ -42,14 +42,14 @@ fn terminal_says_where_each_latency_begins() {
 #[test]
 fn record_has_both_latencies_and_unserved_buyers() {
     let (record, _) = samples::rush();
-    let json: serde_json::Value = serde_json::from_str(&run_json(&record)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&documents::json(&record)).unwrap();
     assert_eq!(json["counts"]["arrived"], 8);
     assert_eq!(json["counts"]["unserved"], 2);
     let p50_us = |operation: &str| json["latency"][operation]["p50_us"].as_u64().unwrap();
     assert!(p50_us("acquire") > 150_000 && p50_us(ASKED) < 3_000);
     // In a closed loop nothing of it is there.
     let (closed, _) = samples::calm();
-    let json = run_json(&closed);
+    let json = documents::json(&closed);
     for word in [ASKED, "arrived", "unserved"] {
         assert!(!json.contains(word), "{word}");
     }

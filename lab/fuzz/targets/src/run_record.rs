@@ -4,7 +4,7 @@ use picklock_reports::combine::of_run;
 use picklock_reports::documents::{Document, read};
 use picklock_reports::gate::Baseline;
 use picklock_reports::report_input::ReportInput;
-use picklock_reports::{matrix, run_document, terminal, wire_log};
+use picklock_reports::{documents, terminal, wire_log};
 use picklock_verdicts::record::{MatrixRecord, RunRecord};
 
 use crate::reports_of;
@@ -33,7 +33,7 @@ pub fn run(input: &[u8]) {
 }
 
 fn run_of(record: RunRecord) {
-    let written = run_document::run_json(&record);
+    let written = documents::json(&record);
     let Ok(Document::Run(again)) = read(&written) else {
         panic!("a record that was written can be read");
     };
@@ -48,7 +48,7 @@ fn matrix_of(record: MatrixRecord) {
     for width in [1, 80, 300] {
         drop(terminal::matrix(&record, width));
     }
-    drop(matrix::matrix_json(&record));
+    drop(documents::json(&record));
     reports_of::write_all(&ReportInput {
         matrix: record,
         evidence: Vec::new(),
