@@ -54,6 +54,14 @@ pub struct Comparison {
     pub other_server: Vec<OtherServer>,
 }
 
+impl Comparison {
+    /// The changes of this direction.
+    pub(crate) fn changed(&self, direction: Direction) -> impl Iterator<Item = &Change> {
+        let changes = self.verdicts.iter();
+        changes.filter(move |change| change.direction == direction)
+    }
+}
+
 /// A cell that ran on different servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OtherServer {
