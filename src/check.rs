@@ -6,7 +6,7 @@ use picklock_harness::assemble::{About, assemble};
 use picklock_harness::check::{Status, Verdicts, judge};
 use picklock_harness::history::read_history;
 use picklock_harness::latency;
-use picklock_reports::{run_document, terminal};
+use picklock_reports::{documents, terminal};
 
 use crate::cli::CheckArgs;
 use crate::exit::{self, Failure};
@@ -34,7 +34,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     };
     let record = assemble(&history, verdicts, about);
     if args.json {
-        print::out(&format!("{}\n", run_document::run_json(&record)));
+        print::out(&format!("{}\n", documents::json(&record)));
     } else {
         print::out(&terminal::run(&record, &history, print::width()));
     }

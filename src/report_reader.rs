@@ -133,10 +133,8 @@ fn wire(dir: &Path, skipped: &mut Vec<String>) -> Option<WireLog> {
 
 fn of_matrix(matrix: MatrixRecord, dir: &Path) -> ReportInput {
     let mut input = ReportInput {
-        evidence: Vec::new(),
-        skipped: Vec::new(),
-        sources: Vec::new(),
         matrix,
+        ..ReportInput::default()
     };
     for cell in &input.matrix.cells {
         let Some(run_dir) = &cell.run_dir else {

@@ -10,7 +10,7 @@ use picklock_harness::latency;
 use picklock_harness::record::RunRecord;
 use picklock_harness::run::{self, RunResult};
 use picklock_harness::spec::RunSpec;
-use picklock_reports::{run_document, terminal};
+use picklock_reports::{documents, terminal};
 use picklock_scenarios::BackendName;
 
 use crate::backend_choice::{self, ChosenBackend, Wanted};
@@ -79,7 +79,7 @@ pub async fn execute(
         out.keep(&spec, &result, &record)?;
     }
     if reporting.json {
-        print::out(&format!("{}\n", run_document::run_json(&record)));
+        print::out(&format!("{}\n", documents::json(&record)));
     } else {
         print::out(&terminal::run(&record, &result.history, print::width()));
     }

@@ -10,7 +10,7 @@ use picklock_harness::history::write_history;
 use picklock_harness::record::RunRecord;
 use picklock_harness::run::RunResult;
 use picklock_harness::spec::RunSpec;
-use picklock_reports::{repro as repro_text, run_document};
+use picklock_reports::{documents, repro as repro_text};
 
 use crate::exit::Failure;
 use crate::repro;
@@ -108,7 +108,7 @@ impl RunDirectory {
         self.write(name, |file| file.write_all(text.as_bytes()))?;
         // Last: a directory with a run.json is complete.
         self.write("run.json", |file| {
-            writeln!(file, "{}", run_document::run_json(record))
+            writeln!(file, "{}", documents::json(record))
         })
     }
 

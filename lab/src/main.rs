@@ -85,7 +85,7 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
                 .iter()
                 .map(|path| Ok(Library::read(&text(path)?).map_err(|it| named(path, &it))?))
                 .collect::<Result<_, Box<dyn Error>>>()?;
-            target.write(&findings::page(&load(&matrices)?, &libraries))
+            target.write(&findings::page(&merge(load(&matrices)?), &libraries))
         }
         Command::Servers { files, target } => target.write(&servers::by_server(&load(&files)?)?),
         Command::Inputs(command) => inputs(command),
@@ -119,8 +119,8 @@ fn text(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| named(path, &error))
 }
 
-/// The documents as one input of a report.
-fn load(paths: &[PathBuf]) -> Result<ReportInput, String> {
+/// The documents, each with the name that it was read from.
+fn load(paths: &[PathBuf]) -> Result<Vec<(String, ReportInput)>, String> {
     let one = |path: &PathBuf| {
         let input = match read(&text(path)?).map_err(|error| named(path, &error))? {
             Document::Run(record) => of_run(*record, None),
@@ -131,7 +131,7 @@ fn load(paths: &[PathBuf]) -> Result<ReportInput, String> {
         };
         Ok((path.display().to_string(), input))
     };
-    Ok(merge(paths.iter().map(one).collect::<Result<_, String>>()?))
+    paths.iter().map(one).collect()
 }
 
 impl PageTarget {

@@ -6,7 +6,7 @@ use picklock_verdicts::check::{Status, Verdict, Verdicts};
 use picklock_verdicts::history::History;
 use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, RunRecord, Tally};
 
-use crate::report_input::{Evidence, ReportInput, Source};
+use crate::report_input::{Evidence, ReportInput};
 
 /// A single run as a matrix with one cell.
 ///
@@ -38,18 +38,15 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
         reproduce: record.reproduce.clone(),
     };
     let matrix = MatrixRecord {
-        similarity: Vec::new(),
         format: MATRIX_FORMAT.to_owned(),
         picklock: record.picklock.clone(),
         seed: record.seed,
         seeds: 1,
-        processors: 0,
         jobs: 1,
         interrupted: record.interrupted,
-        elapsed_ms: None,
         cells: vec![cell],
-        skipped: Vec::new(),
         reproduce: record.reproduce.clone(),
+        ..MatrixRecord::default()
     };
     let evidence = vec![Evidence {
         run_dir,
@@ -61,8 +58,7 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
     ReportInput {
         matrix,
         evidence,
-        skipped: Vec::new(),
-        sources: Vec::new(),
+        ..ReportInput::default()
     }
 }
 
@@ -101,15 +97,11 @@ pub fn merge(mut parts: Vec<(String, ReportInput)>) -> ReportInput {
             format: MATRIX_FORMAT.to_owned(),
             ..MatrixRecord::default()
         },
-        evidence: Vec::new(),
-        skipped: Vec::new(),
-        sources: Vec::new(),
+        ..ReportInput::default()
     };
     let mut commands: Vec<String> = Vec::new();
     for (index, (name, part)) in parts.into_iter().enumerate() {
         let within = |run_dir: &str| format!("{name}/{run_dir}");
-        let source = Source::of(name.clone(), &part.matrix);
-        whole.sources.push(source);
         let all = &mut whole.matrix;
         if index == 0 {
             all.picklock.clone_from(&part.matrix.picklock);

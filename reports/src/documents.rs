@@ -1,8 +1,11 @@
-//! Reads a document of either kind, a run or a matrix, told apart by its `format` key.
+//! The documents of a run and of a matrix: written as JSON, and read, told apart by the `format` key.
 
 use picklock_verdicts::record::{FORMAT, MATRIX_FORMAT, MatrixRecord, RunRecord};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use crate::escape::visible_json;
 
 /// A document that reports are made from.
 #[derive(Debug, Clone)]
@@ -58,6 +61,14 @@ pub enum DocumentError {
         /// What makes no sense.
         reason: String,
     },
+}
+
+/// A record as one JSON document, indented, without a newline at the end. Keys keep the order of its
+/// fields.
+pub fn json(record: &impl Serialize) -> String {
+    let document = serde_json::to_string_pretty(record)
+        .expect("a record holds only text, numbers, and maps keyed by words");
+    visible_json(document)
 }
 
 /// Reads a run record or a matrix record.

@@ -69,8 +69,6 @@ macro_rules! formats {
             markdown,
             document_files,
             junit,
-            hgrm,
-            hlog,
             trace,
         }
     };

@@ -2,21 +2,20 @@
 //!
 //! This crate does no I/O, reads no clock, and judges nothing: it reports what the checkers found.
 //!
-//! - [`run_document`]: the JSON document of a run, written and read
 //! - [`terminal`]: a run or a matrix as text for a terminal
 //! - [`progress`]: single events during a run
 //! - [`listing`]: lists of locks, scenarios and backends
 //! - [`verdict_line`]: a verdict in one line; [`responsibility`]: who is responsible
-//! - [`matrix`]: the JSON document of a matrix, and its cells in words
+//! - [`matrix`]: the cells of a matrix in words
 //! - [`gate`]: whether the results meet the rules and the baseline
 //! - [`configuration`]: the tables of the user's `picklock.toml`, and errors that point into it
-//! - [`report_input`]: the input of comparisons and report files; [`documents`]: reads it;
+//! - [`report_input`]: the input of comparisons and report files; [`documents`]: writes and reads it;
 //!   [`combine`]: merges several; [`cell_status`]: failed cells and properties
 //! - [`measures`]: figures from a history, beyond verdicts
 //! - [`repro`]: the text of the file from which a run can be repeated
 //! - [`wire_log`]: reads the command log of a run
-//! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`hgrm`], [`hlog`],
-//!   [`trace`], [`document_files`]
+//! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`trace`],
+//!   [`document_files`]
 //! - [`comparison`]: compares two sets of runs
 //! - [`statistics`]: intervals of quantiles, medians and rates
 //! - [`file_name`]: safe file names for arbitrary text
@@ -27,7 +26,6 @@ pub mod cell_status;
 pub mod combine;
 pub mod comparison;
 pub mod configuration;
-pub mod distribution;
 pub mod documents;
 pub mod escape;
 pub mod file_name;
@@ -41,7 +39,6 @@ pub mod progress;
 pub mod report_input;
 pub mod repro;
 pub mod responsibility;
-pub mod run_document;
 pub mod statistics;
 pub mod terminal;
 pub mod units;

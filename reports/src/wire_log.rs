@@ -5,34 +5,11 @@
 
 use std::collections::HashMap;
 
+use picklock_scenarios::{Direction, Phase};
 use serde::Deserialize;
 
 /// The supported format; the `format` key of the first line.
 const FORMAT: &str = "picklock-wire/1";
-
-/// Direction of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Way {
-    /// From worker to node.
-    Request,
-    /// From node to worker.
-    Reply,
-}
-
-/// The operation that the worker was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Busy {
-    /// Nothing.
-    Idle,
-    /// To acquire.
-    Acquire,
-    /// To extend.
-    Extend,
-    /// To release.
-    Release,
-}
 
 /// A command or a reply. Times are nanoseconds on the run's clock.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -47,13 +24,11 @@ pub struct Message {
     /// Number of the node.
     pub node: usize,
     /// Its direction.
-    #[serde(rename = "direction")]
-    pub way: Way,
+    pub direction: Direction,
     /// The worker's attempt at that time.
     pub op: u64,
     /// The worker's operation at that time.
-    #[serde(rename = "phase")]
-    pub busy: Busy,
+    pub phase: Phase,
     /// `forwarded`, `delayed`, `held`, `dropped`, `cut`, `unparseable` or `unreachable`.
     pub outcome: String,
     /// Its first bytes, escaped.
@@ -148,7 +123,7 @@ impl WireLog {
         };
         let mut commands: HashMap<u64, u64> = HashMap::new();
         for message in &self.messages {
-            if message.way == Way::Request && message.busy == Busy::Acquire {
+            if message.direction == Direction::Request && message.phase == Phase::Acquire {
                 *commands.entry(message.op).or_default() += 1;
             }
         }

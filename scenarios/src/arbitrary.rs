@@ -10,8 +10,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::fault::{
-    Direction, FaultKind, FaultPlan, Field, Nodes, Phase, Resource, Strikes, Trigger, TriggerEvent,
-    Who, Workers,
+    Direction, FaultKind, FaultPlan, Field, Phase, Resource, Selection, Strikes, Trigger,
+    TriggerEvent, Who,
 };
 use crate::lease_duration::LeaseDuration;
 use crate::rate::{Per, Rate};
@@ -118,12 +118,12 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                 let kind = kinds[kind];
                 let (jittered, words, optional) = bits;
                 let workers = match words {
-                    true => Workers::Word(Who::All),
-                    false => Workers::List(on),
+                    true => Selection::Word(Who::All),
+                    false => Selection::List(on),
                 };
                 let nodes = match words {
-                    true => Nodes::Word(Who::All),
-                    false => Nodes::List(at_nodes),
+                    true => Selection::Word(Who::All),
+                    false => Selection::List(at_nodes),
                 };
                 let by = match kind.strikes() {
                     Strikes::Links => by.into(),

@@ -1,7 +1,6 @@
 //! The catalog: scenarios that are included in Picklock, one TOML file each, embedded.
 
-use crate::backend_name::BackendName;
-use crate::nearest::nearest;
+use crate::nearest::did_you_mean;
 use crate::parse::ScenarioError;
 use crate::scenario::Scenario;
 
@@ -69,14 +68,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     CATALOG.iter().map(|(name, _)| *name)
 }
 
-/// The names of the scenarios that can run in all of these backends.
-pub fn names_in(backends: &[BackendName]) -> Vec<&'static str> {
-    let fits = |name: &&str| {
-        named(name).is_ok_and(|scenario| backends.iter().all(|backend| scenario.runs_in(*backend)))
-    };
-    names().filter(fits).collect()
-}
-
 /// A scenario of the catalog by its name.
 ///
 /// # Errors
@@ -92,7 +83,7 @@ pub fn named(name: &str) -> Result<Scenario, ScenarioError> {
                 "no such scenario; the catalog has {} (your own scenario must be a path that ends in .toml)",
                 names().collect::<Vec<_>>().join(", ")
             ),
-            hint: nearest(name, names()).map(|meant| format!("did you mean `{meant}`?")),
+            hint: did_you_mean(name, names()),
         }),
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use crate::written_form::written_as_text;
 
 /// A duration, absolute or as a multiple of the lease's TTL.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -116,15 +116,4 @@ impl fmt::Display for LeaseDuration {
     }
 }
 
-impl<'de> Deserialize<'de> for LeaseDuration {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl Serialize for LeaseDuration {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+written_as_text!(LeaseDuration);

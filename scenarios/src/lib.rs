@@ -21,15 +21,16 @@ mod signed_duration;
 mod topology;
 mod validate;
 mod workload;
+mod written_form;
 
 pub use backend_name::{BackendName, UnknownBackend};
 pub use cause::{CAUSES, Cause, Responsible};
 pub use fault::{
     Action, Capability, DataAction, Direction, FaultKind, FaultPlan, Lasts, LinkAction, NodeAction,
-    Nodes, Phase, Resource, Strikes, Target, Trigger, TriggerEvent, Who, WorkerAction, Workers,
+    Phase, Resource, Selection, Strikes, Target, Trigger, TriggerEvent, Who, WorkerAction,
 };
 pub use lease_duration::{BadDuration, LeaseDuration};
-pub use nearest::nearest;
+pub use nearest::{did_you_mean, nearest};
 pub use parse::ScenarioError;
 pub use property::{PROPERTIES, Property};
 pub use rate::{BadRate, Per, Rate};

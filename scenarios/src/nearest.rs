@@ -17,3 +17,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .min()
         .map(|(_, candidate)| candidate)
 }
+
+/// The question whether the nearest of these words was meant, if one is close enough.
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(word, known).map(|meant| format!("did you mean `{meant}`?"))
+}

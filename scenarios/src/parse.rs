@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::nearest::nearest;
+use crate::nearest::did_you_mean;
 use crate::problem::Problem;
 use crate::scenario::Scenario;
 use crate::validate;
@@ -21,6 +21,38 @@ pub struct ScenarioError {
     pub problem: String,
     /// The nearest valid word, or what to do.
     pub hint: Option<String>,
+}
+
+impl ScenarioError {
+    /// An error in a text, at this offset if it is known.
+    pub fn at(
+        file: &str,
+        text: &str,
+        offset: Option<usize>,
+        problem: String,
+        hint: Option<String>,
+    ) -> ScenarioError {
+        let place = offset.map(|offset| line_and_column(text, offset));
+        let excerpt = place.and_then(|(line, _)| text.lines().nth(line - 1).map(str::to_owned));
+        ScenarioError {
+            file: file.to_owned(),
+            place,
+            excerpt,
+            problem,
+            hint,
+        }
+    }
+
+    /// The nearest word to one that the TOML parser does not know. Its message quotes that word, then all
+    /// that it knows.
+    pub fn hint_at(message: &str) -> Option<String> {
+        let is_unknown = ["unknown field", "unknown variant"];
+        if !is_unknown.iter().any(|it| message.starts_with(it)) {
+            return None;
+        }
+        let mut quoted = message.split('`').skip(1).step_by(2);
+        did_you_mean(quoted.next()?, quoted)
+    }
 }
 
 impl fmt::Display for ScenarioError {
@@ -77,17 +109,10 @@ impl Scenario {
 }
 
 fn from_toml(text: &str, file: &str, error: &toml::de::Error) -> ScenarioError {
-    let message = error.message().trim().to_owned();
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let wrong = quoted.next().unwrap_or_default().to_owned();
-    let candidates: Vec<&str> = quoted.collect();
-    let knows_better =
-        message.starts_with("unknown field") || message.starts_with("unknown variant");
-    let hint = knows_better
-        .then(|| nearest(&wrong, candidates.iter().copied()))
-        .flatten()
-        .map(|word| format!("did you mean `{word}`?"));
-    placed(text, file, error.span(), plainly(&message), hint)
+    let message = error.message().trim();
+    let offset = error.span().map(|span| span.start);
+    let hint = ScenarioError::hint_at(message);
+    ScenarioError::at(file, text, offset, plainly(message), hint)
 }
 
 /// Replaces the parser's names of value kinds with everyday words.
@@ -100,26 +125,8 @@ fn plainly(message: &str) -> String {
 }
 
 fn from_problem(text: &str, file: &str, problem: Problem) -> ScenarioError {
-    let span = locate(text, &problem.path);
-    placed(text, file, span, problem.text, problem.hint)
-}
-
-fn placed(
-    text: &str,
-    file: &str,
-    span: Option<Range<usize>>,
-    problem: String,
-    hint: Option<String>,
-) -> ScenarioError {
-    let place = span.map(|span| line_and_column(text, span.start));
-    let excerpt = place.and_then(|(line, _)| text.lines().nth(line - 1).map(str::to_owned));
-    ScenarioError {
-        file: file.to_owned(),
-        place,
-        excerpt,
-        problem,
-        hint,
-    }
+    let offset = locate(text, &problem.path).map(|span| span.start);
+    ScenarioError::at(file, text, offset, problem.text, problem.hint)
 }
 
 fn line_and_column(text: &str, offset: usize) -> (usize, usize) {

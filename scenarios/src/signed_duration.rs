@@ -4,9 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use crate::lease_duration::{BadDuration, LeaseDuration};
+use crate::written_form::written_as_text;
 
 /// How much later something arrives, or how far a clock is set forward or back.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,18 +60,7 @@ impl fmt::Display for SignedDuration {
     }
 }
 
-impl<'de> Deserialize<'de> for SignedDuration {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl Serialize for SignedDuration {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+written_as_text!(SignedDuration);
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,7 @@ use crate::backend_name::BackendName;
 use crate::cause::CAUSES;
 use crate::fault::{self, FaultPlan};
 use crate::lease_duration::LeaseDuration;
-use crate::nearest::nearest;
+use crate::nearest::did_you_mean;
 use crate::problem::Problem;
 use crate::property::PROPERTIES;
 use crate::scenario::{Expectation, Scenario};
@@ -222,8 +222,8 @@ fn known_word(word: &str, known: &[&str], what: &str, path: &[&str]) -> Result<(
             known.join(", ")
         ),
     );
-    Err(match nearest(word, known.iter().copied()) {
-        Some(meant) => problem.hint(format!("did you mean `{meant}`?")),
+    Err(match did_you_mean(word, known.iter().copied()) {
+        Some(hint) => problem.hint(hint),
         None => problem,
     })
 }

@@ -11,7 +11,7 @@ use picklock_harness::clock::{Clock, millis};
 use picklock_harness::record::RunRecord;
 use picklock_harness::servers::parent_death_signal;
 use picklock_harness::spec::RunSpec;
-use picklock_reports::run_document;
+use picklock_reports::documents::{self, Document};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 
@@ -59,9 +59,9 @@ impl ChildRuns {
         if code == Some(i32::from(exit::INTERRUPTED)) {
             return Err("something else interrupted it".into());
         }
-        match run_document::parse(&stdout) {
-            Ok(record) => Ok(Some(result_of(record, millis(clock.elapsed())))),
-            Err(_) => Err(why(code, &stderr)),
+        match documents::read(&stdout) {
+            Ok(Document::Run(record)) => Ok(Some(result_of(*record, millis(clock.elapsed())))),
+            Ok(Document::Matrix(_)) | Err(_) => Err(why(code, &stderr)),
         }
     }
 }

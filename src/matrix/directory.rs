@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use picklock_harness::record::{Cell, MATRIX_FORMAT, MatrixRecord};
 use picklock_harness::spec::LockSpec;
+use picklock_reports::documents;
 use picklock_reports::file_name::slug;
-use picklock_reports::matrix::matrix_json;
 use picklock_scenarios::BackendName;
 use serde::{Deserialize, Serialize};
 
@@ -155,7 +155,7 @@ impl MatrixDirectory {
     /// The disk is full, or the directory is gone.
     pub fn finish(&self, record: &MatrixRecord) -> Result<(), Failure> {
         RunDirectory::at(&self.0).write("matrix.json", |file| {
-            writeln!(file, "{}", matrix_json(record))
+            writeln!(file, "{}", documents::json(record))
         })
     }
 

@@ -33,7 +33,8 @@ mod work;
 
 use picklock_harness::clock::{Clock, millis};
 use picklock_harness::record::MatrixRecord;
-use picklock_reports::matrix::{Conclusion, matrix_json};
+use picklock_reports::documents;
+use picklock_reports::matrix::Conclusion;
 use picklock_reports::{terminal, units};
 
 use crate::exit::{self, Failure};
@@ -104,7 +105,7 @@ fn announce(args: &MatrixArgs, plan: &MatrixPlan) {
 
 fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &MatrixResult, took: &str) {
     if args.json {
-        print::out(&format!("{}\n", matrix_json(record)));
+        print::out(&format!("{}\n", documents::json(record)));
     } else {
         print::out(&terminal::matrix(record, print::width()));
         let conclusion = Conclusion::of(record);

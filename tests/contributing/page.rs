@@ -23,7 +23,7 @@ pub const ADDITIONS: [Addition; 5] = [
     Addition {
         file: "scenarios/src/fault/migrate_client.rs",
         table: "scenarios/src/fault/kind.rs",
-        after: "clock_skew,",
+        after: "ClockSkew: ",
     },
     Addition {
         file: "harness/verdicts/src/check/properties/waiting.rs",

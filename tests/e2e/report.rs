@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::running::{Outcome, picklock};
 
-const ALL: &str = "html,md,json,junit,hgrm,hlog,trace";
+const ALL: &str = "html,md,json,junit,trace";
 
 /// A violated run, a calm run and a matrix of both, below one directory.
 fn kept() -> tempfile::TempDir {
@@ -59,8 +59,6 @@ fn two_runs_in_every_format() {
     for name in [
         "comment.md",
         "junit.xml",
-        "latency.hlog",
-        "latency/set-nx-px-calm-sim-acquire.hgrm",
         "matrix.json",
         "report.html",
         "report.md",

@@ -14,13 +14,16 @@ use picklock_reports::report_input::ReportInput;
 
 pub use refusal::Refusal;
 
-/// The matrices side by side, in Markdown. The others are compared with the first.
+/// The matrices side by side, in Markdown, each with the name that it was read from. The others are compared with the first.
 ///
 /// # Errors
 /// There is one matrix only, one that ran on several servers or on none, two of the same server, or
 /// matrices that have no cell in common or other seeds.
-pub fn by_server(input: &ReportInput) -> Result<String, Refusal> {
-    let columns = pairing::columns(input)?;
+pub fn by_server(parts: &[(String, ReportInput)]) -> Result<String, Refusal> {
+    let columns = pairing::columns(parts)?;
     let rows = pairing::rows(&columns)?;
-    Ok(page::page(&columns, &rows, &input.skipped))
+    let skipped = parts
+        .iter()
+        .flat_map(|(_, part)| part.skipped.iter().cloned());
+    Ok(page::page(&columns, &rows, &skipped.collect::<Vec<_>>()))
 }

@@ -34,20 +34,20 @@ fn servers(text: &mut String, columns: &[Column]) -> std::fmt::Result {
     writeln!(text, "|---|---|---|---|---:|---:|---:|---:|---:|")?;
     for column in columns {
         let mut backends: Vec<&str> = Vec::new();
-        for cell in column.cells {
+        for cell in &column.matrix.cells {
             if !backends.contains(&cell.backend.word()) {
                 backends.push(cell.backend.word());
             }
         }
-        let counts = Counts::of(column.cells.iter());
+        let counts = Counts::of(column.matrix.cells.iter());
         writeln!(
             text,
             "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             prose(&column.server.server),
             prose(&column.server.version),
             backends.join(", "),
-            prose(&column.source.picklock),
-            column.cells.len(),
+            prose(&column.matrix.picklock),
+            column.matrix.cells.len(),
             counts.as_expected,
             counts.otherwise,
             counts.not_judged,
@@ -55,7 +55,7 @@ fn servers(text: &mut String, columns: &[Column]) -> std::fmt::Result {
         )?;
     }
     if let Some(first) = columns.first() {
-        let (seed, seeds) = (first.source.seed, first.source.seeds.max(1));
+        let (seed, seeds) = (first.matrix.seed, first.matrix.seeds.max(1));
         let last = seed.saturating_add(seeds - 1);
         match seeds {
             1 => writeln!(text, "\nOne run of each cell, with seed {seed}.")?,
@@ -66,7 +66,7 @@ fn servers(text: &mut String, columns: &[Column]) -> std::fmt::Result {
             )?,
         }
     }
-    for column in columns.iter().filter(|column| column.source.interrupted) {
+    for column in columns.iter().filter(|column| column.matrix.interrupted) {
         writeln!(
             text,
             "The matrix of {} was interrupted.",

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::record::{Cell, Redis};
+use picklock_verdicts::record::{Cell, MatrixRecord, Redis};
 
 use super::refusal::Refusal;
 use picklock_reports::cell_status;
-use picklock_reports::report_input::{ReportInput, Source};
+use picklock_reports::report_input::ReportInput;
 
 /// A matrix and its server.
 pub struct Column<'a> {
     pub server: &'a Redis,
-    pub source: Source,
-    pub cells: &'a [Cell],
+    /// The path that the matrix was read from.
+    pub name: &'a str,
+    pub matrix: &'a MatrixRecord,
 }
 
 /// What one matrix has of a cell.
@@ -37,39 +38,39 @@ pub struct Row<'a> {
 type Place<'a> = (&'a str, &'a str, &'a str, &'a BTreeMap<String, String>);
 
 /// The matrices with their servers.
-pub fn columns(input: &ReportInput) -> Result<Vec<Column<'_>>, Refusal> {
-    let matrices = input.matrices();
-    if matrices.len() < 2 {
+pub fn columns(parts: &[(String, ReportInput)]) -> Result<Vec<Column<'_>>, Refusal> {
+    if parts.len() < 2 {
         return Err(Refusal::OneMatrix);
     }
     let mut columns: Vec<Column> = Vec::new();
-    for (source, cells) in matrices {
-        let server = server(&source, cells)?;
+    for (name, part) in parts {
+        let matrix = &part.matrix;
+        let server = server(name, &matrix.cells)?;
         if let Some(known) = columns.iter().find(|known| known.server == server) {
             return Err(Refusal::SameServer {
-                one: known.source.name.clone(),
-                other: source.name,
+                one: known.name.to_owned(),
+                other: name.clone(),
                 server: server.to_string(),
             });
         }
         if let Some(first) = columns.first()
-            && (first.source.seed, first.source.seeds) != (source.seed, source.seeds)
+            && (first.matrix.seed, first.matrix.seeds) != (matrix.seed, matrix.seeds)
         {
             return Err(Refusal::OtherSeeds {
-                one: first.source.name.clone(),
-                other: source.name,
+                one: first.name.to_owned(),
+                other: name.clone(),
             });
         }
         columns.push(Column {
             server,
-            source,
-            cells,
+            name,
+            matrix,
         });
     }
     Ok(columns)
 }
 
-fn server<'a>(source: &Source, cells: &'a [Cell]) -> Result<&'a Redis, Refusal> {
+fn server<'a>(name: &str, cells: &'a [Cell]) -> Result<&'a Redis, Refusal> {
     let mut servers: Vec<&Redis> = Vec::new();
     for server in cells.iter().filter_map(|cell| cell.redis.as_ref()) {
         if !servers.contains(&server) {
@@ -78,13 +79,13 @@ fn server<'a>(source: &Source, cells: &'a [Cell]) -> Result<&'a Redis, Refusal> 
     }
     match servers[..] {
         [] => Err(Refusal::NoServer {
-            matrix: source.name.clone(),
+            matrix: name.to_owned(),
         }),
         [only] => Ok(only),
         _ => {
             let words: Vec<String> = servers.iter().map(|server| server.to_string()).collect();
             Err(Refusal::SeveralServers {
-                matrix: source.name.clone(),
+                matrix: name.to_owned(),
                 servers: picklock_reports::escape::visible(&words.join(", ")).into_owned(),
             })
         }
@@ -96,11 +97,11 @@ pub fn rows<'a>(columns: &[Column<'a>]) -> Result<Vec<Row<'a>>, Refusal> {
     let mut known: Vec<BTreeMap<Place, Vec<&Cell>>> = Vec::new();
     for column in columns {
         let mut by_place: BTreeMap<Place, Vec<&Cell>> = BTreeMap::new();
-        for cell in column.cells {
+        for cell in &column.matrix.cells {
             let there = by_place.entry(place(cell)).or_default();
             if there.iter().any(|other| is_same_scenario(other, cell)) {
                 return Err(Refusal::Twice {
-                    matrix: column.source.name.clone(),
+                    matrix: column.name.to_owned(),
                     cell: cell_status::title(cell),
                 });
             }
@@ -118,7 +119,7 @@ pub fn rows<'a>(columns: &[Column<'a>]) -> Result<Vec<Row<'a>>, Refusal> {
     };
     let mut rows: Vec<Row> = Vec::new();
     for (index, column) in columns.iter().enumerate() {
-        for cell in column.cells {
+        for cell in &column.matrix.cells {
             let found: Vec<Found> = known.iter().map(|column| find(column, cell)).collect();
             let is_new = !found[..index].iter().any(|one| one.cell().is_some());
             if is_new {

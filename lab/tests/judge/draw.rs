@@ -48,8 +48,10 @@ impl Dice {
         let lock = locks[self.below(locks.len())];
         let scenario = match self.once_in(4) {
             true => {
-                let names = catalog::names_in(&[BackendName::Sim]);
-                catalog::named(names[self.below(names.len())]).expect("the catalog is valid")
+                let all = catalog::names().map(|name| catalog::named(name).expect("it is valid"));
+                let simulated = all.filter(|scenario| scenario.runs_in(BackendName::Sim));
+                let mut simulated: Vec<Scenario> = simulated.collect();
+                simulated.swap_remove(self.below(simulated.len()))
             }
             false => {
                 let text = self.scenario(lock.nodes, lock.replicas);

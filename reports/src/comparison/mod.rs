@@ -10,11 +10,14 @@ use picklock_scenarios::BackendName;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use hdrhistogram::Histogram;
 use picklock_verdicts::check::{Property, Status};
-use picklock_verdicts::record::{Cell, MatrixRecord};
+use picklock_verdicts::latency;
+use picklock_verdicts::record::{Cell, Latency, MatrixRecord};
 use serde::Serialize;
 
-use crate::distribution::decode;
+use crate::cell_status::title;
+use crate::escape::visible;
 use crate::formats::FormatError;
 use crate::statistics::estimate;
 
@@ -29,7 +32,7 @@ pub const FORMAT: &str = "picklock-comparison/1";
 const QUANTILES: [f64; 2] = [0.5, 0.99];
 
 /// How two sets of runs differ.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Comparison {
     /// Always [`FORMAT`].
     pub format: &'static str,
@@ -49,6 +52,14 @@ pub struct Comparison {
     /// Cells in both sets that ran on other servers, or on another version: the server may be the
     /// reason for any difference.
     pub other_server: Vec<OtherServer>,
+}
+
+impl Comparison {
+    /// The changes of this direction.
+    pub(crate) fn changed(&self, direction: Direction) -> impl Iterator<Item = &Change> {
+        let changes = self.verdicts.iter();
+        changes.filter(move |change| change.direction == direction)
+    }
 }
 
 /// A cell that ran on different servers.
@@ -144,13 +155,7 @@ pub struct Ratio {
 pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison, FormatError> {
     let mut comparison = Comparison {
         format: FORMAT,
-        cells: 0,
-        verdicts: Vec::new(),
-        latency: Vec::new(),
-        only_before: Vec::new(),
-        only_after: Vec::new(),
-        other_scenario: Vec::new(),
-        other_server: Vec::new(),
+        ..Comparison::default()
     };
     // Reversed, so that the first cell of a place wins if a place occurs twice.
     let mut left: HashMap<Place, Vec<usize>> = HashMap::new();
@@ -324,6 +329,14 @@ fn ratios(before: &Cell, after: &Cell) -> Result<Vec<Ratio>, FormatError> {
         }
     }
     Ok(ratios)
+}
+
+fn decode(cell: &Cell, operation: &str, latency: &Latency) -> Result<Histogram<u64>, FormatError> {
+    latency::decode(&latency.histogram).map_err(|error| FormatError::Histogram {
+        cell: visible(&title(cell)).into_owned(),
+        operation: operation.to_owned(),
+        reason: error.to_string(),
+    })
 }
 
 fn ratio(

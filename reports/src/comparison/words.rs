@@ -80,10 +80,7 @@ fn sign(direction: Direction) -> &'static str {
 }
 
 fn tally(comparison: &Comparison) -> String {
-    let count = |wanted| {
-        let changes = comparison.verdicts.iter();
-        changes.filter(|change| change.direction == wanted).count()
-    };
+    let count = |wanted| comparison.changed(wanted).count();
     match comparison.verdicts.len() {
         0 => "nothing changed".to_owned(),
         _ => format!(

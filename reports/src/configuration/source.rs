@@ -1,8 +1,6 @@
 //! Errors that point into a user's file.
 
-use std::ops::Range;
-
-use picklock_scenarios::{ScenarioError, nearest};
+use picklock_scenarios::{ScenarioError, did_you_mean};
 
 /// Keys that are understood, and that nobody should write any more.
 const OLDER: [&str; 5] = ["worlds", "world", "subjects", "subject", "require"];
@@ -20,20 +18,7 @@ pub struct Source {
 impl Source {
     /// An error at this offset.
     pub fn wrong(&self, at: usize, problem: impl Into<String>) -> ScenarioError {
-        let mut end = at.min(self.text.len());
-        while !self.text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let before = &self.text[..end];
-        let line = before.matches('\n').count() + 1;
-        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-        ScenarioError {
-            file: self.file.clone(),
-            place: Some((line, column)),
-            excerpt: self.text.lines().nth(line - 1).map(str::to_owned),
-            problem: problem.into(),
-            hint: None,
-        }
+        ScenarioError::at(&self.file, &self.text, Some(at), problem.into(), None)
     }
 
     /// An error at this offset, with what to do.
@@ -57,9 +42,8 @@ impl Source {
         word: &str,
         known: impl IntoIterator<Item = &'a str>,
     ) -> ScenarioError {
-        let hint = nearest(word, known).map(|meant| format!("did you mean `{meant}`?"));
         ScenarioError {
-            hint,
+            hint: did_you_mean(word, known),
             ..self.wrong(at, problem)
         }
     }
@@ -73,16 +57,10 @@ impl Source {
         });
         let message = message.replace("expected u64", "expected a whole number");
         let message = message.replace("expected usize", "expected a whole number");
-        let mut quoted = message.split('`').skip(1).step_by(2);
-        let word = quoted.next().unwrap_or_default().to_owned();
-        let known: Vec<String> = quoted.map(str::to_owned).collect();
-        let at = error
-            .span()
-            .map_or(otherwise, |span: Range<usize>| span.start);
-        let is_a_word = ["unknown field", "unknown variant"];
-        match is_a_word.iter().any(|it| message.starts_with(it)) {
-            true => self.unknown(at, message.clone(), &word, known.iter().map(String::as_str)),
-            false => self.wrong(at, message),
+        let at = error.span().map_or(otherwise, |span| span.start);
+        ScenarioError {
+            hint: ScenarioError::hint_at(&message),
+            ..self.wrong(at, message)
         }
     }
 }

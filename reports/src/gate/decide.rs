@@ -14,7 +14,7 @@ use super::rules::Rules;
 use super::verdicts::against_expectations;
 
 /// Whether the gate passes, and why not.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Decision {
     /// The number of cells that were compared.
     pub cells: usize,
@@ -58,11 +58,9 @@ impl Decision {
 /// Compares the results with the rules and the baseline.
 pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Decision {
     let mut decision = Decision {
-        findings: Vec::new(),
         cells: ran.matrix.cells.len(),
         runs: (ran.matrix.cells.iter()).fold(0, |runs, cell| runs.saturating_add(cell.runs)),
-        expectations: 0,
-        limits: Vec::new(),
+        ..Decision::default()
     };
     if ran.matrix.cells.is_empty() {
         let nothing = "nothing was run: a gate that checks nothing fails";

@@ -173,12 +173,7 @@ fn view(before: &ReportInput, after: &ReportInput, comparison: &Comparison) -> B
 }
 
 fn change_counts(comparison: &Comparison) -> Vec<Count> {
-    let of = |direction| {
-        let changes = comparison.verdicts.iter();
-        changes
-            .filter(|change| change.direction == direction)
-            .count()
-    };
+    let of = |direction| comparison.changed(direction).count();
     let beyond = |tone| {
         let ratios = comparison.latency.iter();
         ratios.filter(|ratio| self::tone(ratio) == tone).count()
@@ -250,12 +245,9 @@ fn groups(comparison: &Comparison, after: &[Cell]) -> Vec<Group> {
         ),
     ];
     let group = |(direction, title, about, (tone, sign))| {
-        let of_kind = || {
-            let changes = comparison.verdicts.iter();
-            changes.filter(move |change| change.direction == direction)
-        };
         let changed = |change: &Change| changed(change, after.get(change.after_index));
-        let mut rows: Vec<Changed> = of_kind().take(MOST_ROWS).map(changed).collect();
+        let shown = comparison.changed(direction).take(MOST_ROWS);
+        let mut rows: Vec<Changed> = shown.map(changed).collect();
         if let [only] = &mut rows[..] {
             only.open = only.story.is_some();
         }
@@ -264,7 +256,7 @@ fn groups(comparison: &Comparison, after: &[Cell]) -> Vec<Group> {
             about,
             tone,
             sign,
-            more: of_kind().count() - rows.len(),
+            more: comparison.changed(direction).count() - rows.len(),
             rows,
         }
     };

@@ -1,13 +1,12 @@
 //! The figures of one cell: latency, throughput, fairness, recovery, orphaned locks.
 
 use hdrhistogram::Histogram;
-use picklock_verdicts::latency::ASKED;
+use picklock_verdicts::latency::{ASKED, decode};
 use picklock_verdicts::record::Cell;
 use picklock_verdicts::timeline::Timeline;
 
 use super::name::{Name, sentence};
 use super::percentiles::{Drawing, drawing};
-use crate::distribution::decode;
 use crate::measures::{Measures, Orphan, Phase, Recovery, Speed, cost, measure};
 use crate::units::{count, moment_ns, span_ns};
 use crate::wire_log::{Cost, WireLog};
@@ -80,11 +79,8 @@ pub(super) fn of_timeline(timeline: &Timeline<'_>, wire: Option<&WireLog>) -> Fi
 
 /// The figures of all runs of a cell together, from its histograms.
 pub(super) fn of_cell(cell: &Cell) -> Figures {
-    // A histogram that does not decode is not drawn; the histogram formats report the error.
-    let decoded = |operation: &str| {
-        let latency = cell.latency.get(operation)?;
-        decode(cell, operation, latency).ok()
-    };
+    // A histogram that does not decode is not drawn; a comparison reports the error.
+    let decoded = |operation: &str| decode(&cell.latency.get(operation)?.histogram).ok();
     let mut drawings = Vec::new();
     let acquire = decoded("acquire");
     match (&acquire, decoded(ASKED)) {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use picklock_scenarios::{Direction, Phase};
 use serde::Serialize;
 
 use super::texts::Texts;
 use crate::escape::visible;
-use crate::wire_log::{Busy, Message, Way, WireLog};
+use crate::wire_log::{Message, WireLog};
 
 /// The text of a message is truncated after this many characters.
 const LONGEST_WORDS: usize = 64;
@@ -63,9 +64,9 @@ pub(super) fn messages(
             later_ns,
             message.worker,
             message.node,
-            u8::from(message.way == Way::Reply),
+            u8::from(message.direction == Direction::Reply),
             message.op,
-            busy(message.busy),
+            phase_number(message.phase),
             outcome,
             words,
         ));
@@ -73,12 +74,13 @@ pub(super) fn messages(
     shown
 }
 
-fn busy(busy: Busy) -> u8 {
-    match busy {
-        Busy::Idle => 0,
-        Busy::Acquire => 1,
-        Busy::Extend => 2,
-        Busy::Release => 3,
+/// The numbers that the page's script uses.
+fn phase_number(phase: Phase) -> u8 {
+    match phase {
+        Phase::Idle => 0,
+        Phase::Acquire => 1,
+        Phase::Extend => 2,
+        Phase::Release => 3,
     }
 }
 
@@ -92,9 +94,9 @@ mod tests {
             sent_ns: Some(at_ns + 5),
             worker: 0,
             node: 0,
-            way: Way::Request,
+            direction: Direction::Request,
             op,
-            busy: Busy::Acquire,
+            phase: Phase::Acquire,
             outcome: "forwarded".into(),
             preview: "SET k <script>".into(),
         }

@@ -38,7 +38,6 @@ mod texts;
 mod tile;
 mod time_series;
 mod timeline_data;
-mod value_cluster;
 mod value_rows;
 mod clock_offset;
 

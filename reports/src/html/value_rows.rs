@@ -4,10 +4,9 @@ use picklock_verdicts::custody::{Fate, ValueSpan};
 use picklock_verdicts::timeline::Timeline;
 use serde::Serialize;
 
-use super::cluster::fitting;
+use super::cluster::{fitting, grouped};
 use super::name::name;
 use super::texts::Texts;
-use super::value_cluster::{Values, clustered_values};
 use crate::measures::meets;
 use crate::node_lanes::{NO_CUSTODY, NodeLane, command_in_words, end_in_words, node_lanes};
 use crate::units::span_ns;
@@ -72,7 +71,7 @@ pub(super) fn value_rows(
     let lanes = chosen(lanes, kept, left_out);
     let (pieces, step_ns) = fitting(timeline.end_ns(), most, |step_ns| {
         let each = lanes.iter();
-        each.map(|lane| clustered_values(&lane.values, step_ns, kept))
+        each.map(|lane| grouped(&lane.values, step_ns, kept, |it| (it.from_ns, it.until_ns)))
             .collect()
     });
     if step_ns > 0 {
@@ -84,7 +83,8 @@ pub(super) fn value_rows(
     }
     let mut rows = ValueRows::default();
     for (lane, values) in lanes.iter().zip(pieces) {
-        let pieces = values.iter().map(|values| rows.piece(values)).collect();
+        let pieces = values.into_iter().filter_map(|values| rows.piece(values));
+        let pieces = pieces.collect();
         rows.rows.push(ValueRow {
             node: lane.node,
             key: name(lane.key.text(&history.header.keys)).shown,
@@ -120,12 +120,15 @@ fn chosen(
 }
 
 impl ValueRows {
-    fn piece(&mut self, values: &Values<'_>) -> Piece {
-        let span = values.first;
+    /// What these consecutive values, or just one, are drawn as.
+    fn piece(&mut self, values: &[ValueSpan]) -> Option<Piece> {
+        let (span, last) = (values.first()?, values.last()?);
+        let lasted_ns = values.iter().map(|it| it.until_ns.saturating_sub(it.from_ns));
+        let there_ns = lasted_ns.fold(0, u64::saturating_add);
         let (author, by) = (span.author.as_ref(), span.end.by());
-        Piece {
+        Some(Piece {
             from_ns: span.from_ns,
-            to_ns: values.to_ns,
+            to_ns: last.until_ns,
             value: self.text(&span.value),
             who: author.map(|author| author.worker),
             wrote: author.map(|author| self.text(&command_in_words(author))),
@@ -134,8 +137,8 @@ impl ValueRows {
             end: self.text(end_in_words(&span.end)),
             by: by.map(|by| by.worker),
             took: by.map(|by| self.text(&command_in_words(by))),
-            many: (values.count > 1).then_some((values.count, values.there_ns)),
-        }
+            many: (values.len() > 1).then_some((values.len() as u64, there_ns)),
+        })
     }
 
     /// The index of an untrusted text, made safe to show and truncated.
@@ -151,5 +154,50 @@ fn fate_number(span: &ValueSpan) -> u8 {
         Fate::Ended => 1,
         Fate::Taken => 2,
         Fate::Lost => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use picklock_verdicts::custody::SpanEnd;
+    use picklock_verdicts::history::KeyName;
+
+    use super::*;
+
+    fn span(from_ns: u64, until_ns: u64) -> ValueSpan {
+        ValueSpan {
+            node: 0,
+            key: KeyName::Lock(0),
+            value: "v".into(),
+            author: None,
+            from_ns,
+            expiry: None,
+            until_ns,
+            end: SpanEnd::RanOut,
+        }
+    }
+
+    /// From, to, count and the time that there was any, of what is drawn.
+    fn seen(step_ns: u64, kept: &[(u64, u64)]) -> Vec<(u64, u64, u64, u64)> {
+        let spans = [span(0, 2), span(3, 5), span(6, 40), span(40, 41), span(45, 46)];
+        let groups = grouped(&spans, step_ns, kept, |it| (it.from_ns, it.until_ns));
+        let mut rows = ValueRows::default();
+        let pieces = groups.into_iter().filter_map(|group| rows.piece(group));
+        let seen = pieces.map(|piece| {
+            let (count, there_ns) = piece.many.unwrap_or((1, piece.to_ns - piece.from_ns));
+            (piece.from_ns, piece.to_ns, count, there_ns)
+        });
+        seen.collect()
+    }
+
+    #[test]
+    fn short_neighbours_are_one_and_what_a_violation_touches_stays() {
+        assert_eq!(seen(0, &[]).len(), 5);
+        assert_eq!(
+            seen(10, &[]),
+            [(0, 5, 2, 4), (6, 40, 1, 34), (40, 46, 2, 2)]
+        );
+        let kept = seen(10, &[(4, 4), (45, 50)]);
+        assert_eq!(kept.len(), 5, "{kept:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! The parts of the page, each of which may be empty.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use picklock_scenarios::BackendName;
 use picklock_verdicts::check::{Property, Status};
@@ -10,7 +10,7 @@ use super::page::Page;
 use super::quoted::{block, code, prose};
 use crate::escape::shortened;
 use crate::cell_status::{self, CellStatus, failures, sign, status};
-use crate::matrix::{Conclusion, counts_in_words, similarity_in_words};
+use crate::matrix::{Conclusion, counts_in_words, distinct, similarity_in_words};
 use crate::report_input::ReportInput;
 use crate::responsibility::responsibility;
 use crate::units::count;
@@ -164,14 +164,14 @@ fn rate(cell: &Cell, property: Property) -> String {
 /// Locks × scenarios, one table for each backend.
 pub fn table(page: &mut Page, input: &ReportInput) {
     let cells = &input.matrix.cells;
-    let locks = distinct(cells, |cell| &cell.lock.name);
-    let scenarios = distinct(cells, |cell| &cell.scenario);
+    let locks = distinct(cells.iter().map(|cell| cell.lock.name.as_str()));
+    let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str()));
     let mut by_place: HashMap<[&str; 3], &Cell> = HashMap::new();
     for cell in cells {
         let place = [cell.backend.word(), &cell.scenario, &cell.lock.name];
         by_place.entry(place).or_insert(cell);
     }
-    for backend in distinct(cells, |cell| cell.backend.word()) {
+    for backend in distinct(cells.iter().map(|cell| cell.backend.word())) {
         let names: Vec<String> = locks.iter().map(|lock| code(lock)).collect();
         let head = format!(
             "### Locks × scenarios ({})\n\n| | {} |\n|---|{}\n",
@@ -205,16 +205,6 @@ pub fn table(page: &mut Page, input: &ReportInput) {
         );
         page.add("legends", &legend);
     }
-}
-
-/// The names without duplicates, in order of their first occurrence.
-fn distinct(cells: &[Cell], of: fn(&Cell) -> &str) -> Vec<&str> {
-    let mut seen = HashSet::new();
-    cells
-        .iter()
-        .map(of)
-        .filter(|name| seen.insert(*name))
-        .collect()
 }
 
 fn marks_of(cell: &Cell) -> String {

@@ -1,16 +1,14 @@
-//! The results of a matrix: its JSON document, and its cells in words.
+//! The results of a matrix: its cells in words.
 //!
 //! The table for a terminal is [`terminal::matrix`](crate::terminal::matrix).
 
 mod conclusion;
-mod document;
 mod outcome;
 mod similarity;
 
 use std::collections::HashSet;
 
 pub use conclusion::{CellOutcome, Conclusion, cell_counts, counts_in_words};
-pub use document::matrix_json;
 pub(crate) use outcome::surprise_in_words;
 pub use outcome::{Severity, outcome_in_words, severity};
 pub use similarity::{Standard, similarity, similarity_in_words};

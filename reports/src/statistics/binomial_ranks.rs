@@ -22,27 +22,21 @@ pub fn enclosing_ranks(count: u64, quantile: f64, tail: f64) -> (Option<u64>, Op
     let (first, last) = window(count, quantile);
     let weights = weights(count, quantile, first, last);
     let total: f64 = weights.iter().sum();
-    // Below the lower rank lie at most `tail` of all outcomes: B < low.
-    let mut low = first;
-    let mut below = 0.0;
-    for weight in &weights {
-        below += weight / total;
-        if below > tail {
-            break;
-        }
-        low += 1;
-    }
-    // At the upper rank and above it as well: B >= high.
-    let mut high = last + 1;
-    let mut above = 0.0;
-    for weight in weights.iter().rev() {
-        above += weight / total;
-        if above > tail {
-            break;
-        }
-        high -= 1;
-    }
+    // Below the lower rank lie at most `tail` of all outcomes: B < low. At the upper rank and above it
+    // as well: B >= high.
+    let low = first + outermost(weights.iter(), total, tail);
+    let high = last + 1 - outermost(weights.iter().rev(), total, tail);
     ((low > 0).then_some(low), (high <= count).then_some(high))
+}
+
+/// How many outcomes, from the outermost on, are together at most `tail` of all.
+fn outermost<'a>(weights: impl Iterator<Item = &'a f64>, total: f64, tail: f64) -> u64 {
+    let mut sum = 0.0;
+    let within = |weight: &&f64| {
+        sum += *weight / total;
+        sum <= tail
+    };
+    weights.take_while(within).count() as u64
 }
 
 /// The first and the last outcome that have to be looked at.

@@ -24,32 +24,24 @@ pub(super) fn bounds(seen: u64, runs: u64, tail: f64) -> (f64, f64) {
     let low = match seen {
         0 => 0.0,
         _ if seen == runs => always,
-        _ => lower(seen, runs, tail),
+        _ => edge(0.0, count / all, |rate| tails(seen, runs, rate).1 <= tail),
     };
     let high = match seen {
         _ if seen == runs => 1.0,
         0 => never,
-        _ => upper(seen, runs, tail),
+        _ => edge(1.0, count / all, |rate| tails(seen, runs, rate).0 <= tail),
     };
     (low, high)
 }
 
-/// The largest rate that is ruled out from below.
-fn lower(seen: u64, runs: u64, tail: f64) -> f64 {
-    let (mut out, mut inside) = (0.0, seen as f64 / runs as f64);
-    while let Some(middle) = between(out, inside) {
-        let is_out = tails(seen, runs, middle).1 <= tail;
-        *(if is_out { &mut out } else { &mut inside }) = middle;
-    }
-    out
-}
-
-/// The smallest rate that is ruled out from above.
-fn upper(seen: u64, runs: u64, tail: f64) -> f64 {
-    let (mut inside, mut out) = (seen as f64 / runs as f64, 1.0);
-    while let Some(middle) = between(inside, out) {
-        let is_out = tails(seen, runs, middle).0 <= tail;
-        *(if is_out { &mut out } else { &mut inside }) = middle;
+/// The outermost rate that is ruled out, between one that is and one that is not.
+fn edge(mut out: f64, mut inside: f64, is_out: impl Fn(f64) -> bool) -> f64 {
+    while let Some(middle) = between(out.min(inside), out.max(inside)) {
+        *(if is_out(middle) {
+            &mut out
+        } else {
+            &mut inside
+        }) = middle;
     }
     out
 }

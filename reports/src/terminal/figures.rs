@@ -105,19 +105,15 @@ fn cell(us: u64) -> String {
 
 fn phases(record: &RunRecord) -> Line {
     let phases = &record.phases;
-    if record.backend == BackendName::Sim {
-        return Line::new()
-            .styled(FAINT, "  took")
-            .pad_to(NAME_COLUMN)
-            .plain(&format!("{} of virtual time", span_ms(phases.workload_ms)));
-    }
-    Line::new()
-        .styled(FAINT, "  took")
-        .pad_to(NAME_COLUMN)
-        .plain(&format!(
+    let took = match record.backend {
+        BackendName::Sim => format!("{} of virtual time", span_ms(phases.workload_ms)),
+        _ => format!(
             "setup {} · workload {} · teardown {}",
             span_ms(phases.setup_ms),
             span_ms(phases.workload_ms),
             span_ms(phases.teardown_ms)
-        ))
+        ),
+    };
+    let title = Line::new().styled(FAINT, "  took");
+    title.pad_to(NAME_COLUMN).plain(&took)
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 /// One event of the trace, with the field names of the format.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct TraceEvent<'a> {
     pub(super) name: Cow<'a, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -73,14 +73,11 @@ pub(super) fn us(ns: u64) -> f64 {
 pub(super) fn track(kind: &'static str, pid: u32, tid: usize, name: String) -> TraceEvent<'static> {
     TraceEvent {
         name: kind.into(),
-        cat: "",
         ph: 'M',
-        ts: 0.0,
-        dur: None,
         pid,
         tid,
-        s: None,
         args: json!({ "name": name }),
+        ..TraceEvent::default()
     }
 }
 

@@ -101,12 +101,8 @@ fn tracks(timeline: &Timeline<'_>) -> Vec<TraceEvent<'static>> {
         track("process_name", STOCK, 0, "stock".into()),
     ];
     for worker in 0..timeline.history().header.workers {
-        events.push(track(
-            "thread_name",
-            WORKERS,
-            worker,
-            format!("worker {worker}"),
-        ));
+        let name = format!("worker {worker}");
+        events.push(track("thread_name", WORKERS, worker, name));
     }
     for (tid, span) in fault_tracks(timeline).into_iter().zip(timeline.faults()) {
         let name = visible(span.fault).into_owned();
@@ -237,11 +233,9 @@ fn stock(history: &History, at_ns: u64, key: u32, units: i64) -> TraceEvent<'_> 
         cat: "stock",
         ph: 'C',
         ts: us(at_ns),
-        dur: None,
         pid: STOCK,
-        tid: 0,
-        s: None,
         args: json!({ "units": units }),
+        ..TraceEvent::default()
     }
 }
 

@@ -89,7 +89,6 @@ fn every_report_counts_the_same() {
         matrix: record,
         evidence: Vec::new(),
         skipped: Vec::new(),
-        sources: Vec::new(),
     };
     let markdown = file(&input, "md", "report.md");
     assert!(markdown.contains(&said), "{markdown}");
@@ -163,7 +162,6 @@ fn the_headline_of_an_interrupted_matrix_tells_what_its_cells_show() {
             },
             evidence: Vec::new(),
             skipped: Vec::new(),
-            sources: Vec::new(),
         };
         let markdown = file(&input, "md", "report.md");
         assert!(markdown.starts_with(headline), "{markdown}");
@@ -196,7 +194,6 @@ fn a_violation_is_not_lost_where_another_seed_could_not_be_run() {
             matrix: record,
             evidence: Vec::new(),
             skipped: Vec::new(),
-            sources: Vec::new(),
         };
         let junit = file(&input, "junit", "junit.xml");
         assert_eq!(junit.contains("<failure "), is_violated, "{junit}");
@@ -218,7 +215,6 @@ fn violation_in_a_hidden_run_is_counted() {
         },
         evidence: Vec::new(),
         skipped: Vec::new(),
-        sources: Vec::new(),
     };
     let junit = file(&input, "junit", "junit.xml");
     assert!(junit.contains("<error "), "{junit}");

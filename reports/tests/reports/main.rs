@@ -10,7 +10,6 @@ mod cells;
 mod comparisons;
 mod conclusion;
 mod custody_samples;
-mod distributions;
 mod document;
 mod gate;
 mod gathered;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_reports::matrix::matrix_json;
+use picklock_reports::documents::json;
 use picklock_reports::terminal;
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
 use picklock_verdicts::record::{
@@ -231,7 +231,7 @@ fn colours_say_nothing_of_their_own() {
 #[test]
 fn a_document_reads_back_and_older_ones_do() {
     let record = sample();
-    let text = matrix_json(&record);
+    let text = json(&record);
     assert!(text.starts_with("{\n  \"format\": \"picklock-matrix/1\""));
     let back: MatrixRecord = serde_json::from_str(&text).unwrap();
     assert_eq!(back, record);

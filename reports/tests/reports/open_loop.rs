@@ -1,15 +1,14 @@
 //! Open loops: both clocks in every output, told apart, and clients that were left in the line counted.
 
 use picklock_reports::combine::of_run;
+use picklock_reports::documents;
 use picklock_reports::gate::Metric;
 use picklock_reports::html::page;
 use picklock_reports::markdown::{comment, summary};
 use picklock_reports::report_input::ReportInput;
-use picklock_reports::run_document::run_json;
 use picklock_reports::terminal;
 use picklock_verdicts::latency::ASKED;
 
-use crate::cells::file;
 use crate::samples;
 use crate::terminal::plain;
 
@@ -43,14 +42,14 @@ fn terminal_says_where_each_latency_begins() {
 #[test]
 fn record_has_both_latencies_and_unserved_buyers() {
     let (record, _) = samples::rush();
-    let json: serde_json::Value = serde_json::from_str(&run_json(&record)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&documents::json(&record)).unwrap();
     assert_eq!(json["counts"]["arrived"], 8);
     assert_eq!(json["counts"]["unserved"], 2);
     let p50_us = |operation: &str| json["latency"][operation]["p50_us"].as_u64().unwrap();
     assert!(p50_us("acquire") > 150_000 && p50_us(ASKED) < 3_000);
     // In a closed loop nothing of it is there.
     let (closed, _) = samples::calm();
-    let json = run_json(&closed);
+    let json = documents::json(&closed);
     for word in [ASKED, "arrived", "unserved"] {
         assert!(!json.contains(word), "{word}");
     }
@@ -95,22 +94,6 @@ fn markdown_has_a_row_for_open_loops() {
     assert!(!comment(&rush()).contains("Open loops"));
     let (record, history) = samples::calm();
     assert!(!summary(&of_run(record, Some(history))).contains("Open loops"));
-}
-
-#[test]
-fn both_latencies_have_histogram_files() {
-    let of = |operation: &str| {
-        let name = format!("latency/set-nx-px-rush-process-{operation}.hgrm");
-        file(&rush(), "hgrm", &name)
-    };
-    assert!(of("acquire").contains("Total count    =            6"));
-    assert!(of("acquire_asked").contains("Total count    =            6"));
-    assert_ne!(of("acquire"), of("acquire_asked"));
-    let log = file(&rush(), "hlog", "latency.hlog");
-    assert!(
-        log.contains("Tag=set-nx-px-rush-process-acquire_asked,"),
-        "{log}"
-    );
 }
 
 #[test]

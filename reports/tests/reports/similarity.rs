@@ -133,7 +133,6 @@ fn the_pages_say_in_which_backend() {
         matrix,
         evidence: Vec::new(),
         skipped: Vec::new(),
-        sources: Vec::new(),
     };
     for (format, name) in [("html", "report.html"), ("md", "report.md")] {
         let page = file(&input, format, name);

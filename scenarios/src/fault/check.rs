@@ -1,7 +1,7 @@
 //! What the types alone cannot say about a fault.
 
 use super::plan::{FaultPlan, Field};
-use super::selection::{Nodes, Who, Workers};
+use super::selection::Selection;
 use super::strikes::Strikes;
 use super::trigger::{Phase, Trigger, TriggerEvent};
 use crate::problem::Problem;
@@ -27,7 +27,7 @@ pub(crate) fn check(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem
         trigger(scenario, when)?;
     }
     fields(plan)?;
-    (plan.kind.0.check)(plan, &scenario.topology, &scenario.workload)?;
+    (plan.kind.row().check)(plan, &scenario.topology, &scenario.workload)?;
     if plan.kind.is_replicated() && scenario.topology.replicas == 0 {
         let word = plan.kind.word();
         let text = format!("`{word}` needs a replica, and the nodes have none");
@@ -42,10 +42,7 @@ pub(crate) fn check(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem
 
 /// Checks the nodes that a fault names against the number of nodes that the run will have.
 pub(crate) fn check_nodes(plan: &FaultPlan, count: usize) -> Result<(), Problem> {
-    let listed = match &plan.nodes {
-        Some(Nodes::List(list)) => list.as_slice(),
-        _ => &[],
-    };
+    let listed = plan.nodes.as_ref().map_or(&[][..], Selection::listed);
     let watched = plan.when.as_ref().and_then(|when| when.node);
     let mut named = listed.iter().copied().chain(watched);
     match named.find(|node| *node >= count) {
@@ -120,7 +117,7 @@ fn fields(plan: &FaultPlan) -> Result<(), Problem> {
     for field in Field::ALL {
         let name = field.word();
         if plan.has(field) && !plan.kind.takes(field) {
-            let own = [plan.kind.0.required, plan.kind.0.optional].concat();
+            let own = [plan.kind.row().required, plan.kind.row().optional].concat();
             let own: Vec<&str> = own.iter().map(|field| field.word()).collect();
             let hint = format!(
                 "besides its moment and `optional` it takes {}",
@@ -144,28 +141,20 @@ fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem> {
     let by_event = plan.when.as_ref().map(|when| when.on);
     let at_a_node = matches!(by_event, Some(TriggerEvent::Request | TriggerEvent::Reply));
     let strikes = plan.kind.strikes();
-    if let Some(Workers::List(list)) = &plan.workers {
-        for worker in list {
-            known_worker(scenario, *worker, &["workers"])?;
-        }
+    for worker in plan.workers.as_ref().map_or(&[][..], Selection::listed) {
+        known_worker(scenario, *worker, &["workers"])?;
     }
-    let relative = match &plan.workers {
-        Some(Workers::List(_)) => false,
-        Some(Workers::Word(who)) => *who != Who::All,
-        None => strikes == Strikes::Workers,
+    let is_relative = |given: &Option<Selection>, default| {
+        let given = given.as_ref();
+        given.map_or(strikes == default, Selection::is_relative)
     };
-    if relative && by_event.is_none() {
+    if is_relative(&plan.workers, Strikes::Workers) && by_event.is_none() {
         return Err(
             Problem::at(&["kind"], "a fault at a time does not happen at a worker")
                 .hint("say which: `workers = [0]` or `workers = \"all\"`"),
         );
     }
-    let relative = match &plan.nodes {
-        Some(Nodes::List(_)) => false,
-        Some(Nodes::Word(who)) => *who != Who::All,
-        None => strikes == Strikes::Nodes,
-    };
-    if relative && !at_a_node {
+    if is_relative(&plan.nodes, Strikes::Nodes) && !at_a_node {
         return Err(
             Problem::at(&["kind"], "only a `request` or `reply` happens at a node")
                 .hint("say which: `nodes = [0]` or `nodes = \"all\"`"),

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use super::action::Action;
-use super::kind::{Kind, Lasts};
-use super::plan::{FaultPlan, Field};
-use super::strikes::Strikes;
+use super::{Action, FaultPlan, Field, Kind, Lasts, Strikes};
 use crate::cause::Cause;
 use crate::problem::Problem;
 use crate::topology::Topology;

@@ -1,10 +1,7 @@
 //! `clock-skew`: the worker's wall clock is wrong, and right again after `for`.
 
-use super::action::Action;
 use super::clock_jump::must_move;
-use super::kind::Kind;
-use super::plan::Field;
-use super::strikes::Strikes;
+use super::{Action, Field, Kind, Strikes};
 use crate::cause::Cause;
 
 pub(super) const KIND: Kind = Kind {

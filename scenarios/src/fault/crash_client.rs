@@ -1,9 +1,6 @@
 //! `crash-client`: the worker's process is killed, and started again after `for`.
 
-use super::action::{Action, WorkerAction};
-use super::kind::Kind;
-use super::plan::Field;
-use super::strikes::Strikes;
+use super::{Action, Field, Kind, Strikes, WorkerAction};
 
 pub(super) const KIND: Kind = Kind {
     does: "kills {}",

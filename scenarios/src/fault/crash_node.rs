@@ -1,9 +1,6 @@
 //! `crash-node`: the node is killed, and started again after `for`.
 
-use super::action::{Action, NodeAction};
-use super::kind::Kind;
-use super::plan::Field;
-use super::strikes::Strikes;
+use super::{Action, Field, Kind, NodeAction, Strikes};
 use crate::cause::Cause;
 
 pub(super) const KIND: Kind = Kind {

@@ -1,8 +1,6 @@
 //! `cut`: the links' open connections are reset.
 
-use super::action::{Action, LinkAction};
-use super::kind::{Kind, Lasts};
-use super::strikes::Strikes;
+use super::{Action, Kind, Lasts, LinkAction, Strikes};
 
 pub(super) const KIND: Kind = Kind {
     does: "breaks off {}",

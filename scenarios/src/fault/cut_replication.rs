@@ -1,9 +1,7 @@
 //! `cut-replication`: the node's replicas lose their link to it, for good. Later writes never
 //! reach them.
 
-use super::action::{Action, NodeAction};
-use super::kind::Kind;
-use super::strikes::Strikes;
+use super::{Action, Kind, NodeAction, Strikes};
 
 pub(super) const KIND: Kind = Kind {
     does: "cuts off the replicas of {}",

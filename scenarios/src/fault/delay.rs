@@ -1,9 +1,6 @@
 //! `delay`: commands or replies arrive later.
 
-use super::action::{Action, LinkAction};
-use super::kind::Kind;
-use super::plan::{FaultPlan, Field};
-use super::strikes::Strikes;
+use super::{Action, FaultPlan, Field, Kind, LinkAction, Strikes};
 use crate::lease_duration::LeaseDuration;
 use crate::problem::Problem;
 use crate::topology::Topology;

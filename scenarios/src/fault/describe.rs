@@ -10,7 +10,7 @@ impl FaultPlan {
     /// `pause-client of worker 1 for 1.500 s`, for a lease of `ttl`.
     pub fn describe(&self, target: &Target, ttl: Duration) -> String {
         let mut text = self.kind.word().to_owned();
-        if let Some(of) = (self.kind.0.of)(self) {
+        if let Some(of) = (self.kind.row().of)(self) {
             text.push_str(&format!(" of {of}"));
         }
         if !target.workers.is_empty() {

@@ -1,19 +1,10 @@
 //! `drop`: commands or replies are dropped; the connection stays open.
 
-use super::action::{Action, LinkAction};
-use super::kind::Kind;
-use super::plan::Field;
-use super::strikes::Strikes;
+use super::{Action, Field, Kind, LinkAction, Strikes};
 
 pub(super) const KIND: Kind = Kind {
     does: "swallows {}",
-    optional: &[
-        Field::For,
-        Field::Workers,
-        Field::Nodes,
-        Field::Direction,
-        Field::Frames,
-    ],
+    optional: Field::OF_MESSAGES,
     ..Kind::new("drop", Strikes::Links, |_| {
         Some(vec![Action::Link(LinkAction::Drop)])
     })

@@ -1,10 +1,7 @@
 //! `evict`: the keys of locks are deleted on the node, as eviction under `maxmemory` would do.
 
-use super::action::{Action, DataAction};
 use super::describe::numbers;
-use super::kind::{Kind, Lasts};
-use super::plan::{FaultPlan, Field};
-use super::strikes::Strikes;
+use super::{Action, DataAction, FaultPlan, Field, Kind, Lasts, Strikes};
 use crate::cause::Cause;
 use crate::problem::Problem;
 use crate::topology::Topology;

@@ -1,9 +1,6 @@
 //! `exhaust`: the node runs out of memory or connections, and refuses what needs them.
 
-use super::action::{Action, DataAction, Resource};
-use super::kind::Kind;
-use super::plan::Field;
-use super::strikes::Strikes;
+use super::{Action, DataAction, Field, Kind, Resource, Strikes};
 
 pub(super) const KIND: Kind = Kind {
     does: "exhausts the {of} of {}",

@@ -1,10 +1,7 @@
 //! `failover`: the node's first replica is promoted. The old master is gone, and the links lead
 //! to the new one. It has what had reached it: everything, unless replication was cut before.
 
-use super::action::{Action, NodeAction};
-use super::kind::{Kind, Lasts};
-use super::plan::FaultPlan;
-use super::strikes::Strikes;
+use super::{Action, FaultPlan, Kind, Lasts, NodeAction, Strikes};
 use crate::cause::Cause;
 use crate::problem::Problem;
 use crate::topology::Topology;

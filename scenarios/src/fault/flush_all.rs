@@ -1,8 +1,6 @@
 //! `flush-all`: every key of the node is deleted (FLUSHALL).
 
-use super::action::{Action, DataAction};
-use super::kind::{Kind, Lasts};
-use super::strikes::Strikes;
+use super::{Action, DataAction, Kind, Lasts, Strikes};
 use crate::cause::Cause;
 
 pub(super) const KIND: Kind = Kind {

@@ -1,8 +1,6 @@
 //! `flush-scripts`: the node's scripts are deleted (SCRIPT FLUSH). EVALSHA then answers NOSCRIPT.
 
-use super::action::{Action, DataAction};
-use super::kind::{Kind, Lasts};
-use super::strikes::Strikes;
+use super::{Action, DataAction, Kind, Lasts, Strikes};
 
 pub(super) const KIND: Kind = Kind {
     does: "makes {} forget its scripts",

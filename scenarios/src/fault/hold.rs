@@ -1,19 +1,10 @@
 //! `hold`: commands or replies are kept back in order, and delivered when the fault ends.
 
-use super::action::{Action, LinkAction};
-use super::kind::{Kind, Lasts};
-use super::plan::Field;
-use super::strikes::Strikes;
+use super::{Action, Field, Kind, Lasts, LinkAction, Strikes};
 
 pub(super) const KIND: Kind = Kind {
     does: "holds back {}",
-    optional: &[
-        Field::For,
-        Field::Workers,
-        Field::Nodes,
-        Field::Direction,
-        Field::Frames,
-    ],
+    optional: Field::OF_MESSAGES,
     // When it has held as many frames as it was meant for, it still holds them.
     lasts: |plan| plan.duration.map_or(Lasts::Forever, Lasts::For),
     ..Kind::new("hold", Strikes::Links, |_| {

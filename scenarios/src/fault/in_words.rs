@@ -2,7 +2,7 @@
 
 use super::describe::numbers;
 use super::plan::FaultPlan;
-use super::selection::{Nodes, Who, Workers};
+use super::selection::{Selection, Who};
 use super::strikes::Strikes;
 use super::trigger::{Direction, Phase, Trigger, TriggerEvent};
 use crate::lease_duration::LeaseDuration;
@@ -15,8 +15,8 @@ impl FaultPlan {
             Strikes::Nodes => self.servers(Who::Same),
             Strikes::Links => self.messages(),
         };
-        let does = self.kind.0.does;
-        let of = (self.kind.0.of)(self);
+        let does = self.kind.row().does;
+        let of = (self.kind.row().of)(self);
         let mut text = does.replace("{of}", of.as_deref().unwrap_or_default());
         text = text.replace("{}", &struck);
         if let Some(of) = of.filter(|_| !does.contains("{of}")) {
@@ -47,20 +47,20 @@ impl FaultPlan {
     }
 
     fn clients(&self, default: Who) -> String {
-        match self.workers.as_ref().unwrap_or(&Workers::Word(default)) {
-            Workers::List(list) => format!("client{}", numbers(list)),
-            Workers::Word(Who::Same) => match self.when.as_ref().and_then(|when| when.worker) {
+        match self.workers.as_ref().unwrap_or(&Selection::Word(default)) {
+            Selection::List(list) => format!("client{}", numbers(list)),
+            Selection::Word(Who::Same) => match self.when.as_ref().and_then(|when| when.worker) {
                 Some(worker) => format!("client {worker}"),
                 None => "the client".to_owned(),
             },
-            Workers::Word(who) => group(*who, "client"),
+            Selection::Word(who) => group(*who, "client"),
         }
     }
 
     fn servers(&self, default: Who) -> String {
-        match self.nodes.as_ref().unwrap_or(&Nodes::Word(default)) {
-            Nodes::List(list) => format!("node{}", numbers(list)),
-            Nodes::Word(who) => group(*who, "node"),
+        match self.nodes.as_ref().unwrap_or(&Selection::Word(default)) {
+            Selection::List(list) => format!("node{}", numbers(list)),
+            Selection::Word(who) => group(*who, "node"),
         }
     }
 
@@ -82,7 +82,7 @@ impl FaultPlan {
     /// True if the client at which the moment comes has been named as what it strikes.
     fn names_client(&self) -> bool {
         match (self.kind.strikes(), &self.workers) {
-            (Strikes::Workers, None) | (_, Some(Workers::Word(Who::Same))) => true,
+            (Strikes::Workers, None) | (_, Some(Selection::Word(Who::Same))) => true,
             _ => false,
         }
     }

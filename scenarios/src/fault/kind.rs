@@ -1,9 +1,6 @@
 //! What a kind of fault is, and the table of kinds.
 
-use std::fmt;
-
-use serde::de::{self, EnumAccess, VariantAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::action::{Action, Capability};
 use super::plan::{FaultPlan, Field};
@@ -22,35 +19,51 @@ use crate::workload::Workload;
 macro_rules! kinds {
     ($rows:ident) => {
         $rows! {
-            pause_client,
-            crash_client,
-            delay,
-            drop,
-            hold,
-            cut,
-            partition,
-            pause_node,
-            crash_node,
-            cut_replication,
-            failover,
-            sentinel_failover,
-            evict,
-            flush_all,
-            flush_scripts,
-            exhaust,
-            clock_jump,
-            clock_skew,
+            PauseClient: pause_client,
+            CrashClient: crash_client,
+            Delay: delay,
+            Drop: drop,
+            Hold: hold,
+            Cut: cut,
+            Partition: partition,
+            PauseNode: pause_node,
+            CrashNode: crash_node,
+            CutReplication: cut_replication,
+            Failover: failover,
+            SentinelFailover: sentinel_failover,
+            Evict: evict,
+            FlushAll: flush_all,
+            FlushScripts: flush_scripts,
+            Exhaust: exhaust,
+            ClockJump: clock_jump,
+            ClockSkew: clock_skew,
         }
     };
 }
 pub(super) use kinds;
 
-macro_rules! list_of_kinds {
-    ($($file:ident,)*) => {
-        const KINDS: &[&Kind] = &[$(&super::$file::KIND),*];
+macro_rules! enum_of_kinds {
+    ($($kind:ident: $file:ident,)*) => {
+        /// A kind of fault, by the word that scenario files use.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum FaultKind {
+            $(#[doc = concat!("The kind in `", stringify!($file), ".rs`.")] $kind,)*
+        }
+
+        impl FaultKind {
+            const ALL: &[FaultKind] = &[$(FaultKind::$kind),*];
+
+            /// What it is.
+            pub(super) fn row(self) -> &'static Kind {
+                match self {
+                    $(FaultKind::$kind => &super::$file::KIND,)*
+                }
+            }
+        }
     };
 }
-kinds!(list_of_kinds);
+kinds!(enum_of_kinds);
 
 /// One kind of fault.
 pub(crate) struct Kind {
@@ -132,12 +145,12 @@ impl FaultPlan {
     /// What is done to everything that the fault strikes, in this order. `None`: a required field
     /// is missing; a checked scenario has no such fault.
     pub fn actions(&self) -> Option<Vec<Action>> {
-        (self.kind.0.actions)(self)
+        (self.kind.row().actions)(self)
     }
 
     /// When it ends.
     pub fn lasts(&self) -> Lasts {
-        (self.kind.0.lasts)(self)
+        (self.kind.row().lasts)(self)
     }
 
     /// What the backend must be able to do.
@@ -157,25 +170,10 @@ impl FaultPlan {
     }
 }
 
-/// A kind of fault, by reference to its row in the table.
-#[derive(Clone, Copy)]
-pub struct FaultKind(pub(super) &'static Kind);
-
-/// The words of all kinds.
-const WORDS: &[&str] = &{
-    let mut words = [""; KINDS.len()];
-    let mut index = 0;
-    while index < words.len() {
-        words[index] = KINDS[index].word;
-        index += 1;
-    }
-    words
-};
-
 impl FaultKind {
     /// All kinds.
     pub fn all() -> impl Iterator<Item = FaultKind> {
-        KINDS.iter().copied().map(FaultKind)
+        FaultKind::ALL.iter().copied()
     }
 
     /// The kind that scenario files call by this word.
@@ -185,104 +183,49 @@ impl FaultKind {
 
     /// The word that scenario files use.
     pub fn word(self) -> &'static str {
-        self.0.word
+        self.row().word
     }
 
     /// What it strikes.
     pub fn strikes(self) -> Strikes {
-        self.0.strikes
+        self.row().strikes
     }
 
     /// The cause that it suggests where nobody saw what became of a lock. `None`: it takes none away.
     pub fn loses(self) -> Option<Cause> {
-        self.0.loses
+        self.row().loses
     }
 
     /// True when it strikes once, and what follows is up to the lock.
     pub fn strikes_once(self) -> bool {
-        self.0.strikes_once
+        self.row().strikes_once
     }
 
     /// True when it needs nodes that have replicas.
     pub(crate) fn is_replicated(self) -> bool {
-        self.0.replicated
+        self.row().replicated
     }
 
     /// True when it must have the field.
     pub(crate) fn requires(self, field: Field) -> bool {
-        self.0.required.contains(&field)
+        self.row().required.contains(&field)
     }
 
     /// True when it may have the field.
     pub(crate) fn takes(self, field: Field) -> bool {
-        self.requires(field) || self.0.optional.contains(&field)
+        self.requires(field) || self.row().optional.contains(&field)
     }
 }
 
-impl PartialEq for FaultKind {
-    fn eq(&self, other: &FaultKind) -> bool {
-        self.word() == other.word()
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Eq for FaultKind {}
-
-impl fmt::Debug for FaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
-impl Serialize for FaultKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.word())
-    }
-}
-
-impl<'de> Deserialize<'de> for FaultKind {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // As an enum, so that a wrong word or type is reported like those of other choices.
-        deserializer.deserialize_enum("FaultKind", WORDS, KindVisitor)
-    }
-}
-
-struct KindVisitor;
-
-impl<'de> Visitor<'de> for KindVisitor {
-    type Value = FaultKind;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("enum FaultKind")
-    }
-
-    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<FaultKind, A::Error> {
-        let (word, rest) = data.variant::<Word>()?;
-        rest.unit_variant()?;
-        Ok(word.0)
-    }
-}
-
-/// The word itself, so that an error points at it.
-struct Word(FaultKind);
-
-impl<'de> Deserialize<'de> for Word {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_identifier(WordVisitor)
-    }
-}
-
-struct WordVisitor;
-
-impl Visitor<'_> for WordVisitor {
-    type Value = Word;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("variant identifier")
-    }
-
-    fn visit_str<E: de::Error>(self, word: &str) -> Result<Word, E> {
-        let kind = FaultKind::named(word);
-        kind.map(Word)
-            .ok_or_else(|| E::unknown_variant(word, WORDS))
+    #[test]
+    fn every_kind_is_written_by_its_word() {
+        for kind in FaultKind::all() {
+            let written = toml::Value::try_from(kind).unwrap();
+            assert_eq!(written.as_str(), Some(kind.word()));
+        }
     }
 }

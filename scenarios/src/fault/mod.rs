@@ -19,7 +19,7 @@ mod target;
 mod trigger;
 
 macro_rules! files_of_kinds {
-    ($($file:ident,)*) => {
+    ($($kind:ident: $file:ident,)*) => {
         $(mod $file;)*
     };
 }
@@ -27,11 +27,11 @@ kind::kinds!(files_of_kinds);
 
 pub use action::{Action, Capability, DataAction, LinkAction, NodeAction, Resource, WorkerAction};
 pub(crate) use check::{check, check_nodes};
+use kind::Kind;
 pub use kind::{FaultKind, Lasts};
 pub use plan::FaultPlan;
-#[cfg(feature = "arbitrary")]
 pub(crate) use plan::Field;
-pub use selection::{Nodes, Who, Workers};
+pub use selection::{Selection, Who};
 pub use strikes::Strikes;
 pub use target::Target;
 pub use trigger::{Direction, Phase, Trigger, TriggerEvent};

@@ -1,9 +1,6 @@
 //! `partition`: nothing passes between the workers and the nodes; new connections hang.
 
-use super::action::{Action, LinkAction};
-use super::kind::Kind;
-use super::plan::Field;
-use super::strikes::Strikes;
+use super::{Action, Field, Kind, LinkAction, Strikes};
 
 pub(super) const KIND: Kind = Kind {
     does: "blocks {}",

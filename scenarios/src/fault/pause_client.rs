@@ -1,9 +1,6 @@
 //! `pause-client`: the worker's process is frozen for a while.
 
-use super::action::{Action, WorkerAction};
-use super::kind::Kind;
-use super::plan::Field;
-use super::strikes::Strikes;
+use super::{Action, Field, Kind, Strikes, WorkerAction};
 
 pub(super) const KIND: Kind = Kind {
     does: "freezes {}",

@@ -1,9 +1,6 @@
 //! `pause-node`: the node is frozen for a while.
 
-use super::action::{Action, NodeAction};
-use super::kind::Kind;
-use super::plan::Field;
-use super::strikes::Strikes;
+use super::{Action, Field, Kind, NodeAction, Strikes};
 
 pub(super) const KIND: Kind = Kind {
     does: "freezes {}",

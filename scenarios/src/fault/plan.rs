@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::action::Resource;
 use super::kind::FaultKind;
-use super::selection::{Nodes, Workers};
+use super::selection::Selection;
 use super::trigger::{Direction, Trigger};
 use crate::lease_duration::LeaseDuration;
 use crate::signed_duration::SignedDuration;
@@ -28,11 +28,11 @@ pub struct FaultPlan {
     /// The workers that it strikes, or whose links. Default: for client faults the worker at which
     /// the event happened, for link faults all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workers: Option<Workers>,
+    pub workers: Option<Selection>,
     /// The nodes that it strikes, or whose links. Default: for node faults the node at which the
     /// event happened, for link faults all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nodes: Option<Nodes>,
+    pub nodes: Option<Selection>,
     /// Link faults: which way. Default: both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
@@ -83,6 +83,15 @@ impl Field {
         Field::Nodes,
         Field::Keys,
         Field::Resource,
+    ];
+
+    /// What a fault of messages may have, if it can end with a number of them.
+    pub(super) const OF_MESSAGES: &[Field] = &[
+        Field::For,
+        Field::Workers,
+        Field::Nodes,
+        Field::Direction,
+        Field::Frames,
     ];
 
     /// Its name in scenario files.

@@ -1,21 +1,14 @@
-//! Which workers and nodes a scenario file selects for a fault.
+//! Which workers or nodes a scenario file selects for a fault.
 
 use serde::{Deserialize, Serialize};
 
-/// Which workers a fault strikes, as a scenario file says it.
+/// Which workers, or which nodes, a fault strikes, as a scenario file says it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Workers {
-    /// By number, from 0.
-    List(Vec<usize>),
-    /// `"same"`, `"others"` or `"all"`.
-    Word(Who),
-}
-
-/// Which nodes a fault strikes, as a scenario file says it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Nodes {
+#[serde(
+    untagged,
+    expecting = "expected a list of numbers, or \"same\", \"others\" or \"all\""
+)]
+pub enum Selection {
     /// By number, from 0.
     List(Vec<usize>),
     /// `"same"`, `"others"` or `"all"`.
@@ -32,4 +25,29 @@ pub enum Who {
     Others,
     /// Every one.
     All,
+}
+
+impl Selection {
+    /// The numbers, if they are given.
+    pub(super) fn listed(&self) -> &[usize] {
+        match self {
+            Selection::List(list) => list,
+            Selection::Word(_) => &[],
+        }
+    }
+
+    /// True if it is clear only at the event whom it means.
+    pub(super) fn is_relative(&self) -> bool {
+        matches!(self, Selection::Word(Who::Same | Who::Others))
+    }
+
+    /// The numbers that it means, of `count`, where the event happened at `same`.
+    pub(super) fn numbers(&self, same: Option<usize>, count: usize) -> Vec<usize> {
+        match self {
+            Selection::List(list) => list.clone(),
+            Selection::Word(Who::Same) => same.into_iter().collect(),
+            Selection::Word(Who::Others) => (0..count).filter(|one| Some(*one) != same).collect(),
+            Selection::Word(Who::All) => (0..count).collect(),
+        }
+    }
 }

@@ -2,10 +2,7 @@
 //! After `for` it continues, and is a stale master until they make it a replica. Without `for` it
 //! stays frozen.
 
-use super::action::{Action, NodeAction};
-use super::kind::Kind;
-use super::plan::{FaultPlan, Field};
-use super::strikes::Strikes;
+use super::{Action, FaultPlan, Field, Kind, NodeAction, Strikes};
 use crate::cause::Cause;
 use crate::problem::Problem;
 use crate::topology::Topology;

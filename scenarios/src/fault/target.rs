@@ -1,7 +1,7 @@
 //! The workers and nodes that a fault strikes in a run.
 
 use super::plan::FaultPlan;
-use super::selection::{Nodes, Who, Workers};
+use super::selection::{Selection, Who};
 use super::strikes::Strikes;
 
 /// The workers and nodes that a fault strikes, by number. For faults of links: the links between
@@ -25,33 +25,21 @@ impl FaultPlan {
         nodes: usize,
     ) -> Target {
         let strikes = self.kind.strikes();
-        let default = match strikes {
+        let default = Selection::Word(match strikes {
             Strikes::Links => Who::All,
             Strikes::Workers | Strikes::Nodes => Who::Same,
+        });
+        let struck = |given: &Option<Selection>, same, count| {
+            let given = given.as_ref();
+            given.unwrap_or(&default).numbers(same, count)
         };
         let mut target = Target::default();
         if strikes != Strikes::Nodes {
-            target.workers = match &self.workers {
-                Some(Workers::List(list)) => list.clone(),
-                Some(Workers::Word(who)) => group(*who, worker, workers),
-                None => group(default, worker, workers),
-            };
+            target.workers = struck(&self.workers, worker, workers);
         }
         if strikes != Strikes::Workers {
-            target.nodes = match &self.nodes {
-                Some(Nodes::List(list)) => list.clone(),
-                Some(Nodes::Word(who)) => group(*who, node, nodes),
-                None => group(default, node, nodes),
-            };
+            target.nodes = struck(&self.nodes, node, nodes);
         }
         target
-    }
-}
-
-fn group(who: Who, same: Option<usize>, count: usize) -> Vec<usize> {
-    match who {
-        Who::Same => same.into_iter().collect(),
-        Who::Others => (0..count).filter(|one| Some(*one) != same).collect(),
-        Who::All => (0..count).collect(),
     }
 }

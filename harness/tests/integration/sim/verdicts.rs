@@ -12,8 +12,8 @@ use picklock_scenarios::{BackendName, Expectation, catalog};
 fn is_expected(scenario: &str, lock: &str) -> bool {
     let nodes = find(lock).unwrap().nodes;
     LOCKS.iter().any(|strategy| strategy.name == lock)
-        && catalog::names_in(&[BackendName::Sim]).contains(&scenario)
-        && catalog::named(scenario).unwrap().check_for(nodes).is_ok()
+        && catalog::named(scenario)
+            .is_ok_and(|it| it.runs_in(BackendName::Sim) && it.check_for(nodes).is_ok())
 }
 
 /// Panics where a verdict is not what the catalog expects of this cell. Returns false where the

@@ -1,7 +1,7 @@
 //! A history file: read, judged, and reported in every format.
 
 use picklock_reports::combine::of_run;
-use picklock_reports::{run_document, terminal};
+use picklock_reports::{documents, terminal};
 use picklock_verdicts::assemble::{About, assemble};
 use picklock_verdicts::check::judge;
 use picklock_verdicts::custody::write_custody;
@@ -42,7 +42,7 @@ pub fn use_it(history: History) {
         ..About::default()
     };
     let record = assemble(&history, judge(&history), about);
-    drop(run_document::run_json(&record));
+    drop(documents::json(&record));
     write_custody(&history, std::io::sink()).expect("nothing is written anywhere");
     for width in WIDTHS {
         drop(terminal::run(&record, &history, width));

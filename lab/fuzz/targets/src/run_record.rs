@@ -4,7 +4,7 @@ use picklock_reports::combine::of_run;
 use picklock_reports::documents::{Document, read};
 use picklock_reports::gate::Baseline;
 use picklock_reports::report_input::ReportInput;
-use picklock_reports::{matrix, run_document, terminal, wire_log};
+use picklock_reports::{documents, terminal, wire_log};
 use picklock_verdicts::record::{MatrixRecord, RunRecord};
 
 use crate::reports_of;
@@ -33,9 +33,14 @@ pub fn run(input: &[u8]) {
 }
 
 fn run_of(record: RunRecord) {
-    let written = run_document::run_json(&record);
-    let again = run_document::parse(&written).expect("a record that was written can be read");
-    assert!(again == record, "it reads differently after it was written");
+    let written = documents::json(&record);
+    let Ok(Document::Run(again)) = read(&written) else {
+        panic!("a record that was written can be read");
+    };
+    assert!(
+        *again == record,
+        "it reads differently after it was written"
+    );
     reports_of::write_all(&of_run(record, None));
 }
 
@@ -43,11 +48,10 @@ fn matrix_of(record: MatrixRecord) {
     for width in [1, 80, 300] {
         drop(terminal::matrix(&record, width));
     }
-    drop(matrix::matrix_json(&record));
+    drop(documents::json(&record));
     reports_of::write_all(&ReportInput {
         matrix: record,
         evidence: Vec::new(),
         skipped: Vec::new(),
-        sources: Vec::new(),
     });
 }

@@ -1,7 +1,6 @@
 //! The same cells on several servers.
 
 use picklock_lab::servers::{Refusal, by_server};
-use picklock_reports::combine::merge;
 use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::check::{Cause, Property, Verdict};
 use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, Redis, Surprise};
@@ -41,21 +40,18 @@ pub fn on(server: &str, version: &str, mut cells: Vec<Cell>) -> ReportInput {
         },
         evidence: Vec::new(),
         skipped: Vec::new(),
-        sources: Vec::new(),
     }
 }
 
-/// The matrices as `picklock report` combines them, under the names `m1`, `m2` and so on.
-fn together(parts: Vec<ReportInput>) -> ReportInput {
-    let named = parts.into_iter().enumerate();
-    merge(
-        named
-            .map(|(index, part)| (format!("m{}", index + 1), part))
-            .collect(),
-    )
+/// The matrices under the names `m1`, `m2` and so on.
+fn together(parts: Vec<ReportInput>) -> Vec<(String, ReportInput)> {
+    let named = (1..).zip(parts);
+    named
+        .map(|(number, part)| (format!("m{number}"), part))
+        .collect()
 }
 
-fn on_two_servers() -> ReportInput {
+fn on_two_servers() -> Vec<(String, ReportInput)> {
     together(vec![
         on("redis", "7.0.15", cells()),
         on("valkey", "9.1.2", cells()),

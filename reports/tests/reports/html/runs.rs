@@ -46,7 +46,6 @@ pub fn nothing(seeds: u64) -> ReportInput {
         },
         evidence: Vec::new(),
         skipped: Vec::new(),
-        sources: Vec::new(),
     }
 }
 

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use picklock_reports::html::page;
-use picklock_reports::wire_log::{Busy, Message, Way, WireLog};
+use picklock_reports::wire_log::{Message, WireLog};
+use picklock_scenarios::{Direction, Phase};
 use picklock_verdicts::check::Property;
 use picklock_verdicts::history::EventKind;
 
@@ -293,15 +294,15 @@ fn commands_stand_with_the_hold_and_arrows_are_drawn_when_asked_for() {
         let EventKind::Acquire { worker, op, .. } = event.what else {
             continue;
         };
-        for (way, later_ns) in [(Way::Request, 0), (Way::Reply, 300_000)] {
+        for (direction, later_ns) in [(Direction::Request, 0), (Direction::Reply, 300_000)] {
             messages.push(Message {
                 at_ns: event.at_ns + later_ns,
                 sent_ns: Some(event.at_ns + later_ns + 100_000),
                 worker,
                 node: 0,
-                way,
+                direction,
                 op,
-                busy: Busy::Acquire,
+                phase: Phase::Acquire,
                 outcome: "delayed".into(),
                 preview: "SET k </script><b> NX".into(),
             });
