@@ -1,17 +1,18 @@
 //! From a history to its verdicts: one pass for all checkers, then cause and story for each finding.
 
-use std::cell::LazyCell;
-
 use picklock_scenarios::Property;
 
 use crate::custody::KeyTable;
 use crate::history::{EventKind, History};
 
 use super::cause::cause;
+use super::checker::Checker;
 use super::double_sale::{late_sellers, overlapping_sellers};
 use super::evidence::Evidence;
-use super::finding::{Finding, Judgement, Seen};
+use super::finding::{Judgement, Seen};
 use super::properties::Checkers;
+use super::properties::exclusion::Exclusion;
+use super::properties::lease::Lease;
 use super::story::story;
 use super::sufficiency::{Insufficiency, Sufficiency};
 use super::unjudged::Unjudged;
@@ -23,30 +24,22 @@ type Judgements = Vec<(Property, Judgement)>;
 
 /// Judges a history: one verdict for each property.
 pub fn judge(history: &History) -> Verdicts {
-    let (judgements, mut too_little) = check(history);
     let evidence = Evidence::new(history);
-    let on_time = evidence.on_time();
-    let waited = on_time.and_then(|on_time| on_time.waited_for_fault(history));
+    let (judgements, mut too_little) = check(&evidence);
+    let waited = evidence
+        .on_time()
+        .and_then(|on_time| on_time.waited_for_fault(history));
     too_little.reasons.extend(waited);
-    let again = LazyCell::new(|| {
-        let on_time = on_time.and_then(|on_time| on_time.history(history));
-        on_time.map_or(Vec::new(), |on_time| check(&on_time).0)
+    let verdicts = judgements.into_iter().map(|(property, judgement)| {
+        let judgement = judged_on_time(judgement, &evidence);
+        (property, verdict(judgement, &evidence, &too_little))
     });
-    let mut verdicts = Verdicts::new();
-    for (property, judgement) in judgements {
-        let judgement = match judgement {
-            Judgement::Violated { first, count } => {
-                judged_on_time(first, count, &evidence, || found(&again, property))
-            }
-            judgement => judgement,
-        };
-        verdicts.insert(property, verdict(judgement, &evidence, &too_little));
-    }
-    verdicts
+    verdicts.collect()
 }
 
 /// What the checkers found, and why the history may show too little to say `held`.
-fn check(history: &History) -> (Judgements, Insufficiency) {
+fn check(evidence: &Evidence<'_>) -> (Judgements, Insufficiency) {
+    let history = evidence.history;
     let mut checkers = Checkers::new(&history.header);
     let mut sufficiency = Sufficiency::new(&history.header);
     let mut tracker = AttemptTracker::new(history.header.workers);
@@ -72,41 +65,40 @@ fn check(history: &History) -> (Judgements, Insufficiency) {
         sufficiency.step(end_ns, attempt, step);
         checkers.step(end_ns, attempt, step);
     });
-    let mut judgements = checkers.finish();
+    let mut judgements = checkers.finish(evidence.holds());
     if !history.header.custody {
         doubt_bare_ownership(&mut judgements);
     }
-    (judgements, sufficiency.result(end_ns))
-}
-
-fn found(judgements: &Judgements, of: Property) -> Option<&Judgement> {
-    let mut of_it = judgements.iter().filter(|(property, _)| *property == of);
-    of_it.next().map(|(_, judgement)| judgement)
+    (judgements, sufficiency.result(end_ns, tracker.under_way()))
 }
 
 /// A violation, unless it would not be there, had the harness been on time. If another one would, that is the
-/// finding. `again`: what the checkers find then.
-fn judged_on_time<'a>(
-    first: Finding,
-    count: u64,
-    evidence: &Evidence<'_>,
-    again: impl FnOnce() -> Option<&'a Judgement>,
-) -> Judgement {
+/// finding.
+fn judged_on_time(judgement: Judgement, evidence: &Evidence<'_>) -> Judgement {
+    let (Judgement::Violated { first, .. }, Some(on_time)) = (&judgement, evidence.on_time())
+    else {
+        return judgement;
+    };
     let late = match first.seen {
-        Seen::Overlap { earlier, later } => match again() {
-            Some(stands @ Judgement::Violated { .. }) => return stands.clone(),
-            Some(_) => Some([earlier, later]),
-            None => None,
-        },
+        Seen::Overlap { earlier, later } => {
+            let holds = on_time.holds(evidence.holds());
+            let again = match first.property {
+                Property::Lease => Lease.finish(&holds),
+                _ => Exclusion.finish(&holds),
+            };
+            match again {
+                Judgement::Violated { .. } => return again,
+                _ => Some([earlier, later]),
+            }
+        }
         // What was sold remains sold. Whether two sellers overlapped is the question.
         Seen::WrongStock(stock) if overlapping_sellers(evidence, &stock, first.at_ns).is_none() => {
             late_sellers(evidence, &stock, first.at_ns).map(|(one, other)| [one.op, other.op])
         }
         _ => None,
     };
-    let on_time = evidence.on_time().zip(late);
-    let excuse = on_time.and_then(|(on_time, ops)| on_time.reason(ops, evidence.history));
-    excuse.map_or(Judgement::Violated { first, count }, Judgement::Unknown)
+    let excuse = late.and_then(|ops| on_time.reason(ops, evidence.history));
+    excuse.map_or(judgement, Judgement::Unknown)
 }
 
 /// Without custody, a release that succeeded after two leases had overlapped may have been of the

@@ -20,6 +20,8 @@ pub struct Hold {
     pub key: u32,
     /// When the request was sent.
     pub acquire_ns: u64,
+    /// The lease time that was asked for.
+    pub ttl_ns: u64,
     /// When the grant arrived.
     pub begin_ns: u64,
     /// When the hold ended.
@@ -29,6 +31,8 @@ pub struct Hold {
     /// The last known end of the lease; may lie before the begin (granted too late) and after
     /// the end.
     pub deadline_ns: u64,
+    /// The earliest end of the lease that the lock told after the grant.
+    pub kept_ns: u64,
     /// The stretches of time in which the lease certainly ran, by what the client was told: one,
     /// none if it was granted too late, more if it was extended after it had run out. Cut at
     /// `end_ns`, and at what the holder said last.
@@ -80,6 +84,19 @@ impl Hold {
         overlap(self.span(), other.span())
     }
 
+    /// The same hold, had it lasted from and to these times, neither of which prolongs it.
+    pub(crate) fn cut(&self, begin_ns: u64, end_ns: u64) -> Hold {
+        let mut hold = self.clone();
+        (hold.begin_ns, hold.end_ns) = (begin_ns, end_ns);
+        for leases in [&mut hold.leases, &mut hold.possible_leases] {
+            leases.retain(|lease| lease.from_ns < end_ns);
+            if let Some(last) = leases.last_mut() {
+                last.until_ns = last.until_ns.min(end_ns);
+            }
+        }
+        hold
+    }
+
     /// From and to.
     pub fn span(&self) -> (u64, u64) {
         (self.begin_ns, self.end_ns)
@@ -119,10 +136,12 @@ impl Hold {
             op: attempt.op,
             key: attempt.key,
             acquire_ns: attempt.acquire_ns,
+            ttl_ns: attempt.ttl_ns,
             begin_ns,
             end_ns: u64::MAX,
             first_deadline_ns: attempt.deadline_ns,
             deadline_ns: attempt.deadline_ns,
+            kept_ns: u64::MAX,
             leases: Vec::new(),
             possible_leases: Vec::new(),
             told: attempt.told,
@@ -135,7 +154,12 @@ impl Hold {
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         match step {
-            Step::LeaseMoved { .. } => self.deadline_ns = attempt.deadline_ns,
+            Step::LeaseMoved { said_ns, .. } => {
+                self.deadline_ns = attempt.deadline_ns;
+                // That the lock is lost takes back nothing before it was said.
+                let kept_ns = attempt.deadline_ns.max(said_ns.0);
+                self.kept_ns = self.kept_ns.min(kept_ns);
+            }
             Step::Ended(how) => (self.end_ns, self.ended) = (at_ns, how),
             _ => {}
         }

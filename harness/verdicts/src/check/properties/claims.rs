@@ -27,7 +27,7 @@ use crate::check::key_users::KeyUsers;
 use crate::check::written_values::{Written, WrittenValue, WrittenValues};
 use crate::custody::{Expiry, KeyUpdate, NodesUsed};
 use crate::history::{Event, Header};
-use crate::timeline::{Attempt, Step};
+use crate::timeline::{Attempt, Hold, Step};
 
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
 const SLACK_NS: u64 = 2_000_000;
@@ -262,7 +262,7 @@ impl Checker for Claims {
         self.kept.changed(update);
     }
 
-    fn finish(mut self) -> Judgement {
+    fn finish(mut self, _: &[Hold]) -> Judgement {
         if !self.custody {
             return Judgement::NotApplicable;
         }

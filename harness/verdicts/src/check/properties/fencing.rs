@@ -15,7 +15,7 @@ use crate::check::description::Description;
 use crate::check::finding::{Finding, Judgement, Seen, StaleToken};
 use crate::check::token_set::TokenSet;
 use crate::history::{Header, History};
-use crate::timeline::{Attempt, AttemptTracker, Step};
+use crate::timeline::{Attempt, AttemptTracker, Hold, Step};
 
 /// The highest token so far. Tokens of the latest time are kept apart, because equal times prove
 /// no order.
@@ -150,7 +150,7 @@ impl Checker for Fencing {
         }
     }
 
-    fn finish(self) -> Judgement {
+    fn finish(self, _: &[Hold]) -> Judgement {
         if !self.tokens {
             return Judgement::NotApplicable;
         }

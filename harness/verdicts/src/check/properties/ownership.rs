@@ -28,7 +28,7 @@ use crate::check::two_masters::TwoMasters;
 use crate::check::unjudged::Unjudged;
 use crate::custody::{KeyTable, KeyUpdate};
 use crate::history::{Event, Header, History, KeyName};
-use crate::timeline::{Attempt, AttemptTracker, Step};
+use crate::timeline::{Attempt, AttemptTracker, Hold, Step};
 
 /// Why a release that succeeded is no proof.
 /// The checker.
@@ -236,7 +236,7 @@ impl Checker for Ownership {
         }
     }
 
-    fn finish(self) -> Judgement {
+    fn finish(self, _: &[Hold]) -> Judgement {
         if self.in_doubt && self.first.is_none() {
             return Judgement::Unknown(Unjudged::TwoMasters);
         }

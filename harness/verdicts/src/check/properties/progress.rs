@@ -37,7 +37,7 @@ use crate::check::unjudged::{StarvedBy, Unjudged};
 use crate::check::waiters::Waiters;
 use crate::custody::KeyUpdate;
 use crate::history::{Event, EventKind, Header, Misbehaviour};
-use crate::timeline::{Attempt, Step, is_rounded_up, ms, spoils_clocks};
+use crate::timeline::{Attempt, Hold, Step, is_rounded_up, ms, spoils_clocks};
 
 #[derive(Debug, Clone, Default)]
 struct KeyState {
@@ -426,7 +426,7 @@ impl Checker for Progress {
         }
     }
 
-    fn finish(mut self) -> Judgement {
+    fn finish(mut self, _: &[Hold]) -> Judgement {
         self.run_over(self.latest_ns);
         if self.keys.iter().any(|key| key.kept_away) {
             self.undecided.get_or_insert(StarvedBy::NodesOutOfReach);

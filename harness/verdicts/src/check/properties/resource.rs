@@ -20,6 +20,7 @@ use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, Judgement, Seen, WrongStock};
 use crate::check::unjudged::Unjudged;
 use crate::history::{Event, EventKind, Header};
+use crate::timeline::Hold;
 
 #[derive(Debug, Clone, Copy)]
 struct Stock {
@@ -173,7 +174,7 @@ impl Checker for Resource {
         }
     }
 
-    fn finish(mut self) -> Judgement {
+    fn finish(mut self, _: &[Hold]) -> Judgement {
         let undecided = self.count_the_uncounted();
         if self.first.is_none() && undecided > 0 {
             return Judgement::Unknown(Unjudged::StockUncounted);
