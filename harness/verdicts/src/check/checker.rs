@@ -5,7 +5,7 @@ use crate::history::{Event, Header};
 
 use super::description::Description;
 use super::finding::Judgement;
-use crate::timeline::{Attempt, Hold, Step};
+use crate::timeline::{Attempt, Step, Timeline};
 
 /// Judges one property.
 ///
@@ -27,7 +27,7 @@ pub trait Checker: Sized {
     /// A key of a node was changed. Only for histories with custody.
     fn key_changed(&mut self, _at_ns: u64, _update: &KeyUpdate<'_>) {}
 
-    /// The history is over, and all open holds have been ended. `holds`: all holds, in the order in which they
-    /// began.
-    fn finish(self, holds: &[Hold]) -> Judgement;
+    /// The history is over, and all open holds have been ended. `timeline` has all holds
+    /// and faults.
+    fn finish(self, timeline: &Timeline<'_>) -> Judgement;
 }

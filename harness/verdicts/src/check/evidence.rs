@@ -44,6 +44,11 @@ impl<'a> Evidence<'a> {
         self.on_time.as_ref()
     }
 
+    /// The holds and the faults.
+    pub fn timeline(&self) -> &Timeline<'a> {
+        &self.timeline
+    }
+
     /// All holds, in the order in which they began.
     pub fn holds(&self) -> &[Hold] {
         self.timeline.holds()
@@ -76,7 +81,7 @@ impl<'a> Evidence<'a> {
     /// All releases that succeeded on another client's lock.
     pub fn foreign_releases(&self) -> &[ForeignRelease] {
         self.foreign_releases
-            .get_or_init(|| foreign_releases(self.history))
+            .get_or_init(|| foreign_releases(&self.timeline))
     }
 
     /// True if it put another value in the place of the one that it took away, and that was a renewal.

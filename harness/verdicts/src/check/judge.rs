@@ -6,13 +6,10 @@ use crate::custody::KeyTable;
 use crate::history::{EventKind, History};
 
 use super::cause::cause;
-use super::checker::Checker;
 use super::double_sale::{late_sellers, overlapping_sellers};
 use super::evidence::Evidence;
 use super::finding::{Judgement, Seen};
-use super::properties::Checkers;
-use super::properties::exclusion::Exclusion;
-use super::properties::lease::Lease;
+use super::properties::{Checkers, exclusion, lease};
 use super::story::story;
 use super::sufficiency::{Insufficiency, Sufficiency};
 use super::unjudged::Unjudged;
@@ -65,7 +62,7 @@ fn check(evidence: &Evidence<'_>) -> (Judgements, Insufficiency) {
         sufficiency.step(end_ns, attempt, step);
         checkers.step(end_ns, attempt, step);
     });
-    let mut judgements = checkers.finish(evidence.holds());
+    let mut judgements = checkers.finish(evidence.timeline());
     if !history.header.custody {
         doubt_bare_ownership(&mut judgements);
     }
@@ -83,8 +80,8 @@ fn judged_on_time(judgement: Judgement, evidence: &Evidence<'_>) -> Judgement {
         Seen::Overlap { earlier, later } => {
             let holds = on_time.holds(evidence.holds());
             let again = match first.property {
-                Property::Lease => Lease.finish(&holds),
-                _ => Exclusion.finish(&holds),
+                Property::Lease => lease::judgement(&holds),
+                _ => exclusion::judgement(&holds),
             };
             match again {
                 Judgement::Violated { .. } => return again,

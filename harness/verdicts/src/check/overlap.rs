@@ -37,13 +37,13 @@ pub(super) fn judgement(
             first = Some((onset_ns, (earlier.op, later.op)));
         }
     });
-    let finding = first.map(|(at_ns, (earlier, later))| {
+    first.map_or(Judgement::Held, |(at_ns, (earlier, later))| {
         let seen = Seen::Overlap { earlier, later };
-        Finding {
+        let first = Finding {
             property,
             at_ns,
             seen,
-        }
-    });
-    Judgement::of(finding, count)
+        };
+        Judgement::Violated { first, count }
+    })
 }

@@ -26,6 +26,9 @@ pub struct Hold {
     pub begin_ns: u64,
     /// When the hold ended.
     pub end_ns: u64,
+    /// Every other grant that had arrived before this time was made before this one. The rule stands in
+    /// `grant_order.rs`.
+    pub follows_ns: u64,
     /// The end of the lease that came with the grant.
     pub first_deadline_ns: u64,
     /// The last known end of the lease; may lie before the begin (granted too late) and after
@@ -139,6 +142,7 @@ impl Hold {
             ttl_ns: attempt.ttl_ns,
             begin_ns,
             end_ns: u64::MAX,
+            follows_ns: attempt.follows_ns,
             first_deadline_ns: attempt.deadline_ns,
             deadline_ns: attempt.deadline_ns,
             kept_ns: u64::MAX,

@@ -21,13 +21,13 @@ use picklock_scenarios::Property;
 
 use crate::check::checker::Checker;
 use crate::check::description::Description;
-use crate::check::finding::{Claim, FalseClaim, Finding, Judgement, Seen};
+use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
 use crate::check::kept_values::KeptValues;
 use crate::check::key_users::KeyUsers;
 use crate::check::written_values::{Written, WrittenValue, WrittenValues};
 use crate::custody::{Expiry, KeyUpdate, NodesUsed};
 use crate::history::{Event, Header};
-use crate::timeline::{Attempt, Hold, Step};
+use crate::timeline::{Attempt, Step, Timeline};
 
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
 const SLACK_NS: u64 = 2_000_000;
@@ -262,7 +262,7 @@ impl Checker for Claims {
         self.kept.changed(update);
     }
 
-    fn finish(mut self, _: &[Hold]) -> Judgement {
+    fn finish(mut self, _: &Timeline<'_>) -> Judgement {
         if !self.custody {
             return Judgement::NotApplicable;
         }
@@ -272,13 +272,8 @@ impl Checker for Claims {
         let is_alone = |lock: u32| nodes_used.only_node(lock).is_some();
         self.found
             .retain(|found| !found.unless_alone.is_some_and(is_alone));
-        let count = self.found.len() as u64;
-        let first = self.found.into_iter().min_by_key(|found| found.at_ns);
-        let first = first.map(|found| Finding {
-            property: Property::Claims,
-            at_ns: found.at_ns,
-            seen: Seen::FalseClaim(found.claim),
-        });
-        Judgement::of(first, count)
+        let found = self.found.into_iter();
+        let found = found.map(|found| (found.at_ns, Seen::FalseClaim(found.claim)));
+        Judgement::of(Property::Claims, found.collect())
     }
 }

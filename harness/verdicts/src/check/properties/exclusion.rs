@@ -16,10 +16,18 @@ use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::Judgement;
 use crate::check::overlap;
 use crate::history::Header;
-use crate::timeline::Hold;
+use crate::timeline::{Hold, Timeline};
 
 /// The checker. It looks at nothing but the holds.
 pub(in crate::check) struct Exclusion;
+
+/// What these holds show, which are in the order in which they began.
+pub(in crate::check) fn judgement(holds: &[Hold]) -> Judgement {
+    overlap::judgement(Property::Exclusion, holds, |one, other| {
+        let onset_ns = one.overlaps(other).then_some(other.begin_ns);
+        (u64::from(onset_ns.is_some()), onset_ns)
+    })
+}
 
 impl Checker for Exclusion {
     const DESCRIPTION: Description = Description {
@@ -35,10 +43,7 @@ impl Checker for Exclusion {
         Exclusion
     }
 
-    fn finish(self, holds: &[Hold]) -> Judgement {
-        overlap::judgement(Property::Exclusion, holds, |one, other| {
-            let onset_ns = one.overlaps(other).then_some(other.begin_ns);
-            (u64::from(onset_ns.is_some()), onset_ns)
-        })
+    fn finish(self, timeline: &Timeline<'_>) -> Judgement {
+        judgement(timeline.holds())
     }
 }

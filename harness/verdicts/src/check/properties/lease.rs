@@ -27,7 +27,7 @@ use crate::check::finding::Judgement;
 use crate::check::overlap;
 use crate::check::unjudged::Unjudged;
 use crate::history::Header;
-use crate::timeline::{self, Hold};
+use crate::timeline::{self, Hold, Timeline};
 
 /// The checker. It looks at nothing but the holds.
 pub(in crate::check) struct Lease;
@@ -65,6 +65,19 @@ fn shared_possibly(one: &Hold, other: &Hold) -> (u64, Option<u64>) {
     timeline::Lease::shared(&one.possible_leases, &other.possible_leases)
 }
 
+/// What these holds show, which are in the order in which they began.
+pub(in crate::check) fn judgement(holds: &[Hold]) -> Judgement {
+    let judge = |shared: fn(&Hold, &Hold) -> (u64, Option<u64>)| {
+        overlap::judgement(Property::Lease, holds, shared)
+    };
+    match (judge(shared_certainly), judge(shared_possibly)) {
+        (Judgement::Held, Judgement::Violated { .. }) => {
+            Judgement::Unknown(Unjudged::LeasesMayHaveOverlapped)
+        }
+        (certain, _) => certain,
+    }
+}
+
 impl Checker for Lease {
     const DESCRIPTION: Description = Description {
         letter: 'L',
@@ -79,15 +92,7 @@ impl Checker for Lease {
         Lease
     }
 
-    fn finish(self, holds: &[Hold]) -> Judgement {
-        let judge = |shared: fn(&Hold, &Hold) -> (u64, Option<u64>)| {
-            overlap::judgement(Property::Lease, holds, shared)
-        };
-        match (judge(shared_certainly), judge(shared_possibly)) {
-            (Judgement::Held, Judgement::Violated { .. }) => {
-                Judgement::Unknown(Unjudged::LeasesMayHaveOverlapped)
-            }
-            (certain, _) => certain,
-        }
+    fn finish(self, timeline: &Timeline<'_>) -> Judgement {
+        judgement(timeline.holds())
     }
 }

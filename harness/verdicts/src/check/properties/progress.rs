@@ -37,7 +37,7 @@ use crate::check::unjudged::{StarvedBy, Unjudged};
 use crate::check::waiters::Waiters;
 use crate::custody::KeyUpdate;
 use crate::history::{Event, EventKind, Header, Misbehaviour};
-use crate::timeline::{Attempt, Hold, Step, is_rounded_up, ms, spoils_clocks};
+use crate::timeline::{Attempt, Step, Timeline, is_rounded_up, ms, spoils_clocks};
 
 #[derive(Debug, Clone, Default)]
 struct KeyState {
@@ -77,8 +77,7 @@ pub(in crate::check) struct Progress {
     clocks_spoilt: bool,
     run_over: bool,
     latest_ns: u64,
-    violations: u64,
-    first: Option<Starvation>,
+    found: Vec<Starvation>,
     undecided: Option<StarvedBy>,
     /// A node that failed by itself, and how.
     lost_node: Option<Unjudged>,
@@ -131,7 +130,7 @@ impl Progress {
         let doubt = state.outstanding.doubt_before(from_ns);
         let first_asked_ns = self.waiters.first_asked_ns(worker, key);
         self.keys[key as usize].starved = true;
-        self.violated(Starvation {
+        self.found.push(Starvation {
             key,
             from_ns,
             until_ns: limit_ns,
@@ -171,16 +170,6 @@ impl Progress {
             let excused_ns = self.bound_ns.saturating_add(self.lease_ns);
             outstanding.is_in_doubt() && at_ns > from_ns.saturating_add(excused_ns)
         })
-    }
-
-    fn violated(&mut self, starvation: Starvation) {
-        self.violations += 1;
-        if self
-            .first
-            .is_none_or(|first| starvation.until_ns < first.until_ns)
-        {
-            self.first = Some(starvation);
-        }
     }
 
     /// Looks at the clients that are asking for this key: at those that reach what the lock needs, and at
@@ -248,7 +237,7 @@ impl Progress {
         if granted {
             return;
         }
-        let before = self.violations;
+        let before = self.found.len();
         let starved = self.keys[key as usize].starved;
         if ms(waited_ms) >= self.bound_ns {
             // The probe's bound is met when it is reached, hence one nanosecond more.
@@ -258,7 +247,7 @@ impl Progress {
             };
             self.look(at_ns.saturating_add(1), key, waiter);
         }
-        if self.violations == before && !starved {
+        if self.found.len() == before && !starved {
             self.undecided.get_or_insert(StarvedBy::ProbeBlocked);
         }
     }
@@ -271,7 +260,7 @@ impl Progress {
                 && !state.starved
             {
                 let doubt = state.outstanding.doubt_before(u64::MAX);
-                self.violated(Starvation {
+                self.found.push(Starvation {
                     key: key as u32,
                     from_ns: at_ns,
                     until_ns: at_ns,
@@ -309,8 +298,7 @@ impl Checker for Progress {
             clocks_spoilt: false,
             run_over: false,
             latest_ns: 0,
-            violations: 0,
-            first: None,
+            found: Vec::new(),
             undecided: None,
             lost_node: None,
             escaped: false,
@@ -426,13 +414,17 @@ impl Checker for Progress {
         }
     }
 
-    fn finish(mut self, _: &[Hold]) -> Judgement {
+    fn finish(mut self, _: &Timeline<'_>) -> Judgement {
         self.run_over(self.latest_ns);
         if self.keys.iter().any(|key| key.kept_away) {
             self.undecided.get_or_insert(StarvedBy::NodesOutOfReach);
         }
         self.count_unexpiring_keys();
-        let Some(mut first) = self.first else {
+        let first = self
+            .found
+            .iter()
+            .min_by_key(|starvation| starvation.until_ns);
+        let Some(mut first) = first.copied() else {
             let undecided = self.undecided;
             return undecided.map_or(Judgement::Held, |by| {
                 Judgement::Unknown(Unjudged::Starved { by })
@@ -452,7 +444,7 @@ impl Checker for Progress {
             return Judgement::Unknown(reason);
         }
         Judgement::Violated {
-            count: self.violations,
+            count: self.found.len() as u64,
             first: Finding {
                 property: Property::Progress,
                 at_ns: first.until_ns,
