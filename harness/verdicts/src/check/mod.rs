@@ -38,7 +38,6 @@ mod story;
 mod sufficiency;
 mod taken_value;
 mod unjudged;
-mod unjudged_words;
 mod verdict;
 mod waiters;
 mod written_values;

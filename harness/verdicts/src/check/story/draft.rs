@@ -6,7 +6,7 @@ use crate::check::verdict::STORY_LINES;
 use crate::history::EventKind;
 use crate::timeline::{Hold, HoldEnd};
 
-use super::sentence::{Weight, clock, length, lock, op_of, sentence};
+use super::sentence::{Weight, clock, length, lock, sentence};
 
 /// All lines that a story could have.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Draft {
         let events = &evidence.history.events;
         let begin = events.partition_point(|event| event.at_ns < from_ns);
         for event in &events[begin..] {
-            if op_of(&event.what).is_some_and(|op| ops.contains(&op))
+            if (event.what.attempt()).is_some_and(|(_, op)| ops.contains(&op))
                 && let Some((weight, text)) = sentence(&evidence.history.header, &event.what)
             {
                 self.tell(event.at_ns, weight, text);

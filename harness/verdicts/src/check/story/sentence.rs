@@ -182,26 +182,3 @@ fn answer(what: &EventKind) -> Option<(Weight, String)> {
 fn bare_stock(header: &Header, key: u32) -> String {
     named(header, key, "stock")
 }
-
-/// The operation that an event is about.
-pub(super) fn op_of(what: &EventKind) -> Option<u64> {
-    match *what {
-        EventKind::Acquire { op, .. }
-        | EventKind::Granted { op, .. }
-        | EventKind::Refused { op, .. }
-        | EventKind::AcquireFailed { op, .. }
-        | EventKind::Extended { op, .. }
-        | EventKind::Extend { op, .. }
-        | EventKind::ExtendGranted { op, .. }
-        | EventKind::ExtendRefused { op, .. }
-        | EventKind::ExtendFailed { op, .. }
-        | EventKind::Lost { op, .. }
-        | EventKind::StockRead { op, .. }
-        | EventKind::StockChanged { op, .. }
-        | EventKind::FencedOff { op, .. }
-        | EventKind::Release { op, .. }
-        | EventKind::Released { op, .. }
-        | EventKind::ReleaseFailed { op, .. } => Some(op),
-        _ => None,
-    }
-}
