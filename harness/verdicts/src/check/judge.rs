@@ -23,9 +23,8 @@ type Judgements = Vec<(Property, Judgement)>;
 pub fn judge(history: &History) -> Verdicts {
     let evidence = Evidence::new(history);
     let (judgements, mut too_little) = check(&evidence);
-    let waited = evidence
-        .on_time()
-        .and_then(|on_time| on_time.waited_for_fault(history));
+    let on_time = evidence.on_time.as_ref();
+    let waited = on_time.and_then(|on_time| on_time.waited_for_fault(history));
     too_little.reasons.extend(waited);
     let verdicts = judgements.into_iter().map(|(property, judgement)| {
         let judgement = judged_on_time(judgement, &evidence);
@@ -62,7 +61,7 @@ fn check(evidence: &Evidence<'_>) -> (Judgements, Insufficiency) {
         sufficiency.step(end_ns, attempt, step);
         checkers.step(end_ns, attempt, step);
     });
-    let mut judgements = checkers.finish(evidence.timeline());
+    let mut judgements = checkers.finish(&evidence.timeline);
     if !history.header.custody {
         doubt_bare_ownership(&mut judgements);
     }
@@ -72,13 +71,14 @@ fn check(evidence: &Evidence<'_>) -> (Judgements, Insufficiency) {
 /// A violation, unless it would not be there, had the harness been on time. If another one would, that is the
 /// finding.
 fn judged_on_time(judgement: Judgement, evidence: &Evidence<'_>) -> Judgement {
-    let (Judgement::Violated { first, .. }, Some(on_time)) = (&judgement, evidence.on_time())
+    let (Judgement::Violated { first, .. }, Some(on_time)) =
+        (&judgement, evidence.on_time.as_ref())
     else {
         return judgement;
     };
     let late = match first.seen {
         Seen::Overlap { earlier, later } => {
-            let holds = on_time.holds(evidence.holds());
+            let holds = on_time.holds(evidence.timeline.holds());
             let again = match first.property {
                 Property::Lease => lease::judgement(&holds),
                 _ => exclusion::judgement(&holds),
@@ -153,7 +153,7 @@ mod tests {
             property: Property::Progress,
             at_ns: 900_000_000,
             seen: Seen::Attempts {
-                ops: vec![evidence.holds()[0].op],
+                ops: vec![evidence.timeline.holds()[0].op],
                 statement: "worker 0 claimed too much".into(),
             },
         };

@@ -70,7 +70,7 @@ impl Claims {
     }
 
     fn granted(&mut self, at_ns: u64, attempt: &Attempt) {
-        let written = self.written.take(attempt.op).unwrap_or_default();
+        let written = self.written.of(attempt.op);
         // A lock that keeps its value from one attempt to the next has nothing to write. But the value
         // lives no longer for it.
         if written.is_empty()
@@ -82,7 +82,6 @@ impl Claims {
         self.judge_grant(at_ns, attempt, &written);
         self.judge_validity(at_ns, attempt, &written);
         self.judge_key(at_ns, attempt, &written);
-        self.written.put_back(attempt.op, written);
     }
 
     /// What is there of an earlier attempt of this worker. `None`: nothing.
@@ -235,17 +234,11 @@ impl Checker for Claims {
             Step::Asked => self.written.asked(attempt.op),
             Step::Begun => self.granted(at_ns, attempt),
             Step::LeaseMoved { .. } => {
-                let written = self.written.take(attempt.op).unwrap_or_default();
-                match self
+                let written = self.written.of(attempt.op);
+                let kept = self
                     .kept_value(at_ns, attempt)
-                    .filter(|_| written.is_empty())
-                {
-                    Some(kept) => self.judge_validity(at_ns, attempt, &kept),
-                    None => {
-                        self.judge_validity(at_ns, attempt, &written);
-                        self.written.put_back(attempt.op, written);
-                    }
-                }
+                    .filter(|_| written.is_empty());
+                self.judge_validity(at_ns, attempt, &kept.unwrap_or(written));
             }
             Step::Answered { .. } | Step::Denied(_) | Step::Gone => self.written.forget(attempt.op),
             _ => {}

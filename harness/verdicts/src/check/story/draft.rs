@@ -38,7 +38,7 @@ impl Draft {
     }
 
     pub fn tell_faults(&mut self, evidence: &Evidence<'_>, from_ns: u64, to_ns: u64) {
-        let faults = evidence.faults().iter();
+        let faults = evidence.timeline.faults().iter();
         for fault in faults.filter(|fault| !fault.missed && fault.touches(from_ns, to_ns)) {
             if let Some(worker) = fault.escaped.first() {
                 let text = format!("{} began, but did not reach worker {worker}", fault.detail);
