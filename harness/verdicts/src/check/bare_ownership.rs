@@ -21,7 +21,7 @@ use crate::timeline::{Attempt, FaultSpan, Hold, Step, Timeline, leaves_two_maste
 
 /// A release that claims success.
 #[derive(Debug, Clone, Copy)]
-struct Claim {
+pub(super) struct Claim {
     key: u32,
     op: u64,
     begin_ns: u64,
@@ -29,70 +29,58 @@ struct Claim {
     struck_ns: u64,
 }
 
-/// Finds releases that succeeded on another client's lock.
-#[derive(Debug, Default)]
-pub(super) struct BareOwnership {
-    claims: Vec<Claim>,
+/// The releases that took another client's lock, by what the whole history shows; and whether another one seemed
+/// to, and may have been of another master.
+pub(super) fn foreign_releases(
+    claims: &[Claim],
+    timeline: &Timeline<'_>,
+) -> (Vec<ForeignRelease>, bool) {
+    let (mut foreign, mut in_doubt) = (Vec::new(), false);
+    for claim in claims {
+        let Some(owner) = claim.owner(timeline.holds()) else {
+            continue;
+        };
+        let had_two_masters = |fault: &FaultSpan<'_>| {
+            leaves_two_masters(fault.fault) && fault.touches(owner.begin_ns, claim.struck_ns)
+        };
+        if timeline.faults().iter().any(had_two_masters) {
+            in_doubt = true;
+            continue;
+        }
+        foreign.push(ForeignRelease {
+            key: claim.key,
+            releaser: claim.op,
+            owner: owner.op,
+            owned_ns: owner.begin_ns,
+            sent_ns: claim.sent_ns,
+            struck_ns: claim.struck_ns,
+            extended: false,
+        });
+    }
+    (foreign, in_doubt)
 }
 
-/// What is found without custody.
-#[derive(Debug, Default)]
-pub(super) struct BareReleases {
-    /// The releases that took another client's lock.
-    pub foreign: Vec<ForeignRelease>,
-    /// One seemed to, and may have been of another master.
-    pub in_doubt: bool,
-}
-
-impl BareOwnership {
-    /// An attempt made a step.
-    pub fn step(&mut self, attempt: &Attempt, step: Step) {
-        if let Step::Answered {
+impl Claim {
+    /// The claim that an attempt makes by this step; `None`: it makes none.
+    pub fn of(attempt: &Attempt, step: Step) -> Option<Self> {
+        let Step::Answered {
             released: Some(true),
             last_command_ns,
             ..
         } = step
-            && let Some((sent_ns, _)) = attempt.ended
-        {
-            self.claims.push(Claim {
-                key: attempt.key,
-                op: attempt.op,
-                begin_ns: attempt.begun_ns(),
-                sent_ns,
-                struck_ns: last_command_ns.unwrap_or(sent_ns),
-            });
-        }
+        else {
+            return None;
+        };
+        let (sent_ns, _) = attempt.ended?;
+        Some(Claim {
+            key: attempt.key,
+            op: attempt.op,
+            begin_ns: attempt.begun_ns(),
+            sent_ns,
+            struck_ns: last_command_ns.unwrap_or(sent_ns),
+        })
     }
 
-    /// What the whole history shows.
-    pub fn finish(self, timeline: &Timeline<'_>) -> BareReleases {
-        let mut releases = BareReleases::default();
-        for claim in self.claims {
-            let Some(owner) = claim.owner(timeline.holds()) else {
-                continue;
-            };
-            let had_two_masters = |fault: &FaultSpan<'_>| {
-                leaves_two_masters(fault.fault) && fault.touches(owner.begin_ns, claim.struck_ns)
-            };
-            if timeline.faults().iter().any(had_two_masters) {
-                releases.in_doubt = true;
-                continue;
-            }
-            releases.foreign.push(ForeignRelease {
-                key: claim.key,
-                releaser: claim.op,
-                owner: owner.op,
-                owned_ns: owner.begin_ns,
-                sent_ns: claim.sent_ns,
-                struck_ns: claim.struck_ns,
-                extended: false,
-            });
-        }
-        releases
-    }
-}
-
-impl Claim {
     /// The last hold that owned the lock when the release's last command was sent, if it is not the releasing
     /// one. `holds` are in the order in which they began.
     fn owner<'a>(&self, holds: &'a [Hold]) -> Option<&'a Hold> {

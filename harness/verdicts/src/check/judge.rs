@@ -12,7 +12,6 @@ use super::finding::{Judgement, Seen};
 use super::properties::{Checkers, exclusion, lease};
 use super::story::story;
 use super::sufficiency::{Insufficiency, Sufficiency};
-use super::unjudged::Unjudged;
 use super::verdict::{Status, Verdict, Verdicts};
 use crate::timeline::AttemptTracker;
 
@@ -61,10 +60,7 @@ fn check(evidence: &Evidence<'_>) -> (Judgements, Insufficiency) {
         sufficiency.step(end_ns, attempt, step);
         checkers.step(end_ns, attempt, step);
     });
-    let mut judgements = checkers.finish(&evidence.timeline);
-    if !history.header.custody {
-        doubt_bare_ownership(&mut judgements);
-    }
+    let judgements = checkers.finish(&evidence.timeline);
     (judgements, sufficiency.result(end_ns, tracker.under_way()))
 }
 
@@ -96,27 +92,6 @@ fn judged_on_time(judgement: Judgement, evidence: &Evidence<'_>) -> Judgement {
     };
     let excuse = late.and_then(|ops| on_time.reason(ops, evidence.history));
     excuse.map_or(judgement, Judgement::Unknown)
-}
-
-/// Without custody, a release that succeeded after two leases had overlapped may have been of the
-/// client's own lock: both had been let in.
-fn doubt_bare_ownership(judgements: &mut [(Property, Judgement)]) {
-    let shown_ns = |of: Property| {
-        judgements.iter().find_map(|(property, judgement)| {
-            let Judgement::Violated { first, .. } = judgement else {
-                return None;
-            };
-            (*property == of).then_some(first.at_ns)
-        })
-    };
-    let (lease_ns, ownership_ns) = (shown_ns(Property::Lease), shown_ns(Property::Ownership));
-    if let (Some(lease_ns), Some(ownership_ns)) = (lease_ns, ownership_ns)
-        && lease_ns <= ownership_ns
-        && let Some((_, ownership)) =
-            (judgements.iter_mut()).find(|(property, _)| *property == Property::Ownership)
-    {
-        *ownership = Judgement::Unknown(Unjudged::OwnerUnknown);
-    }
 }
 
 fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insufficiency) -> Verdict {

@@ -128,19 +128,14 @@ impl Claims {
         if !promised || beside || nodes > self.nodes / 2 {
             return;
         }
-        let claim = FalseClaim {
-            about: Claim::Grant,
-            ops: vec![attempt.op],
-            statement: format!(
-                "worker {} was told that it has the lock, and its value was written to {nodes} of {} nodes",
-                attempt.worker, self.nodes
-            ),
-        };
-        self.found.push(Found {
-            at_ns,
-            unless_alone: (nodes > 0).then_some(attempt.key),
-            claim,
-        });
+        let statement = format!(
+            "worker {} was told that it has the lock, and its value was written to {nodes} of {} nodes",
+            attempt.worker, self.nodes
+        );
+        self.found(at_ns, Claim::Grant, vec![attempt.op], statement);
+        if let Some(found) = self.found.last_mut() {
+            found.unless_alone = (nodes > 0).then_some(attempt.key);
+        }
     }
 
     /// "For so long."

@@ -18,10 +18,11 @@ use std::collections::HashMap;
 
 use picklock_scenarios::{Phase, Property};
 
-use crate::check::bare_ownership::BareOwnership;
+use crate::check::bare_ownership::{self, Claim};
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{ForeignRelease, Judgement, Seen};
+use crate::check::properties::lease;
 use crate::check::taken_value::TakenValue;
 use crate::check::unjudged::Unjudged;
 use crate::custody::{KeyTable, KeyUpdate};
@@ -31,7 +32,8 @@ use crate::timeline::{Attempt, AttemptTracker, Step, Timeline};
 /// The checker.
 pub(in crate::check) struct Ownership {
     custody: bool,
-    bare: BareOwnership,
+    /// Without custody: the releases that claimed success.
+    claims: Vec<Claim>,
     /// The latest attempt of each worker.
     attempts: Vec<Asked>,
     /// The places of keys whose value was written over another, by an attempt that is not granted: which
@@ -64,10 +66,9 @@ enum Answer {
 impl Ownership {
     /// All foreign releases, and whether another one may have been of another master.
     fn releases(self, timeline: &Timeline<'_>) -> (Vec<ForeignRelease>, bool) {
-        let bare = self.bare.finish(timeline);
         match self.custody {
             true => (self.found, false),
-            false => (bare.foreign, bare.in_doubt),
+            false => bare_ownership::foreign_releases(&self.claims, timeline),
         }
     }
 
@@ -168,7 +169,7 @@ impl Checker for Ownership {
     fn new(header: &Header) -> Self {
         Ownership {
             custody: header.custody,
-            bare: BareOwnership::default(),
+            claims: Vec::new(),
             attempts: Vec::new(),
             unproven: HashMap::new(),
             waiting: Vec::new(),
@@ -180,7 +181,7 @@ impl Checker for Ownership {
         if self.custody {
             return self.note(at_ns, attempt, step);
         }
-        self.bare.step(attempt, step);
+        self.claims.extend(Claim::of(attempt, step));
     }
 
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
@@ -206,13 +207,26 @@ impl Checker for Ownership {
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
+        let custody = self.custody;
         let (found, in_doubt) = self.releases(timeline);
         if in_doubt && found.is_empty() {
             return Judgement::Unknown(Unjudged::TwoMasters);
         }
         let found = found.into_iter();
         let found = found.map(|release| (release.struck_ns, Seen::ForeignRelease(release)));
-        Judgement::of(Property::Ownership, found.collect())
+        let judgement = Judgement::of(Property::Ownership, found.collect());
+        let Judgement::Violated { first, .. } = &judgement else {
+            return judgement;
+        };
+        match lease::judgement(timeline.holds()) {
+            // It may have been of the client's own lock: both had been let in.
+            Judgement::Violated { first: shared, .. }
+                if !custody && shared.at_ns <= first.at_ns =>
+            {
+                Judgement::Unknown(Unjudged::OwnerUnknown)
+            }
+            _ => judgement,
+        }
     }
 }
 
