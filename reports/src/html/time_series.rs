@@ -112,7 +112,7 @@ fn thin(points: &[(u64, i64)]) -> Vec<(u64, i64)> {
 
 /// The fencing tokens; `None` if the lock gives none.
 pub(super) fn fences(timeline: &Timeline<'_>, left_out: &mut Vec<String>) -> Option<Fences> {
-    let stale = stale_tokens(timeline.history());
+    let stale = stale_tokens(timeline);
     let stale: HashSet<u64> = stale.iter().map(|stale| stale.op).collect();
     let holds = timeline.holds().iter();
     let mut points: Vec<(u64, u64, bool)> = holds

@@ -63,7 +63,7 @@ fn of_faults(evidence: &Evidence<'_>, from_ns: u64, to_ns: u64, workers: &[usize
         Cause::ClockSkew if !workers.iter().any(|worker| fault.strikes(*worker)) => None,
         cause => Some(cause),
     };
-    let faults = evidence.faults().iter().rev();
+    let faults = evidence.timeline.faults().iter().rev();
     faults
         .filter(|fault| fault.struck() && fault.touches(from_ns, to_ns))
         .find_map(cause_of)

@@ -6,175 +6,92 @@
 //!
 //! - had its grant's arrival strictly before x,
 //! - had not begun its own release, and was not killed, until strictly after x, and
-//! - was granted *after* the releasing one ([`Attempt::follows_ns`] says what proves that).
+//! - was granted *after* the releasing one ([`Hold::follows_ns`] says what proves that).
 //!
 //! The third condition matters because a client that overstays its own lease still counts as
 //! holding, but a successor that releases its own, newer lock takes nothing from it. A late
-//! *reply* proves nothing: only the time of the command counts, so nothing is known before the
-//! answer arrives. Holds that ended in between are kept while a release of their key is
-//! unanswered. An answer at the very time x waits until time moves on, because a release with the
-//! same time may still follow.
+//! *reply* proves nothing: only the time of the command counts.
+//!
+//! Where a node had two masters, nothing is proved either. After a failover by Sentinels the old master may come
+//! back as a master, and serve clients whose connections never broke. The lock's key is then on two servers. A
+//! release that succeeds on one of them says nothing of a client that has the lock on the other.
 
 use super::finding::ForeignRelease;
-use crate::timeline::{Attempt, HoldEnd, Step};
-
-/// A hold, open or ended, as far as it matters here.
-#[derive(Debug, Clone, Copy)]
-struct HoldTimes {
-    op: u64,
-    begin_ns: u64,
-    follows_ns: u64,
-    end_ns: u64,
-}
-
-#[derive(Debug, Clone, Default)]
-struct KeyOwners {
-    /// Open holds, by begin.
-    open: Vec<HoldTimes>,
-    /// Ended holds, by end; only those that an unanswered release may have affected.
-    past: Vec<HoldTimes>,
-    /// Unanswered releases: when each was sent, and its attempt; by time.
-    pending: Vec<(u64, u64)>,
-    /// Claims whose answer arrived at the very time of their last command.
-    claims: Vec<Claim>,
-}
+use crate::timeline::{Attempt, FaultSpan, Hold, Step, Timeline, leaves_two_masters};
 
 /// A release that claims success.
 #[derive(Debug, Clone, Copy)]
-struct Claim {
+pub(super) struct Claim {
+    key: u32,
     op: u64,
     begin_ns: u64,
     sent_ns: u64,
     struck_ns: u64,
 }
 
-/// Finds releases that succeeded on another client's lock.
-#[derive(Debug, Default)]
-pub(super) struct BareOwnership {
-    keys: Vec<KeyOwners>,
-    found: Vec<ForeignRelease>,
-}
-
-impl BareOwnership {
-    /// For a history with so many locks.
-    pub fn new(keys: usize) -> Self {
-        BareOwnership {
-            keys: vec![KeyOwners::default(); keys],
-            found: Vec::new(),
+/// The releases that took another client's lock, by what the whole history shows; and whether another one seemed
+/// to, and may have been of another master.
+pub(super) fn foreign_releases(
+    claims: &[Claim],
+    timeline: &Timeline<'_>,
+) -> (Vec<ForeignRelease>, bool) {
+    let (mut foreign, mut in_doubt) = (Vec::new(), false);
+    for claim in claims {
+        let Some(owner) = claim.owner(timeline.holds()) else {
+            continue;
+        };
+        let had_two_masters = |fault: &FaultSpan<'_>| {
+            leaves_two_masters(fault.fault) && fault.touches(owner.begin_ns, claim.struck_ns)
+        };
+        if timeline.faults().iter().any(had_two_masters) {
+            in_doubt = true;
+            continue;
         }
-    }
-
-    /// What was found since the last call.
-    pub fn take(&mut self) -> impl Iterator<Item = ForeignRelease> + '_ {
-        self.found.drain(..)
-    }
-
-    /// An attempt made a step.
-    pub fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        if attempt.key as usize >= self.keys.len() {
-            return;
-        }
-        self.settle(at_ns, attempt.key);
-        let key = &mut self.keys[attempt.key as usize];
-        match step {
-            Step::Begun => key.begin(attempt),
-            Step::Ended(how) => key.end(at_ns, attempt.op, how),
-            Step::Answered {
-                released,
-                last_command_ns,
-                ..
-            } => {
-                if let (Some(true), Some((sent_ns, _))) = (released, attempt.ended) {
-                    key.claims.push(Claim {
-                        op: attempt.op,
-                        begin_ns: attempt.begun_ns(),
-                        sent_ns,
-                        struck_ns: last_command_ns.unwrap_or(sent_ns),
-                    });
-                }
-                self.settle(at_ns, attempt.key);
-                self.keys[attempt.key as usize].answered(attempt.op);
-            }
-            Step::Gone => key.answered(attempt.op),
-            _ => {}
-        }
-    }
-
-    /// Judges the claims whose time has passed.
-    fn settle(&mut self, at_ns: u64, key: u32) {
-        while let Some(claim) = self.keys[key as usize].ripe_claim(at_ns) {
-            if let Some(owner) = self.keys[key as usize].owner_at(&claim) {
-                self.found.push(ForeignRelease {
-                    key,
-                    releaser: claim.op,
-                    owner: owner.op,
-                    owned_ns: owner.begin_ns,
-                    sent_ns: claim.sent_ns,
-                    struck_ns: claim.struck_ns,
-                    extended: false,
-                });
-            }
-        }
-    }
-}
-
-impl KeyOwners {
-    fn begin(&mut self, attempt: &Attempt) {
-        self.open.push(HoldTimes {
-            op: attempt.op,
-            begin_ns: attempt.begun_ns(),
-            follows_ns: attempt.follows_ns,
-            end_ns: u64::MAX,
+        foreign.push(ForeignRelease {
+            key: claim.key,
+            releaser: claim.op,
+            owner: owner.op,
+            owned_ns: owner.begin_ns,
+            sent_ns: claim.sent_ns,
+            struck_ns: claim.struck_ns,
+            extended: false,
         });
     }
+    (foreign, in_doubt)
+}
 
-    fn end(&mut self, at_ns: u64, op: u64, how: HoldEnd) {
-        if let Some(index) = self.open.iter().rposition(|other| other.op == op) {
-            let other = self.open.remove(index);
-            if !self.pending.is_empty() {
-                self.past.push(HoldTimes {
-                    end_ns: at_ns,
-                    ..other
-                });
-            }
-        }
-        if how == HoldEnd::Released {
-            self.pending.push((at_ns, op));
-        }
-    }
-
-    fn answered(&mut self, op: u64) {
-        self.pending.retain(|(_, pending)| *pending != op);
-        match self.pending.first() {
-            None => self.past.clear(),
-            Some((oldest_ns, _)) => {
-                let useless = self.past.partition_point(|past| past.end_ns <= *oldest_ns);
-                self.past.drain(..useless);
-            }
-        }
-    }
-
-    /// The hold that owned the lock when the release's last command was sent, if it is not the
-    /// releasing one. Must be called after that time.
-    fn owner_at(&self, claim: &Claim) -> Option<HoldTimes> {
-        let owned = |other: &&HoldTimes| {
-            other.op != claim.op
-                && other.begin_ns < claim.struck_ns
-                && other.follows_ns > claim.begin_ns
+impl Claim {
+    /// The claim that an attempt makes by this step; `None`: it makes none.
+    pub fn of(attempt: &Attempt, step: Step) -> Option<Self> {
+        let Step::Answered {
+            released: Some(true),
+            last_command_ns,
+            ..
+        } = step
+        else {
+            return None;
         };
-        // A hold that began no later than the releasing one was not provably granted later.
-        let newer = |other: &&HoldTimes| other.begin_ns > claim.begin_ns;
-        let over = |past: &HoldTimes| past.end_ns <= claim.struck_ns;
-        let over = self.past.partition_point(over);
-        let mut open = self.open.iter().rev().take_while(newer);
-        let mut past = self.past[over..].iter();
-        open.find(owned).or_else(|| past.find(owned)).copied()
+        let (sent_ns, _) = attempt.ended?;
+        Some(Claim {
+            key: attempt.key,
+            op: attempt.op,
+            begin_ns: attempt.begun_ns(),
+            sent_ns,
+            struck_ns: last_command_ns.unwrap_or(sent_ns),
+        })
     }
 
-    /// A claim that can be judged at `at_ns`.
-    fn ripe_claim(&mut self, at_ns: u64) -> Option<Claim> {
-        let ripe = |claim: &Claim| claim.struck_ns < at_ns;
-        let index = self.claims.iter().position(ripe)?;
-        Some(self.claims.swap_remove(index))
+    /// The last hold that owned the lock when the release's last command was sent, if it is not the releasing
+    /// one. `holds` are in the order in which they began.
+    fn owner<'a>(&self, holds: &'a [Hold]) -> Option<&'a Hold> {
+        // A hold that began no later than the releasing one was not provably granted later.
+        let from = holds.partition_point(|hold| hold.begin_ns <= self.begin_ns);
+        let to = holds.partition_point(|hold| hold.begin_ns < self.struck_ns);
+        let newer = holds.get(from..to)?.iter();
+        newer.rev().find(|hold| {
+            (hold.key, hold.op != self.op) == (self.key, true)
+                && hold.follows_ns > self.begin_ns
+                && hold.end_ns > self.struck_ns
+        })
     }
 }

@@ -67,7 +67,7 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
     let lost = LostClaim {
         spans: &account.spans,
         quorum: account.nodes.quorum(first.key),
-        faults: evidence.faults(),
+        faults: evidence.timeline.faults(),
     };
     match lost.cause(first, second) {
         Cause::WrongExpiry if over(&first.leases) => Cause::OutlivedLease,

@@ -5,11 +5,11 @@ use crate::history::{Event, Header};
 
 use super::description::Description;
 use super::finding::Judgement;
-use crate::timeline::{Attempt, Step};
+use crate::timeline::{Attempt, Step, Timeline};
 
 /// Judges one property.
 ///
-/// A checker sees every event once, in order of time, and keeps only what is in progress. It
+/// A checker sees every event once, in order of time, and all holds in the end. It
 /// returns what it found; it does not look for causes.
 pub trait Checker: Sized {
     /// What reports say about the property.
@@ -27,6 +27,7 @@ pub trait Checker: Sized {
     /// A key of a node was changed. Only for histories with custody.
     fn key_changed(&mut self, _at_ns: u64, _update: &KeyUpdate<'_>) {}
 
-    /// The history is over, and all open holds have been ended.
-    fn finish(self) -> Judgement;
+    /// The history is over, and all open holds have been ended. `timeline` has all holds
+    /// and faults.
+    fn finish(self, timeline: &Timeline<'_>) -> Judgement;
 }

@@ -20,7 +20,7 @@ pub(super) fn overlapping_sellers<'a>(
     at_ns: u64,
 ) -> Option<(&'a Hold, &'a Hold)> {
     let overlap = |first: &Hold, second: &Hold| {
-        let on_time = evidence.on_time();
+        let on_time = evidence.on_time.as_ref();
         first.overlaps(second) && on_time.is_none_or(|on_time| on_time.overlap(first, second))
     };
     sellers(evidence, stock, at_ns, overlap)

@@ -9,7 +9,7 @@ use picklock_scenarios::Phase;
 
 use crate::custody::Custody;
 use crate::history::{EventKind, History};
-use crate::timeline::{FaultSpan, Hold, Timeline, forgets};
+use crate::timeline::{Hold, Timeline, forgets};
 
 use super::finding::{ForeignRelease, StaleToken};
 use super::lost_claim::took_again;
@@ -21,8 +21,10 @@ use super::properties::ownership::foreign_releases;
 pub(super) struct Evidence<'a> {
     /// The history itself.
     pub history: &'a History,
-    timeline: Timeline<'a>,
-    on_time: Option<OnTime>,
+    /// Its holds and faults.
+    pub timeline: Timeline<'a>,
+    /// The holds, had the harness been on time. `None`: it was.
+    pub on_time: Option<OnTime>,
     foreign_releases: OnceCell<Vec<ForeignRelease>>,
     account: OnceCell<Custody>,
 }
@@ -39,19 +41,9 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The holds, had the harness been on time. `None`: it was.
-    pub fn on_time(&self) -> Option<&OnTime> {
-        self.on_time.as_ref()
-    }
-
-    /// All holds, in the order in which they began.
-    pub fn holds(&self) -> &[Hold] {
-        self.timeline.holds()
-    }
-
     /// The hold of an attempt.
     pub fn hold(&self, op: u64) -> Option<&Hold> {
-        self.holds().iter().find(|hold| hold.op == op)
+        self.timeline.holds().iter().find(|hold| hold.op == op)
     }
 
     /// Whose an attempt was, whether or not it was granted.
@@ -76,7 +68,7 @@ impl<'a> Evidence<'a> {
     /// All releases that succeeded on another client's lock.
     pub fn foreign_releases(&self) -> &[ForeignRelease] {
         self.foreign_releases
-            .get_or_init(|| foreign_releases(self.history))
+            .get_or_init(|| foreign_releases(&self.timeline))
     }
 
     /// True if it put another value in the place of the one that it took away, and that was a renewal.
@@ -98,14 +90,9 @@ impl<'a> Evidence<'a> {
         kept.then(|| self.account.get_or_init(|| Custody::of(self.history)))
     }
 
-    /// All faults, in the order in which they began.
-    pub fn faults(&self) -> &[FaultSpan<'a>] {
-        self.timeline.faults()
-    }
-
     /// The hold with the higher token that a stale token followed.
     pub fn hold_before(&self, stale: &StaleToken, at_ns: u64) -> Option<&Hold> {
-        self.holds().iter().find(|hold| {
+        self.timeline.holds().iter().find(|hold| {
             hold.begin_ns <= at_ns && hold.op != stale.op && hold.fence == Some(stale.highest)
         })
     }
@@ -125,7 +112,7 @@ impl<'a> Evidence<'a> {
         }
         hold.told
             || !hold.could_wait
-            || self.faults().iter().any(|fault| {
+            || self.timeline.faults().iter().any(|fault| {
                 !forgets(fault.fault)
                     && fault.strikes(hold.worker)
                     && fault.began_ns < hold.begin_ns

@@ -113,6 +113,8 @@ pub enum Claim {
 pub struct StaleToken {
     /// The attempt that received it.
     pub op: u64,
+    /// When it arrived.
+    pub at_ns: u64,
     /// The token.
     pub fence: u64,
     /// The highest token before it, or the same one.
@@ -158,11 +160,17 @@ pub enum Judgement {
 }
 
 impl Judgement {
-    /// `Violated` with the first finding, if there is one; else `Held`.
-    pub fn of(first: Option<Finding>, count: u64) -> Self {
-        match first {
-            Some(first) => Judgement::Violated { first, count },
-            None => Judgement::Held,
-        }
+    /// `Violated` with the first of what was found, each with the time at which it showed; `Held` if that is nothing.
+    pub fn of(property: Property, found: Vec<(u64, Seen)>) -> Self {
+        let count = found.len() as u64;
+        let first = found.into_iter().min_by_key(|(at_ns, _)| *at_ns);
+        first.map_or(Judgement::Held, |(at_ns, seen)| {
+            let first = Finding {
+                property,
+                at_ns,
+                seen,
+            };
+            Judgement::Violated { first, count }
+        })
     }
 }

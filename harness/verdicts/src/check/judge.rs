@@ -1,7 +1,5 @@
 //! From a history to its verdicts: one pass for all checkers, then cause and story for each finding.
 
-use std::cell::LazyCell;
-
 use picklock_scenarios::Property;
 
 use crate::custody::KeyTable;
@@ -10,11 +8,10 @@ use crate::history::{EventKind, History};
 use super::cause::cause;
 use super::double_sale::{late_sellers, overlapping_sellers};
 use super::evidence::Evidence;
-use super::finding::{Finding, Judgement, Seen};
-use super::properties::Checkers;
+use super::finding::{Judgement, Seen};
+use super::properties::{Checkers, exclusion, lease};
 use super::story::story;
 use super::sufficiency::{Insufficiency, Sufficiency};
-use super::unjudged::Unjudged;
 use super::verdict::{Status, Verdict, Verdicts};
 use crate::timeline::AttemptTracker;
 
@@ -23,30 +20,21 @@ type Judgements = Vec<(Property, Judgement)>;
 
 /// Judges a history: one verdict for each property.
 pub fn judge(history: &History) -> Verdicts {
-    let (judgements, mut too_little) = check(history);
     let evidence = Evidence::new(history);
-    let on_time = evidence.on_time();
+    let (judgements, mut too_little) = check(&evidence);
+    let on_time = evidence.on_time.as_ref();
     let waited = on_time.and_then(|on_time| on_time.waited_for_fault(history));
     too_little.reasons.extend(waited);
-    let again = LazyCell::new(|| {
-        let on_time = on_time.and_then(|on_time| on_time.history(history));
-        on_time.map_or(Vec::new(), |on_time| check(&on_time).0)
+    let verdicts = judgements.into_iter().map(|(property, judgement)| {
+        let judgement = judged_on_time(judgement, &evidence);
+        (property, verdict(judgement, &evidence, &too_little))
     });
-    let mut verdicts = Verdicts::new();
-    for (property, judgement) in judgements {
-        let judgement = match judgement {
-            Judgement::Violated { first, count } => {
-                judged_on_time(first, count, &evidence, || found(&again, property))
-            }
-            judgement => judgement,
-        };
-        verdicts.insert(property, verdict(judgement, &evidence, &too_little));
-    }
-    verdicts
+    verdicts.collect()
 }
 
 /// What the checkers found, and why the history may show too little to say `held`.
-fn check(history: &History) -> (Judgements, Insufficiency) {
+fn check(evidence: &Evidence<'_>) -> (Judgements, Insufficiency) {
+    let history = evidence.history;
     let mut checkers = Checkers::new(&history.header);
     let mut sufficiency = Sufficiency::new(&history.header);
     let mut tracker = AttemptTracker::new(history.header.workers);
@@ -72,62 +60,38 @@ fn check(history: &History) -> (Judgements, Insufficiency) {
         sufficiency.step(end_ns, attempt, step);
         checkers.step(end_ns, attempt, step);
     });
-    let mut judgements = checkers.finish();
-    if !history.header.custody {
-        doubt_bare_ownership(&mut judgements);
-    }
-    (judgements, sufficiency.result(end_ns))
-}
-
-fn found(judgements: &Judgements, of: Property) -> Option<&Judgement> {
-    let mut of_it = judgements.iter().filter(|(property, _)| *property == of);
-    of_it.next().map(|(_, judgement)| judgement)
+    let judgements = checkers.finish(&evidence.timeline);
+    (judgements, sufficiency.result(end_ns, tracker.under_way()))
 }
 
 /// A violation, unless it would not be there, had the harness been on time. If another one would, that is the
-/// finding. `again`: what the checkers find then.
-fn judged_on_time<'a>(
-    first: Finding,
-    count: u64,
-    evidence: &Evidence<'_>,
-    again: impl FnOnce() -> Option<&'a Judgement>,
-) -> Judgement {
+/// finding.
+fn judged_on_time(judgement: Judgement, evidence: &Evidence<'_>) -> Judgement {
+    let (Judgement::Violated { first, .. }, Some(on_time)) =
+        (&judgement, evidence.on_time.as_ref())
+    else {
+        return judgement;
+    };
     let late = match first.seen {
-        Seen::Overlap { earlier, later } => match again() {
-            Some(stands @ Judgement::Violated { .. }) => return stands.clone(),
-            Some(_) => Some([earlier, later]),
-            None => None,
-        },
+        Seen::Overlap { earlier, later } => {
+            let holds = on_time.holds(evidence.timeline.holds());
+            let again = match first.property {
+                Property::Lease => lease::judgement(&holds),
+                _ => exclusion::judgement(&holds),
+            };
+            match again {
+                Judgement::Violated { .. } => return again,
+                _ => Some([earlier, later]),
+            }
+        }
         // What was sold remains sold. Whether two sellers overlapped is the question.
         Seen::WrongStock(stock) if overlapping_sellers(evidence, &stock, first.at_ns).is_none() => {
             late_sellers(evidence, &stock, first.at_ns).map(|(one, other)| [one.op, other.op])
         }
         _ => None,
     };
-    let on_time = evidence.on_time().zip(late);
-    let excuse = on_time.and_then(|(on_time, ops)| on_time.reason(ops, evidence.history));
-    excuse.map_or(Judgement::Violated { first, count }, Judgement::Unknown)
-}
-
-/// Without custody, a release that succeeded after two leases had overlapped may have been of the
-/// client's own lock: both had been let in.
-fn doubt_bare_ownership(judgements: &mut [(Property, Judgement)]) {
-    let shown_ns = |of: Property| {
-        judgements.iter().find_map(|(property, judgement)| {
-            let Judgement::Violated { first, .. } = judgement else {
-                return None;
-            };
-            (*property == of).then_some(first.at_ns)
-        })
-    };
-    let (lease_ns, ownership_ns) = (shown_ns(Property::Lease), shown_ns(Property::Ownership));
-    if let (Some(lease_ns), Some(ownership_ns)) = (lease_ns, ownership_ns)
-        && lease_ns <= ownership_ns
-        && let Some((_, ownership)) =
-            (judgements.iter_mut()).find(|(property, _)| *property == Property::Ownership)
-    {
-        *ownership = Judgement::Unknown(Unjudged::OwnerUnknown);
-    }
+    let excuse = late.and_then(|ops| on_time.reason(ops, evidence.history));
+    excuse.map_or(judgement, Judgement::Unknown)
 }
 
 fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insufficiency) -> Verdict {
@@ -164,7 +128,7 @@ mod tests {
             property: Property::Progress,
             at_ns: 900_000_000,
             seen: Seen::Attempts {
-                ops: vec![evidence.holds()[0].op],
+                ops: vec![evidence.timeline.holds()[0].op],
                 statement: "worker 0 claimed too much".into(),
             },
         };

@@ -2,8 +2,8 @@
 //!
 //! [`judge`] reads a history once. Each event becomes the [`Step`](crate::timeline::Step) of the attempt that it is
 //! about, and goes to every checker of the table in `properties`, one property a file. Memory is
-//! proportional to what is in progress, not to the length of the history (only `ownership` keeps
-//! holds that have ended, while a release of their key is unanswered).
+//! proportional to what is in progress, not to the length of the history (what was
+//! found, the holds and the faults are kept).
 //!
 //! Checkers return findings: what was seen, and the attempts, keys and times that prove it. Only
 //! then is a finding explained, from evidence: `cause` decides its cause (`lost_claim` from the custody,
@@ -37,10 +37,7 @@ mod reach;
 mod story;
 mod sufficiency;
 mod taken_value;
-mod token_set;
-mod two_masters;
 mod unjudged;
-mod unjudged_words;
 mod verdict;
 mod waiters;
 mod written_values;

@@ -17,7 +17,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{Event, EventKind, History};
+use crate::history::{EventKind, History};
 use crate::timeline::{Attempt, AttemptTracker, Hold, Step, overlap};
 
 use super::delays::Delays;
@@ -161,34 +161,19 @@ impl OnTime {
         span(one).is_some_and(|one| span(other).is_some_and(|other| overlap(one, other)))
     }
 
-    /// The history with these holds. `None`: it is the history itself.
-    pub(super) fn history(&self, history: &History) -> Option<History> {
-        if self.holds.is_empty() {
-            return None;
-        }
-        let mut events = Vec::with_capacity(history.events.len() + self.holds.len());
-        for event in &history.events {
-            match event.what {
-                EventKind::Granted { worker, op, .. } if let Some(hold) = self.holds.get(&op) => {
-                    let Some((begin_ns, end_ns)) = hold.span() else {
-                        continue;
-                    };
-                    events.push(Event {
-                        at_ns: begin_ns,
-                        ..event.clone()
-                    });
-                    // The first release of a hold ends it.
-                    events.push(Event {
-                        at_ns: end_ns,
-                        what: EventKind::Release { worker, op },
-                    });
-                }
-                _ => events.push(event.clone()),
-            }
-        }
-        events.sort_by_key(|event| event.at_ns);
-        let header = history.header.clone();
-        Some(History { header, events })
+    /// The holds of the run as they would have been.
+    pub(super) fn holds(&self, holds: &[Hold]) -> Vec<Hold> {
+        let on_time = holds
+            .iter()
+            .filter_map(|hold| match self.holds.get(&hold.op) {
+                Some(shortened) => shortened
+                    .span()
+                    .map(|(begin_ns, end_ns)| hold.cut(begin_ns, end_ns)),
+                None => Some(hold.clone()),
+            });
+        let mut on_time: Vec<Hold> = on_time.collect();
+        on_time.sort_by_key(|hold| hold.begin_ns);
+        on_time
     }
 
     /// Why the run was not what its scenario says although no violation shows it: a holder outlived its lease

@@ -1,163 +1,49 @@
-//! Overlaps among the intervals of one key, found as their ends arrive, in order of time.
-//!
-//! `[b1, c1]` and `[b2, c2]` overlap if `b1 < c2` and `b2 < c1` (see
-//! [`overlap`](crate::timeline::overlap)). Times come from one clock with a finite step, so equal
-//! times prove no order: a release and a grant at the same nanosecond may have happened in either
-//! order. An interval without length overlaps those that began before it and end after it.
-//!
-//! Every pair is counted exactly once. When an interval with length ends, all others that are still
-//! open, and began strictly before that end, overlap with it. Because times never decrease, the ones
-//! that did not begin before are those with the latest begin, so two counters are enough. An interval
-//! without length waits until time moves on: those that are open then, and began before it, overlap
-//! with it. All that wait have the same time, which is the latest begin, so one more counter is
-//! enough, and each event costs O(1). Open intervals are remembered by name only until the first
-//! overlap of their key is known.
+//! Pairs of holds of one key that were on at the same time.
+
+use std::collections::HashMap;
 
 use picklock_scenarios::Property;
 
 use super::finding::{Finding, Judgement, Seen};
+use crate::timeline::Hold;
 
-/// An interval that has begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Open {
-    op: u64,
-    begin_ns: u64,
-}
-
-/// Two intervals that overlap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Pair {
-    /// The one that began first.
-    pub earlier: u64,
-    /// The one that began while the first was open.
-    pub later: u64,
-    /// When the overlap began.
-    pub onset_ns: u64,
-}
-
-/// What an event shows: how many more pairs overlap, and the key's first pair if it is among them.
-pub(super) type Shown = (u64, Option<Pair>);
-
-/// The intervals of one key.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Overlaps {
-    open: u64,
-    latest_begin_ns: u64,
-    begun_latest: u64,
-    /// Intervals without length at the latest begin, and the name of the first one.
-    points: u64,
-    point_op: u64,
-    named: Vec<Open>,
-    found: bool,
-}
-
-impl Overlaps {
-    /// An interval begins.
-    pub fn begin(&mut self, at_ns: u64, op: u64) -> Shown {
-        let shown = self.shown_by(at_ns);
-        if self.open == 0 || self.latest_begin_ns != at_ns {
-            self.latest_begin_ns = at_ns;
-            self.begun_latest = 0;
-        }
-        self.open += 1;
-        self.begun_latest += 1;
-        if !self.found {
-            self.named.push(Open {
-                op,
-                begin_ns: at_ns,
-            });
-        }
-        shown
+/// Calls `see` with every two holds of one key that overlap or touch, each time the one that began first
+/// before the other. `holds` are in the order in which they began. This costs as much as there are holds
+/// beside each, and a worker has one at a time.
+fn each_pair<'a>(holds: &'a [Hold], mut see: impl FnMut(&'a Hold, &'a Hold)) {
+    let mut beside: HashMap<u32, Vec<&Hold>> = HashMap::new();
+    for hold in holds {
+        let others = beside.entry(hold.key).or_default();
+        others.retain(|other| other.end_ns >= hold.begin_ns);
+        others.iter().for_each(|other| see(other, hold));
+        others.push(hold);
     }
+}
 
-    /// An interval ends.
-    pub fn end(&mut self, at_ns: u64, op: u64, begin_ns: u64) -> Shown {
-        let (mut pairs, pair) = self.shown_by(at_ns);
-        self.open = self.open.saturating_sub(1);
-        if begin_ns == self.latest_begin_ns {
-            self.begun_latest = self.begun_latest.saturating_sub(1);
-        }
-        if !self.found
-            && let Some(index) = self.named.iter().rposition(|open| open.op == op)
+/// Judges a property that demands that nothing of two holds of a key overlaps. `shared`: how much of the two
+/// does, and since when.
+pub(super) fn judgement(
+    property: Property,
+    holds: &[Hold],
+    shared: impl Fn(&Hold, &Hold) -> (u64, Option<u64>),
+) -> Judgement {
+    let (mut count, mut first) = (0, None);
+    each_pair(holds, |earlier, later| {
+        let (pairs, since_ns) = shared(earlier, later);
+        count += pairs;
+        if let Some(onset_ns) = since_ns
+            && first.is_none_or(|(first_ns, _)| onset_ns < first_ns)
         {
-            self.named.remove(index);
+            first = Some((onset_ns, (earlier.op, later.op)));
         }
-        if begin_ns >= at_ns {
-            if self.points == 0 {
-                self.point_op = op;
-            }
-            self.points += 1;
-        } else if self.latest_begin_ns == at_ns {
-            pairs += self.open.saturating_sub(self.begun_latest);
-        } else {
-            pairs += self.open;
-        }
-        (pairs, pair)
-    }
-
-    /// What is shown by the time alone: the key's first overlap, if two open intervals began before
-    /// it; and the pairs of which one interval has no length.
-    pub fn shown_by(&mut self, at_ns: u64) -> Shown {
-        if at_ns <= self.latest_begin_ns {
-            return (0, None);
-        }
-        let around = self.open.saturating_sub(self.begun_latest);
-        let points = std::mem::take(&mut self.points);
-        let pair = match self.named[..] {
-            _ if self.found => None,
-            [earlier, later, ..] => Some((earlier.op, later)),
-            [earlier] if points > 0 && around > 0 => {
-                let begin_ns = self.latest_begin_ns;
-                let op = self.point_op;
-                Some((earlier.op, Open { op, begin_ns }))
-            }
-            _ => None,
-        };
-        let pair = pair.map(|(earlier, later)| Pair {
-            earlier,
-            later: later.op,
-            onset_ns: later.begin_ns,
-        });
-        if pair.is_some() {
-            self.found = true;
-            self.named = Vec::new();
-        }
-        (points * around, pair)
-    }
-}
-
-/// The overlaps of all keys: how many there are, and the first one.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Tally {
-    /// Pairs that overlapped.
-    pub pairs: u64,
-    /// The one that began first.
-    pub first: Option<Pair>,
-}
-
-impl Tally {
-    /// Adds what an event has shown.
-    pub fn add(&mut self, (pairs, first): Shown) {
-        self.pairs += pairs;
-        if let Some(pair) = first
-            && self
-                .first
-                .is_none_or(|first| pair.onset_ns < first.onset_ns)
-        {
-            self.first = Some(pair);
-        }
-    }
-
-    /// The judgement on a property that demands that there are no overlaps.
-    pub fn judgement(self, property: Property) -> Judgement {
-        let finding = |pair: Pair| Finding {
+    });
+    first.map_or(Judgement::Held, |(at_ns, (earlier, later))| {
+        let seen = Seen::Overlap { earlier, later };
+        let first = Finding {
             property,
-            at_ns: pair.onset_ns,
-            seen: Seen::Overlap {
-                earlier: pair.earlier,
-                later: pair.later,
-            },
+            at_ns,
+            seen,
         };
-        Judgement::of(self.first.map(finding), self.pairs)
-    }
+        Judgement::Violated { first, count }
+    })
 }

@@ -10,7 +10,6 @@ use crate::timeline::{Attempt, Step};
 
 use super::harness_pause::HarnessPauses;
 use super::ongoing::Ongoing;
-use super::overlap::Overlaps;
 use super::unjudged::Unjudged;
 
 /// Watches whether the lock was put to the test.
@@ -18,10 +17,8 @@ use super::unjudged::Unjudged;
 pub(super) struct Sufficiency {
     grants: u64,
     min_grants: u64,
-    /// For each key: attempts, from the request to the end of the hold (or the refusal). Not
-    /// maintained any more once two workers have competed.
-    keys: Vec<Overlaps>,
-    competed: bool,
+    /// The attempts that are over: key, request, and the end of the hold (or the refusal).
+    attempts: Vec<(u32, u64, u64)>,
     workers: usize,
     /// The workers that died on their own.
     dead: BTreeSet<usize>,
@@ -49,8 +46,7 @@ impl Sufficiency {
         Sufficiency {
             grants: 0,
             min_grants: header.min_grants,
-            keys: vec![Overlaps::default(); header.keys.len()],
-            competed: false,
+            attempts: Vec::new(),
             workers: header.workers,
             dead: BTreeSet::new(),
             reasons: Vec::new(),
@@ -65,23 +61,10 @@ impl Sufficiency {
     pub fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         self.grants += u64::from(step == Step::Begun);
         self.ongoing.step(at_ns, attempt, step);
-        if self.competed {
-            return;
-        }
-        let Some(key) = self.keys.get_mut(attempt.key as usize) else {
-            return;
-        };
-        // One worker has one attempt at a time, so two overlapping attempts belong to two
-        // workers.
-        let name = attempt.worker as u64;
         let over_already = attempt.ended.is_some() && !matches!(step, Step::Ended(_));
-        self.competed = match step {
-            Step::Asked => key.begin(at_ns, name) != (0, None),
-            Step::Denied { .. } | Step::Ended(_) | Step::Gone if !over_already => {
-                key.end(at_ns, name, attempt.acquire_ns).0 > 0
-            }
-            _ => false,
-        };
+        if matches!(step, Step::Denied(_) | Step::Ended(_) | Step::Gone) && !over_already {
+            self.attempts.push((attempt.key, attempt.acquire_ns, at_ns));
+        }
     }
 
     /// Something else happened.
@@ -113,10 +96,16 @@ impl Sufficiency {
 
     /// Why this history does not show enough.
     ///
-    /// `end_ns` is when the history ends. Two workers that are still asking then have competed.
-    pub fn result(mut self, end_ns: u64) -> Insufficiency {
-        let mut keys = self.keys.iter_mut();
-        self.competed |= keys.any(|key| key.shown_by(end_ns) != (0, None));
+    /// `end_ns` is when the history ends, and `under_way` the attempts that are not over then. Two workers that are
+    /// still asking have competed.
+    pub fn result<'a>(
+        mut self,
+        end_ns: u64,
+        under_way: impl Iterator<Item = &'a Attempt>,
+    ) -> Insufficiency {
+        let asking = under_way.filter(|attempt| attempt.ended.is_none());
+        let asking = asking.map(|attempt| (attempt.key, attempt.acquire_ns, end_ns));
+        self.attempts.extend(asking);
         let is_void = self.void.is_some();
         let mut reasons: Vec<Unjudged> = self.void.into_iter().collect();
         reasons.append(&mut self.reasons);
@@ -131,11 +120,26 @@ impl Sufficiency {
         if self.workers > 0 && self.dead.len() >= self.workers {
             reasons.push(Unjudged::EverybodyDied);
         }
-        if !self.competed {
+        if !have_competed(self.attempts) {
             reasons.push(Unjudged::NobodyCompeted);
         }
         Insufficiency { reasons, is_void }
     }
+}
+
+/// True if two attempts to get one key overlap. One worker has one attempt at a time, so they belong to two
+/// workers.
+fn have_competed(mut attempts: Vec<(u32, u64, u64)>) -> bool {
+    attempts.sort_unstable();
+    let mut keys = attempts.chunk_by(|one, other| one.0 == other.0);
+    keys.any(|attempts| {
+        let mut longest_ns = 0;
+        attempts.iter().any(|(_, from_ns, until_ns)| {
+            let meets = *from_ns < longest_ns;
+            longest_ns = longest_ns.max(*until_ns);
+            meets
+        })
+    })
 }
 
 /// Why a run cannot be judged in which this happened; `None`: it can, or more than this event decides it.
@@ -190,7 +194,8 @@ mod tests {
         let text = include_bytes!("../../tests/histories/calm.jsonl");
         let history = read_history(&text[..]).unwrap();
         let mut sufficiency = Sufficiency::new(&history.header);
-        (sufficiency.grants, sufficiency.competed) = (u64::MAX, true);
+        sufficiency.grants = u64::MAX;
+        sufficiency.attempts = vec![(0, 0, 2), (0, 1, 3)];
         for worker in 0..dead {
             let what = EventKind::WorkerDown {
                 worker,
@@ -199,7 +204,7 @@ mod tests {
             };
             sufficiency.event(&Event { at_ns: 1, what });
         }
-        sufficiency.result(2).reasons
+        sufficiency.result(2, std::iter::empty()).reasons
     }
 
     #[test]

@@ -1,19 +1,28 @@
 //! Why something could not be judged, as values.
 //!
-//! Who decides anything looks at the value. The words are made from it in `unjudged_words.rs`, and nobody reads them
-//! but people.
+//! Who decides anything looks at the value. The words beside it nobody reads but people.
 
 use picklock_scenarios::BackendName;
 use serde::{Deserialize, Serialize};
 
 use crate::history::MissedBecause;
 
+/// What to do about a machine that was too slow for a run.
+const RUN_AGAIN: &str = "the lock was not put to the test that the scenario describes; run it again on a machine \
+                         that is less busy";
+
+/// What was seen where it may not be the lock's fault.
+const STARVED: &str = "no client got the lock for longer than the bound, but";
+
 /// Why a property could not be judged, or nothing that was found to hold can be believed. Times are in nanoseconds
 /// since the run began.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Unjudged {
     /// The harness stood still during a fault or a hold.
+    #[error("the harness stood still for {late_ms} ms until {until:.3} s, while {during}{others}: {RUN_AGAIN}",
+        until = seconds(*.until_ns),
+        others = other_pauses(*.count))]
     HarnessPause {
         /// For how long, the first time.
         late_ms: u64,
@@ -25,6 +34,10 @@ pub enum Unjudged {
         count: u64,
     },
     /// Two clients were inside only because the harness stood still.
+    #[error("the harness stood still for {lost_ms} ms in all while worker {worker} asked for the lock or held it, until \
+         {until:.3} s: had it been on time, no two clients would have been seen inside at the same time; run it again \
+         on a machine that is less busy",
+        until = seconds(*.until_ns))]
     HeldByHarnessPause {
         /// Whose hold lasted, or whose grant lay in the harness.
         worker: usize,
@@ -34,6 +47,9 @@ pub enum Unjudged {
         until_ns: u64,
     },
     /// A client outlived its lease only because it waited for a fault to strike.
+    #[error("a fault took too long to strike: worker {worker} held the lock and waited {waited:.3} s for {fault}, and so \
+         its lease ran out before its work was done: {RUN_AGAIN}, or with a longer lease (`--ttl`)",
+        waited = seconds(*.waited_ns))]
     LateInjection {
         /// Who.
         worker: usize,
@@ -43,6 +59,11 @@ pub enum Unjudged {
         fault: String,
     },
     /// A fault of nodes lasted longer than its scenario says, and longer than the hold that it was to strike.
+    #[error("a fault lasted too long: {fault} lasted {lasted:.3} s in all, {late:.3} s more than its scenario says, and the \
+         client that held the lock when it began had left before it was over: {RUN_AGAIN}, or with a longer lease \
+         (`--ttl`)",
+        lasted = seconds(*.lasted_ns),
+        late = *.late_ms as f64 / 1e3)]
     FaultOverran {
         /// The fault in words.
         fault: String,
@@ -52,6 +73,7 @@ pub enum Unjudged {
         late_ms: u64,
     },
     /// A planned fault did not strike.
+    #[error("the fault `{fault}` never struck: {reason}")]
     FaultMissed {
         /// Its kind.
         fault: String,
@@ -62,6 +84,7 @@ pub enum Unjudged {
         because: Option<MissedBecause>,
     },
     /// What a fault did could not be undone.
+    #[error("the {what} failed: {reason}")]
     FaultNotUndone {
         /// What was to be done.
         what: String,
@@ -69,6 +92,7 @@ pub enum Unjudged {
         reason: String,
     },
     /// The scenario is not made for this backend.
+    #[error("this scenario does not support the {backend} backend (supported: {})", words(.supported))]
     BackendUnsupported {
         /// This one.
         backend: BackendName,
@@ -76,27 +100,34 @@ pub enum Unjudged {
         supported: Vec<BackendName>,
     },
     /// A simulated server did not know a command.
+    #[error(
+        "the simulated Redis does not know `{command}`; run it on a real one (--backend process)"
+    )]
     CommandUnknown {
         /// Its name.
         command: String,
     },
     /// No extension was tested.
+    #[error("no extension was tested: {}", not_extended(.unsupported.as_deref()))]
     ExtensionUntested {
         /// The lock cannot, in its words; `None`: nobody came to ask.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unsupported: Option<String>,
     },
     /// The server that keeps the stock did not do its part.
+    #[error("the stock in Redis is not known: {reason}")]
     StockUnknown {
         /// The reason in words.
         reason: String,
     },
     /// The locks could not be inspected after the run.
+    #[error("the inspection of the locks after the run failed: {reason}")]
     FinalInspectionFailed {
         /// The reason in words.
         reason: String,
     },
     /// A server died, and no fault asked for it.
+    #[error("node {node} failed on its own: {reason}")]
     NodeLost {
         /// Which.
         node: usize,
@@ -104,6 +135,11 @@ pub enum Unjudged {
         reason: String,
     },
     /// Something came from a worker while it was frozen or dead.
+    #[error("the fault escaped: worker {worker} was frozen or dead, and at {came:.3} s something came from it to {server}. The \
+         process that was frozen or killed is a wrapper, and the lock goes on in one that Picklock cannot reach; start \
+         the adapter itself (in a shell script with `exec`), without `docker run`, `ssh` or a service in between",
+        came = seconds(*.came_ns),
+        server = server(*.node))]
     FreezeLeak {
         /// Which.
         worker: usize,
@@ -114,11 +150,16 @@ pub enum Unjudged {
         came_ns: u64,
     },
     /// The harness ran out of something.
+    #[error("the harness itself ran short: {reason}")]
     ResourceExhaustion {
         /// Of what, in words.
         reason: String,
     },
     /// A client had closed its connection before it was known whose it was.
+    #[error(
+        "the harness was too slow: a client on a link of worker {worker} sent {sent} and was gone before it was known \
+         whose it was"
+    )]
     ClientGone {
         /// On whose link.
         worker: usize,
@@ -126,6 +167,9 @@ pub enum Unjudged {
         sent: String,
     },
     /// The lock does not use the servers of the run: nothing is known about it.
+    #[error("the lock does not use the servers that it was given: worker {worker} got the lock without having sent a \
+         command to any of them; it should use {} (`nodes` of its `init` request)",
+        .nodes.join(", "))]
     OtherServers {
         /// Who was granted the lock without a command.
         worker: usize,
@@ -133,8 +177,12 @@ pub enum Unjudged {
         nodes: Vec<String>,
     },
     /// The user interrupted the run.
+    #[error("the run was interrupted")]
     Interrupted,
     /// The lock was granted too rarely.
+    #[error(
+        "too little to judge: the lock was granted {granted} times, and the scenario asks for at least {needed}"
+    )]
     TooFewGrants {
         /// How often.
         granted: u64,
@@ -142,18 +190,36 @@ pub enum Unjudged {
         needed: u64,
     },
     /// Every worker died on its own.
+    #[error("too little to judge: every worker died on its own, and nobody was left to try")]
     EverybodyDied,
     /// No two workers ever wanted a lock at the same time.
+    #[error("too little to judge: no two workers ever competed for a lock")]
     NobodyCompeted,
     /// Two leases may have run at the same time.
+    #[error(
+        "a client got the lock while another's lease may have been running: how long it ran is not known, because the \
+         lock did not say"
+    )]
     LeasesMayHaveOverlapped,
     /// The history has no count of the stock at its end.
+    #[error(
+        "the history has no count of the stock at its end, so it is not known whether it adds up"
+    )]
     StockUncounted,
     /// A release succeeded while a node had two masters.
+    #[error(
+        "a release succeeded while another client had the lock, but a node had two masters then: the two clients may \
+         have had it on different ones"
+    )]
     TwoMasters,
     /// A release succeeded after two leases had overlapped, and there is no custody.
+    #[error(
+        "two leases had overlapped before, and without the custody of the key nobody can say whose lock the release \
+         took"
+    )]
     OwnerUnknown,
     /// Nobody got the lock, for this reason.
+    #[error("{by}")]
     Starved {
         /// The reason.
         by: StarvedBy,
@@ -161,30 +227,42 @@ pub enum Unjudged {
 }
 
 /// What was going on while the harness stood still.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ongoing {
     /// A fault.
+    #[error("a fault was on")]
     Fault,
     /// A hold.
+    #[error("a client held the lock")]
     Hold,
 }
 
 /// Why it is not the lock's fault, or may not be, that nobody got it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StarvedBy {
     /// A fault took away nodes that it needs.
+    #[error("{STARVED} a fault that was still active took away nodes that the lock needs")]
     NodesOutOfReach,
     /// A clock was wrong.
+    #[error("{STARVED} a clock was wrong, and a key may have lived longer by as much")]
     WrongClock,
     /// Attempts without a certain answer may have taken it.
+    #[error(
+        "{STARVED} the attempts of workers that a fault struck may have taken it again and again"
+    )]
     AttemptsInDoubt,
     /// A client that counts as frozen or dead was at work.
+    #[error("{STARVED} a fault escaped: a client that counts as frozen or dead was at work")]
     FreezeLeak,
     /// The client after the run may have met a lease or a fault.
+    #[error(
+        "the probe after the run did not get the lock, but a lease or a fault may have blocked it"
+    )]
     ProbeBlocked,
     /// The harness stood still for so many milliseconds meanwhile.
+    #[error("{STARVED} the machine was stalled for {0} ms of that time")]
     HarnessPause(u64),
 }
 
@@ -202,4 +280,31 @@ impl Unjudged {
             _ => false,
         }
     }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn other_pauses(count: u64) -> String {
+    match count {
+        1 => String::new(),
+        count => format!(", the first of {count} such stalls"),
+    }
+}
+
+fn words(backends: &[BackendName]) -> String {
+    let words: Vec<&str> = backends.iter().map(|one| one.word()).collect();
+    words.join(", ")
+}
+
+fn not_extended(unsupported: Option<&str>) -> String {
+    match unsupported {
+        Some(message) => format!("the lock cannot be extended: {message}"),
+        None => "no holder came to extend its lease".to_owned(),
+    }
+}
+
+fn server(node: Option<usize>) -> String {
+    node.map_or("a Sentinel".to_owned(), |node| format!("node {node}"))
 }

@@ -9,7 +9,7 @@ use crate::timeline::UnderWay;
 /// What each attempt that is under way has written.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WrittenValues {
-    attempts: UnderWay<Option<Written>>,
+    attempts: UnderWay<Written>,
     /// The values that are there, of whichever attempt, by place.
     there: Vec<Option<Standing>>,
 }
@@ -58,7 +58,6 @@ impl WrittenValues {
         let Some(written) = self.attempts.get_mut(command.op) else {
             return;
         };
-        let written = written.get_or_insert_default();
         match update.now {
             None => written.removed(update.node, update.key),
             Some(now) if own => written.set(WrittenValue {
@@ -88,7 +87,7 @@ impl WrittenValues {
 
     /// An attempt begins.
     pub(super) fn asked(&mut self, op: u64) {
-        self.attempts.begin(op, None);
+        self.attempts.begin(op, Written::default());
     }
 
     /// The values of this worker that may be there, of whichever attempt: those that are not over, in
@@ -117,17 +116,9 @@ impl WrittenValues {
         (!kept.is_empty()).then_some(kept)
     }
 
-    /// What an attempt has written, taken out to be judged; [`WrittenValues::put_back`] returns it.
-    /// `None`: nothing.
-    pub(super) fn take(&mut self, op: u64) -> Option<Written> {
-        self.attempts.get_mut(op)?.take()
-    }
-
-    /// What [`WrittenValues::take`] has given.
-    pub(super) fn put_back(&mut self, op: u64, written: Written) {
-        if let Some(place) = self.attempts.get_mut(op) {
-            *place = Some(written);
-        }
+    /// What an attempt has written so far.
+    pub(super) fn of(&self, op: u64) -> Written {
+        self.attempts.get(op).cloned().unwrap_or_default()
     }
 
     /// The attempt is over.

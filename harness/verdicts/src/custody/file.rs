@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use picklock_scenarios::Phase;
 use serde::Serialize;
 
 use crate::history::{CustodyCheck, History, KeyCommand};
@@ -40,32 +39,12 @@ struct Line<'a> {
     ttl_ms: Option<i64>,
     /// Whose command wrote it; left out if that was not seen.
     #[serde(skip_serializing_if = "Option::is_none")]
-    written_by: Option<Command<'a>>,
+    written_by: Option<&'a KeyCommand>,
     /// Why it went away.
     end: &'static str,
     /// Whose command took it away; left out if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    ended_by: Option<Command<'a>>,
-}
-
-/// A worker's command.
-#[derive(Serialize)]
-struct Command<'a> {
-    worker: usize,
-    op: u64,
-    phase: Phase,
-    command: &'a str,
-}
-
-impl<'a> Command<'a> {
-    fn of(command: &'a KeyCommand) -> Self {
-        Command {
-            worker: command.worker,
-            op: command.op,
-            phase: command.phase,
-            command: &command.command,
-        }
-    }
+    ended_by: Option<&'a KeyCommand>,
 }
 
 /// Writes the custody of a history. Nothing is written for a history without custody.
@@ -100,8 +79,8 @@ fn line<'a>(span: &'a ValueSpan, locks: &'a [String]) -> Line<'a> {
         from_ns: span.from_ns,
         until_ns: span.until_ns,
         ttl_ms: span.expiry.map(|expiry| expiry.ttl_ms),
-        written_by: span.author.as_ref().map(Command::of),
+        written_by: span.author.as_ref(),
         end: span.end.word(),
-        ended_by: span.end.by().map(Command::of),
+        ended_by: span.end.by(),
     }
 }

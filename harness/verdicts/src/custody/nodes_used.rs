@@ -21,8 +21,6 @@ pub struct NodesUsed {
     locks: BTreeMap<u32, LockNodes>,
     /// Of each attempt its lock, and the nodes on which it has changed a key in order to take it.
     under_way: UnderWay<(u32, Vec<usize>)>,
-    /// An empty list for the next attempt.
-    spare: Vec<usize>,
 }
 
 /// The nodes of one lock.
@@ -52,7 +50,6 @@ impl NodesUsed {
             nodes: nodes.max(1),
             locks: BTreeMap::new(),
             under_way: UnderWay::default(),
-            spare: Vec::new(),
         }
     }
 
@@ -75,10 +72,7 @@ impl NodesUsed {
     /// An attempt made a step.
     pub fn step(&mut self, attempt: &Attempt, step: Step) {
         match step {
-            Step::Asked => {
-                let touched = std::mem::take(&mut self.spare);
-                self.under_way.begin(attempt.op, (attempt.key, touched));
-            }
+            Step::Asked => (self.under_way).begin(attempt.op, (attempt.key, Vec::new())),
             Step::Begun | Step::Denied(_) | Step::Gone => self.over(attempt, step == Step::Begun),
             _ => {}
         }
@@ -86,7 +80,7 @@ impl NodesUsed {
 
     /// The attempt has its answer, or will never have one.
     fn over(&mut self, attempt: &Attempt, granted: bool) {
-        let Some((_, mut touched)) = self.under_way.end(attempt.op) else {
+        let Some((_, touched)) = self.under_way.end(attempt.op) else {
             return;
         };
         if granted {
@@ -98,8 +92,6 @@ impl NodesUsed {
                 _ => Granted::OnSeveral,
             };
         }
-        touched.clear();
-        self.spare = touched;
     }
 
     /// The one node that all grants of this lock rested on so far. `None`: there were several, or no

@@ -289,31 +289,38 @@ fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::E
 }
 
 impl EventKind {
+    /// The attempt that the event is about, if it is about one: its worker, and its number.
+    pub fn attempt(&self) -> Option<(usize, u64)> {
+        match *self {
+            EventKind::Acquire { worker, op, .. }
+            | EventKind::Granted { worker, op, .. }
+            | EventKind::Refused { worker, op }
+            | EventKind::AcquireFailed { worker, op, .. }
+            | EventKind::Extended { worker, op, .. }
+            | EventKind::Extend { worker, op, .. }
+            | EventKind::ExtendGranted { worker, op, .. }
+            | EventKind::ExtendRefused { worker, op }
+            | EventKind::ExtendFailed { worker, op, .. }
+            | EventKind::Lost { worker, op }
+            | EventKind::StockRead { worker, op, .. }
+            | EventKind::StockChanged { worker, op, .. }
+            | EventKind::FencedOff { worker, op, .. }
+            | EventKind::Release { worker, op }
+            | EventKind::Released { worker, op, .. }
+            | EventKind::ReleaseFailed { worker, op, .. }
+            | EventKind::GrantWithoutCommand { worker, op, .. } => Some((worker, op)),
+            _ => None,
+        }
+    }
+
     /// The worker that the event is about, if it is about one.
     pub fn worker(&self) -> Option<usize> {
         match *self {
-            EventKind::Acquire { worker, .. }
-            | EventKind::Granted { worker, .. }
-            | EventKind::Refused { worker, .. }
-            | EventKind::AcquireFailed { worker, .. }
-            | EventKind::Extended { worker, .. }
-            | EventKind::Extend { worker, .. }
-            | EventKind::ExtendGranted { worker, .. }
-            | EventKind::ExtendRefused { worker, .. }
-            | EventKind::ExtendFailed { worker, .. }
-            | EventKind::Lost { worker, .. }
-            | EventKind::StockRead { worker, .. }
-            | EventKind::StockChanged { worker, .. }
-            | EventKind::FencedOff { worker, .. }
-            | EventKind::Release { worker, .. }
-            | EventKind::Released { worker, .. }
-            | EventKind::ReleaseFailed { worker, .. }
-            | EventKind::WorkerUp { worker, .. }
+            EventKind::WorkerUp { worker, .. }
             | EventKind::WorkerDown { worker, .. }
             | EventKind::FaultEscaped { worker, .. }
-            | EventKind::GrantWithoutCommand { worker, .. }
             | EventKind::Misbehaved { worker, .. } => Some(worker),
-            _ => None,
+            _ => self.attempt().map(|(worker, _)| worker),
         }
     }
 

@@ -4,6 +4,7 @@ use super::grant_order;
 use super::last_answer::LastAnswer;
 use super::lease_deadline::{LeaseDeadline, Report};
 use super::nanoseconds::ms;
+use crate::history::{Event, EventKind};
 
 /// One attempt to buy, as far as it has come.
 #[derive(Debug, Clone, Copy)]
@@ -75,8 +76,6 @@ pub enum Step {
     Begun,
     /// Its lease was extended or cut.
     LeaseMoved {
-        /// The deadline until now.
-        was_ns: u64,
         /// Between which times the lock said so.
         said_ns: (u64, u64),
     },
@@ -115,20 +114,26 @@ impl Denial {
 }
 
 impl Attempt {
-    pub(super) fn asked(
-        at_ns: u64,
-        worker: usize,
-        op: u64,
-        key: u32,
-        ttl_ms: u64,
-        wait_ms: u64,
-    ) -> Self {
-        Attempt {
+    /// The attempt that begins with this event; `None`: none does.
+    pub(super) fn asked(event: &Event) -> Option<Self> {
+        let at_ns = event.at_ns;
+        let EventKind::Acquire {
+            worker,
+            op,
+            key,
+            ttl_ms,
+            wait_ms,
+            intended_ns,
+        } = event.what
+        else {
+            return None;
+        };
+        Some(Attempt {
             worker,
             op,
             key,
             acquire_ns: at_ns,
-            intended_ns: None,
+            intended_ns,
             ttl_ns: ms(ttl_ms),
             wait_ns: ms(wait_ms),
             begin_ns: None,
@@ -145,7 +150,7 @@ impl Attempt {
             fence: None,
             last_answer: LastAnswer::after_request(at_ns, ms(ttl_ms)),
             ended: None,
-        }
+        })
     }
 
     pub(super) fn begin(

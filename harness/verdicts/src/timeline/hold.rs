@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::history::{Event, EventKind, History};
 
 use super::attempt::{Attempt, HoldEnd, Step};
-use super::lease::{Lease, Leases, overlap};
+use super::lease::{Lease, overlap};
 use super::tracker::AttemptTracker;
 
 /// A hold: from the grant's arrival until the release was sent, the worker was gone, or the
@@ -20,15 +20,22 @@ pub struct Hold {
     pub key: u32,
     /// When the request was sent.
     pub acquire_ns: u64,
+    /// The lease time that was asked for.
+    pub ttl_ns: u64,
     /// When the grant arrived.
     pub begin_ns: u64,
     /// When the hold ended.
     pub end_ns: u64,
+    /// Every other grant that had arrived before this time was made before this one. The rule stands in
+    /// `grant_order.rs`.
+    pub follows_ns: u64,
     /// The end of the lease that came with the grant.
     pub first_deadline_ns: u64,
     /// The last known end of the lease; may lie before the begin (granted too late) and after
     /// the end.
     pub deadline_ns: u64,
+    /// The earliest end of the lease that the lock told after the grant.
+    pub kept_ns: u64,
     /// The stretches of time in which the lease certainly ran, by what the client was told: one,
     /// none if it was granted too late, more if it was extended after it had run out. Cut at
     /// `end_ns`, and at what the holder said last.
@@ -80,6 +87,24 @@ impl Hold {
         overlap(self.span(), other.span())
     }
 
+    /// The same hold, had it lasted from and to these times, neither of which prolongs it.
+    pub(crate) fn cut(&self, begin_ns: u64, end_ns: u64) -> Hold {
+        let mut hold = self.clone();
+        hold.begin_ns = begin_ns;
+        hold.leases.retain(|lease| lease.from_ns < end_ns);
+        hold.possible_leases.retain(|lease| lease.from_ns < end_ns);
+        hold.end(end_ns);
+        hold
+    }
+
+    /// It ends, and with it its leases.
+    fn end(&mut self, at_ns: u64) {
+        self.end_ns = at_ns;
+        for lease in self.leases.iter_mut().chain(&mut self.possible_leases) {
+            lease.until_ns = lease.until_ns.min(at_ns);
+        }
+    }
+
     /// From and to.
     pub fn span(&self) -> (u64, u64) {
         (self.begin_ns, self.end_ns)
@@ -119,12 +144,15 @@ impl Hold {
             op: attempt.op,
             key: attempt.key,
             acquire_ns: attempt.acquire_ns,
+            ttl_ns: attempt.ttl_ns,
             begin_ns,
             end_ns: u64::MAX,
+            follows_ns: attempt.follows_ns,
             first_deadline_ns: attempt.deadline_ns,
             deadline_ns: attempt.deadline_ns,
-            leases: Vec::new(),
-            possible_leases: Vec::new(),
+            kept_ns: u64::MAX,
+            leases: Lease::started(begin_ns, attempt.deadline_ns),
+            possible_leases: Lease::started(begin_ns, attempt.latest_deadline_ns),
             told: attempt.told,
             could_wait: attempt.wait_ns > 0,
             token,
@@ -135,8 +163,19 @@ impl Hold {
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         match step {
-            Step::LeaseMoved { .. } => self.deadline_ns = attempt.deadline_ns,
-            Step::Ended(how) => (self.end_ns, self.ended) = (at_ns, how),
+            Step::LeaseMoved { said_ns, .. } => {
+                self.deadline_ns = attempt.deadline_ns;
+                // That the lock is lost takes back nothing before it was said.
+                let kept_ns = attempt.deadline_ns.max(said_ns.0);
+                self.kept_ns = self.kept_ns.min(kept_ns);
+                let latest_ns = attempt.latest_deadline_ns;
+                Lease::moved(&mut self.leases, said_ns.1, at_ns, attempt.deadline_ns);
+                Lease::moved(&mut self.possible_leases, said_ns.0, at_ns, latest_ns);
+            }
+            Step::Ended(how) => {
+                self.ended = how;
+                self.end(at_ns);
+            }
             _ => {}
         }
     }
@@ -154,49 +193,33 @@ fn runs(leases: &[Lease], at_ns: u64) -> (bool, u64) {
 
 /// All holds of a history, in the order in which they began.
 pub(super) fn holds(history: &History) -> Vec<Hold> {
-    let mut reader = Reader::default();
+    let mut holds: Vec<Hold> = Vec::new();
+    // Where each attempt's hold is in the list.
+    let mut places: HashMap<u64, usize> = HashMap::new();
     let mut tracker = AttemptTracker::new(history.header.workers);
     let mut end_ns = 0;
     for event in &history.events {
         end_ns = event.at_ns;
-        tracker.event(event, |attempt, step| reader.step(event, attempt, step));
+        tracker.event(event, |attempt, step| {
+            if step == Step::Begun {
+                places.insert(attempt.op, holds.len());
+                holds.push(Hold::begun(attempt, token(event)));
+            } else if let Some(place) = places.get(&attempt.op) {
+                holds[*place].step(end_ns, attempt, step);
+            }
+        });
     }
-    tracker.close(end_ns, |attempt, step| reader.follow(end_ns, attempt, step));
-    reader.holds
+    tracker.close(end_ns, |attempt, step| {
+        if let Some(place) = places.get(&attempt.op) {
+            holds[*place].step(end_ns, attempt, step);
+        }
+    });
+    holds
 }
 
-#[derive(Default)]
-struct Reader {
-    holds: Vec<Hold>,
-    /// Where in `holds` each hold is that has not ended, with its leases, by attempt.
-    open: HashMap<u64, (usize, Leases)>,
-}
-
-impl Reader {
-    fn step(&mut self, event: &Event, attempt: &Attempt, step: Step) {
-        if step == Step::Begun {
-            let token = match &event.what {
-                EventKind::Granted { token, .. } => token.clone(),
-                _ => String::new(),
-            };
-            let opened = (self.holds.len(), Leases::default());
-            self.open.insert(attempt.op, opened);
-            self.holds.push(Hold::begun(attempt, token));
-        }
-        self.follow(event.at_ns, attempt, step);
-    }
-
-    fn follow(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        let Some((index, leases)) = self.open.get_mut(&attempt.op) else {
-            return;
-        };
-        let hold = &mut self.holds[*index];
-        hold.step(at_ns, attempt, step);
-        leases.step(at_ns, attempt, step);
-        if matches!(step, Step::Ended(_)) {
-            let leases = std::mem::take(leases);
-            (hold.leases, hold.possible_leases) = (leases.certain, leases.possible);
-            self.open.remove(&attempt.op);
-        }
+fn token(event: &Event) -> String {
+    match &event.what {
+        EventKind::Granted { token, .. } => token.clone(),
+        _ => String::new(),
     }
 }

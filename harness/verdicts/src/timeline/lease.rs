@@ -1,7 +1,5 @@
 //! The stretches of time in which the lease of a hold ran.
 
-use super::attempt::{Attempt, Step};
-
 /// A stretch of time in which a lease ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
@@ -32,19 +30,18 @@ impl Lease {
     }
 
     /// The lease of a grant that arrived at `at_ns`. None if it had expired by then.
-    fn start(leases: &mut Vec<Lease>, at_ns: u64, deadline_ns: u64) {
-        if deadline_ns > at_ns {
-            leases.push(Lease {
-                from_ns: at_ns,
-                until_ns: deadline_ns,
-            });
-        }
+    pub(super) fn started(at_ns: u64, deadline_ns: u64) -> Vec<Lease> {
+        let lease = (deadline_ns > at_ns).then_some(Lease {
+            from_ns: at_ns,
+            until_ns: deadline_ns,
+        });
+        lease.into_iter().collect()
     }
 
     /// A report of `said_ns` arrived at `at_ns`: the lease ends at `deadline_ns`. That may be earlier
     /// than was said before, even earlier than now. A lease that had expired when the report was made
     /// starts again when it arrives.
-    fn moved(leases: &mut Vec<Lease>, said_ns: u64, at_ns: u64, deadline_ns: u64) {
+    pub(super) fn moved(leases: &mut Vec<Lease>, said_ns: u64, at_ns: u64, deadline_ns: u64) {
         while leases.last().is_some_and(|last| last.from_ns > deadline_ns) {
             leases.pop();
         }
@@ -52,7 +49,7 @@ impl Lease {
             Some(last) if last.until_ns > said_ns || last.until_ns > deadline_ns => {
                 last.until_ns = deadline_ns;
             }
-            _ => Lease::start(leases, at_ns, deadline_ns),
+            _ => leases.extend(Lease::started(at_ns, deadline_ns)),
         }
     }
 
@@ -67,40 +64,5 @@ impl Lease {
             }
         }
         (count, since_ns)
-    }
-}
-
-/// The stretches of time in which the lease of one hold ran. In the order of time, and disjoint: one
-/// stretch, none if the lock was granted too late, more if it was extended after it had expired.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Leases {
-    /// When it certainly ran, by what the holder was told.
-    pub certain: Vec<Lease>,
-    /// When it may have run. They contain `certain`.
-    pub possible: Vec<Lease>,
-}
-
-impl Leases {
-    /// A step of the hold: its begin, a report about its lease, or its end.
-    pub(crate) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        let (deadline_ns, latest_ns) = (attempt.deadline_ns, attempt.latest_deadline_ns);
-        match step {
-            Step::Begun => {
-                self.certain.clear();
-                self.possible.clear();
-                Lease::start(&mut self.certain, at_ns, deadline_ns);
-                Lease::start(&mut self.possible, at_ns, latest_ns);
-            }
-            Step::LeaseMoved { said_ns, .. } => {
-                Lease::moved(&mut self.certain, said_ns.1, at_ns, deadline_ns);
-                Lease::moved(&mut self.possible, said_ns.0, at_ns, latest_ns);
-            }
-            Step::Ended(_) => {
-                for lease in self.certain.iter_mut().chain(&mut self.possible) {
-                    lease.until_ns = lease.until_ns.min(at_ns);
-                }
-            }
-            _ => {}
-        }
     }
 }

@@ -33,7 +33,6 @@ use crate::history::History;
 pub use attempt::{Attempt, Denial, HoldEnd, Step};
 pub use fault::{FaultSpan, forgets, leaves_two_masters, loses, spoils_clocks, strikes_once};
 pub use hold::{Hold, LeasePhase, LeaseState};
-pub(crate) use lease::Leases;
 pub use lease::{Lease, overlap};
 pub use nanoseconds::{is_rounded_up, ms};
 pub use operation::{Operation, OperationKind, Outcome, each_operation};

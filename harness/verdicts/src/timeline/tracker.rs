@@ -38,59 +38,11 @@ impl AttemptTracker {
 
     /// Reads one event, and calls `see` for every step that an attempt makes by it. False if the
     /// event is about more than one attempt, or none; a reader should look at the event itself then.
-    pub fn event(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) -> bool {
+    pub fn event(&mut self, event: &Event, see: impl FnMut(&Attempt, Step)) -> bool {
         let at_ns = event.at_ns;
         match &event.what {
-            EventKind::Acquire { .. } => self.asked(event, see),
-            EventKind::Granted { .. } => self.granted(event, see),
-            EventKind::Refused { worker, op } => {
-                self.denied(*worker, *op, Denial::Refused, see);
-            }
-            EventKind::AcquireFailed {
-                worker,
-                op,
-                definite,
-                ..
-            } => {
-                let definite = *definite;
-                self.denied(*worker, *op, Denial::Failed { definite }, see);
-            }
-            EventKind::Release { worker, op } => {
-                if let Some(attempt) = self.find(*worker, *op) {
-                    end(attempt, at_ns, HoldEnd::Released, &mut see);
-                }
-            }
-            EventKind::Released {
-                worker,
-                op,
-                released,
-                last_command_ns,
-            } => self.answered(
-                at_ns,
-                (*worker, *op),
-                Step::Answered {
-                    released: *released,
-                    failed: false,
-                    last_command_ns: *last_command_ns,
-                },
-                see,
-            ),
-            EventKind::ReleaseFailed { worker, op, .. } => {
-                let failed = Step::Answered {
-                    released: None,
-                    failed: true,
-                    last_command_ns: None,
-                };
-                self.answered(at_ns, (*worker, *op), failed, see);
-            }
-            EventKind::WorkerDown { worker, .. } => {
-                self.down(at_ns, *worker, see);
-                return false;
-            }
-            EventKind::FaultBegan { fault, .. } => {
-                self.fault(at_ns, fault);
-                return false;
-            }
+            EventKind::WorkerDown { worker, .. } => self.down(at_ns, *worker, see),
+            EventKind::FaultBegan { fault, .. } => self.fault(at_ns, fault),
             EventKind::KeyChanged {
                 key,
                 value: Some(_),
@@ -101,56 +53,118 @@ impl AttemptTracker {
                 // What never expires beside the lock is a counter.
                 let of_lock = ttl_ms.is_some() || matches!(key, KeyName::Lock(_));
                 self.taken(at_ns, command, of_lock.then_some(*ttl_ms));
-                return false;
             }
-            _ => return self.lease_event(event, see),
+            what => {
+                let attempt = what.attempt();
+                return attempt.is_some_and(|name| self.attempt_event(event, name, see));
+            }
+        }
+        false
+    }
+
+    /// What happened to the attempt of this worker and number. False if it made no step.
+    fn attempt_event(
+        &mut self,
+        event: &Event,
+        name: (usize, u64),
+        mut see: impl FnMut(&Attempt, Step),
+    ) -> bool {
+        let at_ns = event.at_ns;
+        match &event.what {
+            EventKind::Acquire { .. } => self.asked(event, see),
+            EventKind::Granted {
+                fence,
+                valid_ms,
+                elapsed_ms,
+                ..
+            } => {
+                let (forgot_ns, spoilt) = (self.forgot_ns, self.clocks_spoilt);
+                if let Some(attempt) = self.find(name)
+                    && attempt.begin_ns.is_none()
+                {
+                    let since_ns = attempt.acquire_ns;
+                    let forgot = spoilt || forgot_ns.is_some_and(|forgot| forgot >= since_ns);
+                    attempt.fence = *fence;
+                    attempt.begin(at_ns, *valid_ms, *elapsed_ms, forgot);
+                    see(attempt, Step::Begun);
+                }
+            }
+            EventKind::Refused { .. } => self.denied(name, Denial::Refused, see),
+            EventKind::AcquireFailed { definite, .. } => {
+                let definite = *definite;
+                self.denied(name, Denial::Failed { definite }, see);
+            }
+            EventKind::Release { .. } => {
+                if let Some(attempt) = self.find(name) {
+                    end(attempt, at_ns, HoldEnd::Released, &mut see);
+                }
+            }
+            EventKind::Released {
+                released,
+                last_command_ns,
+                ..
+            } => {
+                let released = Step::Answered {
+                    released: *released,
+                    failed: false,
+                    last_command_ns: *last_command_ns,
+                };
+                self.answered(at_ns, name, released, see);
+            }
+            EventKind::ReleaseFailed { .. } => {
+                let failed = Step::Answered {
+                    released: None,
+                    failed: true,
+                    last_command_ns: None,
+                };
+                self.answered(at_ns, name, failed, see);
+            }
+            _ => return self.lease_event(event, name, see),
         }
         true
     }
 
     /// What the lock says about the lease of a hold. False if the event is about something else.
-    fn lease_event(&mut self, event: &Event, see: impl FnMut(&Attempt, Step)) -> bool {
+    fn lease_event(
+        &mut self,
+        event: &Event,
+        name: (usize, u64),
+        see: impl FnMut(&Attempt, Step),
+    ) -> bool {
         let at_ns = event.at_ns;
-        match &event.what {
+        match event.what {
             EventKind::Extended {
-                worker,
-                op,
                 valid_ms,
                 elapsed_ms,
-            } => self.move_lease(at_ns, (*worker, *op), see, |attempt| {
-                attempt.reported(at_ns, *valid_ms, *elapsed_ms)
+                ..
+            } => self.move_lease(at_ns, name, see, |attempt| {
+                attempt.reported(at_ns, valid_ms, elapsed_ms)
             }),
-            EventKind::Extend { worker, op, .. } => {
-                if let Some(attempt) = self.find(*worker, *op) {
+            EventKind::Extend { .. } => {
+                if let Some(attempt) = self.find(name) {
                     (attempt.extend_ns, attempt.extend_written_ns) = (Some(at_ns), 0);
                 }
             }
             EventKind::ExtendGranted {
-                worker,
-                op,
                 valid_ms,
                 elapsed_ms,
                 ..
-            } => self.move_lease(at_ns, (*worker, *op), see, |attempt| {
+            } => self.move_lease(at_ns, name, see, |attempt| {
                 let deadline = attempt.deadline();
-                let extended = attempt.extended(at_ns, *valid_ms, *elapsed_ms);
+                let extended = attempt.extended(at_ns, valid_ms, elapsed_ms);
                 extended.unwrap_or(deadline)
             }),
-            EventKind::ExtendFailed { worker, op, .. } => {
-                if let Some(attempt) = self.find(*worker, *op) {
+            EventKind::ExtendFailed { .. } => {
+                if let Some(attempt) = self.find(name) {
                     attempt.extend_ns = None;
                 }
             }
-            EventKind::ExtendRefused { worker, op } => {
-                self.move_lease(at_ns, (*worker, *op), see, |attempt| {
-                    attempt.extend_ns = None;
-                    attempt.deadline().lost(at_ns)
-                });
-            }
-            EventKind::Lost { worker, op } => {
-                self.move_lease(at_ns, (*worker, *op), see, |attempt| {
-                    attempt.deadline().lost(at_ns)
-                });
+            EventKind::ExtendRefused { .. } => self.move_lease(at_ns, name, see, |attempt| {
+                attempt.extend_ns = None;
+                attempt.deadline().lost(at_ns)
+            }),
+            EventKind::Lost { .. } => {
+                self.move_lease(at_ns, name, see, |attempt| attempt.deadline().lost(at_ns))
             }
             _ => return false,
         }
@@ -170,60 +184,18 @@ impl AttemptTracker {
     }
 
     fn asked(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) {
-        let EventKind::Acquire {
-            worker,
-            op,
-            key,
-            ttl_ms,
-            wait_ms,
-            intended_ns,
-        } = event.what
-        else {
-            return;
-        };
-        let attempt = Attempt {
-            intended_ns,
-            ..Attempt::asked(event.at_ns, worker, op, key, ttl_ms, wait_ms)
-        };
-        see(&attempt, Step::Asked);
-        if let Some(open) = self.workers.get_mut(worker) {
-            open.push(attempt);
+        if let Some(attempt) = Attempt::asked(event) {
+            see(&attempt, Step::Asked);
+            if let Some(open) = self.workers.get_mut(attempt.worker) {
+                open.push(attempt);
+            }
         }
     }
 
-    fn granted(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) {
-        let EventKind::Granted {
-            worker,
-            op,
-            fence,
-            valid_ms,
-            elapsed_ms,
-            ..
-        } = &event.what
-        else {
-            return;
-        };
-        let (forgot_ns, spoilt) = (self.forgot_ns, self.clocks_spoilt);
-        if let Some(attempt) = self.find(*worker, *op)
-            && attempt.begin_ns.is_none()
-        {
-            let forgot = spoilt || forgot_ns.is_some_and(|forgot| forgot >= attempt.acquire_ns);
-            attempt.fence = *fence;
-            attempt.begin(event.at_ns, *valid_ms, *elapsed_ms, forgot);
-            see(attempt, Step::Begun);
-        }
-    }
-
-    fn denied(
-        &mut self,
-        worker: usize,
-        op: u64,
-        denial: Denial,
-        mut see: impl FnMut(&Attempt, Step),
-    ) {
+    fn denied(&mut self, name: (usize, u64), denial: Denial, mut see: impl FnMut(&Attempt, Step)) {
         // An attempt that has been granted the lock is no longer asking for it.
-        let asking = self.find(worker, op).is_some_and(|a| a.begin_ns.is_none());
-        if asking && let Some(attempt) = self.take(worker, op) {
+        let asking = self.find(name).is_some_and(|a| a.begin_ns.is_none());
+        if asking && let Some(attempt) = self.take(name) {
             see(&attempt, Step::Denied(denial));
         }
     }
@@ -231,11 +203,11 @@ impl AttemptTracker {
     fn move_lease(
         &mut self,
         at_ns: u64,
-        (worker, op): (usize, u64),
+        name: (usize, u64),
         mut see: impl FnMut(&Attempt, Step),
         to: impl FnOnce(&mut Attempt) -> LeaseDeadline,
     ) {
-        if let Some(attempt) = self.find(worker, op)
+        if let Some(attempt) = self.find(name)
             && attempt.begin_ns.is_some()
             && attempt.ended.is_none()
         {
@@ -243,11 +215,8 @@ impl AttemptTracker {
             let now = to(attempt);
             if (now.earliest_ns, now.latest_ns) != (was.earliest_ns, was.latest_ns) {
                 attempt.set_deadline(at_ns, now);
-                let step = Step::LeaseMoved {
-                    was_ns: was.earliest_ns,
-                    said_ns: now.said_ns,
-                };
-                see(attempt, step);
+                let said_ns = now.said_ns;
+                see(attempt, Step::LeaseMoved { said_ns });
             }
         }
     }
@@ -255,11 +224,11 @@ impl AttemptTracker {
     fn answered(
         &mut self,
         at_ns: u64,
-        (worker, op): (usize, u64),
+        name: (usize, u64),
         answered: Step,
         mut see: impl FnMut(&Attempt, Step),
     ) {
-        if let Some(mut attempt) = self.take(worker, op) {
+        if let Some(mut attempt) = self.take(name) {
             end(&mut attempt, at_ns, HoldEnd::Released, &mut see);
             see(&attempt, answered);
         }
@@ -278,7 +247,7 @@ impl AttemptTracker {
     /// A command has written the lock's value, or its expiry. A grant cannot have been reported before its
     /// first, nor an extension before its last.
     fn taken(&mut self, at_ns: u64, command: &KeyCommand, lives: Option<Option<i64>>) {
-        let Some(attempt) = self.find(command.worker, command.op) else {
+        let Some(attempt) = self.find((command.worker, command.op)) else {
             return;
         };
         if let Some(ttl_ms) = lives {
@@ -298,12 +267,12 @@ impl AttemptTracker {
         self.clocks_spoilt |= spoils_clocks(fault);
     }
 
-    fn find(&mut self, worker: usize, op: u64) -> Option<&mut Attempt> {
+    fn find(&mut self, (worker, op): (usize, u64)) -> Option<&mut Attempt> {
         let open = self.workers.get_mut(worker)?;
         open.iter_mut().rev().find(|attempt| attempt.op == op)
     }
 
-    fn take(&mut self, worker: usize, op: u64) -> Option<Attempt> {
+    fn take(&mut self, (worker, op): (usize, u64)) -> Option<Attempt> {
         let open = self.workers.get_mut(worker)?;
         let index = open.iter().rposition(|attempt| attempt.op == op)?;
         Some(open.swap_remove(index))

@@ -21,13 +21,13 @@ use picklock_scenarios::Property;
 
 use crate::check::checker::Checker;
 use crate::check::description::Description;
-use crate::check::finding::{Claim, FalseClaim, Finding, Judgement, Seen};
+use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
 use crate::check::kept_values::KeptValues;
 use crate::check::key_users::KeyUsers;
 use crate::check::written_values::{Written, WrittenValue, WrittenValues};
 use crate::custody::{Expiry, KeyUpdate, NodesUsed};
 use crate::history::{Event, Header};
-use crate::timeline::{Attempt, Step};
+use crate::timeline::{Attempt, Step, Timeline};
 
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
 const SLACK_NS: u64 = 2_000_000;
@@ -70,7 +70,7 @@ impl Claims {
     }
 
     fn granted(&mut self, at_ns: u64, attempt: &Attempt) {
-        let written = self.written.take(attempt.op).unwrap_or_default();
+        let written = self.written.of(attempt.op);
         // A lock that keeps its value from one attempt to the next has nothing to write. But the value
         // lives no longer for it.
         if written.is_empty()
@@ -82,7 +82,6 @@ impl Claims {
         self.judge_grant(at_ns, attempt, &written);
         self.judge_validity(at_ns, attempt, &written);
         self.judge_key(at_ns, attempt, &written);
-        self.written.put_back(attempt.op, written);
     }
 
     /// What is there of an earlier attempt of this worker. `None`: nothing.
@@ -129,19 +128,14 @@ impl Claims {
         if !promised || beside || nodes > self.nodes / 2 {
             return;
         }
-        let claim = FalseClaim {
-            about: Claim::Grant,
-            ops: vec![attempt.op],
-            statement: format!(
-                "worker {} was told that it has the lock, and its value was written to {nodes} of {} nodes",
-                attempt.worker, self.nodes
-            ),
-        };
-        self.found.push(Found {
-            at_ns,
-            unless_alone: (nodes > 0).then_some(attempt.key),
-            claim,
-        });
+        let statement = format!(
+            "worker {} was told that it has the lock, and its value was written to {nodes} of {} nodes",
+            attempt.worker, self.nodes
+        );
+        self.found(at_ns, Claim::Grant, vec![attempt.op], statement);
+        if let Some(found) = self.found.last_mut() {
+            found.unless_alone = (nodes > 0).then_some(attempt.key);
+        }
     }
 
     /// "For so long."
@@ -235,17 +229,11 @@ impl Checker for Claims {
             Step::Asked => self.written.asked(attempt.op),
             Step::Begun => self.granted(at_ns, attempt),
             Step::LeaseMoved { .. } => {
-                let written = self.written.take(attempt.op).unwrap_or_default();
-                match self
+                let written = self.written.of(attempt.op);
+                let kept = self
                     .kept_value(at_ns, attempt)
-                    .filter(|_| written.is_empty())
-                {
-                    Some(kept) => self.judge_validity(at_ns, attempt, &kept),
-                    None => {
-                        self.judge_validity(at_ns, attempt, &written);
-                        self.written.put_back(attempt.op, written);
-                    }
-                }
+                    .filter(|_| written.is_empty());
+                self.judge_validity(at_ns, attempt, &kept.unwrap_or(written));
             }
             Step::Answered { .. } | Step::Denied(_) | Step::Gone => self.written.forget(attempt.op),
             _ => {}
@@ -262,7 +250,7 @@ impl Checker for Claims {
         self.kept.changed(update);
     }
 
-    fn finish(mut self) -> Judgement {
+    fn finish(mut self, _: &Timeline<'_>) -> Judgement {
         if !self.custody {
             return Judgement::NotApplicable;
         }
@@ -272,13 +260,8 @@ impl Checker for Claims {
         let is_alone = |lock: u32| nodes_used.only_node(lock).is_some();
         self.found
             .retain(|found| !found.unless_alone.is_some_and(is_alone));
-        let count = self.found.len() as u64;
-        let first = self.found.into_iter().min_by_key(|found| found.at_ns);
-        let first = first.map(|found| Finding {
-            property: Property::Claims,
-            at_ns: found.at_ns,
-            seen: Seen::FalseClaim(found.claim),
-        });
-        Judgement::of(first, count)
+        let found = self.found.into_iter();
+        let found = found.map(|found| (found.at_ns, Seen::FalseClaim(found.claim)));
+        Judgement::of(Property::Claims, found.collect())
     }
 }

@@ -8,21 +8,25 @@
 //!
 //! Holds that only touch do not overlap. A hold without length strictly inside another one does: a
 //! client that takes the lock, finds nothing to do and releases it needs no time in the simulation.
-//! [`Overlaps`] explains why counting every pair costs O(1) per event.
 
 use picklock_scenarios::Property;
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::Judgement;
-use crate::check::overlap::{Overlaps, Tally};
+use crate::check::overlap;
 use crate::history::Header;
-use crate::timeline::{Attempt, Step};
+use crate::timeline::{Hold, Timeline};
 
-/// The checker.
-pub(in crate::check) struct Exclusion {
-    keys: Vec<Overlaps>,
-    tally: Tally,
+/// The checker. It looks at nothing but the holds.
+pub(in crate::check) struct Exclusion;
+
+/// What these holds show, which are in the order in which they began.
+pub(in crate::check) fn judgement(holds: &[Hold]) -> Judgement {
+    overlap::judgement(Property::Exclusion, holds, |one, other| {
+        let onset_ns = one.overlaps(other).then_some(other.begin_ns);
+        (u64::from(onset_ns.is_some()), onset_ns)
+    })
 }
 
 impl Checker for Exclusion {
@@ -35,28 +39,11 @@ impl Checker for Exclusion {
         page: include_str!("../../../../../docs/explain/exclusion.md"),
     };
 
-    fn new(header: &Header) -> Self {
-        Exclusion {
-            keys: vec![Overlaps::default(); header.keys.len()],
-            tally: Tally::default(),
-        }
+    fn new(_: &Header) -> Self {
+        Exclusion
     }
 
-    fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        let Some(key) = self.keys.get_mut(attempt.key as usize) else {
-            return;
-        };
-        match step {
-            Step::Begun => self.tally.add(key.begin(at_ns, attempt.op)),
-            Step::Ended(_) => {
-                let shown = key.end(at_ns, attempt.op, attempt.begun_ns());
-                self.tally.add(shown);
-            }
-            _ => {}
-        }
-    }
-
-    fn finish(self) -> Judgement {
-        self.tally.judgement(Property::Exclusion)
+    fn finish(self, timeline: &Timeline<'_>) -> Judgement {
+        judgement(timeline.holds())
     }
 }

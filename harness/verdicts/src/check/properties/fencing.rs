@@ -3,114 +3,82 @@
 //! Tokens are made at the grant, and grants may arrive out of order. So a token is compared only
 //! with tokens of holds that were provably granted before it: those whose grant had arrived when
 //! this attempt was sent; and, if the lease of this grant had not expired when it arrived
-//! ([`Attempt::follows_ns`] is then the arrival itself), those whose hold had ended by then. The
+//! ([`Hold::follows_ns`] is then the arrival itself), those whose hold had ended by then. The
 //! highest token of each group is enough. Of holds that overlap it is not known which was granted
 //! first. But whatever their order, two grants must not have the same token: the resource could not
 //! tell one holder from the other.
+
+use std::collections::{HashMap, HashSet};
 
 use picklock_scenarios::Property;
 
 use crate::check::checker::Checker;
 use crate::check::description::Description;
-use crate::check::finding::{Finding, Judgement, Seen, StaleToken};
-use crate::check::token_set::TokenSet;
-use crate::history::{Header, History};
-use crate::timeline::{Attempt, AttemptTracker, Step};
+use crate::check::finding::{Judgement, Seen, StaleToken};
+use crate::history::Header;
+use crate::timeline::{Hold, Timeline};
 
-/// The highest token so far. Tokens of the latest time are kept apart, because equal times prove
-/// no order.
-#[derive(Debug, Clone, Copy, Default)]
-struct Highest {
-    latest_ns: u64,
-    before: Option<u64>,
-    now: Option<u64>,
-}
-
-#[derive(Debug, Clone, Default)]
-struct KeyTokens {
-    /// All tokens that have arrived.
-    arrived: Highest,
-    /// The tokens of all holds that have ended.
-    ended: Highest,
-    granted: TokenSet,
-}
+/// Times, each with the highest token until then.
+#[derive(Debug, Default)]
+struct Highest(Vec<(u64, u64)>);
 
 impl Highest {
-    fn add(&mut self, at_ns: u64, fence: u64) {
-        if at_ns > self.latest_ns {
-            self.before = self.now;
-            self.latest_ns = at_ns;
+    /// Of these tokens, each with its time.
+    fn of(mut tokens: Vec<(u64, u64)>) -> Self {
+        tokens.sort_unstable();
+        let mut highest = 0;
+        for (_, token) in &mut tokens {
+            highest = highest.max(*token);
+            *token = highest;
         }
-        self.now = self.now.max(Some(fence));
+        Highest(tokens)
     }
 
-    /// Strictly before this moment.
+    /// The highest token strictly before this moment: equal times prove no order.
     fn before(&self, at_ns: u64) -> Option<u64> {
-        if at_ns > self.latest_ns {
-            self.now
-        } else {
-            self.before
-        }
+        let known = self.0.partition_point(|(token_ns, _)| *token_ns < at_ns);
+        let (_, highest) = self.0.get(known.checked_sub(1)?)?;
+        Some(*highest)
     }
 }
 
-/// The checker.
-pub(in crate::check) struct Fencing {
-    keys: Vec<KeyTokens>,
-    /// For each worker: its latest attempt, and the highest token that had arrived before it.
-    asked: Vec<Option<(u64, Option<u64>)>>,
-    violations: u64,
-    first: Option<Finding>,
-    /// Every violation, if somebody wants to know them all.
-    all: Option<Vec<StaleToken>>,
-    tokens: bool,
-}
+/// The checker. It looks at nothing but the holds.
+pub(in crate::check) struct Fencing;
 
 /// All tokens that were not higher than one before them, in the order in which they arrived.
 ///
 /// The checker reports only the first; a picture shows them all.
-pub fn stale_tokens(history: &History) -> Vec<StaleToken> {
-    let mut tracker = AttemptTracker::new(history.header.workers);
-    let mut checker = Fencing::new(&history.header);
-    checker.all = Some(Vec::new());
-    for event in &history.events {
-        tracker.event(event, |attempt, step| {
-            checker.step(event.at_ns, attempt, step);
-        });
-    }
-    checker.all.unwrap_or_default()
-}
-
-impl Fencing {
-    fn granted(&mut self, at_ns: u64, attempt: &Attempt, fence: u64) {
-        self.tokens = true;
-        let tokens = &mut self.keys[attempt.key as usize];
-        let before = match self.asked.get(attempt.worker) {
-            Some(Some((op, before))) if *op == attempt.op => *before,
-            _ => None,
-        };
-        let ended = tokens.ended.before(at_ns);
-        let ended = ended.filter(|_| attempt.follows_ns == at_ns);
-        tokens.arrived.add(at_ns, fence);
-        let repeated = (!tokens.granted.insert(fence)).then_some(fence);
-        let higher = before.max(ended).filter(|highest| fence <= *highest);
-        if let Some(highest) = higher.max(repeated) {
-            self.violations += 1;
-            let stale = StaleToken {
-                op: attempt.op,
-                fence,
-                highest,
-            };
-            self.first.get_or_insert(Finding {
-                property: Property::Fencing,
-                at_ns,
-                seen: Seen::StaleToken(stale),
-            });
-            if let Some(all) = &mut self.all {
-                all.push(stale);
-            }
+pub fn stale_tokens(timeline: &Timeline<'_>) -> Vec<StaleToken> {
+    let holds = timeline.holds();
+    let by_key = |time: fn(&Hold) -> u64| {
+        let mut keys: HashMap<u32, Vec<(u64, u64)>> = HashMap::new();
+        for hold in holds {
+            let token = hold.fence.map(|fence| (time(hold), fence));
+            keys.entry(hold.key).or_default().extend(token);
         }
-    }
+        let keys = keys.into_iter();
+        keys.map(|(key, tokens)| (key, Highest::of(tokens)))
+            .collect::<HashMap<u32, Highest>>()
+    };
+    let arrived = by_key(|hold| hold.begin_ns);
+    let ended = by_key(|hold| hold.end_ns);
+    let mut granted = HashSet::new();
+    let stale = holds.iter().filter_map(|hold| {
+        let (key, fence) = (hold.key, hold.fence?);
+        let arrived = arrived[&key].before(hold.acquire_ns);
+        let ended = ended[&key].before(hold.begin_ns);
+        let ended = ended.filter(|_| hold.follows_ns == hold.begin_ns);
+        let higher = arrived.max(ended).filter(|highest| fence <= *highest);
+        let repeated = (!granted.insert((key, fence))).then_some(fence);
+        let highest = higher.max(repeated)?;
+        Some(StaleToken {
+            op: hold.op,
+            at_ns: hold.begin_ns,
+            fence,
+            highest,
+        })
+    });
+    stale.collect()
 }
 
 impl Checker for Fencing {
@@ -123,37 +91,16 @@ impl Checker for Fencing {
         page: include_str!("../../../../../docs/explain/fencing.md"),
     };
 
-    fn new(header: &Header) -> Self {
-        Fencing {
-            keys: vec![KeyTokens::default(); header.keys.len()],
-            asked: vec![None; header.workers],
-            violations: 0,
-            first: None,
-            all: None,
-            tokens: false,
-        }
+    fn new(_: &Header) -> Self {
+        Fencing
     }
 
-    fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        let Some(tokens) = self.keys.get_mut(attempt.key as usize) else {
-            return;
-        };
-        match (step, attempt.fence) {
-            (Step::Asked, _) => {
-                if let Some(asked) = self.asked.get_mut(attempt.worker) {
-                    *asked = Some((attempt.op, tokens.arrived.before(at_ns)));
-                }
-            }
-            (Step::Begun, Some(fence)) => self.granted(at_ns, attempt, fence),
-            (Step::Ended(_), Some(fence)) => tokens.ended.add(at_ns, fence),
-            _ => {}
-        }
-    }
-
-    fn finish(self) -> Judgement {
-        if !self.tokens {
+    fn finish(self, timeline: &Timeline<'_>) -> Judgement {
+        if timeline.holds().iter().all(|hold| hold.fence.is_none()) {
             return Judgement::NotApplicable;
         }
-        Judgement::of(self.first, self.violations)
+        let found = stale_tokens(timeline).into_iter();
+        let found = found.map(|stale| (stale.at_ns, Seen::StaleToken(stale)));
+        Judgement::of(Property::Fencing, found.collect())
     }
 }

@@ -17,133 +17,65 @@
 //! another one. If it was granted early, it may have been in the middle of another's lease. If one of
 //! the two is true of every such time, the service let two in, whenever it was.
 //!
-//! A holder may take back what it said, so its leases are known when its hold has ended. They are
-//! then compared with those of the holds that ended beside it, and kept while a hold is open that
-//! began before. Under a working lock none is kept. Under a broken one the end of a hold costs as much
-//! as there are holds beside it.
+//! A holder may take back what it said, so its leases are known when its hold has ended.
 
 use picklock_scenarios::Property;
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::Judgement;
-use crate::check::overlap::{Pair, Tally};
+use crate::check::overlap;
 use crate::check::unjudged::Unjudged;
 use crate::history::Header;
-use crate::timeline::{self, Attempt, Leases, Step};
+use crate::timeline::{self, Hold, Timeline};
 
-/// A hold with its leases.
-#[derive(Debug, Clone, Default)]
-struct HeldLease {
-    op: u64,
-    acquire_ns: u64,
-    begin_ns: u64,
-    end_ns: u64,
-    ttl_ns: u64,
-    /// The earliest end of its lease that it reported after the grant.
-    kept_ns: u64,
-    /// The lock said how long its lease runs.
-    told: bool,
-    leases: Leases,
+/// The checker. It looks at nothing but the holds.
+pub(in crate::check) struct Lease;
+
+/// True if the lock was granted to this holder beside a lease of the other one, whenever that was
+/// between the request and the arrival. For locks that do not say when.
+fn was_granted_beside(hold: &Hold, other: &Hold) -> bool {
+    let certain = &other.leases;
+    // What it said later may have taken the lease back.
+    let until_ns = hold.end_ns.min(hold.kept_ns);
+    let meets = |lease: &&timeline::Lease| {
+        until_ns >= hold.begin_ns && timeline::overlap((hold.begin_ns, until_ns), lease.span())
+    };
+    let Some(met) = certain.iter().find(meets) else {
+        return false;
+    };
+    // Granted later than this, its own lease ran while the two were inside.
+    let early_ns = met.from_ns.max(hold.begin_ns).saturating_sub(hold.ttl_ns);
+    let around =
+        |lease: &timeline::Lease| lease.from_ns < hold.acquire_ns && early_ns < lease.until_ns;
+    !hold.told && certain.iter().any(around)
 }
 
-impl HeldLease {
-    /// True if the lock was granted to this holder beside a lease of the other one, whenever that was
-    /// between the request and the arrival. For locks that do not say when.
-    fn was_granted_beside(&self, other: &HeldLease) -> bool {
-        let certain = &other.leases.certain;
-        // What it said later may have taken the lease back.
-        let until_ns = self.end_ns.min(self.kept_ns);
-        let meets = |lease: &&timeline::Lease| {
-            until_ns >= self.begin_ns && timeline::overlap((self.begin_ns, until_ns), lease.span())
-        };
-        let Some(met) = certain.iter().find(meets) else {
-            return false;
-        };
-        // Granted later than this, its own lease ran while the two were inside.
-        let early_ns = met.from_ns.max(self.begin_ns).saturating_sub(self.ttl_ns);
-        let around =
-            |lease: &timeline::Lease| lease.from_ns < self.acquire_ns && early_ns < lease.until_ns;
-        !self.told && certain.iter().any(around)
-    }
-}
-
-/// The holds of one key.
-#[derive(Debug, Clone, Default)]
-struct KeyLeases {
-    /// Those that have not ended, by begin.
-    open: Vec<HeldLease>,
-    /// Those that have ended beside one that has not, by end.
-    ended: Vec<HeldLease>,
-    /// Memory to be used again.
-    spare: Vec<HeldLease>,
-}
-
-/// The checker.
-pub(in crate::check) struct Lease {
-    keys: Vec<KeyLeases>,
-    certain: Tally,
-    possible: Tally,
-}
-
-impl KeyLeases {
-    fn begin(&mut self, at_ns: u64, attempt: &Attempt) {
-        let mut held = self.spare.pop().unwrap_or_default();
-        (held.op, held.told, held.ttl_ns) = (attempt.op, attempt.told, attempt.ttl_ns);
-        (held.acquire_ns, held.begin_ns) = (attempt.acquire_ns, at_ns);
-        held.kept_ns = u64::MAX;
-        held.leases.step(at_ns, attempt, Step::Begun);
-        self.open.push(held);
-    }
-
-    fn of(&mut self, op: u64) -> Option<usize> {
-        self.open.iter().rposition(|held| held.op == op)
-    }
-
-    fn end(&mut self, at_ns: u64, op: u64, mut meet: impl FnMut(&HeldLease, &HeldLease)) {
-        let Some(index) = self.of(op) else { return };
-        let mut held = self.open.remove(index);
-        held.end_ns = at_ns;
-        let beside = self.ended.iter().rev();
-        // One that ended no later than this one began was not beside it.
-        beside
-            .take_while(|before| before.end_ns >= held.begin_ns)
-            .for_each(|before| meet(before, &held));
-        self.ended.push(held);
-        let oldest_ns = self.open.first().map_or(u64::MAX, |held| held.begin_ns);
-        let over = self.ended.partition_point(|held| held.end_ns < oldest_ns);
-        self.spare.extend(self.ended.drain(..over));
-    }
-}
-
-/// How many leases of two holds overlap, and since when.
-type Shared = (u64, Option<u64>);
-
-fn shared_certainly(one: &HeldLease, other: &HeldLease) -> Shared {
-    let shared = timeline::Lease::shared(&one.leases.certain, &other.leases.certain);
-    if shared.0 == 0 && (one.was_granted_beside(other) || other.was_granted_beside(one)) {
+/// How many leases of two holds certainly overlap, and since when.
+fn shared_certainly(one: &Hold, other: &Hold) -> (u64, Option<u64>) {
+    let shared = timeline::Lease::shared(&one.leases, &other.leases);
+    if shared.0 == 0 && (was_granted_beside(one, other) || was_granted_beside(other, one)) {
         return (1, Some(one.begin_ns.max(other.begin_ns)));
     }
     shared
 }
 
-fn shared_possibly(one: &HeldLease, other: &HeldLease) -> Shared {
-    timeline::Lease::shared(&one.leases.possible, &other.leases.possible)
+/// How many may overlap, and since when.
+fn shared_possibly(one: &Hold, other: &Hold) -> (u64, Option<u64>) {
+    timeline::Lease::shared(&one.possible_leases, &other.possible_leases)
 }
 
-/// Adds what two holds that have ended show.
-fn add(tally: &mut Tally, one: &HeldLease, other: &HeldLease, (pairs, since_ns): Shared) {
-    let (earlier, later) = if one.begin_ns <= other.begin_ns {
-        (one.op, other.op)
-    } else {
-        (other.op, one.op)
+/// What these holds show, which are in the order in which they began.
+pub(in crate::check) fn judgement(holds: &[Hold]) -> Judgement {
+    let judge = |shared: fn(&Hold, &Hold) -> (u64, Option<u64>)| {
+        overlap::judgement(Property::Lease, holds, shared)
     };
-    let pair = since_ns.map(|onset_ns| Pair {
-        earlier,
-        later,
-        onset_ns,
-    });
-    tally.add((pairs, pair));
+    match (judge(shared_certainly), judge(shared_possibly)) {
+        (Judgement::Held, Judgement::Violated { .. }) => {
+            Judgement::Unknown(Unjudged::LeasesMayHaveOverlapped)
+        }
+        (certain, _) => certain,
+    }
 }
 
 impl Checker for Lease {
@@ -156,46 +88,11 @@ impl Checker for Lease {
         page: include_str!("../../../../../docs/explain/lease.md"),
     };
 
-    fn new(header: &Header) -> Self {
-        Lease {
-            keys: vec![KeyLeases::default(); header.keys.len()],
-            certain: Tally::default(),
-            possible: Tally::default(),
-        }
+    fn new(_: &Header) -> Self {
+        Lease
     }
 
-    fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        let Some(key) = self.keys.get_mut(attempt.key as usize) else {
-            return;
-        };
-        match step {
-            Step::Begun => key.begin(at_ns, attempt),
-            Step::LeaseMoved { .. } | Step::Ended(_) => {
-                if let Some(index) = key.of(attempt.op) {
-                    let held = &mut key.open[index];
-                    held.leases.step(at_ns, attempt, step);
-                    if let Step::LeaseMoved { said_ns, .. } = step {
-                        // That the lock is lost takes back nothing before it was said.
-                        let kept_ns = attempt.deadline_ns.max(said_ns.0);
-                        held.kept_ns = held.kept_ns.min(kept_ns);
-                    }
-                }
-            }
-            _ => {}
-        }
-        if matches!(step, Step::Ended(_)) {
-            let (certain, possible) = (&mut self.certain, &mut self.possible);
-            key.end(at_ns, attempt.op, |one, other| {
-                add(certain, one, other, shared_certainly(one, other));
-                add(possible, one, other, shared_possibly(one, other));
-            });
-        }
-    }
-
-    fn finish(self) -> Judgement {
-        if self.certain.pairs == 0 && self.possible.pairs > 0 {
-            return Judgement::Unknown(Unjudged::LeasesMayHaveOverlapped);
-        }
-        self.certain.judgement(Property::Lease)
+    fn finish(self, timeline: &Timeline<'_>) -> Judgement {
+        judgement(timeline.holds())
     }
 }

@@ -12,7 +12,7 @@ use super::description::Description;
 use super::finding::Judgement;
 use crate::custody::KeyUpdate;
 use crate::history::{Event, Header};
-use crate::timeline::{Attempt, Step};
+use crate::timeline::{Attempt, Step, Timeline};
 
 macro_rules! checkers {
     ($($name:ident: $variant:ident, $demand:literal;)*) => {
@@ -43,8 +43,8 @@ macro_rules! checkers {
                 $(self.$name.key_changed(at_ns, update);)*
             }
 
-            pub fn finish(self) -> Vec<(Property, Judgement)> {
-                vec![$((Property::$variant, self.$name.finish()),)*]
+            pub fn finish(self, timeline: &Timeline<'_>) -> Vec<(Property, Judgement)> {
+                vec![$((Property::$variant, self.$name.finish(timeline)),)*]
             }
         }
 

@@ -12,32 +12,28 @@
 //!
 //! Without custody it is judged from what clients said (`bare_ownership.rs`), and only as long as the
 //! lock's own word held: once two leases overlapped, the two clients had the lock together anyway, and
-//! the answer to a release does not show whose it was. Nor does it where a node had two masters
-//! (`two_masters.rs`).
+//! the answer to a release does not show whose it was.
 
 use std::collections::HashMap;
 
 use picklock_scenarios::{Phase, Property};
 
-use crate::check::bare_ownership::BareOwnership;
+use crate::check::bare_ownership::{self, Claim};
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::{Finding, ForeignRelease, Judgement, Seen};
+use crate::check::finding::{ForeignRelease, Judgement, Seen};
+use crate::check::properties::lease;
 use crate::check::taken_value::TakenValue;
-use crate::check::two_masters::TwoMasters;
 use crate::check::unjudged::Unjudged;
 use crate::custody::{KeyTable, KeyUpdate};
-use crate::history::{Event, Header, History, KeyName};
-use crate::timeline::{Attempt, AttemptTracker, Step};
+use crate::history::{Header, KeyName};
+use crate::timeline::{Attempt, AttemptTracker, Step, Timeline};
 
-/// Why a release that succeeded is no proof.
 /// The checker.
 pub(in crate::check) struct Ownership {
     custody: bool,
-    bare: BareOwnership,
-    two_masters: TwoMasters,
-    /// A release seemed to take another client's lock, and may have been of another master.
-    in_doubt: bool,
+    /// Without custody: the releases that claimed success.
+    claims: Vec<Claim>,
     /// The latest attempt of each worker.
     attempts: Vec<Asked>,
     /// The places of keys whose value was written over another, by an attempt that is not granted: which
@@ -45,10 +41,7 @@ pub(in crate::check) struct Ownership {
     unproven: HashMap<usize, u64>,
     /// Such values that were taken away while their attempts were under way.
     waiting: Vec<TakenValue>,
-    violations: u64,
-    first: Option<ForeignRelease>,
-    /// All of them, where they are asked for.
-    all: Option<Vec<ForeignRelease>>,
+    found: Vec<ForeignRelease>,
 }
 
 /// What is known of an attempt.
@@ -71,16 +64,11 @@ enum Answer {
 }
 
 impl Ownership {
-    fn found(&mut self, release: ForeignRelease) {
-        self.violations += 1;
-        if self
-            .first
-            .is_none_or(|first| release.struck_ns < first.struck_ns)
-        {
-            self.first = Some(release);
-        }
-        if let Some(all) = &mut self.all {
-            all.push(release);
+    /// All foreign releases, and whether another one may have been of another master.
+    fn releases(self, timeline: &Timeline<'_>) -> (Vec<ForeignRelease>, bool) {
+        match self.custody {
+            true => (self.found, false),
+            false => bare_ownership::foreign_releases(&self.claims, timeline),
         }
     }
 
@@ -107,7 +95,7 @@ impl Ownership {
             KeyName::Other(_) => 0,
         };
         let key = releaser.or(self.asked(taken.owner));
-        self.found(ForeignRelease {
+        self.found.push(ForeignRelease {
             key: key.map_or(named, |asked| asked.key),
             releaser: taken.by.op,
             owner: taken.owner.1,
@@ -179,18 +167,13 @@ impl Checker for Ownership {
     };
 
     fn new(header: &Header) -> Self {
-        let keys = if header.custody { 0 } else { header.keys.len() };
         Ownership {
             custody: header.custody,
-            bare: BareOwnership::new(keys),
-            two_masters: TwoMasters::default(),
-            in_doubt: false,
+            claims: Vec::new(),
             attempts: Vec::new(),
             unproven: HashMap::new(),
             waiting: Vec::new(),
-            violations: 0,
-            first: None,
-            all: None,
+            found: Vec::new(),
         }
     }
 
@@ -198,20 +181,7 @@ impl Checker for Ownership {
         if self.custody {
             return self.note(at_ns, attempt, step);
         }
-        self.bare.step(at_ns, attempt, step);
-        let found: Vec<ForeignRelease> = self.bare.take().collect();
-        for release in found {
-            match self.two_masters.touch(release.owned_ns, release.struck_ns) {
-                true => self.in_doubt = true,
-                false => self.found(release),
-            }
-        }
-    }
-
-    fn event(&mut self, event: &Event) {
-        if !self.custody {
-            self.two_masters.event(event);
-        }
+        self.claims.extend(Claim::of(attempt, step));
     }
 
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
@@ -236,35 +206,43 @@ impl Checker for Ownership {
         }
     }
 
-    fn finish(self) -> Judgement {
-        if self.in_doubt && self.first.is_none() {
+    fn finish(self, timeline: &Timeline<'_>) -> Judgement {
+        let custody = self.custody;
+        let (found, in_doubt) = self.releases(timeline);
+        if in_doubt && found.is_empty() {
             return Judgement::Unknown(Unjudged::TwoMasters);
         }
-        let finding = self.first.map(|first| Finding {
-            property: Property::Ownership,
-            at_ns: first.struck_ns,
-            seen: Seen::ForeignRelease(first),
-        });
-        Judgement::of(finding, self.violations)
+        let found = found.into_iter();
+        let found = found.map(|release| (release.struck_ns, Seen::ForeignRelease(release)));
+        let judgement = Judgement::of(Property::Ownership, found.collect());
+        let Judgement::Violated { first, .. } = &judgement else {
+            return judgement;
+        };
+        match lease::judgement(timeline.holds()) {
+            // It may have been of the client's own lock: both had been let in.
+            Judgement::Violated { first: shared, .. }
+                if !custody && shared.at_ns <= first.at_ns =>
+            {
+                Judgement::Unknown(Unjudged::OwnerUnknown)
+            }
+            _ => judgement,
+        }
     }
 }
 
 /// All foreign releases of a history, in the order in which they showed.
-pub(in crate::check) fn foreign_releases(history: &History) -> Vec<ForeignRelease> {
+pub(in crate::check) fn foreign_releases(timeline: &Timeline<'_>) -> Vec<ForeignRelease> {
+    let history = timeline.history();
     let mut tracker = AttemptTracker::new(history.header.workers);
     let mut checker = Ownership::new(&history.header);
-    let mut keys = history.header.custody.then(KeyTable::default);
-    checker.all = Some(Vec::new());
+    let mut keys = KeyTable::default();
     for event in &history.events {
-        let followed = tracker.event(event, |attempt, step| {
+        tracker.event(event, |attempt, step| {
             checker.step(event.at_ns, attempt, step);
         });
-        if let (false, Some(keys)) = (followed, &mut keys) {
+        if history.header.custody {
             keys.event(event, |update| checker.key_changed(event.at_ns, &update));
         }
-        if !followed {
-            checker.event(event);
-        }
     }
-    checker.all.unwrap_or_default()
+    checker.releases(timeline).0
 }

@@ -37,7 +37,7 @@ use crate::check::unjudged::{StarvedBy, Unjudged};
 use crate::check::waiters::Waiters;
 use crate::custody::KeyUpdate;
 use crate::history::{Event, EventKind, Header, Misbehaviour};
-use crate::timeline::{Attempt, Step, is_rounded_up, ms, spoils_clocks};
+use crate::timeline::{Attempt, Step, Timeline, is_rounded_up, ms, spoils_clocks};
 
 #[derive(Debug, Clone, Default)]
 struct KeyState {
@@ -51,15 +51,6 @@ struct KeyState {
     /// A key was found after the run.
     left: bool,
     probe_granted: Option<bool>,
-}
-
-/// A client that wants a lock.
-#[derive(Debug, Clone, Copy)]
-struct Waiter {
-    /// The worker, or the number after the last one for the probe.
-    worker: usize,
-    /// Since when the lock is wanted, by this client or by others before it.
-    since_ns: u64,
 }
 
 /// The checker.
@@ -77,8 +68,7 @@ pub(in crate::check) struct Progress {
     clocks_spoilt: bool,
     run_over: bool,
     latest_ns: u64,
-    violations: u64,
-    first: Option<Starvation>,
+    found: Vec<Starvation>,
     undecided: Option<StarvedBy>,
     /// A node that failed by itself, and how.
     lost_node: Option<Unjudged>,
@@ -103,18 +93,22 @@ impl Progress {
         Some(Unjudged::Starved { by })
     }
 
-    /// A client has wanted the key until now: was that too long?
-    fn look(&mut self, at_ns: u64, key: u32, waiter: Waiter) {
-        let Waiter { worker, since_ns } = waiter;
+    /// The key was wanted since then, by this worker (the number after the last one is the probe) or by others
+    /// before it, until now: was that too long?
+    fn look(&mut self, at_ns: u64, key: u32, worker: usize, since_ns: u64) {
         let state = &self.keys[key as usize];
         if state.starved {
             return;
         }
         if !self.reach.has_quorum(worker, key) {
-            return self.look_at_kept_away(at_ns, key, since_ns);
+            // A fault keeps it away, and may still end. Then the period starts again.
+            let clear_ns = state.outstanding.clear_but_for_kept_away_ns(&self.reach);
+            return self.look_at_kept_away(at_ns, key, since_ns, clear_ns);
         }
         let Some(clear_ns) = state.outstanding.clear_since_ns(&self.reach) else {
-            return self.look_at_late_release(at_ns, key, since_ns);
+            // Commands of the last holder may still come.
+            let idle_ns = state.outstanding.idle_since_ns();
+            return self.look_at_kept_away(at_ns, key, since_ns, idle_ns);
         };
         let from_ns = since_ns.max(clear_ns).max(self.faults_clear_ns);
         let limit_ns = from_ns.saturating_add(self.bound_ns);
@@ -131,7 +125,7 @@ impl Progress {
         let doubt = state.outstanding.doubt_before(from_ns);
         let first_asked_ns = self.waiters.first_asked_ns(worker, key);
         self.keys[key as usize].starved = true;
-        self.violated(Starvation {
+        self.found.push(Starvation {
             key,
             from_ns,
             until_ns: limit_ns,
@@ -142,25 +136,12 @@ impl Progress {
         });
     }
 
-    /// A client that a fault keeps from what the lock needs has wanted the key until now. The fault may
-    /// still end, and then the period starts again.
-    fn look_at_kept_away(&mut self, at_ns: u64, key: u32, since_ns: u64) {
-        let state = &mut self.keys[key as usize];
-        let clear_ns = state.outstanding.clear_but_for_kept_away_ns(&self.reach);
-        state.kept_away |= clear_ns.is_some_and(|clear_ns| {
-            let from_ns = since_ns.max(clear_ns).max(self.faults_clear_ns);
-            at_ns > from_ns.saturating_add(self.bound_ns)
-        });
-    }
-
-    /// A client has wanted the key until now, and commands of the last holder may still come. If the
-    /// fault that delays them never ends, that is not decided.
-    fn look_at_late_release(&mut self, at_ns: u64, key: u32, since_ns: u64) {
-        let state = &mut self.keys[key as usize];
-        state.kept_away |= state.outstanding.idle_since_ns().is_some_and(|idle_ns| {
-            let from_ns = since_ns.max(idle_ns).max(self.faults_clear_ns);
-            at_ns > from_ns.saturating_add(self.bound_ns)
-        });
+    /// A client has wanted the key until now, and a fault keeps it away or delays what may free the lock, which
+    /// has been free since `free_ns` otherwise. If that fault never ends, it is not decided.
+    fn look_at_kept_away(&mut self, at_ns: u64, key: u32, since_ns: u64, free_ns: Option<u64>) {
+        let since_ns = since_ns.max(self.faults_clear_ns);
+        let limit_ns = free_ns.map(|free_ns| since_ns.max(free_ns).saturating_add(self.bound_ns));
+        self.keys[key as usize].kept_away |= limit_ns.is_some_and(|limit_ns| at_ns > limit_ns);
     }
 
     /// Only attempts without a certain answer, more than one, kept the client from being judged.
@@ -171,16 +152,6 @@ impl Progress {
             let excused_ns = self.bound_ns.saturating_add(self.lease_ns);
             outstanding.is_in_doubt() && at_ns > from_ns.saturating_add(excused_ns)
         })
-    }
-
-    fn violated(&mut self, starvation: Starvation) {
-        self.violations += 1;
-        if self
-            .first
-            .is_none_or(|first| starvation.until_ns < first.until_ns)
-        {
-            self.first = Some(starvation);
-        }
     }
 
     /// Looks at the clients that are asking for this key: at those that reach what the lock needs, and at
@@ -196,7 +167,7 @@ impl Progress {
         let reaching = longest.zip(self.waiters.wanted_since_ns(key));
         let kept_away = self.waiters.longest_kept_away(key);
         for (worker, since_ns) in reaching.into_iter().chain(kept_away) {
-            self.look(at_ns, key, Waiter { worker, since_ns });
+            self.look(at_ns, key, worker, since_ns);
         }
     }
 
@@ -224,7 +195,7 @@ impl Progress {
             false => self.waiters.first_asked_ns(worker, key),
         };
         if let Some(since_ns) = since_ns {
-            self.look(at_ns, key, Waiter { worker, since_ns });
+            self.look(at_ns, key, worker, since_ns);
         }
     }
 
@@ -248,17 +219,14 @@ impl Progress {
         if granted {
             return;
         }
-        let before = self.violations;
+        let before = self.found.len();
         let starved = self.keys[key as usize].starved;
         if ms(waited_ms) >= self.bound_ns {
             // The probe's bound is met when it is reached, hence one nanosecond more.
-            let waiter = Waiter {
-                worker: self.workers,
-                since_ns: at_ns.saturating_sub(ms(waited_ms)),
-            };
-            self.look(at_ns.saturating_add(1), key, waiter);
+            let since_ns = at_ns.saturating_sub(ms(waited_ms));
+            self.look(at_ns.saturating_add(1), key, self.workers, since_ns);
         }
-        if self.violations == before && !starved {
+        if self.found.len() == before && !starved {
             self.undecided.get_or_insert(StarvedBy::ProbeBlocked);
         }
     }
@@ -271,7 +239,7 @@ impl Progress {
                 && !state.starved
             {
                 let doubt = state.outstanding.doubt_before(u64::MAX);
-                self.violated(Starvation {
+                self.found.push(Starvation {
                     key: key as u32,
                     from_ns: at_ns,
                     until_ns: at_ns,
@@ -309,8 +277,7 @@ impl Checker for Progress {
             clocks_spoilt: false,
             run_over: false,
             latest_ns: 0,
-            violations: 0,
-            first: None,
+            found: Vec::new(),
             undecided: None,
             lost_node: None,
             escaped: false,
@@ -426,13 +393,17 @@ impl Checker for Progress {
         }
     }
 
-    fn finish(mut self) -> Judgement {
+    fn finish(mut self, _: &Timeline<'_>) -> Judgement {
         self.run_over(self.latest_ns);
         if self.keys.iter().any(|key| key.kept_away) {
             self.undecided.get_or_insert(StarvedBy::NodesOutOfReach);
         }
         self.count_unexpiring_keys();
-        let Some(mut first) = self.first else {
+        let first = self
+            .found
+            .iter()
+            .min_by_key(|starvation| starvation.until_ns);
+        let Some(mut first) = first.copied() else {
             let undecided = self.undecided;
             return undecided.map_or(Judgement::Held, |by| {
                 Judgement::Unknown(Unjudged::Starved { by })
@@ -452,7 +423,7 @@ impl Checker for Progress {
             return Judgement::Unknown(reason);
         }
         Judgement::Violated {
-            count: self.violations,
+            count: self.found.len() as u64,
             first: Finding {
                 property: Property::Progress,
                 at_ns: first.until_ns,

@@ -17,9 +17,10 @@ use picklock_scenarios::Property;
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::{Finding, Judgement, Seen, WrongStock};
+use crate::check::finding::{Judgement, Seen, WrongStock};
 use crate::check::unjudged::Unjudged;
 use crate::history::{Event, EventKind, Header};
+use crate::timeline::Timeline;
 
 #[derive(Debug, Clone, Copy)]
 struct Stock {
@@ -33,8 +34,7 @@ struct Stock {
 pub(in crate::check) struct Resource {
     start: i64,
     keys: Vec<Stock>,
-    violations: u64,
-    first: Option<Finding>,
+    found: Vec<(u64, Seen)>,
     latest_ns: u64,
 }
 
@@ -101,12 +101,7 @@ impl Resource {
 
     fn violated(&mut self, at_ns: u64, stock: WrongStock) {
         self.keys[stock.key as usize].violated = true;
-        self.violations += 1;
-        self.first.get_or_insert(Finding {
-            property: Property::Resource,
-            at_ns,
-            seen: Seen::WrongStock(stock),
-        });
+        self.found.push((at_ns, Seen::WrongStock(stock)));
     }
 
     /// The keys without a count at the end. Returns how many are left undecided.
@@ -147,8 +142,7 @@ impl Checker for Resource {
         Resource {
             start,
             keys: vec![stock; header.keys.len()],
-            violations: 0,
-            first: None,
+            found: Vec::new(),
             latest_ns: 0,
         }
     }
@@ -173,11 +167,11 @@ impl Checker for Resource {
         }
     }
 
-    fn finish(mut self) -> Judgement {
+    fn finish(mut self, _: &Timeline<'_>) -> Judgement {
         let undecided = self.count_the_uncounted();
-        if self.first.is_none() && undecided > 0 {
+        if self.found.is_empty() && undecided > 0 {
             return Judgement::Unknown(Unjudged::StockUncounted);
         }
-        Judgement::of(self.first, self.violations)
+        Judgement::of(Property::Resource, self.found)
     }
 }

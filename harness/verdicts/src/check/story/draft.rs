@@ -6,7 +6,7 @@ use crate::check::verdict::STORY_LINES;
 use crate::history::EventKind;
 use crate::timeline::{Hold, HoldEnd};
 
-use super::sentence::{Weight, clock, length, lock, op_of, sentence};
+use super::sentence::{Weight, clock, length, lock, sentence};
 
 /// All lines that a story could have.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Draft {
         let events = &evidence.history.events;
         let begin = events.partition_point(|event| event.at_ns < from_ns);
         for event in &events[begin..] {
-            if op_of(&event.what).is_some_and(|op| ops.contains(&op))
+            if (event.what.attempt()).is_some_and(|(_, op)| ops.contains(&op))
                 && let Some((weight, text)) = sentence(&evidence.history.header, &event.what)
             {
                 self.tell(event.at_ns, weight, text);
@@ -38,7 +38,7 @@ impl Draft {
     }
 
     pub fn tell_faults(&mut self, evidence: &Evidence<'_>, from_ns: u64, to_ns: u64) {
-        let faults = evidence.faults().iter();
+        let faults = evidence.timeline.faults().iter();
         for fault in faults.filter(|fault| !fault.missed && fault.touches(from_ns, to_ns)) {
             if let Some(worker) = fault.escaped.first() {
                 let text = format!("{} began, but did not reach worker {worker}", fault.detail);

@@ -177,7 +177,7 @@ fn of_starvation(evidence: &Evidence<'_>, starvation: &Starvation) -> Draft {
     let lock = lock(header, starvation.key);
     let mut draft = Draft::default();
     draft.tell_faults(evidence, 0, starvation.from_ns);
-    let last = evidence.holds().iter().rev();
+    let last = evidence.timeline.holds().iter().rev();
     let last = last
         .filter(|hold| hold.key == starvation.key)
         .find(|hold| hold.begin_ns <= starvation.from_ns);

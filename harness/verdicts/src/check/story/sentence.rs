@@ -57,151 +57,79 @@ fn named(header: &Header, key: u32, what: &str) -> String {
 /// What an event says about an attempt. Grants are left out: how they are told depends on the other
 /// holders.
 pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, String)> {
-    let (weight, text) = match what {
-        EventKind::StockRead {
-            worker, key, stock, ..
-        } => (
-            if *stock < 0 {
-                Weight::Plot
-            } else {
-                Weight::Detail
-            },
-            format!("worker {worker} read {} {stock}", bare_stock(header, *key)),
-        ),
-        EventKind::StockChanged {
-            worker,
-            key,
-            from,
-            to,
-            ..
-        } => {
-            let twice = if *to < 0 {
-                ": one unit was sold twice"
-            } else {
-                ""
+    let (worker, _) = what.attempt()?;
+    Some(match what {
+        EventKind::StockRead { key, stock, .. } => {
+            let weight = match *stock < 0 {
+                true => Weight::Plot,
+                false => Weight::Detail,
             };
-            let stock = stock(header, *key);
-            let text = format!("worker {worker} changed {stock} from {from} to {to}{twice}");
-            let weight = if *to < 0 {
-                Weight::Plot
-            } else {
-                Weight::Reason
-            };
-            (weight, text)
+            let name = named(header, *key, "stock");
+            (weight, format!("worker {worker} read {name} {stock}"))
         }
-        EventKind::FencedOff {
-            worker,
-            fence,
-            highest,
-            ..
-        } => (
+        EventKind::StockChanged { key, from, to, .. } => {
+            let stock = stock(header, *key);
+            let changed = format!("worker {worker} changed {stock} from {from} to {to}");
+            match *to < 0 {
+                true => (Weight::Plot, changed + ": one unit was sold twice"),
+                false => (Weight::Reason, changed),
+            }
+        }
+        EventKind::FencedOff { fence, highest, .. } => (
             Weight::Reason,
             format!(
                 "the resource refused worker {worker}: its token {fence} is lower than {highest}"
             ),
         ),
-        _ => return of_lease(what).or_else(|| answer(what)),
-    };
-    Some((weight, text))
-}
-
-/// What an event says about the lease of a hold.
-fn of_lease(what: &EventKind) -> Option<(Weight, String)> {
-    let (weight, text) = match what {
-        EventKind::Extended {
-            worker, valid_ms, ..
-        } => (
-            Weight::Background,
-            format!("worker {worker} said that its lease was extended by {valid_ms} ms"),
-        ),
-        EventKind::ExtendGranted {
-            worker,
-            valid_ms: Some(valid_ms),
-            ..
-        } => (
-            Weight::Background,
-            format!("worker {worker} extended its lease, by its own account by {valid_ms} ms"),
-        ),
-        EventKind::ExtendGranted { worker, .. } => (
-            Weight::Background,
-            format!("worker {worker} extended its lease"),
-        ),
-        EventKind::ExtendRefused { worker, .. } => (
-            Weight::Reason,
-            format!("worker {worker} was refused an extension: the lock was no longer its own"),
-        ),
-        EventKind::Lost { worker, .. } => (
-            Weight::Reason,
-            format!("worker {worker} said that its lease was lost"),
-        ),
-        _ => return None,
-    };
-    Some((weight, text))
-}
-
-/// What an event says about the end of an attempt.
-fn answer(what: &EventKind) -> Option<(Weight, String)> {
-    let (weight, text) = match what {
-        EventKind::Release { worker, .. } => (
-            Weight::Detail,
-            format!("worker {worker} was told to release"),
-        ),
-        EventKind::Released {
-            worker, released, ..
-        } => (
-            Weight::Detail,
-            match released {
-                Some(true) => format!("worker {worker} said that it had released the lock"),
-                Some(false) => format!("worker {worker} said that the lock was no longer its own"),
-                None => format!("worker {worker} did not say whether it had released the lock"),
-            },
-        ),
-        EventKind::ReleaseFailed {
-            worker, message, ..
-        } => (
+        EventKind::ReleaseFailed { message, .. } => (
             Weight::Detail,
             format!("the release of worker {worker} failed: {message}"),
         ),
-        EventKind::ExtendFailed {
-            worker, message, ..
-        } => (
+        EventKind::ExtendFailed { message, .. } => (
             Weight::Reason,
             format!("the extension of worker {worker} failed: {message}"),
         ),
-        EventKind::AcquireFailed {
-            worker, message, ..
-        } => (
+        EventKind::AcquireFailed { message, .. } => (
             Weight::Reason,
             format!("the attempt of worker {worker} failed: {message}"),
         ),
+        _ => {
+            let (weight, text) = said(what)?;
+            (weight, format!("worker {worker} {text}"))
+        }
+    })
+}
+
+/// What a worker said of its lease or of the end of its hold, or was told: the rest of a sentence.
+fn said(what: &EventKind) -> Option<(Weight, String)> {
+    let (weight, text) = match what {
+        EventKind::Extended { valid_ms, .. } => {
+            let text = format!("said that its lease was extended by {valid_ms} ms");
+            return Some((Weight::Background, text));
+        }
+        EventKind::ExtendGranted {
+            valid_ms: Some(valid_ms),
+            ..
+        } => {
+            let text = format!("extended its lease, by its own account by {valid_ms} ms");
+            return Some((Weight::Background, text));
+        }
+        EventKind::ExtendGranted { .. } => (Weight::Background, "extended its lease"),
+        EventKind::ExtendRefused { .. } => (
+            Weight::Reason,
+            "was refused an extension: the lock was no longer its own",
+        ),
+        EventKind::Lost { .. } => (Weight::Reason, "said that its lease was lost"),
+        EventKind::Release { .. } => (Weight::Detail, "was told to release"),
+        EventKind::Released { released, .. } => (
+            Weight::Detail,
+            match released {
+                Some(true) => "said that it had released the lock",
+                Some(false) => "said that the lock was no longer its own",
+                None => "did not say whether it had released the lock",
+            },
+        ),
         _ => return None,
     };
-    Some((weight, text))
-}
-
-fn bare_stock(header: &Header, key: u32) -> String {
-    named(header, key, "stock")
-}
-
-/// The operation that an event is about.
-pub(super) fn op_of(what: &EventKind) -> Option<u64> {
-    match *what {
-        EventKind::Acquire { op, .. }
-        | EventKind::Granted { op, .. }
-        | EventKind::Refused { op, .. }
-        | EventKind::AcquireFailed { op, .. }
-        | EventKind::Extended { op, .. }
-        | EventKind::Extend { op, .. }
-        | EventKind::ExtendGranted { op, .. }
-        | EventKind::ExtendRefused { op, .. }
-        | EventKind::ExtendFailed { op, .. }
-        | EventKind::Lost { op, .. }
-        | EventKind::StockRead { op, .. }
-        | EventKind::StockChanged { op, .. }
-        | EventKind::FencedOff { op, .. }
-        | EventKind::Release { op, .. }
-        | EventKind::Released { op, .. }
-        | EventKind::ReleaseFailed { op, .. } => Some(op),
-        _ => None,
-    }
+    Some((weight, text.to_owned()))
 }
