@@ -241,7 +241,7 @@ impl Client {
         }
         let reply = exchange.answer.reply();
         // What the protocol does not have, it has no answers for.
-        let request = REQUESTS.iter().find(|(shape, _)| shape.name == exchange.op);
+        let request = REQUESTS.iter().find(|(name, _)| *name == exchange.op);
         if request.is_some_and(|(_, answers)| !answers.contains(&reply)) {
             return Err(fault(ProtocolFault::wrong_answer(exchange.op, reply)));
         }

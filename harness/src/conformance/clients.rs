@@ -12,7 +12,7 @@ use super::exchange::Exchange;
 use super::finding::Mistake;
 use super::keys::KeysSeen;
 use super::outcome::{Stop, Who};
-use crate::adapter::message::{Answer, Notification, PROTOCOL, RequestKind};
+use crate::adapter::message::{Answer, Init, Notification, PROTOCOL, RequestKind};
 use crate::clock::Clock;
 use crate::entropy;
 use crate::servers::{BackendError, Reaper, Servers, WorkerContainers};
@@ -246,14 +246,14 @@ impl Clients {
         let log = self.logs.join(log);
         let client = Client::start(&self.argv, container, &log, &self.reaper, &self.clock);
         let mut client = client.await.map_err(Stop::Failed)?;
-        let init = RequestKind::Init {
+        let init = RequestKind::Init(Init {
             protocol: PROTOCOL,
             worker,
             nodes: vec![format!("redis://{}", self.address)],
             timeout_ms: u64::try_from(COMMAND_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
             seed: entropy::derive(self.seed, "conformance", worker as u64),
             options: self.options.clone(),
-        };
+        });
         let ready = client.init(init).await;
         self.state.running.insert(who, client);
         let ready = ready.map_err(|problem| Stop::Broken(who, problem))?;

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use picklock_harness::adapter::message::{Answer, PROTOCOL, Request, RequestKind, WorkerMessage};
+use picklock_harness::adapter::message::{
+    Answer, Init, PROTOCOL, Request, RequestKind, WorkerMessage,
+};
 use picklock_harness::adapter::process::{WorkerOutput, WorkerProcess};
 use tempfile::TempDir;
 
@@ -89,14 +91,14 @@ pub fn project_root() -> PathBuf {
 }
 
 pub fn init(nodes: Vec<String>) -> RequestKind {
-    RequestKind::Init {
+    RequestKind::Init(Init {
         protocol: PROTOCOL,
         worker: 0,
         nodes,
         timeout_ms: 5000,
         seed: 1,
         options: Default::default(),
-    }
+    })
 }
 
 pub fn acquire(key: &str, ttl_ms: u64) -> RequestKind {
