@@ -21,7 +21,6 @@ use super::imposed_faults::ImposedFaults;
 use super::interceptor::Interceptor;
 use super::link::ServerLink;
 use super::log::WireLog;
-use super::login::Login;
 use super::loopback::only_loopback;
 use super::operation::Operation;
 use super::proxy_state::{ProxyState, TaskGuard};
@@ -64,7 +63,7 @@ impl Proxy {
                 acquire_questions: AcquireQuestions::default(),
                 registry: Mutex::default(),
                 sent: OnceLock::new(),
-                login: OnceLock::new(),
+                password: OnceLock::new(),
                 closed: watch::Sender::new(false),
                 ended: Notify::new(),
             }),
@@ -157,7 +156,7 @@ impl Proxy {
 
     /// From now on each connection first gives this password to its server. Call it before there is one.
     pub fn log_in(&self, password: &str) {
-        self.state.login.get_or_init(|| Login::with(password));
+        self.state.password.get_or_init(|| password.to_owned());
     }
 
     /// The wire's questions which command took a lock. Without anybody who listens, nobody can say.
