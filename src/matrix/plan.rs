@@ -8,9 +8,8 @@ use picklock_reports::gate::CellKey;
 use picklock_scenarios::BackendName;
 
 use super::directory::MatrixDirectory;
-use super::jobs::{jobs, processors};
 use super::matrix_run::{MatrixResult, MatrixRun};
-use super::request::MatrixRequest;
+use super::request::{MatrixRequest, processors};
 use super::selection::{self, Selection, Task};
 use crate::backend_choice::{self, ChosenBackend, Wanted};
 use crate::exit::Failure;
@@ -70,14 +69,14 @@ impl MatrixPlan {
 
     /// What the locks that are not built in behave like.
     pub fn similarities(&self, cells: &[Cell]) -> Vec<Similarity> {
-        self.selection.similarities(&self.request, cells)
+        self.selection.similarities(self.request.overrides, cells)
     }
 
     /// The document without its cells.
     pub fn frame(&self) -> MatrixRecord {
         let (request, backends) = (&self.request, &self.backends);
-        let jobs = backends.iter().map(|backend| jobs(request, backend));
         let names = backends.iter().map(ChosenBackend::name);
+        let jobs = names.clone().map(|backend| request.jobs_in(backend));
         MatrixRecord {
             format: MATRIX_FORMAT.to_owned(),
             picklock: env!("CARGO_PKG_VERSION").to_owned(),

@@ -1,6 +1,5 @@
 //! Hosts, network and nodes put together as a backend: one file for each thing that it is made of.
 
-mod custody;
 mod links;
 mod nodes;
 mod probe;
