@@ -108,44 +108,21 @@ impl MatrixPlan {
         run.run(&self.backends, interrupt).await
     }
 
-    /// Runs the wanted cells as often as planned.
+    /// Runs the wanted cells: as often as planned, or `once` with this seed.
     ///
     /// # Errors
     /// None that concern a cell: it has an error of its own.
     pub async fn run(
         &self,
         wanted: impl Fn(&CellKey) -> bool,
+        once: Option<u64>,
         quiet: bool,
         interrupt: &Interrupt,
     ) -> Result<Vec<Cell>, Failure> {
-        self.run_as(&self.request, wanted, quiet, interrupt).await
-    }
-
-    /// Runs the wanted cells once, with this seed, and without progress.
-    ///
-    /// # Errors
-    /// As [`MatrixPlan::run`].
-    pub async fn run_once(
-        &self,
-        seed: u64,
-        wanted: impl Fn(&CellKey) -> bool,
-        interrupt: &Interrupt,
-    ) -> Result<Vec<Cell>, Failure> {
-        let request = MatrixRequest {
-            seed,
-            seeds: 1,
-            ..self.request.clone()
-        };
-        self.run_as(&request, wanted, true, interrupt).await
-    }
-
-    async fn run_as(
-        &self,
-        request: &MatrixRequest,
-        wanted: impl Fn(&CellKey) -> bool,
-        quiet: bool,
-        interrupt: &Interrupt,
-    ) -> Result<Vec<Cell>, Failure> {
+        let mut request = self.request.clone();
+        if let Some(seed) = once {
+            (request.seed, request.seeds) = (seed, 1);
+        }
         let tasks = self.tasks.iter().filter(|task| wanted(&key_of(task)));
         let tasks = tasks.map(|task| {
             Arc::new(Task {
@@ -153,7 +130,7 @@ impl MatrixPlan {
                 ..Task::clone(task)
             })
         });
-        let run = MatrixRun::new(request, tasks.collect(), None, quiet);
+        let run = MatrixRun::new(&request, tasks.collect(), None, quiet);
         Ok(run.run(&self.backends, interrupt).await?.cells)
     }
 }

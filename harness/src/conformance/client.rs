@@ -92,7 +92,11 @@ impl Client {
                 .map(|container| container.name().to_owned()),
         );
         let process = WorkerProcess::spawn(&argv, log, parent_death_signal::prepare)?;
-        let (control, stdin, stdout) = process.into_parts();
+        let WorkerProcess {
+            control,
+            stdin,
+            stdout,
+        } = process;
         control.spare_group();
         if let Some(container) = &container {
             // If it has ended, the adapter's first answer says so.

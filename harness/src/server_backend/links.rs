@@ -32,11 +32,11 @@ impl Links for ServerBackend {
     }
 
     fn has_spoken(&self, worker: usize) -> bool {
-        self.wire.has_spoken(worker)
+        self.wire.silences().has_spoken(worker)
     }
 
     async fn begin_silence(&self, worker: usize) {
-        if let Err(error) = self.wire.begin_silence(worker).await {
+        if let Err(error) = self.wire.silences().begin(worker).await {
             self.wire.note_shortage(format!(
                 "it is not known whether a fault of worker {worker} has struck, because the                  kernel's table of connections cannot be read: {error}"
             ));
@@ -44,10 +44,10 @@ impl Links for ServerBackend {
     }
 
     fn escape(&self, worker: usize) -> Option<FreezeLeak> {
-        self.wire.escape(worker)
+        self.wire.silences().escape(worker)
     }
 
     fn end_silence(&self, worker: usize) {
-        self.wire.end_silence(worker);
+        self.wire.silences().end(worker);
     }
 }

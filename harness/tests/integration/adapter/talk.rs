@@ -60,20 +60,20 @@ impl Talk {
     pub async fn send(&mut self, ask: RequestKind) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
-        self.worker.send(&Request { id, ask }).await.unwrap();
+        self.worker.stdin.send(&Request { id, ask }).await.unwrap();
         id
     }
 
     /// Sends a request and hears what comes next.
     pub async fn ask(&mut self, ask: RequestKind) -> WorkerOutput {
         self.send(ask).await;
-        self.worker.next().await
+        self.worker.stdout.next().await
     }
 
     /// Sends a request that must be answered.
     pub async fn answer(&mut self, ask: RequestKind) -> Answer {
         let id = self.send(ask).await;
-        match self.worker.next().await {
+        match self.worker.stdout.next().await {
             WorkerOutput::Message(WorkerMessage::Reply {
                 id: replied,
                 answer,
