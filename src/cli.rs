@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use picklock_harness::named_server::NamedServer;
 use picklock_harness::spec::ServerChoice;
+use picklock_reports::formats::FORMATS;
 use picklock_scenarios::{BackendName, LeaseDuration};
 
 use crate::named_lock::NamedLock;
@@ -283,7 +285,7 @@ pub struct ReportArgs {
         value_name = "FORMAT",
         value_delimiter = ',',
         default_value = "html,md",
-        value_parser = format_names()
+        value_parser = named_values(FORMATS.iter().map(|it| (it.name, it.about)))
     )]
     pub formats: Vec<String>,
     /// The directory to write to. Files of an earlier report in it are replaced.
@@ -302,10 +304,11 @@ Examples:
 
 Unreadable paths are reported and skipped. If no path can be read, nothing is written.";
 
-fn format_names() -> clap::builder::PossibleValuesParser {
-    let values = picklock_reports::formats::FORMATS.iter();
-    let values =
-        values.map(|format| clap::builder::PossibleValue::new(format.name).help(format.about));
+/// The values of a flag: the name of each, and what it means.
+pub fn named_values(
+    values: impl Iterator<Item = (&'static str, &'static str)>,
+) -> PossibleValuesParser {
+    let values = values.map(|(name, about)| PossibleValue::new(name).help(about));
     values.collect::<Vec<_>>().into()
 }
 

@@ -1,28 +1,17 @@
 //! Live progress of a run on standard error: a status line on a terminal, plain lines otherwise.
 
 use std::cell::{Cell, RefCell};
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use picklock_harness::history::{Event, EventKind};
 use picklock_harness::run::{Observer, RunPhase};
 use picklock_reports::progress::Progress;
 
-use crate::print;
+use crate::status_line::StatusLine;
 
-/// Shows the progress of a run.
-pub enum LiveProgress {
-    /// Shows nothing.
-    Silent,
-    /// Into a file or pipe: one line per event.
-    Lines(RefCell<Progress>),
-    /// On a terminal: a status line, with faults printed above it.
-    Status(Status),
-}
-
-/// The status line.
-pub struct Status {
-    bar: ProgressBar,
+/// Shows the progress of a run: one line per event, or a status line with faults printed above it.
+pub struct LiveProgress {
+    shown: StatusLine,
     progress: RefCell<Progress>,
     granted: Cell<u64>,
     sold: Cell<u64>,
@@ -32,24 +21,20 @@ pub struct Status {
 impl LiveProgress {
     /// Chooses by the kind of standard error.
     pub fn new(quiet: bool) -> Self {
-        if quiet {
-            return LiveProgress::Silent;
-        }
-        if !print::stderr_is_terminal() {
-            return LiveProgress::Lines(RefCell::default());
-        }
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed}  {msg}") {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(Duration::from_millis(120));
-        LiveProgress::Status(Status {
-            bar,
+        let template = "{spinner} {elapsed}  {msg}";
+        LiveProgress {
+            shown: StatusLine::new(quiet, ProgressBar::new_spinner, template),
             progress: RefCell::default(),
             granted: Cell::new(0),
             sold: Cell::new(0),
             faults: Cell::new(0),
-        })
+        }
+    }
+
+    fn line(&self, event: &Event) {
+        if let Some(line) = self.progress.borrow_mut().line(event) {
+            self.shown.say(&line);
+        }
     }
 }
 
@@ -59,28 +44,18 @@ impl Observer for LiveProgress {
             RunPhase::Setup => "setting up servers and workers",
             RunPhase::Teardown => "shutting down",
         };
-        match self {
-            LiveProgress::Silent => {}
-            LiveProgress::Lines(_) => print::err(&format!("{name}\n")),
-            LiveProgress::Status(status) => status.bar.set_message(name.to_owned()),
+        match &self.shown {
+            StatusLine::Bar(bar) => bar.set_message(name),
+            lines => lines.say(name),
         }
     }
 
     fn event(&self, event: &Event) {
-        match self {
-            LiveProgress::Silent => {}
-            LiveProgress::Lines(progress) => {
-                if let Some(line) = progress.borrow_mut().line(event) {
-                    print::err(&format!("{line}\n"));
-                }
-            }
-            LiveProgress::Status(status) => status.event(event),
-        }
-    }
-}
-
-impl Status {
-    fn event(&self, event: &Event) {
+        let bar = match &self.shown {
+            StatusLine::Nothing => return,
+            StatusLine::Lines => return self.line(event),
+            StatusLine::Bar(bar) => bar,
+        };
         let count = |cell: &Cell<u64>| cell.set(cell.get() + 1);
         match event.what {
             EventKind::Granted { .. } => count(&self.granted),
@@ -101,23 +76,15 @@ impl Status {
                 if matches!(event.what, EventKind::FaultBegan { .. }) {
                     count(&self.faults);
                 }
-                if let Some(line) = self.progress.borrow_mut().line(event) {
-                    self.bar.println(line);
-                }
+                self.line(event);
             }
             _ => return,
         }
-        self.bar.set_message(format!(
+        bar.set_message(format!(
             "running · granted {} · sold {} · faults {}",
             self.granted.get(),
             self.sold.get(),
             self.faults.get()
         ));
-    }
-}
-
-impl Drop for Status {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
     }
 }

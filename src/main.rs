@@ -19,7 +19,7 @@
 //! - [`explain`], [`completions`]: descriptions for people, completions for shells
 //! - [`allocator`]: where memory comes from
 //! - [`worker`]: the hidden commands of worker processes and the reaper
-//! - [`live_progress`], [`print`], [`run_directory`], [`exit`]: progress, printing, kept files, exit codes
+//! - [`live_progress`], [`status_line`], [`print`], [`run_directory`], [`exit`]: progress, printing, kept files, exit codes
 
 mod adapter_check;
 mod allocator;
@@ -50,6 +50,7 @@ mod run;
 mod run_directory;
 mod scenario;
 mod specification;
+mod status_line;
 mod trust;
 mod untrusted_file;
 mod worker;

@@ -73,11 +73,15 @@ fn unread(error: &io::Error) -> String {
     }
 }
 
-/// A document, and the files beside it.
-fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
+fn parsed(file: &Path) -> Result<Document, String> {
     let text = untrusted_file::read(file, LONGEST_DOCUMENT, Links::Refused);
     let text = text.map_err(|error| unread(&error))?;
-    match read(&text).map_err(|error| error.to_string())? {
+    read(&text).map_err(|error| error.to_string())
+}
+
+/// A document, and the files beside it.
+fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
+    match parsed(file)? {
         Document::Run(record) => {
             let mut skipped = Vec::new();
             let history = history(dir, &record, &mut skipped);
@@ -94,41 +98,44 @@ fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
     }
 }
 
-/// The history of a record; `None` if there is none. A history that cannot be read, or that belongs
-/// to another run, is listed in `skipped`.
-fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<History> {
-    let path = dir.join(HISTORY);
-    let file = match untrusted_file::open(&path, LONGEST_HISTORY, Links::Refused) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Err(error) => {
-            skipped.push(format!("{}: {}", path.display(), unread(&error)));
-            return None;
-        }
-    };
-    let reason = match read_history(BufReader::new(file)) {
-        Ok(history) if history.header.seed == record.seed => return Some(history),
-        Ok(_) => "its seed differs from that of the run beside it".to_owned(),
-        Err(error) => error.to_string(),
-    };
-    skipped.push(format!("{}: {reason}", path.display()));
-    None
-}
-
-/// The command log beside a record; `None` if there is none. A log that cannot be read is listed in
+/// What a file beside a record holds; `None` if there is none. One that cannot be opened or read is listed in
 /// `skipped`.
-fn wire(dir: &Path, skipped: &mut Vec<String>) -> Option<WireLog> {
-    let path = dir.join(WIRE);
-    let reason = match untrusted_file::read(&path, LONGEST_DOCUMENT, Links::Refused) {
-        Ok(text) => match wire_log::read(&text) {
-            Ok(log) => return Some(log),
-            Err(error) => error.to_string(),
-        },
+fn beside<F, T>(
+    path: &Path,
+    opened: io::Result<F>,
+    skipped: &mut Vec<String>,
+    read: impl FnOnce(F) -> Result<T, String>,
+) -> Option<T> {
+    let reason = match opened.map(read) {
+        Ok(Ok(found)) => return Some(found),
+        Ok(Err(reason)) => reason,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => unread(&error),
     };
     skipped.push(format!("{}: {reason}", path.display()));
     None
+}
+
+/// The history of a record. One that belongs to another run is skipped.
+fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<History> {
+    let path = dir.join(HISTORY);
+    let file = untrusted_file::open(&path, LONGEST_HISTORY, Links::Refused);
+    beside(&path, file, skipped, |file| {
+        match read_history(BufReader::new(file)) {
+            Ok(history) if history.header.seed == record.seed => Ok(history),
+            Ok(_) => Err("its seed differs from that of the run beside it".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    })
+}
+
+/// The command log beside a record.
+fn wire(dir: &Path, skipped: &mut Vec<String>) -> Option<WireLog> {
+    let path = dir.join(WIRE);
+    let text = untrusted_file::read(&path, LONGEST_DOCUMENT, Links::Refused);
+    beside(&path, text, skipped, |text| {
+        wire_log::read(&text).map_err(|error| error.to_string())
+    })
 }
 
 fn of_matrix(matrix: MatrixRecord, dir: &Path) -> ReportInput {
@@ -167,9 +174,7 @@ fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evid
         return Err("a symbolic link is on the way to it".to_owned());
     }
     let dir = dir.join(inside);
-    let text = untrusted_file::read(&dir.join(RUN), LONGEST_DOCUMENT, Links::Refused);
-    let text = text.map_err(|error| unread(&error))?;
-    match read(&text).map_err(|error| error.to_string())? {
+    match parsed(&dir.join(RUN))? {
         Document::Run(record) => Ok(Evidence {
             run_dir: run_dir.to_owned(),
             history: history(&dir, &record, skipped),

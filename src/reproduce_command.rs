@@ -20,28 +20,28 @@ pub struct ReproduceCommand(Vec<OsString>);
 impl ReproduceCommand {
     /// The command that repeats a run.
     pub fn of_run(spec: &RunSpec) -> ReproduceCommand {
-        let file = match &spec.source {
-            ScenarioSource::Repro { file, .. } => Some(file),
-            ScenarioSource::Named(_) | ScenarioSource::Program => None,
-        };
-        let mut line = match file {
+        let mut line = match &spec.source {
             // The file holds everything that does not follow from its own name.
-            Some(file) => ReproduceCommand::new("replay", file.as_os_str()),
-            None => ReproduceCommand::new("scenario", OsStr::new(spec.scenario_named())),
+            ScenarioSource::Repro { file, .. } => {
+                let mut line = ReproduceCommand::new("replay", file.as_os_str());
+                if spec.lock.command.is_some() {
+                    line.0.push("--trust".into());
+                }
+                line.flag("backend", spec.backend.word());
+                line
+            }
+            ScenarioSource::Named(_) | ScenarioSource::Program => {
+                let named = OsStr::new(spec.scenario_named());
+                let mut line = ReproduceCommand::new("scenario", named);
+                line.lock(&NamedLock::of(&spec.lock));
+                line.configuration(spec.lock.configuration.as_deref());
+                line.flag("backend", spec.backend.word());
+                line.flag("seed", spec.seed.to_string());
+                line.options(&spec.lock.options);
+                line.overrides(&spec.overrides);
+                line
+            }
         };
-        if file.is_none() {
-            line.lock(&NamedLock::of(&spec.lock));
-            line.configuration(spec.lock.configuration.as_deref());
-        }
-        if file.is_some() && spec.lock.command.is_some() {
-            line.0.push("--trust".into());
-        }
-        line.flag("backend", spec.backend.word());
-        if file.is_none() {
-            line.flag("seed", spec.seed.to_string());
-            line.options(&spec.lock.options);
-            line.overrides(&spec.overrides);
-        }
         line.servers(&spec.servers);
         line
     }

@@ -8,7 +8,8 @@ use picklock_impls::{Context, DynLock, WallClock};
 use tokio::io::{AsyncBufRead, AsyncWrite};
 
 use crate::adapter::connect::connect;
-use crate::adapter::serve::{Init, ServeError, serve};
+use crate::adapter::message::Init;
+use crate::adapter::serve::{ServeError, serve};
 use crate::lock_factory::LockFactory;
 use crate::{clock, entropy};
 
@@ -41,7 +42,7 @@ fn client(lock: &LockFactory, init: Init) -> Result<Box<dyn DynLock>, String> {
     let options = lock
         .read_options(&init.options)
         .map_err(|error| format!("option {}: {error}", error.name()))?;
-    let nodes = connect(&init.nodes, init.timeout).map_err(|error| error.to_string())?;
+    let nodes = connect(&init.nodes, init.timeout()).map_err(|error| error.to_string())?;
     let context = Context {
         wall_clock: Rc::new(MachineClock),
         entropy: entropy::stream(init.seed, "lock", 0),

@@ -51,7 +51,7 @@ pub async fn run(
     let mut ran = GateRuns::default();
     for plan in plans {
         let unpaired = |key: &CellKey| !rules.is_paired(key);
-        let cells = plan.run(unpaired, quiet, interrupt).await?;
+        let cells = plan.run(unpaired, None, quiet, interrupt).await?;
         ran.matrix.cells.extend(cells);
         ran.matrix.skipped.extend(plan.skipped().iter().cloned());
     }
@@ -109,12 +109,14 @@ impl Pairing<'_> {
                 if is_lock {
                     let wanted = |key: &CellKey| key == self.key;
                     lock = only(
-                        self.plan.run_once(seed, wanted, interrupt).await?,
+                        self.plan.run(wanted, Some(seed), true, interrupt).await?,
                         interrupt,
                     );
                 } else {
                     control = only(
-                        self.control.run_once(seed, |_| true, interrupt).await?,
+                        self.control
+                            .run(|_| true, Some(seed), true, interrupt)
+                            .await?,
                         interrupt,
                     );
                 }

@@ -5,7 +5,7 @@
 //! locks. A run that crashes takes no other run with it, and whatever is frozen, killed and cleaned
 //! up belongs to one run alone. The main thread starts the children, and they die with it.
 
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 
 use picklock_harness::clock::{Clock, millis};
 use picklock_harness::record::RunRecord;
@@ -13,6 +13,7 @@ use picklock_harness::servers::parent_death_signal;
 use picklock_harness::spec::RunSpec;
 use picklock_reports::documents::{self, Document};
 use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 
 use super::cell_builder::JudgedRun;
@@ -55,7 +56,8 @@ impl ChildRuns {
                 return Ok(None);
             }
         };
-        let (code, stdout, stderr) = output.map_err(|error| format!("lost a run: {error}"))?;
+        let (stdout, stderr, status) = output.map_err(|error| format!("lost a run: {error}"))?;
+        let code = status.code();
         if code == Some(i32::from(exit::INTERRUPTED)) {
             return Err("something else interrupted it".into());
         }
@@ -82,26 +84,18 @@ fn command(spec: &RunSpec) -> Result<Command, String> {
 }
 
 /// Waits for the end while emptying both pipes: a full pipe would block the run.
-async fn outputs(child: &mut Child) -> std::io::Result<(Option<i32>, String, String)> {
-    use tokio::io::AsyncReadExt;
-    let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
-    let (mut said, mut complained) = (Vec::new(), Vec::new());
-    let read_out = async {
-        match &mut stdout {
-            Some(pipe) => pipe.read_to_end(&mut said).await.map(drop),
-            None => Ok(()),
-        }
-    };
-    let read_err = async {
-        match &mut stderr {
-            Some(pipe) => pipe.read_to_end(&mut complained).await.map(drop),
-            None => Ok(()),
-        }
-    };
-    let (read_out, read_err, status) = tokio::join!(read_out, read_err, child.wait());
-    read_out.and(read_err)?;
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ok((status?.code(), text(said), text(complained)))
+async fn outputs(child: &mut Child) -> std::io::Result<(String, String, ExitStatus)> {
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    tokio::try_join!(text(stdout), text(stderr), child.wait())
+}
+
+/// Everything that comes out of a pipe.
+async fn text(pipe: Option<impl AsyncRead + Unpin>) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        pipe.read_to_end(&mut bytes).await?;
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Asks the run to end in order.

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser};
 use picklock_scenarios::LeaseDuration;
 use picklock_scenarios::profile::PROFILES;
 
-use crate::cli::{BackendChoice, ConfigArgs, ServerArgs, key_value, whole};
+use crate::cli::{BackendChoice, ConfigArgs, ServerArgs, key_value, named_values, whole};
 use crate::named_lock::NamedLock;
 
 /// `picklock matrix`.
@@ -32,7 +31,7 @@ pub struct MatrixArgs {
     #[arg(long = "scenario", value_name = "NAME|FILE.toml")]
     pub scenarios: Vec<String>,
     /// The scenarios of a profile, in place of the whole catalog.
-    #[arg(long, value_name = "PROFILE", value_parser = profile_names())]
+    #[arg(long, value_name = "PROFILE", value_parser = named_values(PROFILES.iter().map(|it| (it.name, it.about))))]
     pub profile: Option<String>,
     /// Fail if your lock breaks a property that LOCK keeps. Your lock: a program of your own, a
     /// mutant, or a lock with options. LOCK: a built-in one.
@@ -74,12 +73,6 @@ pub struct MatrixArgs {
     /// Do not show live progress.
     #[arg(long, short)]
     pub quiet: bool,
-}
-
-fn profile_names() -> PossibleValuesParser {
-    let values = PROFILES.iter();
-    let values = values.map(|profile| PossibleValue::new(profile.name).help(profile.about));
-    values.collect::<Vec<_>>().into()
 }
 
 const MATRIX_HELP: &str = "\

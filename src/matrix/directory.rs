@@ -167,16 +167,11 @@ impl MatrixDirectory {
         let text = fs::read_to_string(self.0.join(cell_dir(task)).join("cell.json"));
         let stored: Option<StoredCell> =
             text.ok().and_then(|text| serde_json::from_str(&text).ok());
-        let found = match stored {
-            Some(stored) => match difference(&stored, task, key) {
-                None => {
-                    return Ok(StoredState::MatrixResult(Box::new(updated(
-                        stored.cell,
-                        task,
-                    ))));
-                }
-                Some(why) => StoredState::Outdated(why),
-            },
+        let found = match stored.map(|stored| (difference(&stored, task, key), stored.cell)) {
+            Some((None, cell)) => {
+                return Ok(StoredState::MatrixResult(Box::new(updated(cell, task))));
+            }
+            Some((Some(why), _)) => StoredState::Outdated(why),
             None => StoredState::Missing,
         };
         self.clear(task)?;
@@ -269,14 +264,12 @@ fn cell_dir(task: &Task) -> String {
 fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&'static str> {
     let (cell, now) = (&stored.cell, &task.spec);
     let options = now.lock.options_by_name();
+    let (then, backend) = (&stored.key, now.backend);
     let checks = [
         (stored.format == CELL_FORMAT, "its format"),
-        (
-            stored.key.picklock == key.picklock,
-            "the version of picklock",
-        ),
-        (stored.key.seed == key.seed, "the seed"),
-        (stored.key.seeds == key.seeds, "the number of seeds"),
+        (then.picklock == key.picklock, "the version of picklock"),
+        (then.seed == key.seed, "the seed"),
+        (then.seeds == key.seeds, "the number of seeds"),
         (
             cell.lock.name == now.lock.name && stored.program == Program::of(&now.lock),
             "the lock",
@@ -284,14 +277,13 @@ fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&
         (cell.options == options, "the lock's options"),
         (cell.scenario_hash == task.scenario_hash, "the scenario"),
         (cell.expected == task.expected.in_words(), "the expectation"),
-        (stored.key.server == key.server, "the server"),
+        (then.server == key.server, "the server"),
         (
-            task.spec.backend != BackendName::Docker || stored.key.image == key.image,
+            backend != BackendName::Docker || then.image == key.image,
             "the image",
         ),
         (
-            task.spec.backend != BackendName::Process
-                || stored.key.redis_server == key.redis_server,
+            backend != BackendName::Process || then.redis_server == key.redis_server,
             "the redis-server",
         ),
     ];

@@ -11,7 +11,6 @@ use tokio::sync::mpsc;
 use super::cell_builder::{CellBuilder, JudgedRun};
 use super::child_run::ChildRuns;
 use super::directory::{MatrixDirectory, RunConditions, StoredState};
-use super::jobs::jobs;
 use super::progress::{MatrixProgress, RunReport};
 use super::request::MatrixRequest;
 use super::rerun::{Reruns, is_spoiled};
@@ -144,7 +143,7 @@ impl<'a> MatrixRun<'a> {
             Arc::clone(&runner),
             missing.clone(),
             self.request.seeds,
-            jobs(self.request, backend),
+            self.request.jobs_in(backend.name()),
             interrupt.clone(),
             tell,
         );

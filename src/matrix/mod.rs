@@ -6,9 +6,8 @@
 //! - [`plan`]: the cells that can be run; other commands run some of them
 //! - [`matrix_run`]: takes the results, completes the cells, continues from a directory
 //! - [`work`]: hands out the runs, many at a time
-//! - [`jobs`]: the number of runs at a time
 //! - [`rerun`]: makes a run again that the machine spoiled
-//! - [`runner`]: runs a piece: [`simulated`], or a [`child_run`] on servers
+//! - [`runner`]: runs a piece: simulated, or a [`child_run`] on servers
 //! - [`cell_builder`]: combines the runs of a cell, [`cell_latency`] their latencies
 //! - [`directory`]: keeps cells, and tells which need not run again
 //! - [`progress`]: live progress
@@ -19,7 +18,6 @@ mod cell_latency;
 mod child_run;
 pub mod cli;
 mod directory;
-mod jobs;
 mod matrix_run;
 mod plan;
 mod progress;
@@ -28,7 +26,6 @@ mod rerun;
 mod runner;
 mod selection;
 mod similarities;
-mod simulated;
 mod work;
 
 use picklock_harness::clock::{Clock, millis};

@@ -8,9 +8,8 @@ use picklock_reports::gate::CellKey;
 use picklock_scenarios::BackendName;
 
 use super::directory::MatrixDirectory;
-use super::jobs::{jobs, processors};
 use super::matrix_run::{MatrixResult, MatrixRun};
-use super::request::MatrixRequest;
+use super::request::{MatrixRequest, processors};
 use super::selection::{self, Selection, Task};
 use crate::backend_choice::{self, ChosenBackend, Wanted};
 use crate::exit::Failure;
@@ -70,14 +69,14 @@ impl MatrixPlan {
 
     /// What the locks that are not built in behave like.
     pub fn similarities(&self, cells: &[Cell]) -> Vec<Similarity> {
-        self.selection.similarities(&self.request, cells)
+        self.selection.similarities(self.request.overrides, cells)
     }
 
     /// The document without its cells.
     pub fn frame(&self) -> MatrixRecord {
         let (request, backends) = (&self.request, &self.backends);
-        let jobs = backends.iter().map(|backend| jobs(request, backend));
         let names = backends.iter().map(ChosenBackend::name);
+        let jobs = names.clone().map(|backend| request.jobs_in(backend));
         MatrixRecord {
             format: MATRIX_FORMAT.to_owned(),
             picklock: env!("CARGO_PKG_VERSION").to_owned(),
@@ -109,44 +108,21 @@ impl MatrixPlan {
         run.run(&self.backends, interrupt).await
     }
 
-    /// Runs the wanted cells as often as planned.
+    /// Runs the wanted cells: as often as planned, or `once` with this seed.
     ///
     /// # Errors
     /// None that concern a cell: it has an error of its own.
     pub async fn run(
         &self,
         wanted: impl Fn(&CellKey) -> bool,
+        once: Option<u64>,
         quiet: bool,
         interrupt: &Interrupt,
     ) -> Result<Vec<Cell>, Failure> {
-        self.run_as(&self.request, wanted, quiet, interrupt).await
-    }
-
-    /// Runs the wanted cells once, with this seed, and without progress.
-    ///
-    /// # Errors
-    /// As [`MatrixPlan::run`].
-    pub async fn run_once(
-        &self,
-        seed: u64,
-        wanted: impl Fn(&CellKey) -> bool,
-        interrupt: &Interrupt,
-    ) -> Result<Vec<Cell>, Failure> {
-        let request = MatrixRequest {
-            seed,
-            seeds: 1,
-            ..self.request.clone()
-        };
-        self.run_as(&request, wanted, true, interrupt).await
-    }
-
-    async fn run_as(
-        &self,
-        request: &MatrixRequest,
-        wanted: impl Fn(&CellKey) -> bool,
-        quiet: bool,
-        interrupt: &Interrupt,
-    ) -> Result<Vec<Cell>, Failure> {
+        let mut request = self.request.clone();
+        if let Some(seed) = once {
+            (request.seed, request.seeds) = (seed, 1);
+        }
         let tasks = self.tasks.iter().filter(|task| wanted(&key_of(task)));
         let tasks = tasks.map(|task| {
             Arc::new(Task {
@@ -154,7 +130,7 @@ impl MatrixPlan {
                 ..Task::clone(task)
             })
         });
-        let run = MatrixRun::new(request, tasks.collect(), None, quiet);
+        let run = MatrixRun::new(&request, tasks.collect(), None, quiet);
         Ok(run.run(&self.backends, interrupt).await?.cells)
     }
 }

@@ -1,13 +1,11 @@
 //! Progress of a matrix: what its runs report, and what standard error shows of it.
 
-use std::time::Duration;
-
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use picklock_harness::record::Cell;
 use picklock_reports::matrix::outcome_in_words;
 
 use super::cell_builder::JudgedRun;
-use crate::print;
+use crate::status_line::StatusLine;
 
 /// A report of a run. The first number is that of the cell.
 pub enum RunReport {
@@ -19,43 +17,20 @@ pub enum RunReport {
 
 /// Shows the progress of a matrix.
 pub struct MatrixProgress {
-    shown: Shown,
+    shown: StatusLine,
     cells: usize,
     done: usize,
     surprises: usize,
     running: String,
 }
 
-enum Shown {
-    /// Shows nothing.
-    Nothing,
-    /// Into a file or pipe: one line per cell.
-    Lines,
-    /// On a terminal: a status line, with surprises printed above it.
-    Bar(ProgressBar),
-}
-
 impl MatrixProgress {
     /// Chooses by the kind of standard error. `runs`: total of all cells, to estimate the time
     /// left.
     pub fn new(quiet: bool, cells: usize, runs: u64) -> Self {
-        let shown = if quiet {
-            Shown::Nothing
-        } else if print::stderr_is_terminal() {
-            let bar = ProgressBar::new(runs);
-            let style = ProgressStyle::with_template(
-                "{spinner} {elapsed} {bar:20} {percent} %, {eta} left  {wide_msg}",
-            );
-            if let Ok(style) = style {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(Duration::from_millis(120));
-            Shown::Bar(bar)
-        } else {
-            Shown::Lines
-        };
+        let template = "{spinner} {elapsed} {bar:20} {percent} %, {eta} left  {wide_msg}";
         MatrixProgress {
-            shown,
+            shown: StatusLine::new(quiet, || ProgressBar::new(runs), template),
             cells,
             done: 0,
             surprises: 0,
@@ -65,11 +40,7 @@ impl MatrixProgress {
 
     /// Prints a line above the status line.
     pub fn say(&self, line: &str) {
-        match &self.shown {
-            Shown::Nothing => {}
-            Shown::Lines => print::err(&format!("{line}\n")),
-            Shown::Bar(bar) => bar.println(line),
-        }
+        self.shown.say(line);
     }
 
     /// Runs of this cell begin.
@@ -103,26 +74,20 @@ impl MatrixProgress {
             outcome_in_words(cell)
         );
         match &self.shown {
-            Shown::Bar(_) if cell.is_as_expected() => {}
+            StatusLine::Bar(_) if cell.is_as_expected() => {}
             _ => self.say(&line),
         }
         self.refresh(0);
     }
 
     fn refresh(&self, runs: u64) {
-        let Shown::Bar(bar) = &self.shown else { return };
+        let StatusLine::Bar(bar) = &self.shown else {
+            return;
+        };
         bar.inc(runs);
         bar.set_message(format!(
             "{}/{} cells · {} surprising · {}",
             self.done, self.cells, self.surprises, self.running
         ));
-    }
-}
-
-impl Drop for MatrixProgress {
-    fn drop(&mut self) {
-        if let Shown::Bar(bar) = &self.shown {
-            bar.finish_and_clear();
-        }
     }
 }

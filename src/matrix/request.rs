@@ -71,6 +71,20 @@ impl MatrixRequest {
             servers: args.servers.choice(),
         })
     }
+
+    /// Number of runs at a time: as many as the user wants, else what suits the backend. A simulation needs a
+    /// processor; a run on server processes mostly waits; the start of five containers does not.
+    pub fn jobs_in(&self, backend: BackendName) -> usize {
+        self.jobs.unwrap_or_else(|| match backend {
+            BackendName::Process => 2 * processors(),
+            _ => processors(),
+        })
+    }
+}
+
+/// The processors of this machine.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// The scenarios of the profile, then the others that were named.

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use picklock_harness::expectation::Expected;
-use picklock_harness::record::{Cell, Similarity, SkippedCell, scenario_hash};
+use picklock_harness::record::{SkippedCell, scenario_hash};
 use picklock_harness::spec::{LockSpec, RunSpec, ScenarioSource, resolve_scenario};
 use picklock_impls::LOCKS;
-use picklock_scenarios::{BackendName, Scenario, catalog};
+use picklock_scenarios::{Scenario, catalog};
 
 use super::candidate::Candidate;
 use super::request::MatrixRequest;
-use super::similarities::similarities;
 use crate::backend_choice::ChosenBackend;
 use crate::exit::Failure;
 use crate::named_lock::NamedLock;
@@ -41,9 +40,9 @@ impl Task {
 
 /// The locks and scenarios of a matrix, checked before any backend is chosen.
 pub struct Selection {
-    locks: Vec<Candidate>,
+    pub(super) locks: Vec<Candidate>,
     /// Each scenario with the name or path that the user typed.
-    scenarios: Vec<(String, Scenario)>,
+    pub(super) scenarios: Vec<(String, Scenario)>,
 }
 
 /// More runs at a time than this need more threads or processes than a machine has.
@@ -138,12 +137,6 @@ fn or_all<T: Clone + PartialEq>(typed: &[T], all: impl Iterator<Item = T>) -> Ve
 }
 
 impl Selection {
-    /// What the locks that are not built in behave like.
-    pub fn similarities(&self, request: &MatrixRequest, cells: &[Cell]) -> Vec<Similarity> {
-        let scenarios: Vec<&Scenario> = self.scenarios.iter().map(|(_, it)| it).collect();
-        similarities(&self.locks, &scenarios, request.overrides, cells)
-    }
-
     /// True if at least one of the locks can be simulated.
     pub fn can_simulate(&self) -> bool {
         self.locks.iter().any(|one| one.spec.is_in_process())
@@ -205,7 +198,14 @@ fn left_out(
             None => problem,
         });
     }
-    not_in_this_backend(scenario, backend.name())
+    (!scenario.runs_in(backend.name())).then(|| {
+        let backends = &scenario.backends;
+        let words: Vec<&str> = backends.iter().map(|backend| backend.word()).collect();
+        format!(
+            "it needs features that only these backends have: {}",
+            words.join(", ")
+        )
+    })
 }
 
 /// Why a scenario with many workers does not run programs of the user, unless the user named it.
@@ -218,18 +218,6 @@ fn too_many_programs(
     let is_wanted = lock.is_in_process() || !request.scenarios.is_empty();
     (workers > MANY_WORKERS && !is_wanted).then(|| {
         format!("it would start {workers} processes of your program; run it with `--scenario`")
-    })
-}
-
-/// Why the scenario cannot run in this backend.
-fn not_in_this_backend(scenario: &Scenario, backend: BackendName) -> Option<String> {
-    (!scenario.runs_in(backend)).then(|| {
-        let backends = &scenario.backends;
-        let words: Vec<&str> = backends.iter().map(|backend| backend.word()).collect();
-        format!(
-            "it needs features that only these backends have: {}",
-            words.join(", ")
-        )
     })
 }
 

@@ -7,27 +7,27 @@ use picklock_impls::LOCKS;
 use picklock_reports::matrix::{Standard, similarity};
 use picklock_scenarios::{BackendName, Scenario};
 
-use super::candidate::Candidate;
+use super::selection::Selection;
 
-/// One for each lock that is not built in and each backend, in the order of the table.
-pub fn similarities(
-    candidates: &[Candidate],
-    scenarios: &[&Scenario],
-    overrides: Overrides,
-    cells: &[Cell],
-) -> Vec<Similarity> {
-    let mut backends: Vec<BackendName> = cells.iter().map(|cell| cell.backend).collect();
-    backends.dedup();
-    let mut found = Vec::new();
-    for backend in backends {
-        for one in candidates.iter().filter(|one| one.is_stranger) {
-            let is_its = |cell: &&Cell| cell.backend == backend && cell.lock.name == one.spec.name;
-            let cells: Vec<&Cell> = cells.iter().filter(is_its).collect();
-            let standards = standards(scenarios, &one.spec, overrides);
-            found.extend(similarity(&cells, &standards, one.best.map(|it| it.name)));
+impl Selection {
+    /// What the locks that are not built in behave like: one for each of them and each backend, in the order
+    /// of the table.
+    pub fn similarities(&self, overrides: Overrides, cells: &[Cell]) -> Vec<Similarity> {
+        let scenarios: Vec<&Scenario> = self.scenarios.iter().map(|(_, it)| it).collect();
+        let mut backends: Vec<BackendName> = cells.iter().map(|cell| cell.backend).collect();
+        backends.dedup();
+        let mut found = Vec::new();
+        for backend in backends {
+            for one in self.locks.iter().filter(|one| one.is_stranger) {
+                let is_its =
+                    |cell: &&Cell| cell.backend == backend && cell.lock.name == one.spec.name;
+                let cells: Vec<&Cell> = cells.iter().filter(is_its).collect();
+                let standards = standards(&scenarios, &one.spec, overrides);
+                found.extend(similarity(&cells, &standards, one.best.map(|it| it.name)));
+            }
         }
+        found
     }
-    found
 }
 
 /// The built-in locks whose results can be compared with those of the lock: those that use as many

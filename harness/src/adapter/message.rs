@@ -3,6 +3,7 @@
 //! `docs/protocol.md` describes it for authors of adapters in other languages.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -19,26 +20,37 @@ pub struct Request {
     pub ask: RequestKind,
 }
 
+/// The first request to a worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Init {
+    /// [`PROTOCOL`].
+    pub protocol: u32,
+    /// Number of the worker.
+    pub worker: usize,
+    /// One URL a node: `redis://127.0.0.1:PORT`.
+    pub nodes: Vec<String>,
+    /// After this long without an answer a command has failed, milliseconds.
+    pub timeout_ms: u64,
+    /// Seed for tokens and delays. Every start of every worker gets a different one.
+    pub seed: u64,
+    /// What the user gave with `--impl-option`.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+}
+
+impl Init {
+    /// After this long without an answer a command has failed.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
+    }
+}
+
 /// What the driver asks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
 pub enum RequestKind {
     /// The first request: which worker it is, and where Redis is. Answered by `ready`.
-    Init {
-        /// [`PROTOCOL`].
-        protocol: u32,
-        /// Number of the worker.
-        worker: usize,
-        /// One URL a node: `redis://127.0.0.1:PORT`.
-        nodes: Vec<String>,
-        /// After this long without an answer a command has failed, milliseconds.
-        timeout_ms: u64,
-        /// Seed for tokens and delays. Every start of every worker gets a different one.
-        seed: u64,
-        /// What the user gave with `--impl-option`.
-        #[serde(default)]
-        options: BTreeMap<String, String>,
-    },
+    Init(Init),
     /// Take the lock. Answered by `granted`, `refused` or `error`.
     Acquire {
         /// The lock's name.
@@ -72,7 +84,7 @@ impl RequestKind {
     /// Its `op`.
     pub fn op(&self) -> &'static str {
         match self {
-            RequestKind::Init { .. } => "init",
+            RequestKind::Init(_) => "init",
             RequestKind::Acquire { .. } => "acquire",
             RequestKind::Extend { .. } => "extend",
             RequestKind::Release { .. } => "release",

@@ -1,4 +1,4 @@
-//! Which messages the protocol has, with the fields of each, as data.
+//! Which messages the protocol has, with the fields of what a worker writes, as data.
 //!
 //! What is wrong with a line is told from this table. A test compares it with [`message`](super::message)
 //! and with `docs/protocol.md`.
@@ -14,10 +14,6 @@ pub enum FieldKind {
     Boolean,
     /// True, false or null.
     BooleanOrNull,
-    /// A list of strings.
-    Texts,
-    /// An object whose values are strings.
-    TextsByName,
 }
 
 impl FieldKind {
@@ -28,8 +24,6 @@ impl FieldKind {
             Self::Whole => "a whole number, 0 or more, without a point",
             Self::Boolean => "true or false",
             Self::BooleanOrNull => "true, false or null",
-            Self::Texts => "a list of strings",
-            Self::TextsByName => "an object of strings",
         }
     }
 }
@@ -48,7 +42,7 @@ pub struct FieldShape {
 /// One message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageShape {
-    /// The value of `op`, `reply` or `event`.
+    /// The value of `reply` or `event`.
     pub name: &'static str,
     /// Its fields, without `id` and without the one that holds its name.
     pub fields: &'static [FieldShape],
@@ -74,51 +68,15 @@ const fn message(name: &'static str, fields: &'static [FieldShape]) -> MessageSh
     MessageShape { name, fields }
 }
 
-use FieldKind::{Boolean, BooleanOrNull, Text, Texts, TextsByName, Whole};
+use FieldKind::{Boolean, BooleanOrNull, Text, Whole};
 
 /// The requests, by `op`, each with the answers that it may get.
-pub const REQUESTS: &[(MessageShape, &[&str])] = &[
-    (
-        message(
-            "init",
-            &[
-                field("protocol", Whole),
-                field("worker", Whole),
-                field("nodes", Texts),
-                field("timeout_ms", Whole),
-                field("seed", Whole),
-                field("options", TextsByName),
-            ],
-        ),
-        &["ready", "error"],
-    ),
-    (
-        message(
-            "acquire",
-            &[
-                field("key", Text),
-                field("ttl_ms", Whole),
-                field("wait_ms", Whole),
-            ],
-        ),
-        &["granted", "refused", "error"],
-    ),
-    (
-        message(
-            "extend",
-            &[
-                field("key", Text),
-                field("token", Text),
-                field("ttl_ms", Whole),
-            ],
-        ),
-        &["granted", "refused", "unsupported", "error"],
-    ),
-    (
-        message("release", &[field("key", Text), field("token", Text)]),
-        &["released", "error"],
-    ),
-    (message("ping", &[]), &["pong"]),
+pub const REQUESTS: &[(&str, &[&str])] = &[
+    ("init", &["ready", "error"]),
+    ("acquire", &["granted", "refused", "error"]),
+    ("extend", &["granted", "refused", "unsupported", "error"]),
+    ("release", &["released", "error"]),
+    ("ping", &["pong"]),
 ];
 
 /// The answers, by `reply`.

@@ -29,5 +29,4 @@ mod reap_guard;
 mod reconnecting;
 pub mod serve;
 mod subscription;
-mod unsent_message;
 pub mod worker_command;

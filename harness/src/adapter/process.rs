@@ -35,9 +35,12 @@ pub enum WorkerOutput {
 
 /// A worker process with its standard input and output.
 pub struct WorkerProcess {
-    control: WorkerControl,
-    requests: WorkerStdin,
-    stdout: WorkerStdout,
+    /// The handle that freezes, thaws and kills.
+    pub control: WorkerControl,
+    /// Where requests go.
+    pub stdin: WorkerStdin,
+    /// Where messages come from.
+    pub stdout: WorkerStdout,
 }
 
 impl WorkerProcess {
@@ -90,36 +93,13 @@ impl WorkerProcess {
             source,
         })?;
         Ok(WorkerProcess {
-            requests: WorkerStdin(stdin),
+            stdin: WorkerStdin(stdin),
             stdout: WorkerStdout {
                 lines: LineReader::new(BufReader::new(stdout)),
                 control: control.clone(),
             },
             control,
         })
-    }
-
-    /// The handle that freezes, thaws and kills.
-    pub fn control(&self) -> WorkerControl {
-        self.control.clone()
-    }
-
-    /// See [`WorkerStdin::send`].
-    ///
-    /// # Errors
-    /// The worker no longer reads.
-    pub async fn send(&mut self, request: &Request) -> Result<(), ProcessError> {
-        self.requests.send(request).await
-    }
-
-    /// See [`WorkerStdout::next`].
-    pub async fn next(&mut self) -> WorkerOutput {
-        self.stdout.next().await
-    }
-
-    /// The parts, for tasks that do not wait for each other.
-    pub fn into_parts(self) -> (WorkerControl, WorkerStdin, WorkerStdout) {
-        (self.control, self.requests, self.stdout)
     }
 }
 

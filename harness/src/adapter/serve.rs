@@ -7,29 +7,13 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
-use picklock_impls::{Deadline, DynLock, Grant, LockError, Notice};
+use picklock_impls::{DynLock, Grant, LockError, Notice};
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 
 use super::line_reader::{Line, LineReader};
 use super::local_channel::Receiver;
-use super::message::{Answer, Notification, PROTOCOL, Request, RequestKind, WorkerMessage};
-use super::unsent_message::{AnswerWithoutId, UnsentMessage, failed, wrong};
-use crate::clock::Clock;
-
-/// The first request to a worker.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Init {
-    /// Number of the worker.
-    pub worker: usize,
-    /// One URL a node.
-    pub nodes: Vec<String>,
-    /// After this long without an answer a command has failed.
-    pub timeout: Duration,
-    /// Seed for tokens and delays.
-    pub seed: u64,
-    /// What the user gave with `--impl-option`.
-    pub options: BTreeMap<String, String>,
-}
+use super::message::{Answer, Init, Notification, PROTOCOL, Request, RequestKind, WorkerMessage};
+use crate::clock::{Clock, millis};
 
 /// Why a worker cannot continue. It can only be reported in its log.
 #[derive(Debug, thiserror::Error)]
@@ -63,23 +47,24 @@ where
     let mut lines = LineReader::new(reader);
     let mut worker = Worker::new(build);
     loop {
-        let draft = match worker.next(lines.next()).await.map_err(ServeError::Read)? {
+        let said = match worker.next(lines.next()).await.map_err(ServeError::Read)? {
             Incoming::End => return Ok(()),
             Incoming::Request(line) => {
                 let read_at = worker.clock.elapsed();
                 match understand(line) {
-                    Ok(request) => worker.answer(request, read_at).await,
-                    Err(Misunderstood { id: Some(id), help }) => wrong(help).to(id),
+                    Ok(request) => worker.reply(request, read_at).await,
+                    Err(Misunderstood { id: Some(id), help }) => {
+                        let answer = wrong(help);
+                        WorkerMessage::Reply { id, answer }
+                    }
                     Err(Misunderstood { id: None, help }) => {
                         complain(&help);
                         continue;
                     }
                 }
             }
-            Incoming::Notice(notice) => worker.notification(notice),
+            Incoming::Notice(notice) => worker.event(notice),
         };
-        // The remaining lease is computed last, immediately before writing.
-        let said = draft.at(worker.clock.elapsed());
         let mut text = serde_json::to_string(&said)
             .map_err(|error| ServeError::Write(std::io::Error::other(error)))?;
         text.push('\n');
@@ -105,15 +90,15 @@ pub async fn answer_messages<B, F>(
     let mut worker = Worker::new(build);
     loop {
         let next = async { Ok(requests.next().await) };
-        let draft = match worker.next(next).await {
+        let said = match worker.next(next).await {
             Ok(Incoming::Request(request)) => {
                 let read_at = worker.clock.elapsed();
-                worker.answer(request, read_at).await
+                worker.reply(request, read_at).await
             }
-            Ok(Incoming::Notice(notice)) => worker.notification(notice),
+            Ok(Incoming::Notice(notice)) => worker.event(notice),
             Ok(Incoming::End) | Err(_) => return,
         };
-        if !say(draft.at(worker.clock.elapsed())) {
+        if !say(said) {
             return;
         }
     }
@@ -195,53 +180,39 @@ where
         Ok(request.map_or(Incoming::End, Incoming::Request))
     }
 
-    fn notification(&self, notice: Notice) -> UnsentMessage {
-        match notice {
-            Notice::Extended { token, valid_until } => UnsentMessage::Extended {
-                read_at: self.grants.get(&token).map(|held| held.read_at),
+    /// What a notice tells the driver. The remaining lease is computed last, immediately before it is
+    /// written.
+    fn event(&self, notice: Notice) -> WorkerMessage {
+        WorkerMessage::Event(match notice {
+            Notice::Extended { token, valid_until } => Notification::Extended {
+                elapsed_ms: self.grants.get(&token).map(|held| self.since(held.read_at)),
                 token,
-                valid_until: self.on_the_clock(valid_until),
+                valid_ms: millis(valid_until.left()),
             },
-            Notice::Lost { token } => {
-                UnsentMessage::Ready(WorkerMessage::Event(Notification::Lost { token }))
-            }
-        }
+            Notice::Lost { token } => Notification::Lost { token },
+        })
     }
 
-    async fn answer(&mut self, request: Request, read_at: Duration) -> UnsentMessage {
+    async fn reply(&mut self, request: Request, read_at: Duration) -> WorkerMessage {
         let Request { id, ask } = request;
-        match ask {
-            RequestKind::Ping => AnswerWithoutId(Answer::Pong).to(id),
-            RequestKind::Init {
-                protocol,
-                worker,
-                nodes,
-                timeout_ms,
-                seed,
-                options,
-            } => {
-                let init = Init {
-                    worker,
-                    nodes,
-                    timeout: Duration::from_millis(timeout_ms),
-                    seed,
-                    options,
-                };
-                self.init(protocol, init).await.to(id)
-            }
+        let answer = match ask {
+            RequestKind::Ping => Answer::Pong,
+            RequestKind::Init(init) => self.init(init).await,
             RequestKind::Acquire {
                 key,
                 ttl_ms,
                 wait_ms,
-            } => self.acquire(id, read_at, &key, ttl_ms, wait_ms).await,
+            } => self.acquire(read_at, &key, ttl_ms, wait_ms).await,
             RequestKind::Extend { key, token, ttl_ms } => {
-                self.extend(id, read_at, &key, &token, ttl_ms).await
+                self.extend(read_at, &key, &token, ttl_ms).await
             }
-            RequestKind::Release { key, token } => self.release(&key, &token).await.to(id),
-        }
+            RequestKind::Release { key, token } => self.release(&key, &token).await,
+        };
+        WorkerMessage::Reply { id, answer }
     }
 
-    async fn init(&mut self, protocol: u32, init: Init) -> AnswerWithoutId {
+    async fn init(&mut self, init: Init) -> Answer {
+        let protocol = init.protocol;
         if protocol != PROTOCOL {
             return wrong(format!(
                 "protocol {protocol} is not supported, only {PROTOCOL}"
@@ -253,66 +224,52 @@ where
         match build(init).await {
             Ok(lock) => {
                 self.lock = Some(lock);
-                AnswerWithoutId(Answer::Ready {
+                Answer::Ready {
                     name: None,
                     version: None,
-                })
+                }
             }
             Err(reason) => wrong(reason),
         }
     }
 
-    async fn acquire(
-        &mut self,
-        id: u64,
-        read_at: Duration,
-        key: &str,
-        ttl_ms: u64,
-        wait_ms: u64,
-    ) -> UnsentMessage {
+    async fn acquire(&mut self, read_at: Duration, key: &str, ttl_ms: u64, wait_ms: u64) -> Answer {
         let Some(lock) = &mut self.lock else {
-            return wrong(NO_LOCK).to(id);
+            return wrong(NO_LOCK);
         };
         let ttl = Duration::from_millis(ttl_ms);
         let wait = Duration::from_millis(wait_ms);
         match lock.acquire(key, ttl, wait).await {
-            Ok(Some(grant)) => self.granted(id, grant, read_at, read_at),
-            Ok(None) => AnswerWithoutId(Answer::Refused).to(id),
-            Err(error) => failed(&error).to(id),
+            Ok(Some(grant)) => self.granted(grant, read_at, read_at),
+            Ok(None) => Answer::Refused,
+            Err(error) => failed(&error),
         }
     }
 
-    async fn extend(
-        &mut self,
-        id: u64,
-        read_at: Duration,
-        key: &str,
-        token: &str,
-        ttl_ms: u64,
-    ) -> UnsentMessage {
+    async fn extend(&mut self, read_at: Duration, key: &str, token: &str, ttl_ms: u64) -> Answer {
         let Some(lock) = &mut self.lock else {
-            return wrong(NO_LOCK).to(id);
+            return wrong(NO_LOCK);
         };
         let Some(held) = self.grants.get(token) else {
-            return unknown(token).to(id);
+            return unknown(token);
         };
         let ttl = Duration::from_millis(ttl_ms);
         match lock.extend(key, &held.grant, ttl).await {
             Ok(Some(grant)) => {
                 let acquired_at = held.read_at;
                 self.grants.remove(token);
-                self.granted(id, grant, read_at, acquired_at)
+                self.granted(grant, read_at, acquired_at)
             }
-            Ok(None) => AnswerWithoutId(Answer::Refused).to(id),
+            Ok(None) => Answer::Refused,
             Err(LockError::Unsupported(message)) => {
                 let message = Some(message);
-                AnswerWithoutId(Answer::Unsupported { message }).to(id)
+                Answer::Unsupported { message }
             }
-            Err(error) => failed(&error).to(id),
+            Err(error) => failed(&error),
         }
     }
 
-    async fn release(&mut self, key: &str, token: &str) -> AnswerWithoutId {
+    async fn release(&mut self, key: &str, token: &str) -> Answer {
         let Some(lock) = &mut self.lock else {
             return wrong(NO_LOCK);
         };
@@ -323,7 +280,7 @@ where
             Ok(released) => {
                 self.grants.remove(token);
                 let released = Some(released);
-                AnswerWithoutId(Answer::Released { released })
+                Answer::Released { released }
             }
             // The grant is kept: without its token the release could not be repeated (bug class
             // L3).
@@ -331,39 +288,44 @@ where
         }
     }
 
-    /// A deadline on the worker's clock. That is read first: time that passes in between must not make the
-    /// lease longer.
-    fn on_the_clock(&self, deadline: Deadline) -> Duration {
-        let now = self.clock.elapsed();
-        now.saturating_add(deadline.left())
+    /// How long ago this was, milliseconds, rounded down.
+    fn since(&self, then: Duration) -> u64 {
+        millis(self.clock.elapsed().saturating_sub(then))
     }
 
-    /// Keeps the grant.
-    fn granted(
-        &mut self,
-        id: u64,
-        grant: Grant,
-        read_at: Duration,
-        acquired_at: Duration,
-    ) -> UnsentMessage {
-        let valid_until = grant.valid_until;
-        let valid_until = valid_until.map(|deadline| self.on_the_clock(deadline));
+    /// Keeps the grant. The remaining lease is computed last, immediately before it is written.
+    fn granted(&mut self, grant: Grant, read_at: Duration, acquired_at: Duration) -> Answer {
         let held = Held {
             grant: grant.clone(),
             read_at: acquired_at,
         };
         self.grants.insert(grant.token.clone(), held);
-        UnsentMessage::Granted {
-            id,
-            grant,
-            read_at,
-            valid_until,
+        Answer::Granted {
+            token: grant.token,
+            fence: grant.fence,
+            valid_ms: grant.valid_until.map(|deadline| millis(deadline.left())),
+            elapsed_ms: Some(self.since(read_at)),
         }
     }
 }
 
 const NO_LOCK: &str = "there is no lock yet: `init` must come first, and be answered by `ready`";
 
-fn unknown(token: &str) -> AnswerWithoutId {
+fn unknown(token: &str) -> Answer {
     wrong(format!("no grant has the token `{token}`"))
+}
+
+/// The request was not valid, so nothing was done.
+fn wrong(message: impl Into<String>) -> Answer {
+    Answer::Error {
+        message: message.into(),
+        definite: true,
+    }
+}
+
+fn failed(error: &LockError) -> Answer {
+    Answer::Error {
+        message: error.to_string(),
+        definite: error.is_definite(),
+    }
 }

@@ -84,7 +84,11 @@ impl Client {
         let mut argv = argv.to_vec();
         argv.extend(container.iter().map(|it| it.name().to_owned()));
         let process = WorkerProcess::spawn(&argv, log, parent_death_signal::prepare)?;
-        let (control, stdin, stdout) = process.into_parts();
+        let WorkerProcess {
+            control,
+            stdin,
+            stdout,
+        } = process;
         control.spare_group();
         if let Some(container) = &container {
             // If it has ended, the adapter's first answer says so.
@@ -215,7 +219,7 @@ impl Client {
         }
         let reply = exchange.answer.reply();
         // What the protocol does not have, it has no answers for.
-        let request = REQUESTS.iter().find(|(shape, _)| shape.name == exchange.op);
+        let request = REQUESTS.iter().find(|(name, _)| *name == exchange.op);
         if request.is_some_and(|(_, answers)| !answers.contains(&reply)) {
             return Err(fault(ProtocolFault::wrong_answer(exchange.op, reply)));
         }

@@ -13,7 +13,7 @@ use super::exchange::Exchange;
 use super::finding::Mistake;
 use super::keys::KeysSeen;
 use super::outcome::{Stop, Who};
-use crate::adapter::message::{Answer, Notification, PROTOCOL, RequestKind};
+use crate::adapter::message::{Answer, Init, Notification, PROTOCOL, RequestKind};
 use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
 use crate::entropy;
@@ -270,14 +270,14 @@ impl Clients {
             &self.clock,
         );
         let mut client = client.await?;
-        let init = RequestKind::Init {
+        let init = RequestKind::Init(Init {
             protocol: PROTOCOL,
             worker,
             nodes: vec![format!("redis://{}", self.address)],
             timeout_ms: u64::try_from(COMMAND_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
             seed: entropy::derive(self.setup.seed, "conformance", worker as u64),
             options: self.setup.options.clone(),
-        };
+        });
         let ready = client.ask(init, Duration::ZERO).await;
         self.state.running.insert(who, client);
         let ready = ready.map_err(|problem| Stop::Broken(who, problem))?;

@@ -9,7 +9,7 @@ use picklock_scenarios::{Action, DataAction, FaultPlan, Lasts, NodeAction, Phase
 use tokio::time::timeout;
 
 use super::worker_client::{Silence, WorkerClient};
-use crate::adapter::message::{Answer, PROTOCOL, RequestKind};
+use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
 use crate::clock::millis;
 use crate::context::RunContext;
@@ -61,14 +61,8 @@ async fn start<W: Backend>(
     let started = context.backend.start_worker(prober, 0).await;
     let (session, nodes) = started.map_err(|refusal| refusal.to_string())?;
     let mut talk = WorkerClient::begin(context, prober, session);
-    let init = RequestKind::Init {
-        protocol: PROTOCOL,
-        worker: prober,
-        nodes,
-        timeout_ms: millis(spec.command_timeout()),
-        seed: entropy::derive(spec.seed, "probe", 0),
-        options: spec.lock.options_by_name(),
-    };
+    let seed = entropy::derive(spec.seed, "probe", 0);
+    let init = super::start::init(spec, prober, nodes, seed);
     match talk.ask(context, 0, init, super::start::START).await {
         Ok(Answer::Ready { .. }) => Ok(talk),
         Ok(Answer::Error { message, .. }) => Err(format!("a client refused to begin: {message}")),

@@ -34,12 +34,7 @@ impl<W: Backend> Buyer<W> {
             intended_ns,
         })?;
         self.event(TriggerEvent::Acquire, None).await;
-        context.backend.set_phase(worker, op, Phase::Acquire);
-        let answer = self
-            .talk
-            .ask(&context, op, ask, self.patience(wait))
-            .await?;
-        context.backend.set_phase(worker, op, Phase::Idle);
+        let answer = self.ask(Phase::Acquire, op, ask, wait).await?;
         context.start_gate.open();
         match answer {
             Answer::Granted {
@@ -94,16 +89,11 @@ impl<W: Backend> Buyer<W> {
         let (worker, op) = (self.worker, hold.op);
         self.write(EventKind::Release { worker, op })?;
         self.event(TriggerEvent::Release, None).await;
-        context.backend.set_phase(worker, op, Phase::Release);
         let ask = RequestKind::Release {
             key: context.spec.key(hold.key),
             token: hold.token,
         };
-        let answer = self
-            .talk
-            .ask(&context, op, ask, self.patience(Duration::ZERO))
-            .await?;
-        context.backend.set_phase(worker, op, Phase::Idle);
+        let answer = self.ask(Phase::Release, op, ask, Duration::ZERO).await?;
         match answer {
             Answer::Released { released } => self.write(EventKind::Released {
                 worker,
@@ -126,18 +116,29 @@ impl<W: Backend> Buyer<W> {
         }
     }
 
+    /// Sends a request, and waits for its answer. The links of the worker know its phase meanwhile.
+    pub(super) async fn ask(
+        &mut self,
+        phase: Phase,
+        op: u64,
+        ask: RequestKind,
+        wait: Duration,
+    ) -> Result<Answer, Broken> {
+        let context = Rc::clone(&self.context);
+        context.backend.set_phase(self.worker, op, phase);
+        let patience = self.patience(wait);
+        let answer = self.talk.ask(&context, op, ask, patience).await?;
+        context.backend.set_phase(self.worker, op, Phase::Idle);
+        Ok(answer)
+    }
+
     pub(super) async fn ping(&mut self, hold: &Hold) -> Result<(), Broken> {
         let context = Rc::clone(&self.context);
+        let patience = self.patience(Duration::ZERO);
         let answer = self
             .talk
-            .ask(
-                &context,
-                hold.op,
-                RequestKind::Ping,
-                self.patience(Duration::ZERO),
-            )
-            .await?;
-        match answer {
+            .ask(&context, hold.op, RequestKind::Ping, patience);
+        match answer.await? {
             Answer::Pong => Ok(()),
             other => Err(self.talk.broken_by(&context, "ping", &other).into()),
         }

@@ -6,6 +6,7 @@ use super::buyer::{Broken, Buyer, Hold};
 use super::stock_store::{self, Access};
 use super::work::Work;
 use crate::backend::Backend;
+use crate::context::FencedOff;
 use crate::history::EventKind;
 
 impl<W: Backend> Buyer<W> {
@@ -46,17 +47,18 @@ impl<W: Backend> Buyer<W> {
                 Ok(Some(stock))
             }
             Access::Failed => Ok(None),
-            Access::FencedOff(refused) => {
-                self.write(EventKind::FencedOff {
-                    worker,
-                    op,
-                    key,
-                    fence: refused.fence,
-                    highest: refused.highest,
-                })?;
-                Ok(None)
-            }
+            Access::FencedOff(refused) => self.fenced_off(hold, refused).map(|()| None),
         }
+    }
+
+    fn fenced_off(&self, hold: &Hold, refused: FencedOff) -> Result<(), Broken> {
+        self.write(EventKind::FencedOff {
+            worker: self.worker,
+            op: hold.op,
+            key: hold.key,
+            fence: refused.fence,
+            highest: refused.highest,
+        })
     }
 
     async fn change_stock(&mut self, hold: &Hold, read: i64) -> Result<(), Broken> {
@@ -75,13 +77,7 @@ impl<W: Backend> Buyer<W> {
                     .await;
             }
             Access::Failed => {}
-            Access::FencedOff(refused) => self.write(EventKind::FencedOff {
-                worker,
-                op,
-                key,
-                fence: refused.fence,
-                highest: refused.highest,
-            })?,
+            Access::FencedOff(refused) => self.fenced_off(hold, refused)?,
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::buyer::Buyer;
 use super::worker_client::{Silence, WorkerClient};
-use crate::adapter::message::{Answer, PROTOCOL, RequestKind};
+use crate::adapter::message::{Answer, Init, PROTOCOL, RequestKind};
 use crate::backend::{Backend, Refusal};
 use crate::clock::millis;
 use crate::context::{LockIdentity, RunContext};
@@ -23,6 +23,18 @@ const START_EACH: Duration = Duration::from_millis(200);
 
 fn worker_count(spec: &RunSpec) -> u32 {
     u32::try_from(spec.scenario.workload.workers).unwrap_or(u32::MAX)
+}
+
+/// The first request to a worker.
+pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64) -> RequestKind {
+    RequestKind::Init(Init {
+        protocol: PROTOCOL,
+        worker,
+        nodes,
+        timeout_ms: millis(spec.command_timeout()),
+        seed,
+        options: spec.lock.options_by_name(),
+    })
 }
 
 fn broke(worker: usize, fault: &Silence) -> Refusal {
@@ -45,14 +57,8 @@ impl<W: Backend> Buyer<W> {
         let (session, nodes) = context.backend.start_worker(worker, incarnation).await?;
         let mut talk = WorkerClient::begin(context, worker, session);
         let purpose = format!("worker {worker}");
-        let init = RequestKind::Init {
-            protocol: PROTOCOL,
-            worker,
-            nodes: nodes.clone(),
-            timeout_ms: millis(spec.command_timeout()),
-            seed: entropy::derive(spec.seed, &purpose, u64::from(incarnation)),
-            options: spec.lock.options_by_name(),
-        };
+        let seed = entropy::derive(spec.seed, &purpose, u64::from(incarnation));
+        let init = init(spec, worker, nodes.clone(), seed);
         let patience = START + START_EACH * worker_count(spec) + spec.longest_fault();
         match talk.ask(context, 0, init, patience).await {
             Ok(Answer::Ready { name, version }) => {

@@ -60,12 +60,7 @@ impl<W: Backend> Buyer<W> {
         self.write(EventKind::Extend { worker, op, ttl_ms })?;
         context.extensions.note_asked();
         self.event(TriggerEvent::Extend, None).await;
-        context.backend.set_phase(worker, op, Phase::Extend);
-        let answer = self
-            .talk
-            .ask(&context, op, ask, self.patience(Duration::ZERO))
-            .await?;
-        context.backend.set_phase(worker, op, Phase::Idle);
+        let answer = self.ask(Phase::Extend, op, ask, Duration::ZERO).await?;
         let failed = |message, definite| EventKind::ExtendFailed {
             worker,
             op,

@@ -1,12 +1,16 @@
 //! Applies the actions of a fault to everything that it strikes.
 
-use picklock_scenarios::{Action, FaultPlan, Target};
+use picklock_scenarios::{
+    Action, DataAction, FaultPlan, LinkAction, NodeAction, Target, WorkerAction,
+};
 
 use super::clocks::ClockOf;
 use super::ongoing::Undo;
 use super::schedule::Nemesis;
-use crate::backend::{Backend, Refusal};
+use crate::backend::{Backend, DataChange, Refusal};
 use crate::context::Location;
+use crate::history::EventKind;
+use crate::wire::{Effect, LinkFault};
 
 impl<W: Backend> Nemesis<W> {
     /// Each step is recorded when it is done. On a refusal the caller ends the fault, which undoes
@@ -51,5 +55,138 @@ impl<W: Backend> Nemesis<W> {
             }
         }
         Ok(())
+    }
+
+    async fn apply_to_worker(
+        &self,
+        fault: u32,
+        action: WorkerAction,
+        worker: usize,
+    ) -> Result<(), Refusal> {
+        match action {
+            WorkerAction::Freeze => {
+                self.context.backend.freeze_worker(worker).await?;
+                self.ongoing.record(fault, Undo::ThawWorker(worker));
+                self.silences.begin(&self.context, fault, worker).await;
+            }
+            WorkerAction::Kill => self.kill(fault, worker).await?,
+        }
+        Ok(())
+    }
+
+    /// The kill is written down before it is done: a hold must never be longer than it was.
+    async fn kill(&self, fault: u32, worker: usize) -> Result<(), Refusal> {
+        if !self.context.live_workers.mark_down(worker, true) {
+            return Err(Refusal::Failed(format!("worker {worker} was dead already")));
+        }
+        self.ongoing.record(fault, Undo::ReviveWorker(worker));
+        self.context.recorder.write(EventKind::WorkerDown {
+            worker,
+            by_fault: true,
+            reason: "killed by the nemesis".into(),
+        });
+        self.context.backend.kill_worker(worker).await?;
+        self.silences.begin(&self.context, fault, worker).await;
+        Ok(())
+    }
+
+    async fn apply_to_node(
+        &self,
+        fault: u32,
+        action: NodeAction,
+        node: usize,
+    ) -> Result<(), Refusal> {
+        let backend = &self.context.backend;
+        match action {
+            NodeAction::Pause => {
+                backend.pause_node(node).await?;
+                self.ongoing.record(fault, Undo::ResumeNode(node));
+            }
+            NodeAction::Crash => {
+                backend.crash_node(node).await?;
+                self.ongoing.record(fault, Undo::RestartNode(node));
+            }
+            NodeAction::CutReplication => backend.cut_replication(node).await?,
+            NodeAction::FailOver => {
+                backend.fail_over(node).await?;
+                self.clocks.replaced(node);
+            }
+            // The schedule gives it a course of its own.
+            NodeAction::FailOverBySentinels => {}
+        }
+        Ok(())
+    }
+
+    fn apply_to_links(
+        &self,
+        fault: u32,
+        action: LinkAction,
+        plan: &FaultPlan,
+        target: &Target,
+        location: Location,
+    ) {
+        let backend = &self.context.backend;
+        let ttl = self.context.spec.ttl();
+        let effect = match action {
+            LinkAction::Reset => return backend.cut(Some(&target.workers), Some(&target.nodes)),
+            LinkAction::Delay { by, jitter } => Effect::Delay {
+                by: by.resolve(ttl),
+                jitter: jitter.resolve(ttl),
+            },
+            LinkAction::Drop => Effect::Drop,
+            LinkAction::Hold => Effect::Hold,
+            LinkAction::Partition => Effect::Partition,
+        };
+        // A counted fault that a frame started strikes that frame first, whatever else passes.
+        let frame = location.frame.filter(|_| plan.frames.is_some());
+        let imposed = backend.impose(LinkFault {
+            workers: Some(target.workers.clone()),
+            nodes: Some(target.nodes.clone()),
+            conn: frame.map(|(conn, _)| conn),
+            direction: plan.direction.or(frame.map(|(_, direction)| direction)),
+            effect,
+            frames: plan.frames,
+        });
+        self.ongoing.record(fault, Undo::Lift(imposed));
+    }
+
+    async fn apply_to_data(
+        &self,
+        fault: u32,
+        action: &DataAction,
+        nodes: &[usize],
+    ) -> Result<(), Refusal> {
+        let change = match action {
+            DataAction::Evict(keys) => DataChange::Evict(self.keys_of(keys.as_deref())),
+            DataAction::FlushAll => DataChange::FlushAll,
+            DataAction::FlushScripts => DataChange::FlushScripts,
+            DataAction::Exhaust(resource) => DataChange::Exhaust(*resource),
+        };
+        let mut evicted = 0;
+        for node in nodes {
+            evicted += self.context.backend.change_data(*node, &change).await?;
+            if let DataChange::Exhaust(resource) = change {
+                let step = Undo::Replenish(*node, resource);
+                self.ongoing.record(fault, step);
+            }
+        }
+        // If none of the keys exists, the fault has not struck.
+        if matches!(change, DataChange::Evict(_)) && evicted == 0 {
+            let reason = "no lock was held: there was no key to evict";
+            return Err(Refusal::Failed(reason.into()));
+        }
+        Ok(())
+    }
+
+    /// The names of the keys with these numbers; `None`: of all.
+    fn keys_of(&self, numbers: Option<&[usize]>) -> Vec<String> {
+        let all = self.context.spec.keys();
+        match numbers {
+            None => all,
+            Some(numbers) => {
+                let named = numbers.iter().filter_map(|key| all.get(*key).cloned());
+                named.collect()
+            }
+        }
     }
 }

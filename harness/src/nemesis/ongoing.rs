@@ -44,43 +44,36 @@ impl Ongoing {
         self.faults.borrow_mut().push(Fault { id, undo, due_ns });
     }
 
+    /// What is known of a fault; `None`: it has ended.
+    fn of<T>(&self, id: u32, work: impl FnOnce(&mut Fault) -> T) -> Option<T> {
+        let mut faults = self.faults.borrow_mut();
+        faults.iter_mut().find(|fault| fault.id == id).map(work)
+    }
+
     /// The fault is to end at this time.
     pub(super) fn is_due(&self, id: u32, at_ns: u64) {
-        let mut faults = self.faults.borrow_mut();
-        if let Some(fault) = faults.iter_mut().find(|fault| fault.id == id) {
-            fault.due_ns = Some(at_ns);
-        }
+        self.of(id, |fault| fault.due_ns = Some(at_ns));
     }
 
     /// When the fault is to end. `None`: its scenario does not say, or it has ended.
     pub(super) fn due_ns(&self, id: u32) -> Option<u64> {
-        let faults = self.faults.borrow();
-        let fault = faults.iter().find(|fault| fault.id == id);
-        fault.and_then(|fault| fault.due_ns)
+        self.of(id, |fault| fault.due_ns)?
     }
 
     /// The fault has done something that must be undone.
     pub(super) fn record(&self, id: u32, step: Undo) {
-        let mut faults = self.faults.borrow_mut();
-        if let Some(fault) = faults.iter_mut().find(|fault| fault.id == id) {
-            fault.undo.push(step);
-        }
+        self.of(id, |fault| fault.undo.push(step));
     }
 
     /// What was done so far stays: returns it, and forgets it.
     pub(super) fn keep(&self, id: u32) -> Vec<Undo> {
-        let mut faults = self.faults.borrow_mut();
-        let fault = faults.iter_mut().find(|fault| fault.id == id);
-        fault
-            .map(|fault| std::mem::take(&mut fault.undo))
-            .unwrap_or_default()
+        let kept = self.of(id, |fault| std::mem::take(&mut fault.undo));
+        kept.unwrap_or_default()
     }
 
     /// What must be undone, in the order in which it was done. `None`: the fault has ended.
     pub(super) fn steps(&self, id: u32) -> Option<Vec<Undo>> {
-        let faults = self.faults.borrow();
-        let fault = faults.iter().find(|fault| fault.id == id);
-        fault.map(|fault| fault.undo.clone())
+        self.of(id, |fault| fault.undo.clone())
     }
 
     /// Takes the fault off the list. False: it was off already.

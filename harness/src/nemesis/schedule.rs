@@ -127,10 +127,10 @@ impl<W: Backend> Nemesis<W> {
         let timed = self.plans().iter().enumerate();
         let too_late = timed.filter(|(index, plan)| plan.at.is_some() && !settled.contains(index));
         for (index, _) in too_late {
-            self.missed(index, "the run ended before its time came");
+            self.missed(index, "the run ended before its time came".into(), None);
         }
         for index in self.context.triggers.never_came() {
-            self.missed(index, "its moment never came");
+            self.missed(index, "its moment never came".into(), None);
         }
     }
 
@@ -297,14 +297,10 @@ impl<W: Backend> Nemesis<W> {
             Refusal::NoFailover(_) => Some(MissedBecause::NoFailover),
             Refusal::Unable { .. } | Refusal::Failed(_) => None,
         };
-        self.write_missed(index, refusal.to_string(), because);
+        self.missed(index, refusal.to_string(), because);
     }
 
-    fn missed(&self, index: usize, reason: &str) {
-        self.write_missed(index, reason.to_owned(), None);
-    }
-
-    fn write_missed(&self, index: usize, reason: String, because: Option<MissedBecause>) {
+    fn missed(&self, index: usize, reason: String, because: Option<MissedBecause>) {
         let plan = &self.plans()[index];
         self.context.recorder.write(EventKind::FaultMissed {
             fault: plan.kind.word().to_owned(),

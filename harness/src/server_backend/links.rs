@@ -35,11 +35,11 @@ impl Links for ServerBackend {
     }
 
     fn has_spoken(&self, worker: usize) -> bool {
-        self.parts.wire.has_spoken(worker)
+        self.parts.wire.silences().has_spoken(worker)
     }
 
     async fn begin_silence(&self, worker: usize) {
-        if let Err(error) = self.parts.wire.begin_silence(worker).await {
+        if let Err(error) = self.parts.wire.silences().begin(worker).await {
             self.parts.wire.note_shortage(format!(
                 "it is not known whether a fault of worker {worker} has struck, because the                  kernel's table of connections cannot be read: {error}"
             ));
@@ -47,10 +47,10 @@ impl Links for ServerBackend {
     }
 
     fn escape(&self, worker: usize) -> Option<FreezeLeak> {
-        self.parts.wire.escape(worker)
+        self.parts.wire.silences().escape(worker)
     }
 
     fn end_silence(&self, worker: usize) {
-        self.parts.wire.end_silence(worker);
+        self.parts.wire.silences().end(worker);
     }
 }

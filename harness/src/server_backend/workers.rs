@@ -14,11 +14,11 @@ pub struct ProcessSession(WorkerProcess);
 
 impl Session for ProcessSession {
     async fn send(&mut self, request: Request) -> Result<(), Refusal> {
-        self.0.send(&request).await.map_err(failed)
+        self.0.stdin.send(&request).await.map_err(failed)
     }
 
     async fn next(&mut self) -> WorkerOutput {
-        self.0.next().await
+        self.0.stdout.next().await
     }
 }
 
@@ -59,7 +59,7 @@ impl Workers for ServerBackend {
             }
             Refusal::Failed(failure)
         })?;
-        let control = process.control();
+        let control = process.control.clone();
         if let Some(container) = &container {
             // A busy engine takes longer than an adapter may take to answer. If the container has ended, its
             // first answer says so.

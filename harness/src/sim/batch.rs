@@ -16,10 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LOOKS: u32 = 10;
 
 /// What is still to be done, and what to do with each result.
-struct Batch<T, L> {
+struct Batch<L> {
     left: Mutex<std::vec::IntoIter<Simulation>>,
     look: L,
-    tell: std::marker::PhantomData<fn() -> T>,
 }
 
 /// Simulates one run. The same simulation gives the same history, byte for byte.
@@ -77,7 +76,6 @@ where
     let batch = Arc::new(Batch {
         left: Mutex::new(simulations.into_iter()),
         look,
-        tell: std::marker::PhantomData,
     });
     let mut ran = Vec::with_capacity(count);
     while ran.len() < count {
@@ -123,7 +121,7 @@ impl<T> Done<T> {
     }
 }
 
-impl<T, L> Batch<T, L> {
+impl<L> Batch<L> {
     fn next(&self) -> Option<Simulation> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         left.next()
@@ -132,7 +130,7 @@ impl<T, L> Batch<T, L> {
 
 /// Starts a thread that does what is left, and what closes when it ends.
 fn start<T, L>(
-    batch: Arc<Batch<T, L>>,
+    batch: Arc<Batch<L>>,
     monitor: Watchdog,
     done: Arc<Done<T>>,
 ) -> Result<mpsc::Receiver<Infallible>, SimError>

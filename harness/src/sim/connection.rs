@@ -13,8 +13,8 @@ use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
 use super::args::Args;
 use super::client_endpoint::ClientEndpoint;
-use super::inbox::OpenInbox;
 use super::submission_queue::RequestError;
+use super::subscription::OpenInbox;
 use crate::clock::Clock;
 use crate::model::Reply;
 use crate::wire::LinkId;
@@ -54,7 +54,16 @@ impl SimConnection {
 
     /// Subscribes to a channel. What is published there comes into the inbox.
     pub(super) async fn subscribe(&self, channel: &str) -> RedisResult<OpenInbox> {
-        self.0.subscribe(channel).await
+        let (channel_to_node, deadline_ns) = (&self.0, self.0.deadline_ns());
+        let guard = channel_to_node.connected(deadline_ns).await?;
+        // Before the server can publish anything to it.
+        let inbox = OpenInbox::new(channel_to_node.endpoint, guard.conn);
+        let write = |args: &mut Args| {
+            args.push(b"SUBSCRIBE");
+            args.push(channel.as_bytes());
+        };
+        channel_to_node.asked(guard, deadline_ns, write).await?;
+        Ok(inbox)
     }
 }
 
@@ -69,30 +78,23 @@ impl ClientChannel {
     async fn request(&self, cmd: &Cmd) -> RedisResult<Value> {
         let deadline_ns = self.deadline_ns();
         let guard = self.connected(deadline_ns).await?;
-        let write = |args: &mut Args| write_words(args, cmd);
+        self.asked(guard, deadline_ns, |args| write_words(args, cmd))
+            .await
+    }
+
+    /// Submits a command, and waits for its reply.
+    async fn asked(
+        &self,
+        guard: CloseOnDrop<'_>,
+        deadline_ns: u64,
+        write: impl FnOnce(&mut Args),
+    ) -> RedisResult<Value> {
         let reply = self
             .endpoint
             .submit(guard.conn, self.link, deadline_ns, write);
         let value = self.value(reply.await)?;
         guard.disarm();
         value.extract_error()
-    }
-
-    async fn subscribe(&self, channel: &str) -> RedisResult<OpenInbox> {
-        let deadline_ns = self.deadline_ns();
-        let guard = self.connected(deadline_ns).await?;
-        // Before the server can publish anything to it.
-        let inbox = OpenInbox::new(self.endpoint, guard.conn);
-        let write = |args: &mut Args| {
-            args.push(b"SUBSCRIBE");
-            args.push(channel.as_bytes());
-        };
-        let reply = self
-            .endpoint
-            .submit(guard.conn, self.link, deadline_ns, write);
-        self.value(reply.await)?.extract_error()?;
-        guard.disarm();
-        Ok(inbox)
     }
 
     /// Sends commands together, and waits for their replies, in order.

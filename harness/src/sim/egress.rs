@@ -9,9 +9,8 @@ use rand::rngs::StdRng;
 
 use super::connection_state::ConnectionDirection;
 use super::connection_state::Path;
-use super::event_queue::{EventQueue, NetworkEvent};
+use super::event_queue::NetworkEvent;
 use super::frame::{Frame, Payload};
-use super::log_writer::LogWriter;
 use super::network::{LATENCY, Network};
 use super::network_state::NetworkState;
 use crate::model::Reply;
@@ -49,9 +48,10 @@ impl Network {
             None => {
                 connection.established = true;
                 self.note_sent(&frame);
-                let writer = self.log_writer(link, names, now_ns, Outcome::Forwarded);
-                let path = connection.path(direction);
-                path.depart(frame, now_ns, entropy, events, writer);
+                let at_ns = connection.path(direction).depart(now_ns, entropy);
+                let times = (now_ns, Some(at_ns));
+                self.log_frame(link, names, &frame, times, Outcome::Forwarded);
+                events.add(at_ns, entropy.random(), NetworkEvent::Arrival(frame));
             }
         }
     }
@@ -103,9 +103,7 @@ impl Network {
         match verdict {
             Verdict::Pass(terms) => path.link.admit(frame, now_ns, terms),
             Verdict::Drop => {
-                if let Some(writer) = self.log_writer(link, names, now_ns, Outcome::Dropped) {
-                    writer.write(&frame, None);
-                }
+                self.log_frame(link, names, &frame, (now_ns, None), Outcome::Dropped);
             }
         }
         true
@@ -141,8 +139,10 @@ impl Network {
             return false;
         };
         self.note_sent(&sent.frame);
-        let writer = self.log_writer(link, names, sent.came_ns, sent.outcome);
-        path.depart(sent.frame, now_ns, entropy, events, writer);
+        let at_ns = path.depart(now_ns, entropy);
+        let times = (sent.came_ns, Some(at_ns));
+        self.log_frame(link, names, &sent.frame, times, sent.outcome);
+        events.add(at_ns, entropy.random(), NetworkEvent::Arrival(sent.frame));
         true
     }
 
@@ -170,21 +170,10 @@ impl Network {
 }
 
 impl Path {
-    /// Puts a frame on its way. It arrives after a latency that is drawn from the seed.
-    fn depart(
-        &mut self,
-        frame: Frame,
-        now_ns: u64,
-        entropy: &mut StdRng,
-        events: &mut EventQueue,
-        writer: Option<LogWriter<'_>>,
-    ) {
+    /// A frame goes on its way. Returns when it arrives: after a latency that is drawn from the seed.
+    fn depart(&mut self, now_ns: u64, entropy: &mut StdRng) -> u64 {
         let latency_ns = entropy.random_range(LATENCY);
-        let at_ns = (now_ns + latency_ns).max(self.latest_arrival_ns + 1);
-        self.latest_arrival_ns = at_ns;
-        if let Some(writer) = writer {
-            writer.write(&frame, Some(at_ns));
-        }
-        events.add(at_ns, entropy.random(), NetworkEvent::Arrival(frame));
+        self.latest_arrival_ns = (now_ns + latency_ns).max(self.latest_arrival_ns + 1);
+        self.latest_arrival_ns
     }
 }

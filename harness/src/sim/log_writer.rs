@@ -10,39 +10,57 @@ use super::args::Args;
 use super::connection_state::Connection;
 use super::frame::{CommandTag, Frame, Payload};
 use super::network::Network;
-use crate::wire::{
-    CommandName, LinkId, LogRecord, Outcome, WireLog, preview_of_command, preview_of_reply,
-};
-
-/// Writes the line of one frame.
-pub(super) struct LogWriter<'a> {
-    log: &'a WireLog,
-    link: LinkId,
-    /// The names of the commands: [`CommandTag::name`] is a position in it.
-    names: &'a [Arc<str>],
-    /// How far the simulation's clock is ahead of the run's.
-    ahead_ns: u64,
-    came_ns: u64,
-    outcome: Outcome,
-}
+use crate::wire::{CommandName, LinkId, LogRecord, Outcome, preview_of_command, preview_of_reply};
 
 impl Network {
-    /// For a frame that came at this time of the simulation; `None` when there is no log.
-    pub(super) fn log_writer<'a>(
-        &'a self,
+    /// Writes the line of a frame that came and arrives at these times of the simulation; `None`: it never
+    /// arrives. `names`: the names of the commands, in which [`CommandTag::name`] is a position.
+    pub(super) fn log_frame(
+        &self,
         link: LinkId,
-        names: &'a [Arc<str>],
-        came_ns: u64,
+        names: &[Arc<str>],
+        frame: &Frame,
+        (came_ns, arrives_ns): (u64, Option<u64>),
         outcome: Outcome,
-    ) -> Option<LogWriter<'a>> {
-        Some(LogWriter {
-            log: self.log.as_ref()?,
+    ) {
+        let Some(log) = &self.log else { return };
+        let ahead_ns = self.ahead_ns();
+        let CommandTag {
+            name,
+            key,
+            op,
+            phase,
+            ..
+        } = frame.tag;
+        let name = names.get(name).map_or("", |name| name);
+        let record = LogRecord {
+            at_ns: came_ns.saturating_sub(ahead_ns),
+            sent_ns: arrives_ns.map(|at_ns| at_ns.saturating_sub(ahead_ns)),
             link,
-            names,
-            ahead_ns: self.ahead_ns(),
-            came_ns,
+            conn: frame.conn,
+            direction: frame.direction(),
+            command: CommandName::new(name.as_bytes()),
+            key,
+            op,
+            phase,
+            size: 0,
             outcome,
-        })
+        };
+        match &frame.payload {
+            Payload::Command(args) => {
+                let size = size(args);
+                let words = preview_of_command(args.iter());
+                log.append().push(&LogRecord { size, ..record }, words);
+            }
+            Payload::Reply(reply) | Payload::Publication(reply) => {
+                let mut text = Vec::new();
+                reply.encode(false, &mut text);
+                let size = text.len();
+                let preview = std::iter::once(preview_of_reply(&text));
+                log.append().push(&LogRecord { size, ..record }, preview);
+            }
+            Payload::Close => {}
+        }
     }
 
     /// What waits on a connection, and what would arrive on it from this time of the simulation
@@ -58,10 +76,8 @@ impl Network {
         log.mark_lost(conn, from_ns.saturating_sub(self.ahead_ns()), outcome);
         let state = self.state.borrow();
         let write = |frame: &Frame, came_ns| {
-            let writer = self.log_writer(connection.link, &state.names, came_ns, outcome);
-            if let Some(writer) = writer {
-                writer.write(frame, None);
-            }
+            let times = (came_ns, None);
+            self.log_frame(connection.link, &state.names, frame, times, outcome);
         };
         for path in [&connection.request, &connection.reply] {
             for waiting in path.link.iter() {
@@ -83,53 +99,6 @@ impl Network {
 
     fn ahead_ns(&self) -> u64 {
         self.clock.now_ns().saturating_sub(self.run_clock.now_ns())
-    }
-}
-
-impl LogWriter<'_> {
-    /// Writes the line of a frame that arrives at this time of the simulation; `None`: it never
-    /// does.
-    pub(super) fn write(&self, frame: &Frame, arrives_ns: Option<u64>) {
-        match &frame.payload {
-            Payload::Command(args) => {
-                let record = self.record(frame, size(args), arrives_ns);
-                self.log
-                    .append()
-                    .push(&record, preview_of_command(args.iter()));
-            }
-            Payload::Reply(reply) | Payload::Publication(reply) => {
-                let mut text = Vec::new();
-                reply.encode(false, &mut text);
-                let record = self.record(frame, text.len(), arrives_ns);
-                let preview = std::iter::once(preview_of_reply(&text));
-                self.log.append().push(&record, preview);
-            }
-            Payload::Close => {}
-        }
-    }
-
-    fn record(&self, frame: &Frame, size: usize, arrives_ns: Option<u64>) -> LogRecord {
-        let CommandTag {
-            name,
-            key,
-            op,
-            phase,
-            ..
-        } = frame.tag;
-        let name = self.names.get(name).map_or("", |name| name);
-        LogRecord {
-            at_ns: self.came_ns.saturating_sub(self.ahead_ns),
-            sent_ns: arrives_ns.map(|at_ns| at_ns.saturating_sub(self.ahead_ns)),
-            link: self.link,
-            conn: frame.conn,
-            direction: frame.direction(),
-            command: CommandName::new(name.as_bytes()),
-            key,
-            op,
-            phase,
-            size,
-            outcome: self.outcome,
-        }
     }
 }
 

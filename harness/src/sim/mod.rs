@@ -22,7 +22,7 @@
 //! `network` is the one task that does this; `network_state` is what it knows; `log_writer` writes
 //! the frames into a command log, where one is wanted.
 //!
-//! What is published takes the same way as a reply, and ends in the `inbox` of a `subscription`.
+//! What is published takes the same way as a reply, and ends in the inbox of a `subscription`.
 //!
 //! Time is tokio's paused clock, which jumps to the next event. The network keeps its own times in
 //! nanoseconds, so that two frames are never in a tie by accident; the clock that workers see moves
@@ -41,7 +41,6 @@ mod egress;
 mod event_queue;
 mod frame;
 mod host;
-mod inbox;
 mod ingress;
 mod log_writer;
 mod network;

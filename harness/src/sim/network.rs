@@ -29,6 +29,7 @@ use crate::clock::Clock;
 use crate::custody::KeyRecord;
 use crate::history::Event;
 use crate::model::Reply;
+use crate::spec::RunSpec;
 use crate::wire::{
     Answered, ImposedFaults, Interceptor, LinkId, LinkState, Outcome, SentRequests, WireLog,
 };
@@ -69,31 +70,28 @@ pub(super) struct Network {
     pub(super) used: RefCell<Vec<Args>>,
 }
 
-/// What a network is made of.
-pub(super) struct Wiring {
-    pub(super) nodes: Vec<Node>,
-    pub(super) keys: Vec<String>,
-    pub(super) seed: u64,
-    pub(super) interceptor: Arc<dyn Interceptor>,
-    pub(super) clock: Clock,
-    pub(super) run_clock: Clock,
-    pub(super) log: Option<WireLog>,
-    pub(super) sent: Option<Rc<SentRequests>>,
-}
-
 impl Network {
-    pub(super) fn new(wiring: Wiring) -> Rc<Self> {
-        let entropy = crate::entropy::stream(wiring.seed, "network", 0);
+    /// `sent`: where what is sent is kept, if somebody observes the nodes.
+    pub(super) fn new(
+        spec: &RunSpec,
+        nodes: Vec<Node>,
+        interceptor: Arc<dyn Interceptor>,
+        clock: Clock,
+        run_clock: Clock,
+        log: Option<WireLog>,
+        sent: Option<Rc<SentRequests>>,
+    ) -> Rc<Self> {
+        let entropy = crate::entropy::stream(spec.seed, "network", 0);
         Rc::new(Network {
-            state: RefCell::new(NetworkState::new(wiring.nodes, &wiring.keys, entropy)),
+            state: RefCell::new(NetworkState::new(nodes, &spec.keys(), entropy)),
             endpoint: ClientEndpoint::new(),
             faults: Arc::new(ImposedFaults::new()),
-            interceptor: wiring.interceptor,
-            clock: wiring.clock,
-            run_clock: wiring.run_clock,
-            seed: wiring.seed,
-            log: wiring.log,
-            sent: wiring.sent,
+            interceptor,
+            clock,
+            run_clock,
+            seed: spec.seed,
+            log,
+            sent,
             spare: Cell::default(),
             used: RefCell::default(),
         })
@@ -298,15 +296,6 @@ impl Network {
         sent.replied(conn, at_ns, answered);
     }
 
-    pub(super) fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
-        self.state.borrow_mut().set_phase(worker, op, phase);
-    }
-
-    /// True when the worker has sent a command.
-    pub(super) fn has_spoken(&self, worker: usize) -> bool {
-        self.state.borrow().has_spoken(worker)
-    }
-
     pub(super) fn last_command_ns(
         &self,
         worker: usize,
@@ -316,12 +305,7 @@ impl Network {
     ) -> Option<u64> {
         let state = self.state.borrow();
         let at_ns = state.last_command_ns(worker, op, phase, key)?;
-        Some(self.run_ns(at_ns))
-    }
-
-    /// The run's time at a time of the simulation that is not later than now.
-    fn run_ns(&self, at_ns: u64) -> u64 {
-        self.now().run_ns(at_ns)
+        Some(self.now().run_ns(at_ns))
     }
 
     /// The changes of all nodes' keys, as events of the run's history in the order of time.

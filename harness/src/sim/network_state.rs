@@ -17,13 +17,7 @@ use super::submission_queue::RequestId;
 use crate::custody::KeyRecord;
 use crate::history::{KeyChange, KeyCommand};
 use crate::model::Reply;
-use crate::wire::{Acquired, Gate, LinkId};
-
-/// Attempts of one worker whose last commands are remembered.
-const REMEMBERED: usize = 1024;
-
-/// The last command of its kind: phase, key, node, and when it arrived there in nanoseconds.
-type LastCommand = (Phase, u32, usize, u64);
+use crate::wire::{Acquired, Gate, LastCommands, LinkId};
 
 /// What one worker is busy with, and was.
 struct Worker {
@@ -31,30 +25,8 @@ struct Worker {
     phase: Phase,
     /// True when it has sent a command.
     has_spoken: bool,
-    /// For each attempt, the last commands that named a key; attempts in order.
-    last: VecDeque<(u64, Vec<LastCommand>)>,
-}
-
-impl Worker {
-    const IDLE: Worker = Worker {
-        op: 0,
-        phase: Phase::Idle,
-        has_spoken: false,
-        last: VecDeque::new(),
-    };
-
-    /// The commands of an attempt, with room for as many as are likely to come.
-    fn attempt(&mut self, op: u64, likely: usize) -> &mut Vec<LastCommand> {
-        // It is nearly always the latest one.
-        let later = self.last.iter().rev().take_while(|(other, _)| *other > op);
-        let mut index = self.last.len() - later.count();
-        if index > 0 && self.last[index - 1].0 == op {
-            index -= 1;
-        } else {
-            self.last.insert(index, (op, Vec::with_capacity(likely)));
-        }
-        &mut self.last[index].1
-    }
+    /// The last commands that named a key.
+    last: LastCommands,
 }
 
 /// The connections. Their numbers are assigned in order and never reused.
@@ -131,15 +103,19 @@ impl NetworkState {
 
     fn worker(&mut self, worker: usize) -> &mut Worker {
         if self.workers.len() <= worker {
-            self.workers.resize_with(worker + 1, || Worker::IDLE);
+            let idle = || Worker {
+                op: 0,
+                phase: Phase::Idle,
+                has_spoken: false,
+                last: LastCommands::default(),
+            };
+            self.workers.resize_with(worker + 1, idle);
         }
         &mut self.workers[worker]
     }
 
     /// When the worker's last command of this attempt and phase that names the key arrived, in
-    /// nanoseconds on the simulation's clock. With several nodes, the earliest of their last
-    /// commands counts: a quorum may have released the lock while the command to another node was
-    /// still travelling.
+    /// nanoseconds on the simulation's clock.
     pub(super) fn last_command_ns(
         &self,
         worker: usize,
@@ -147,13 +123,7 @@ impl NetworkState {
         phase: Phase,
         key: u32,
     ) -> Option<u64> {
-        let last = &self.workers.get(worker)?.last;
-        let index = last.binary_search_by_key(&op, |(op, _)| *op).ok()?;
-        let matching = last[index]
-            .1
-            .iter()
-            .filter(|last| (last.0, last.1) == (phase, key));
-        matching.map(|last| last.3).min()
+        self.workers.get(worker)?.last.last_ns(op, phase, key)
     }
 
     /// True when the worker has sent a command.
@@ -295,18 +265,9 @@ impl NetworkState {
         let nodes = self.nodes.len();
         let worker = self.worker(link.worker);
         // Most attempts have two commands for each node.
-        let last = worker.attempt(tag.op, 2 * nodes);
-        let kind = (tag.phase, key, link.node);
-        match last
-            .iter_mut()
-            .find(|last| (last.0, last.1, last.2) == kind)
-        {
-            Some(known) => known.3 = at_ns,
-            None => last.push((tag.phase, key, link.node, at_ns)),
-        }
-        if worker.last.len() > REMEMBERED {
-            worker.last.pop_front();
-        }
+        worker
+            .last
+            .note(tag.op, (tag.phase, key, link.node), at_ns, 2 * nodes);
     }
 
     /// A command was executed: the keys that it has changed are noted.

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// A turn that takes longer than this is examined, because virtual time stands still meanwhile. It
 /// is long enough that a machine which stalls for a moment (its host took the processor away,
 /// another process holds a lock of the kernel) is not taken for a lock that sleeps.
@@ -96,17 +98,12 @@ impl Watchdog {
 
 /// Real time since some fixed point, as of the kernel's last tick. Turns are short and many, so
 /// reading it must be cheap; a few milliseconds do not matter.
-#[cfg(target_os = "linux")]
 fn roughly_now() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
-    let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
-    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanos)
-}
-
-/// Real time since some fixed point.
-#[cfg(not(target_os = "linux"))]
-fn roughly_now() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    #[cfg(target_os = "linux")]
+    const CLOCK: ClockId = ClockId::MonotonicCoarse;
+    #[cfg(not(target_os = "linux"))]
+    const CLOCK: ClockId = ClockId::Monotonic;
+    let time = clock_gettime(CLOCK);
     let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanos)
 }

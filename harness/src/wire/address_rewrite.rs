@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
-use super::scan::{Header, header};
+use super::scan::header;
 
 /// From the address of a server that Sentinels announce to that of a worker's link to it.
 pub type AddressMap = HashMap<SocketAddr, SocketAddr>;
@@ -13,7 +13,7 @@ pub type AddressMap = HashMap<SocketAddr, SocketAddr>;
 /// write them as adjacent host and port (`get-master-addr-by-name`), as fields (`masters`,
 /// `replicas`, `sentinels`), in one word (the name of a replica), and within the text of a message
 /// (`+switch-master`).
-pub(super) fn rewrite_addresses(frame: &[u8], map: &AddressMap) -> Vec<u8> {
+pub fn rewrite_addresses(frame: &[u8], map: &AddressMap) -> Vec<u8> {
     let ranges = words(frame);
     let texts = ranges.iter().map(|range| &frame[range.clone()]);
     let texts: Vec<&str> = texts
@@ -71,8 +71,8 @@ pub(super) fn words(frame: &[u8]) -> Vec<Range<usize>> {
     let mut at = 0;
     while at < frame.len() {
         // What a bulk error or a text with a format holds may look like anything, and stays.
-        let length = match header(frame, at) {
-            Header::Number { value, next } if b"$!=".contains(&frame[at]) => usize::try_from(value)
+        let length = match header(frame, at, "") {
+            Ok((value, next)) if b"$!=".contains(&frame[at]) => usize::try_from(value)
                 .ok()
                 .map(|length| next..next + length),
             _ => None,

@@ -94,8 +94,8 @@ impl ConnectionState<'_> {
         upstream: &mut TcpStream,
     ) -> io::Result<()> {
         let mut greeting = Greeting::default();
-        if let Some(login) = self.proxy.login.get() {
-            greeting.log_in(login);
+        if let Some(password) = self.proxy.password.get() {
+            greeting.log_in(password);
         }
         if let Some(sent) = self.proxy.sent.get() {
             sent.opened(self.conn, self.link);

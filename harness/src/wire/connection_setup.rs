@@ -4,21 +4,20 @@
 use picklock_scenarios::Direction;
 
 use super::command::{CommandName, arguments};
-use super::frame_budget::FrameBudget;
-use super::frame_reader::{FrameReader, NextFrame};
+use super::frame_budget::FrameShare;
+use super::frame_reader::FrameReader;
 use crate::model::CommandKind;
 
 /// The first command in these first bytes of a connection that may matter to others; `None`: there is none.
 /// What is not whole at their end is no command, and has no effect either.
 pub(super) fn beyond_setup(mut bytes: &[u8]) -> Option<String> {
-    let budget = FrameBudget::default();
-    let mut reader = FrameReader::new(Direction::Request, budget.share());
+    let mut reader = FrameReader::new(Direction::Request, FrameShare::default());
     while !bytes.is_empty() {
         bytes = &bytes[reader.feed(bytes)..];
     }
     loop {
         match reader.next_frame() {
-            NextFrame::Frame(extent) => {
+            Ok(Some(extent)) => {
                 let frame = &reader.bytes()[extent.range];
                 let mut words = arguments(frame, extent.shape);
                 let mut name = || {
@@ -32,8 +31,8 @@ pub(super) fn beyond_setup(mut bytes: &[u8]) -> Option<String> {
                     return Some(command.to_owned());
                 }
             }
-            NextFrame::More => return None,
-            NextFrame::Unparseable(_) => return Some("what is no command".to_owned()),
+            Ok(None) => return None,
+            Err(_) => return Some("what is no command".to_owned()),
         }
     }
 }

@@ -7,7 +7,7 @@ use picklock_scenarios::Direction;
 use super::frame_budget::FrameShare;
 use super::reply_scan::ReplyScan;
 use super::request_scan::RequestScan;
-use super::scan::{LONGEST_FRAME, Shape, Step};
+use super::scan::{LONGEST_FRAME, Shape, Stop};
 
 /// Size of a new buffer in bytes: most connections carry short commands, and there are thousands.
 const SMALL: usize = 8 << 10;
@@ -23,17 +23,6 @@ const TOO_MUCH: &str = "unfinished frames that are too long together";
 pub(super) struct Extent {
     pub range: Range<usize>,
     pub shape: Shape,
-}
-
-/// What the scan finds next.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum NextFrame {
-    /// A whole frame.
-    Frame(Extent),
-    /// Nothing whole.
-    More,
-    /// Bytes that are not RESP.
-    Unparseable(&'static str),
 }
 
 #[derive(Debug)]
@@ -114,34 +103,35 @@ impl FrameReader {
         self.cursor < self.filled
     }
 
-    /// Looks for the next whole frame.
-    pub(super) fn next_frame(&mut self) -> NextFrame {
+    /// Looks for the next whole frame; `None`: there is none yet.
+    ///
+    /// # Errors
+    /// The bytes are not RESP, or too many: why.
+    pub(super) fn next_frame(&mut self) -> Result<Option<Extent>, &'static str> {
         if !self.share.keep(self.filled) {
-            return NextFrame::Unparseable(TOO_MUCH);
+            return Err(TOO_MUCH);
         }
         let rest = &self.buffer[self.cursor..self.filled];
         if rest.len() < self.need {
-            return NextFrame::More;
+            return Ok(None);
         }
-        let step = match &mut self.scan {
+        let found = match &mut self.scan {
             Scan::Request(scan) => scan.advance(rest),
             Scan::Reply(scan) => scan.advance(rest),
         };
-        match step {
-            Step::Whole { len, shape } => {
+        match found {
+            Ok((len, shape)) => {
                 let range = self.cursor..self.cursor + len;
                 self.cursor = range.end;
                 self.need = 1;
-                NextFrame::Frame(Extent { range, shape })
+                Ok(Some(Extent { range, shape }))
             }
-            Step::More { need } if need > LONGEST_FRAME => {
-                NextFrame::Unparseable("a frame that is too long")
-            }
-            Step::More { need } => {
+            Err(Stop::More { need }) if need > LONGEST_FRAME => Err("a frame that is too long"),
+            Err(Stop::More { need }) => {
                 self.need = need;
-                NextFrame::More
+                Ok(None)
             }
-            Step::Unparseable(reason) => NextFrame::Unparseable(reason),
+            Err(Stop::Unparseable(reason)) => Err(reason),
         }
     }
 

@@ -30,7 +30,7 @@ pub struct FreezeLeak {
 
 /// What has come from each worker, and from which of them nothing may come.
 #[derive(Debug, Default)]
-pub(super) struct Silences {
+pub struct Silences {
     workers: Mutex<HashMap<usize, WorkerLinks>>,
 }
 
@@ -106,11 +106,12 @@ impl Silences {
         received
     }
 
-    /// From now on nothing may come from the worker. It must have stopped, or be dead.
+    /// From now on nothing may come from the worker on any of its links: it has stopped, or is dead. Of what
+    /// it wrote before, what has not arrived or was not read may still come.
     ///
     /// # Errors
     /// The kernel does not say what is still on its way. Then nothing can be proved.
-    pub(super) async fn begin(&self, worker: usize) -> io::Result<()> {
+    pub async fn begin(&self, worker: usize) -> io::Result<()> {
         let ports = {
             let mut workers = self.workers();
             let links = workers.entry(worker).or_default();
@@ -134,14 +135,14 @@ impl Silences {
         Ok(())
     }
 
-    /// What has come from the worker since the silence began.
-    pub(super) fn escape(&self, worker: usize) -> Option<FreezeLeak> {
+    /// What has come from the worker since its silence began; `None`: nothing.
+    pub fn escape(&self, worker: usize) -> Option<FreezeLeak> {
         let workers = self.workers();
         *workers.get(&worker)?.heard.escape()
     }
 
     /// The worker may speak again.
-    pub(super) fn end(&self, worker: usize) {
+    pub fn end(&self, worker: usize) {
         let mut workers = self.workers();
         let Some(links) = workers.get_mut(&worker) else {
             return;
@@ -154,7 +155,7 @@ impl Silences {
     }
 
     /// True when anything has come from the worker on a link to a node.
-    pub(super) fn has_spoken(&self, worker: usize) -> bool {
+    pub fn has_spoken(&self, worker: usize) -> bool {
         let workers = self.workers();
         let links = workers.get(&worker);
         links.is_some_and(|links| links.heard.spoke.load(Ordering::Acquire))

@@ -4,14 +4,14 @@
 //! (when did the last command of a release that names its key go out?) is kept separately, so
 //! that it stays right when the entries are gone.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use picklock_scenarios::{Direction, Phase};
 use serde::Serialize;
 
-use super::command::CommandName;
+use super::last_commands::LastCommands;
 use super::log_entry::{LogEntry, Outcome};
 use super::log_record::LogRecord;
 
@@ -21,14 +21,11 @@ pub const FORMAT: &str = "picklock-wire/1";
 /// Entries in one segment. Segments are reused whole.
 const SEGMENT: usize = 1024;
 
-/// Segments that are kept: a quarter of a million entries, at most some 45 MB.
+/// Segments that are kept: a quarter of a million entries, at most some 55 MB.
 const SEGMENTS: usize = 256;
 
 /// Bytes of a frame that are kept as its preview.
 const PREVIEW: usize = 80;
-
-/// Attempts of one worker whose last commands are remembered.
-const REMEMBERED: usize = 4096;
 
 /// How many of the newest lines are searched when a connection breaks.
 const MOST_IN_TRANSIT: usize = 16 * SEGMENT;
@@ -36,22 +33,9 @@ const MOST_IN_TRANSIT: usize = 16 * SEGMENT;
 /// A line of the log as it is kept: nothing in it is allocated.
 #[derive(Debug, Clone, Copy)]
 struct Line {
-    at_ns: u64,
-    /// `u64::MAX`: never.
-    sent_ns: u64,
-    op: u64,
-    conn: u64,
-    size: u64,
-    worker: u32,
-    node: u32,
-    /// `u32::MAX`: none.
-    key: u32,
+    record: LogRecord,
     text_at: u32,
     text_len: u8,
-    direction: Direction,
-    phase: Phase,
-    outcome: Outcome,
-    command: CommandName,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -60,21 +44,12 @@ struct Segment {
     text: Vec<u8>,
 }
 
-/// When the last command that names a key went out to a node, in one phase of one attempt.
-#[derive(Debug, Clone, Copy)]
-struct LastSent {
-    node: usize,
-    op: u64,
-    phase: Phase,
-    key: u32,
-    sent_ns: u64,
-}
-
 #[derive(Debug, Default)]
 struct State {
     segments: VecDeque<Segment>,
     left_out: u64,
-    last: HashMap<u32, VecDeque<LastSent>>,
+    /// By worker.
+    last: HashMap<usize, LastCommands>,
 }
 
 /// The command log of a wire. Copies share one log.
@@ -108,7 +83,7 @@ impl WireLog {
     /// was written to the node: the node cannot have executed it earlier. With several nodes, the
     /// earliest of their last commands counts: a quorum may have released the lock while the
     /// command to another node still waited. `None`: no such command went out (dropped and still
-    /// held ones did not), or the worker has begun several thousand attempts since.
+    /// held ones did not), or the worker has begun more than a thousand attempts since.
     pub fn last_request_naming(
         &self,
         worker: usize,
@@ -116,15 +91,7 @@ impl WireLog {
         phase: Phase,
         key: u32,
     ) -> Option<u64> {
-        let state = self.state();
-        let mut by_node = BTreeMap::new();
-        for last in state.last.get(&narrow(worker))? {
-            if (last.op, last.phase, last.key) == (op, phase, key) {
-                let latest_ns: &mut u64 = by_node.entry(last.node).or_default();
-                *latest_ns = last.sent_ns.max(*latest_ns);
-            }
-        }
-        by_node.into_values().min()
+        self.state().last.get(&worker)?.last_ns(op, phase, key)
     }
 
     /// Marks the frames of a connection as lost that would have arrived at this time or later.
@@ -133,12 +100,10 @@ impl WireLog {
         let mut state = self.state();
         let lines = state.segments.iter_mut().rev();
         let lines = lines.flat_map(|segment| segment.lines.iter_mut().rev());
-        let in_transit = |line: &&mut Line| {
-            line.conn == conn && line.sent_ns >= from_ns && line.sent_ns != u64::MAX
-        };
-        for line in lines.take(MOST_IN_TRANSIT).filter(in_transit) {
-            line.sent_ns = u64::MAX;
-            line.outcome = outcome;
+        for Line { record, .. } in lines.take(MOST_IN_TRANSIT) {
+            if record.conn == conn && record.sent_ns.is_some_and(|sent_ns| sent_ns >= from_ns) {
+                (record.sent_ns, record.outcome) = (None, outcome);
+            }
         }
     }
 
@@ -197,7 +162,9 @@ impl Appending<'_> {
         let state = &mut *self.0;
         let sent = record.outcome != Outcome::Dropped && record.direction == Direction::Request;
         if let (Some(sent_ns), Some(key), true) = (record.sent_ns, record.key, sent) {
-            state.note_sent(record, key, sent_ns);
+            let last = state.last.entry(record.link.worker).or_default();
+            let kind = (record.phase, key, record.link.node);
+            last.note(record.op, kind, sent_ns, 4);
         }
         let segment = state.segment();
         let text_at = segment.text.len();
@@ -215,21 +182,10 @@ impl Appending<'_> {
                 .extend_from_slice(&word[..word.len().min(room)]);
         }
         segment.lines.push(Line {
-            at_ns: record.at_ns,
-            sent_ns: record.sent_ns.unwrap_or(u64::MAX),
-            op: record.op,
-            conn: record.conn,
-            size: record.size as u64,
-            worker: narrow(record.link.worker),
-            node: narrow(record.link.node),
-            key: record.key.unwrap_or(u32::MAX),
+            record: *record,
             // A segment's text is at most SEGMENT * PREVIEW bytes long, an entry's at most PREVIEW.
             text_at: narrow(text_at),
             text_len: (segment.text.len() - text_at) as u8,
-            direction: record.direction,
-            phase: record.phase,
-            outcome: record.outcome,
-            command: record.command,
         });
     }
 }
@@ -256,52 +212,26 @@ impl State {
         let last = self.segments.len() - 1;
         &mut self.segments[last]
     }
-
-    fn note_sent(&mut self, record: &LogRecord, key: u32, sent_ns: u64) {
-        let last = self.last.entry(narrow(record.link.worker)).or_default();
-        let same = last
-            .iter_mut()
-            .rev()
-            // The same attempt is among the newest, unless this is its first command.
-            .take(64)
-            .find(|last| {
-                (last.node, last.op, last.phase, last.key)
-                    == (record.link.node, record.op, record.phase, key)
-            });
-        if let Some(same) = same {
-            same.sent_ns = same.sent_ns.max(sent_ns);
-            return;
-        }
-        if last.len() >= REMEMBERED {
-            last.pop_front();
-        }
-        last.push_back(LastSent {
-            node: record.link.node,
-            op: record.op,
-            phase: record.phase,
-            key,
-            sent_ns,
-        });
-    }
 }
 
 impl Line {
     fn entry(&self, text: &[u8]) -> LogEntry {
         let start = self.text_at as usize;
         let preview = &text[start..start + usize::from(self.text_len)];
+        let record = self.record;
         LogEntry {
-            at_ns: self.at_ns,
-            sent_ns: Some(self.sent_ns).filter(|ns| *ns != u64::MAX),
-            worker: self.worker as usize,
-            node: self.node as usize,
-            conn: self.conn,
-            direction: self.direction,
-            command: self.command.as_str().to_owned(),
-            names_key: Some(self.key).filter(|key| *key != u32::MAX),
-            op: self.op,
-            phase: self.phase,
-            size: self.size,
-            outcome: self.outcome,
+            at_ns: record.at_ns,
+            sent_ns: record.sent_ns,
+            worker: record.link.worker,
+            node: record.link.node,
+            conn: record.conn,
+            direction: record.direction,
+            command: record.command.as_str().to_owned(),
+            names_key: record.key,
+            op: record.op,
+            phase: record.phase,
+            size: record.size as u64,
+            outcome: record.outcome,
             preview: preview.escape_ascii().to_string(),
         }
     }

@@ -16,13 +16,11 @@ use super::command::Keys;
 use super::connection::carry;
 use super::fault::{ImposedId, LinkFault};
 use super::frame_budget::FrameBudget;
-use super::freeze_check::{FreezeLeak, Received, Silences};
+use super::freeze_check::{Received, Silences};
 use super::imposed_faults::ImposedFaults;
 use super::interceptor::Interceptor;
 use super::link::ServerLink;
 use super::log::WireLog;
-use super::login::Login;
-use super::loopback::only_loopback;
 use super::operation::Operation;
 use super::proxy_state::{ProxyState, TaskGuard};
 use super::resource_exhaustion::{Shortage, Shortages};
@@ -64,7 +62,7 @@ impl Proxy {
                 acquire_questions: AcquireQuestions::default(),
                 registry: Mutex::default(),
                 sent: OnceLock::new(),
-                login: OnceLock::new(),
+                password: OnceLock::new(),
                 closed: watch::Sender::new(false),
                 ended: Notify::new(),
             }),
@@ -157,7 +155,7 @@ impl Proxy {
 
     /// From now on each connection first gives this password to its server. Call it before there is one.
     pub fn log_in(&self, password: &str) {
-        self.state.login.get_or_init(|| Login::with(password));
+        self.state.password.get_or_init(|| password.to_owned());
     }
 
     /// The wire's questions which command took a lock. Without anybody who listens, nobody can say.
@@ -212,28 +210,9 @@ impl Proxy {
             .count()
     }
 
-    /// From now on nothing may come from this worker on any of its links: it has stopped, or is
-    /// dead. Of what it wrote before, what has not arrived or was not read may still come.
-    ///
-    /// # Errors
-    /// The kernel does not say what may still come. Then nothing can be proved.
-    pub async fn begin_silence(&self, worker: usize) -> io::Result<()> {
-        self.state.silences.begin(worker).await
-    }
-
-    /// What has come from the worker since its silence began; `None`: nothing.
-    pub fn escape(&self, worker: usize) -> Option<FreezeLeak> {
-        self.state.silences.escape(worker)
-    }
-
-    /// The worker may speak again.
-    pub fn end_silence(&self, worker: usize) {
-        self.state.silences.end(worker);
-    }
-
-    /// True when anything has come from the worker on a link to a node.
-    pub fn has_spoken(&self, worker: usize) -> bool {
-        self.state.silences.has_spoken(worker)
+    /// From which workers nothing may come, and what came nevertheless.
+    pub fn silences(&self) -> &Silences {
+        &self.state.silences
     }
 
     /// What the wire could not do; each only once.
@@ -270,6 +249,17 @@ impl Proxy {
             ended.await;
         }
     }
+}
+
+/// A run must not send anything to another machine.
+pub(super) fn only_loopback(address: SocketAddr) -> io::Result<()> {
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("{address} is not a loopback address; the wire only leads to this machine"),
+    ))
 }
 
 /// The listener of one link.

@@ -18,7 +18,6 @@ use super::imposed_faults::ImposedFaults;
 use super::interceptor::Interceptor;
 use super::link::ServerLink;
 use super::log::WireLog;
-use super::login::Login;
 use super::operation::CurrentOperation;
 use super::resource_exhaustion::Shortages;
 use super::sent_requests::SentRequests;
@@ -40,8 +39,8 @@ pub(super) struct ProxyState {
     pub registry: Mutex<Registry>,
     /// What was sent, if what the servers say is to be joined with it.
     pub sent: OnceLock<SentRequests>,
-    /// How to log in to the servers, if they want it.
-    pub login: OnceLock<Login>,
+    /// The servers' password, if they want one.
+    pub password: OnceLock<String>,
     /// True once the wire is closed.
     pub closed: watch::Sender<bool>,
     /// Notified when a listener or connection ends.

@@ -10,15 +10,15 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 
 use super::acquire_detection::Acquired;
 use super::answered::Answered;
-use super::command;
+use super::command::{self, Request};
 use super::connection_state::ConnectionState;
 use super::frame_meta::FrameMeta;
-use super::frame_reader::{Extent, FrameReader, NextFrame};
-use super::frame_role::{FrameRole, identify};
+use super::frame_reader::{Extent, FrameReader};
 use super::interceptor::{Gate, InterceptedFrame};
 use super::log_entry::Outcome;
 use super::log_record::preview;
 use super::pending::Pending;
+use super::reply_kind::ReplyKind;
 use super::scan::Shape;
 use super::send_queue::SendQueue;
 
@@ -196,12 +196,12 @@ impl<'a> Pump<'a> {
         let mut pending = self.shared.pending();
         while !self.shared.is_raw() {
             match self.reader.next_frame() {
-                NextFrame::Frame(extent) => {
+                Ok(Some(extent)) => {
                     let meta = self.meta(&extent, now_ns, &mut pending);
                     frames.push((extent.range, meta));
                 }
-                NextFrame::More => return,
-                NextFrame::Unparseable(reason) => {
+                Ok(None) => return,
+                Err(reason) => {
                     self.shared.turn_raw(self.direction, now_ns, reason);
                 }
             }
@@ -212,22 +212,34 @@ impl<'a> Pump<'a> {
 
     fn meta(&self, extent: &Extent, now_ns: u64, pending: &mut Pending) -> FrameMeta {
         let frame = &self.reader.bytes()[extent.range.clone()];
-        let now = (now_ns, self.shared.operation());
-        let (role, mut meta) = identify(frame, extent.shape, now, &self.shared.proxy.keys, pending);
-        match role {
-            FrameRole::Request if self.shared.keeps_requests() => {
-                meta.request.digest = command::digest_of(frame, extent.shape);
+        let (shape, operation) = (extent.shape, self.shared.operation());
+        let request = match shape {
+            Shape::Command | Shape::Inline => {
+                let mut request = command::read(frame, shape, &self.shared.proxy.keys, operation);
+                if self.shared.keeps_requests() {
+                    request.digest = command::digest_of(frame, shape);
+                }
+                Some(request)
             }
-            FrameRole::Answer => {
-                let answered = match extent.shape {
-                    Shape::Error => Answered::error(&frame[1..]),
-                    _ => Answered::Done,
+            Shape::Blank | Shape::Raw => None,
+            Shape::Plain | Shape::Error | Shape::Composite => {
+                let (kind, answered) = match shape {
+                    Shape::Plain => (ReplyKind::Answer, Answered::Done),
+                    Shape::Error => (ReplyKind::Error, Answered::error(&frame[1..])),
+                    _ => (ReplyKind::of(frame), Answered::Done),
                 };
-                self.shared.replied(now_ns, answered);
+                let request = pending.answered_by(kind);
+                if request.is_some() {
+                    self.shared.replied(now_ns, answered);
+                }
+                request
             }
-            FrameRole::Request | FrameRole::Neither => {}
+        };
+        FrameMeta {
+            at_ns: now_ns,
+            request: request.unwrap_or_else(|| Request::none(operation)),
+            shape,
         }
-        meta
     }
 
     fn raw(&self, extent: Extent) -> (Range<usize>, FrameMeta) {

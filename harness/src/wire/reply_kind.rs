@@ -1,7 +1,7 @@
 //! What a reply is, as far as the matching of replies to requests must know.
 
 use super::reply_scan::ReplyScan;
-use super::scan::{Header, Step, header};
+use super::scan::header;
 
 /// What a reply is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,18 +98,13 @@ fn first_of_value(frame: &[u8], mut at: usize) -> Option<(usize, u8)> {
 
 /// The number after the type byte at `at`, and where the next line begins.
 fn number(frame: &[u8], at: usize) -> Option<(i64, usize)> {
-    match header(frame, at) {
-        Header::Number { value, next } => Some((value, next)),
-        Header::More | Header::Bad => None,
-    }
+    header(frame, at, "").ok()
 }
 
 /// Where the element at `at` ends, with all that is nested in it.
 fn after_element(frame: &[u8], at: usize) -> Option<usize> {
-    match ReplyScan::default().advance(frame.get(at..)?) {
-        Step::Whole { len, .. } => Some(at + len),
-        Step::More { .. } | Step::Unparseable(_) => None,
-    }
+    let (len, _) = ReplyScan::default().advance(frame.get(at..)?).ok()?;
+    Some(at + len)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use memchr::memchr;
 
-use super::scan::{Bulk, Header, Shape, Step, bulk, header};
+use super::scan::{Shape, Stop, bulk, header};
 
 /// Deepest nesting of a reply that is accepted. Redis itself answers with a few levels at most.
 const DEEPEST: usize = 64;
@@ -19,18 +19,19 @@ pub(super) struct ReplyScan {
 }
 
 impl ReplyScan {
-    /// Goes on with the frame that begins at the first of `bytes`.
-    pub(super) fn advance(&mut self, bytes: &[u8]) -> Step {
-        let step = self.step(bytes);
-        if !matches!(step, Step::More { .. }) {
+    /// Goes on with the frame that begins at the first of `bytes`. Returns how long it is, and how it is
+    /// built.
+    pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<(usize, Shape), Stop> {
+        let found = self.find_end(bytes);
+        if !matches!(found, Err(Stop::More { .. })) {
             self.position = 0;
             self.searched = 0;
             self.open.clear();
         }
-        step
+        found
     }
 
-    fn step(&mut self, bytes: &[u8]) -> Step {
+    fn find_end(&mut self, bytes: &[u8]) -> Result<(usize, Shape), Stop> {
         if self.open.is_empty() {
             self.open.push(1);
         }
@@ -39,55 +40,35 @@ impl ReplyScan {
                 self.open.pop();
             }
             if self.open.is_empty() {
-                return Step::Whole {
-                    len: self.position,
-                    shape: shape(bytes),
-                };
+                return Ok((self.position, shape(bytes)));
             }
-            let Some(&kind) = bytes.get(self.position) else {
-                return Step::More {
-                    need: self.position + 1,
-                };
-            };
-            let element = match kind {
-                b'+' | b'-' | b':' | b'_' | b',' | b'#' | b'(' => self.line(bytes),
-                b'$' => bulk(bytes, self.position, true),
-                b'!' | b'=' => bulk(bytes, self.position, false),
-                b'*' | b'%' | b'~' | b'>' | b'|' => match self.aggregate(bytes, kind) {
-                    None => continue,
-                    Some(step) => return step,
-                },
-                _ => return Step::Unparseable("a type that RESP does not have"),
-            };
-            match element {
-                Bulk::Ends(end) => {
-                    self.position = end;
-                    self.searched = 0;
-                    self.count_element();
+            let need = self.position + 1;
+            let kind = *bytes.get(self.position).ok_or(Stop::More { need })?;
+            self.position = match kind {
+                b'+' | b'-' | b':' | b'_' | b',' | b'#' | b'(' => self.line(bytes)?,
+                b'$' => bulk(bytes, self.position, true)?,
+                b'!' | b'=' => bulk(bytes, self.position, false)?,
+                b'*' | b'%' | b'~' | b'>' | b'|' => {
+                    self.aggregate(bytes, kind)?;
+                    continue;
                 }
-                Bulk::More { need } => return Step::More { need },
-                Bulk::Bad(reason) => return Step::Unparseable(reason),
-            }
+                _ => return Err(Stop::Unparseable("a type that RESP does not have")),
+            };
+            self.searched = 0;
+            self.count_element();
         }
     }
 
-    /// Opens the aggregate at `position`. `Some`: the scan stops here.
-    fn aggregate(&mut self, bytes: &[u8], kind: u8) -> Option<Step> {
-        let (count, next) = match header(bytes, self.position) {
-            Header::More => {
-                return Some(Step::More {
-                    need: bytes.len() + 1,
-                });
-            }
-            Header::Bad => return Some(Step::Unparseable("an aggregate without a length")),
-            Header::Number { value: -1, next } if kind == b'*' => (0, next),
-            Header::Number { value, next } => match u64::try_from(value) {
-                Ok(count) => (count, next),
-                Err(_) => return Some(Step::Unparseable("a length that is out of bounds")),
-            },
+    /// Opens the aggregate at `position`.
+    fn aggregate(&mut self, bytes: &[u8], kind: u8) -> Result<(), Stop> {
+        let (value, next) = header(bytes, self.position, "an aggregate without a length")?;
+        let count = match u64::try_from(value) {
+            Ok(count) => count,
+            Err(_) if value == -1 && kind == b'*' => 0,
+            Err(_) => return Err(Stop::Unparseable("a length that is out of bounds")),
         };
         if self.open.len() >= DEEPEST {
-            return Some(Step::Unparseable("nested too deeply"));
+            return Err(Stop::Unparseable("nested too deeply"));
         }
         self.position = next;
         // An attribute goes before an element and does not count as one.
@@ -96,7 +77,7 @@ impl ReplyScan {
         }
         let pairs = matches!(kind, b'%' | b'|');
         self.open.push(if pairs { count * 2 } else { count });
-        None
+        Ok(())
     }
 
     fn count_element(&mut self) {
@@ -106,7 +87,7 @@ impl ReplyScan {
     }
 
     /// Finds the end of the line that begins at `position`.
-    fn line(&mut self, bytes: &[u8]) -> Bulk {
+    fn line(&mut self, bytes: &[u8]) -> Result<usize, Stop> {
         let mut from = self.searched.max(self.position + 1);
         while let Some(offset) = bytes.get(from..).and_then(|rest| memchr(b'\r', rest)) {
             match bytes.get(from + offset + 1) {
@@ -114,26 +95,20 @@ impl ReplyScan {
                 Some(_) => from += offset + 1,
                 None => {
                     self.searched = from + offset;
-                    return Bulk::More {
-                        need: bytes.len() + 1,
-                    };
+                    return Err(Stop::after(bytes));
                 }
             }
         }
         self.searched = bytes.len();
-        Bulk::More {
-            need: bytes.len() + 1,
-        }
+        Err(Stop::after(bytes))
     }
 
     /// The line from `position` to its CRLF at `end`, if its type allows what it says.
-    fn checked_line(&self, bytes: &[u8], end: usize) -> Bulk {
+    fn checked_line(&self, bytes: &[u8], end: usize) -> Result<usize, Stop> {
         let text = &bytes[self.position + 1..end];
         let is_valid = match bytes[self.position] {
             // Nearly all numbers are short ones, which the header's reader accepts sooner.
-            b':' => {
-                matches!(header(bytes, self.position), Header::Number { .. }) || parses::<i64>(text)
-            }
+            b':' => header(bytes, self.position, "").is_ok() || parses::<i64>(text),
             b',' => parses::<f64>(text),
             b'#' => matches!(text, b"t" | b"f"),
             b'_' => text.is_empty(),
@@ -143,10 +118,9 @@ impl ReplyScan {
             }
             _ => true,
         };
-        if is_valid {
-            Bulk::Ends(end + 2)
-        } else {
-            Bulk::Bad("a value that its type does not have")
+        match is_valid {
+            true => Ok(end + 2),
+            false => Err(Stop::Unparseable("a value that its type does not have")),
         }
     }
 }

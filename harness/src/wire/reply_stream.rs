@@ -4,11 +4,11 @@ use picklock_scenarios::Direction;
 
 use super::address_rewrite::words;
 use super::frame_budget::FrameShare;
-use super::frame_reader::{FrameReader, NextFrame};
+use super::frame_reader::FrameReader;
 
 /// Finds the whole replies in bytes that come in pieces.
 #[derive(Debug)]
-pub(crate) struct ReplyStream(FrameReader);
+pub struct ReplyStream(FrameReader);
 
 impl Default for ReplyStream {
     fn default() -> Self {
@@ -18,7 +18,7 @@ impl Default for ReplyStream {
 
 impl ReplyStream {
     /// More has come. The replies that were found before are forgotten.
-    pub(crate) fn feed(&mut self, mut bytes: &[u8]) {
+    pub fn feed(&mut self, mut bytes: &[u8]) {
         self.0.consume();
         while !bytes.is_empty() {
             bytes = &bytes[self.0.feed(bytes)..];
@@ -29,12 +29,9 @@ impl ReplyStream {
     ///
     /// # Errors
     /// It is not RESP, or too long: why.
-    pub(crate) fn next_reply(&mut self) -> Result<Option<&[u8]>, &'static str> {
-        match self.0.next_frame() {
-            NextFrame::Frame(extent) => Ok(Some(&self.0.bytes()[extent.range])),
-            NextFrame::More => Ok(None),
-            NextFrame::Unparseable(reason) => Err(reason),
-        }
+    pub fn next_reply(&mut self) -> Result<Option<&[u8]>, &'static str> {
+        let found = self.0.next_frame()?;
+        Ok(found.map(|extent| &self.0.bytes()[extent.range]))
     }
 }
 

@@ -27,17 +27,10 @@ pub(super) enum Shape {
     Raw,
 }
 
-/// What a scan found.
+/// Why a scan has not found the end of what it looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    /// A frame that is `len` bytes long.
-    Whole {
-        /// From its first byte to its last.
-        len: usize,
-        /// How it is built.
-        shape: Shape,
-    },
-    /// Not all of it is here; it takes at least `need` bytes in all.
+pub(super) enum Stop {
+    /// Not all of it is here; the frame takes at least `need` bytes in all.
     More {
         /// Counted from the frame's first byte.
         need: usize,
@@ -46,15 +39,18 @@ pub(super) enum Step {
     Unparseable(&'static str),
 }
 
-/// A number between a type byte and CRLF.
-pub(super) enum Header {
-    Number { value: i64, next: usize },
-    More,
-    Bad,
+impl Stop {
+    /// More than these bytes of the frame are needed.
+    pub(super) fn after(bytes: &[u8]) -> Stop {
+        Stop::More {
+            need: bytes.len() + 1,
+        }
+    }
 }
 
-/// Reads the number whose type byte is at `at`.
-pub(super) fn header(bytes: &[u8], at: usize) -> Header {
+/// Reads the number between the type byte at `at` and CRLF. Returns it, and where the next line begins.
+/// `wrong`: what is said where there is none.
+pub(super) fn header(bytes: &[u8], at: usize, wrong: &'static str) -> Result<(i64, usize), Stop> {
     let mut index = at + 1;
     let negative = bytes.get(index) == Some(&b'-');
     index += usize::from(negative);
@@ -62,55 +58,40 @@ pub(super) fn header(bytes: &[u8], at: usize) -> Header {
     let mut value = 0_i64;
     loop {
         match bytes.get(index) {
-            None => return Header::More,
+            None => return Err(Stop::after(bytes)),
             // Eighteen digits fit into an i64, and are more than any length may have.
             Some(&digit @ b'0'..=b'9') if index - first_digit < 18 => {
                 value = value * 10 + i64::from(digit - b'0');
             }
             Some(b'\r') if index > first_digit => {
                 return match bytes.get(index + 1) {
-                    None => Header::More,
-                    Some(b'\n') => Header::Number {
-                        value: if negative { -value } else { value },
-                        next: index + 2,
-                    },
-                    Some(_) => Header::Bad,
+                    None => Err(Stop::after(bytes)),
+                    Some(b'\n') => Ok((if negative { -value } else { value }, index + 2)),
+                    Some(_) => Err(Stop::Unparseable(wrong)),
                 };
             }
-            Some(_) => return Header::Bad,
+            Some(_) => return Err(Stop::Unparseable(wrong)),
         }
         index += 1;
     }
 }
 
-/// Where an element ends.
-pub(super) enum Bulk {
-    Ends(usize),
-    More { need: usize },
-    Bad(&'static str),
-}
-
 /// Finds the end of the bulk string whose type byte is at `at`; `null`: a length of -1 is allowed.
-pub(super) fn bulk(bytes: &[u8], at: usize, null: bool) -> Bulk {
-    match header(bytes, at) {
-        Header::More => Bulk::More {
-            need: bytes.len() + 1,
-        },
-        Header::Bad => Bulk::Bad("a length that is no number"),
-        Header::Number { value: -1, next } if null => Bulk::Ends(next),
-        Header::Number { value, next } => {
-            let Some(end) = usize::try_from(value)
-                .ok()
-                .filter(|length| *length <= LONGEST_FRAME)
-                .map(|length| next + length + 2)
-            else {
-                return Bulk::Bad("a length that is out of bounds");
-            };
-            match bytes.get(end - 2..end) {
-                None => Bulk::More { need: end },
-                Some(b"\r\n") => Bulk::Ends(end),
-                Some(_) => Bulk::Bad("a bulk string that does not end where it said"),
-            }
-        }
+pub(super) fn bulk(bytes: &[u8], at: usize, null: bool) -> Result<usize, Stop> {
+    let (value, next) = header(bytes, at, "a length that is no number")?;
+    if null && value == -1 {
+        return Ok(next);
+    }
+    let length = usize::try_from(value).ok();
+    let Some(length) = length.filter(|length| *length <= LONGEST_FRAME) else {
+        return Err(Stop::Unparseable("a length that is out of bounds"));
+    };
+    let end = next + length + 2;
+    match bytes.get(end - 2..end) {
+        None => Err(Stop::More { need: end }),
+        Some(b"\r\n") => Ok(end),
+        Some(_) => Err(Stop::Unparseable(
+            "a bulk string that does not end where it said",
+        )),
     }
 }

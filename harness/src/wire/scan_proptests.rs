@@ -9,7 +9,7 @@ use redis_protocol::{resp2, resp3};
 
 use super::command::{self, Expect, Keys};
 use super::frame_budget::FrameShare;
-use super::frame_reader::{Extent, FrameReader, NextFrame};
+use super::frame_reader::{Extent, FrameReader};
 use super::operation::Operation;
 use super::reply_kind::ReplyKind;
 use super::scan::Shape;
@@ -92,12 +92,12 @@ fn found(direction: Direction, bytes: &[u8], cuts: &[Index]) -> (Vec<Extent>, bo
         }
         loop {
             match reader.next_frame() {
-                NextFrame::Frame(frame) => extents.push(Extent {
+                Ok(Some(frame)) => extents.push(Extent {
                     range: frame.range.start + consumed..frame.range.end + consumed,
                     shape: frame.shape,
                 }),
-                NextFrame::More => break,
-                NextFrame::Unparseable(_) => return (extents, true),
+                Ok(None) => break,
+                Err(_) => return (extents, true),
             }
         }
         consumed += reader.cursor();

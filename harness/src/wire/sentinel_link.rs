@@ -13,16 +13,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::address_rewrite::AddressMap;
+use super::address_rewrite::{AddressMap, rewrite_addresses};
 use super::freeze_check::Received;
-use super::login::{Greeting, Login};
-use super::loopback::only_loopback;
-use super::proxy::{Listening, Proxy};
+use super::login::Greeting;
+use super::proxy::{Listening, Proxy, only_loopback};
 use super::proxy_state::TaskGuard;
-use super::sentinel_replies::SentinelReplies;
+use super::reply_stream::ReplyStream;
 use crate::clock::Clock;
 
-/// How much of a client's request is read at once, bytes.
+/// How much is read at once, bytes.
 const CHUNK: usize = 4 << 10;
 
 /// The two addresses of a Sentinel.
@@ -74,7 +73,7 @@ impl Proxy {
                     let requests = Requests {
                         received,
                         clock: proxy.state.clock.clone(),
-                        login: proxy.state.login.get().cloned(),
+                        password: proxy.state.password.get().cloned(),
                     };
                     tokio::spawn(carry(task, client, upstream, Arc::clone(&map), requests));
                 }
@@ -96,8 +95,8 @@ async fn carry(
         let mut sentinel = TcpStream::connect(upstream).await?;
         sentinel.set_nodelay(true)?;
         let mut greeting = Greeting::default();
-        if let Some(login) = &requests.login {
-            greeting.log_in(login);
+        if let Some(password) = &requests.password {
+            greeting.log_in(password);
         }
         let other = greeting.exchange(&mut sentinel).await?;
         client.write_all(&other).await?;
@@ -120,7 +119,7 @@ async fn carry(
 struct Requests {
     received: Arc<Received>,
     clock: Clock,
-    login: Option<Login>,
+    password: Option<String>,
 }
 
 impl Requests {
@@ -147,13 +146,17 @@ async fn forward_replies(
     writer: &mut WriteHalf<'_>,
     map: &AddressMap,
 ) -> io::Result<()> {
-    let mut replies = SentinelReplies::default();
+    let (mut replies, mut chunk) = (ReplyStream::default(), [0; CHUNK]);
     loop {
-        let count = match socket.read(replies.room()).await? {
+        match socket.read(&mut chunk).await? {
             0 => return Ok(()),
-            count => count,
-        };
-        let whole = replies.filled(count, map).map_err(io::Error::other)?;
+            count => replies.feed(&chunk[..count]),
+        }
+        let mut whole = Vec::new();
+        // Not RESP: an address that was not replaced would lead past the wire.
+        while let Some(reply) = replies.next_reply().map_err(io::Error::other)? {
+            whole.extend(rewrite_addresses(reply, map));
+        }
         writer.write_all(&whole).await?;
     }
 }

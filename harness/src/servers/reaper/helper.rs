@@ -207,10 +207,10 @@ mod tests {
     async fn await_end(group: u32) {
         let ended = async {
             while !members(group).is_empty() {
-                tokio::time::sleep(ROUND_PAUSE).await;
+                tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let bound = std::time::Duration::from_secs(60);
+        let bound = Duration::from_secs(60);
         let ended = tokio::time::timeout(bound, ended).await;
         ended.expect("what was killed ends");
     }

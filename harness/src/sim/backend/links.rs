@@ -27,7 +27,7 @@ impl Links for Rc<SimBackend> {
     }
 
     fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
-        self.network.set_phase(worker, op, phase);
+        self.network.state.borrow_mut().set_phase(worker, op, phase);
     }
 
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64> {
@@ -35,6 +35,6 @@ impl Links for Rc<SimBackend> {
     }
 
     fn has_spoken(&self, worker: usize) -> bool {
-        self.network.has_spoken(worker)
+        self.network.state.borrow().has_spoken(worker)
     }
 }

@@ -1,8 +1,5 @@
 //! Hosts, network and nodes put together as a backend: one file for each thing that it is made of.
 
-mod clocks;
-mod custody;
-mod data;
 mod links;
 mod nodes;
 mod probe;
@@ -17,7 +14,7 @@ use picklock_impls::{Context, DynLock, Node as Connection};
 use picklock_scenarios::{BackendName, StockPlace};
 use rand::rngs::StdRng;
 
-use crate::adapter::serve::Init;
+use crate::adapter::message::Init;
 use crate::backend::{Backend, Capabilities, Refusal, Sentinels};
 use crate::clock::Clock;
 use crate::entropy;
@@ -25,7 +22,7 @@ use crate::key_watch::KeyWatch;
 use crate::lock_factory::LockFactory;
 use crate::sim::connection::SimConnection;
 use crate::sim::host::Host;
-use crate::sim::network::{Network, Wiring};
+use crate::sim::network::Network;
 use crate::sim::node::Node;
 use crate::sim::node_observer::{NodeObservers, ObservedNode};
 use crate::sim::subscription::subscribe;
@@ -63,8 +60,8 @@ impl SimBackend {
     pub(in crate::sim) fn new(parts: Parts<'_>) -> Self {
         let clock = Clock::start();
         let (spec, observers) = (parts.spec, parts.observers);
-        let (topology, keys, nodes) = (&spec.scenario.topology, spec.keys(), spec.nodes());
-        let locks: Rc<[String]> = Rc::from(keys.as_slice());
+        let (topology, nodes) = (&spec.scenario.topology, spec.nodes());
+        let locks: Rc<[String]> = spec.keys().into();
         let sent = observers.is_some().then(Rc::<SentRequests>::default);
         let node = |number: usize| {
             let (replicas, persistence) = (topology.replicas, topology.persistence);
@@ -87,16 +84,15 @@ impl SimBackend {
         // The stock in Redis has a server of its own.
         let store = usize::from(spec.scenario.workload.stock_in == StockPlace::Redis);
         let wakings = entropy::stream(spec.seed, "wakings", 0);
-        let network = Network::new(Wiring {
-            nodes: (0..nodes + store).map(node).collect(),
-            keys,
-            seed: spec.seed,
-            interceptor: parts.interceptor,
-            clock: clock.clone(),
-            run_clock: parts.run_clock,
-            log: parts.log,
-            sent: sent.clone(),
-        });
+        let network = Network::new(
+            spec,
+            (0..nodes + store).map(node).collect(),
+            parts.interceptor,
+            clock.clone(),
+            parts.run_clock,
+            parts.log,
+            sent.clone(),
+        );
         SimBackend {
             lock: parts.lock,
             nodes,
@@ -133,7 +129,7 @@ impl SimBackend {
         let nodes = (0..self.nodes).map(|node| {
             let link = LinkId { worker, node };
             let endpoint = self.network.endpoint;
-            let (timeout, clock) = (init.timeout, self.clock.clone());
+            let (timeout, clock) = (init.timeout(), self.clock.clone());
             let open = move || SimConnection::new(endpoint, link, timeout, clock.clone());
             Connection::opening(open.clone())
                 .with_subscriptions(move |channel| Box::pin(subscribe(open(), channel)))

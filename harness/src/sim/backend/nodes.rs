@@ -1,9 +1,9 @@
-//! Simulated nodes as processes, and the replication between their servers.
+//! Simulated nodes as processes: the replication between their servers, their clocks, data and settings.
 
 use std::rc::Rc;
 
 use super::{SimBackend, must_be_up};
-use crate::backend::{Nodes, Refusal, Replication};
+use crate::backend::{Clocks, Data, DataChange, Nodes, Refusal, Replication};
 use crate::sim::node::Node;
 
 impl Nodes for Rc<SimBackend> {
@@ -57,6 +57,43 @@ impl Replication for Rc<SimBackend> {
             true => Ok(()),
             false => Err(no_replica(node)),
         }
+    }
+}
+
+impl Clocks for Rc<SimBackend> {
+    async fn set_node_clock(&self, node: usize, off_ns: i64) -> Result<(), Refusal> {
+        self.network.with_node(node, |it, _| {
+            it.set_clock_off(off_ns);
+            must_be_up(it, node)?;
+            match it.paused {
+                true => Err(Refusal::Failed(format!("node {node} is paused"))),
+                false => Ok(()),
+            }
+        })?;
+        // Clients that have waited long enough by this clock get their answer.
+        self.network.check_timeouts(node);
+        Ok(())
+    }
+
+    async fn set_worker_clock(&self, worker: usize, off_ns: i64) -> Result<(), Refusal> {
+        self.wall(worker).set_off(off_ns);
+        Ok(())
+    }
+}
+
+impl Data for Rc<SimBackend> {
+    async fn change_data(&self, node: usize, change: &DataChange) -> Result<u64, Refusal> {
+        self.network.with_node(node, |it, now_ns| {
+            // A dead or frozen node finds what it gets back when it continues.
+            let is_relief = matches!(change, DataChange::Replenish(_));
+            if !is_relief {
+                must_be_up(it, node)?;
+            }
+            if it.paused && !is_relief {
+                return Err(Refusal::Failed(format!("node {node} does not answer")));
+            }
+            Ok(it.change_data(change, now_ns))
+        })
     }
 }
 

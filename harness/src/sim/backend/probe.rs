@@ -1,10 +1,11 @@
-//! The server that keeps the stock, and what is found on the nodes after the run.
+//! The server that keeps the stock, the custody of the keys, and what is found on the nodes after the run.
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use super::SimBackend;
-use crate::backend::{Probe, Refusal, StockServer};
+use crate::backend::{Custody, Probe, Refusal, StockServer};
+use crate::history::{CustodyCheck, Event};
 use crate::model::Reply;
 use crate::sim::network::Network;
 
@@ -40,5 +41,21 @@ impl Probe for Rc<SimBackend> {
             let answers = node.up && !node.paused;
             answers.then(|| node.key_ttl_ms(key, now_ns)).flatten()
         })
+    }
+}
+
+impl Custody for Rc<SimBackend> {
+    async fn key_changes(&self) -> Result<Vec<Event>, String> {
+        Ok(self.network.take_key_changes())
+    }
+
+    async fn custody_check(&self) -> Option<CustodyCheck> {
+        None
+    }
+
+    async fn keys_of(&self, node: usize, locks: &[String]) -> Vec<Vec<String>> {
+        let keys = locks.iter();
+        let keys = keys.map(|lock| self.network.with_node(node, |it, _| it.keys_of(lock)));
+        keys.collect()
     }
 }

@@ -6,9 +6,9 @@ use rand::RngExt;
 
 use super::SimBackend;
 use crate::adapter::local_channel::{Receiver, Sender, local_channel};
-use crate::adapter::message::Request;
+use crate::adapter::message::{Init, Request};
 use crate::adapter::process::WorkerOutput;
-use crate::adapter::serve::{Init, answer_messages};
+use crate::adapter::serve::answer_messages;
 use crate::backend::{Refusal, Session, Workers};
 use crate::sim::host::{First, Host, HostContext};
 

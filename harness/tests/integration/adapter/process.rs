@@ -45,17 +45,21 @@ async fn a_polite_worker_answers() {
 async fn a_frozen_worker_stands_still_until_it_is_thawed() {
     let mut talk = Talk::with_adapter("polite.py", &[]);
     assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
-    let control = talk.worker.control();
+    let control = talk.worker.control.clone();
     for _ in 0..3 {
         control.freeze().await.unwrap();
         // It is not about to stop: it has stopped.
         assert_eq!(state(control.pid()), Some('T'));
         talk.send(RequestKind::Ping).await;
         // Time for an answer that must not come; a worker that runs would need a fraction.
-        let silence = tokio::time::timeout(Duration::from_millis(100), talk.worker.next()).await;
+        let silence =
+            tokio::time::timeout(Duration::from_millis(100), talk.worker.stdout.next()).await;
         assert!(silence.is_err(), "{silence:?}");
         control.thaw().await.unwrap();
-        assert!(matches!(talk.worker.next().await, WorkerOutput::Message(_)));
+        assert!(matches!(
+            talk.worker.stdout.next().await,
+            WorkerOutput::Message(_)
+        ));
     }
 }
 
@@ -63,8 +67,8 @@ async fn a_frozen_worker_stands_still_until_it_is_thawed() {
 async fn freezing_goes_on_while_somebody_listens() {
     let mut talk = Talk::with_adapter("polite.py", &[]);
     assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
-    let control = talk.worker.control();
-    let mut listening = Box::pin(talk.worker.next());
+    let control = talk.worker.control.clone();
+    let mut listening = Box::pin(talk.worker.stdout.next());
     assert!(listening.as_mut().now_or_never().is_none());
     control.freeze().await.unwrap();
     // A frozen process can be killed, and its listener hears of it.
@@ -78,7 +82,7 @@ async fn what_is_gone_cannot_be_frozen_or_thawed() {
     let mut talk = Talk::with_adapter("exit.py", &["ping"]);
     let heard = talk.ask(RequestKind::Ping).await;
     assert_eq!(heard, WorkerOutput::Exited("exited with status 3".into()));
-    let control = talk.worker.control();
+    let control = talk.worker.control.clone();
     for outcome in [control.freeze().await, control.thaw().await] {
         let error = outcome.unwrap_err();
         assert!(matches!(error, ProcessError::Gone(_)), "{error}");
@@ -91,7 +95,10 @@ async fn what_is_gone_cannot_be_frozen_or_thawed() {
     assert_eq!(control.kill().await, "exited with status 3");
     assert_eq!(state(control.pid()), None, "it was reaped");
     // It stays so.
-    assert!(matches!(talk.worker.next().await, WorkerOutput::Exited(_)));
+    assert!(matches!(
+        talk.worker.stdout.next().await,
+        WorkerOutput::Exited(_)
+    ));
 }
 
 #[tokio::test]
@@ -138,12 +145,12 @@ async fn one_that_hangs_is_silent_and_can_be_killed() {
     talk.send(acquire("k", 1000)).await;
     // The next question is answered, the one before never was.
     let id = talk.send(RequestKind::Ping).await;
-    let heard = talk.worker.next().await;
+    let heard = talk.worker.stdout.next().await;
     assert!(
         matches!(&heard, WorkerOutput::Message(said) if serde_json::to_value(said).unwrap()["id"] == id),
         "{heard:?}"
     );
-    talk.worker.control().kill().await;
+    talk.worker.control.kill().await;
 }
 
 /// A process that it leaves behind, and that holds its output open, neither survives nor makes us
@@ -170,7 +177,7 @@ async fn grandchildren_are_frozen_and_killed_with_the_group() {
     let mut talk = Talk::start(&["python3", "-c", WRAPPER]);
     assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
     let grandchild: u32 = talk.logged_number().await;
-    let control = talk.worker.control();
+    let control = talk.worker.control.clone();
     assert_eq!(state(grandchild), Some('R'));
     control.freeze().await.unwrap();
     assert_eq!(state(grandchild), Some('T'));
@@ -209,7 +216,7 @@ async fn descendants_are_frozen_and_killed_wherever_they_went() {
         let mut talk = Talk::start(&["python3", "-c", &daemon(hidden)]);
         assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
         let daemon: u32 = talk.logged_number().await;
-        let control = talk.worker.control();
+        let control = talk.worker.control.clone();
         for _ in 0..2 {
             control.freeze().await.unwrap();
             assert_eq!(state(daemon), Some('T'), "hidden: {hidden}");
@@ -227,11 +234,11 @@ async fn descendants_are_frozen_and_killed_wherever_they_went() {
 async fn a_daemon_is_killed_after_its_worker_has_ended() {
     let code = daemon(false).replace("for line in", "sys.exit(3)\nfor line in");
     let mut talk = Talk::start(&["python3", "-c", &code]);
-    let heard = talk.worker.next().await;
+    let heard = talk.worker.stdout.next().await;
     assert_eq!(heard, WorkerOutput::Exited("exited with status 3".into()));
     let daemon: u32 = talk.logged_number().await;
     assert!(state(daemon).is_some_and(|state| state != 'Z'));
-    talk.worker.control().kill().await;
+    talk.worker.control.kill().await;
     assert!(state(daemon).is_none_or(|state| state == 'Z'));
 }
 
@@ -240,7 +247,7 @@ async fn dropping_all_handles_kills_the_group() {
     let mut talk = Talk::start(&["python3", "-c", WRAPPER]);
     assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
     let grandchild: u32 = talk.logged_number().await;
-    let leader = talk.worker.control().pid();
+    let leader = talk.worker.control.pid();
     drop(talk);
     gone(grandchild).await;
     gone(leader).await;
@@ -276,12 +283,12 @@ async fn prepare_has_the_last_word() {
         command.env("PURPOSE", "a test");
     })
     .unwrap();
-    let WorkerOutput::Garbage(malformed) = worker.next().await else {
+    let WorkerOutput::Garbage(malformed) = worker.stdout.next().await else {
         panic!("that is no message");
     };
     assert_eq!(malformed.line, "a test");
     assert_eq!(
-        worker.next().await,
+        worker.stdout.next().await,
         WorkerOutput::Exited("exited with status 0".into())
     );
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use picklock_harness::adapter::connect::connect;
 use picklock_harness::adapter::message::{
-    Answer, Notification, Request, RequestKind, WorkerMessage,
+    Answer, Init, Notification, Request, RequestKind, WorkerMessage,
 };
-use picklock_harness::adapter::serve::{Init, serve};
+use picklock_harness::adapter::serve::serve;
 use picklock_harness::entropy;
 use picklock_impls::{Context, Deadline, DynLock, Grant, Lock, LockError, Notice, WallClock, find};
 use serde_json::{Value, json};
@@ -423,7 +423,7 @@ async fn a_built_in_lock_is_served_on_real_servers() {
     let servers: Vec<RedisServer> = (0..5).map(|_| RedisServer::start()).collect();
     let urls: Vec<String> = servers.iter().map(RedisServer::url).collect();
     let build = |init: Init| async move {
-        let nodes = connect(&init.nodes, init.timeout).map_err(|error| error.to_string())?;
+        let nodes = connect(&init.nodes, init.timeout()).map_err(|error| error.to_string())?;
         let context = Context {
             wall_clock: Rc::new(MachineClock),
             entropy: entropy::stream(init.seed, "worker", 0),

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use picklock_harness::adapter::message::{Answer, PROTOCOL, Request, RequestKind, WorkerMessage};
+use picklock_harness::adapter::message::{
+    Answer, Init, PROTOCOL, Request, RequestKind, WorkerMessage,
+};
 use picklock_harness::adapter::process::{WorkerOutput, WorkerProcess};
 use tempfile::TempDir;
 
@@ -58,20 +60,20 @@ impl Talk {
     pub async fn send(&mut self, ask: RequestKind) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
-        self.worker.send(&Request { id, ask }).await.unwrap();
+        self.worker.stdin.send(&Request { id, ask }).await.unwrap();
         id
     }
 
     /// Sends a request and hears what comes next.
     pub async fn ask(&mut self, ask: RequestKind) -> WorkerOutput {
         self.send(ask).await;
-        self.worker.next().await
+        self.worker.stdout.next().await
     }
 
     /// Sends a request that must be answered.
     pub async fn answer(&mut self, ask: RequestKind) -> Answer {
         let id = self.send(ask).await;
-        match self.worker.next().await {
+        match self.worker.stdout.next().await {
             WorkerOutput::Message(WorkerMessage::Reply {
                 id: replied,
                 answer,
@@ -89,14 +91,14 @@ pub fn project_root() -> PathBuf {
 }
 
 pub fn init(nodes: Vec<String>) -> RequestKind {
-    RequestKind::Init {
+    RequestKind::Init(Init {
         protocol: PROTOCOL,
         worker: 0,
         nodes,
         timeout_ms: 5000,
         seed: 1,
         options: Default::default(),
-    }
+    })
 }
 
 pub fn acquire(key: &str, ttl_ms: u64) -> RequestKind {

@@ -10,26 +10,26 @@ use super::{LINK, wire};
 async fn what_was_written_before_is_no_escape_and_what_comes_later_is() {
     let stage = Stage::start().await;
     let wire = wire();
-    assert!(!wire.has_spoken(0));
+    assert!(!wire.silences().has_spoken(0));
     let mut client = Client::connect(wire.open(LINK, stage.address()).await.unwrap()).await;
     let mut node = stage.accept().await;
     client.send("PING").await;
-    wire.begin_silence(0).await.unwrap();
+    wire.silences().begin(0).await.unwrap();
     assert_eq!(node.exactly(14).await, b"*1\r\n$4\r\nPING\r\n");
-    assert!(wire.has_spoken(0) && !wire.has_spoken(1));
-    assert_eq!(wire.escape(0), None);
+    assert!(wire.silences().has_spoken(0) && !wire.silences().has_spoken(1));
+    assert_eq!(wire.silences().escape(0), None);
     // The second is one more than the kernel may have counted at both ends.
     for _ in 0..2 {
         client.send("PING").await;
         node.exactly(14).await;
     }
-    let escape = wire.escape(0).unwrap();
+    let escape = wire.silences().escape(0).unwrap();
     assert_eq!(escape.node, Some(0));
     assert!(escape.came_ns > 0);
-    wire.end_silence(0);
+    wire.silences().end(0);
     client.send("PING").await;
     node.exactly(14).await;
-    assert_eq!(wire.escape(0), None);
+    assert_eq!(wire.silences().escape(0), None);
     wire.close().await;
 }
 
@@ -44,14 +44,14 @@ async fn the_first_command_after_an_answer_is_an_escape() {
     node.exactly(14).await;
     node.write(b"+PONG\r\n").await;
     client.reply().await;
-    wire.begin_silence(0).await.unwrap();
+    wire.silences().begin(0).await.unwrap();
     client.send("PING").await;
     node.exactly(14).await;
     assert!(matches!(
-        wire.escape(0),
+        wire.silences().escape(0),
         Some(FreezeLeak { node: Some(0), .. })
     ));
-    assert_eq!(wire.escape(1), None);
+    assert_eq!(wire.silences().escape(1), None);
     wire.close().await;
 }
 
@@ -61,11 +61,11 @@ async fn a_new_connection_is_an_escape() {
     let wire = wire();
     let address = wire.open(LINK, stage.address()).await.unwrap();
     let _before = Client::connect(address).await;
-    wire.begin_silence(0).await.unwrap();
+    wire.silences().begin(0).await.unwrap();
     stage.accept().await;
-    assert_eq!(wire.escape(0), None);
+    assert_eq!(wire.silences().escape(0), None);
     let _after = Client::connect(address).await;
     stage.accept().await;
-    assert!(wire.escape(0).is_some());
+    assert!(wire.silences().escape(0).is_some());
     wire.close().await;
 }

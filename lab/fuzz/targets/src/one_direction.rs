@@ -1,16 +1,26 @@
-//! The bytes of one direction of a connection, read in one piece and in pieces.
+//! The bytes of one direction of a connection, through a link, in one piece and in pieces.
 
-use picklock_harness::wire::{ConnectionReader, LogEntry};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use picklock_harness::clock::Clock;
+use picklock_harness::wire::{LinkId, NoInterceptor, Outcome, Proxy};
 use picklock_scenarios::Direction;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 /// Sizes of pieces, bytes.
 const PIECES: [usize; 3] = [usize::MAX, 1, 7];
 
-/// What a link made of the bytes.
+/// What a link made of one frame.
 #[derive(Debug, PartialEq)]
-struct Reading {
-    entries: Vec<LogEntry>,
-    why_raw: Option<&'static str>,
+struct Seen {
+    direction: Direction,
+    command: String,
+    names_key: Option<u32>,
+    size: u64,
+    outcome: Outcome,
+    preview: String,
 }
 
 /// Reads the bytes after these requests, in pieces of several sizes.
@@ -18,24 +28,54 @@ struct Reading {
 /// # Panics
 /// A byte was lost or changed, or what is found depends on the size of the pieces.
 pub fn same_however_it_comes(direction: Direction, asked: &[u8], bytes: &[u8]) {
-    let [whole, others @ ..] = PIECES.map(|size| read(direction, asked, bytes, size));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let [whole, others @ ..] =
+        PIECES.map(|size| runtime.block_on(through(direction, asked, bytes, size)));
     for other in others {
         assert_eq!(whole, other, "what is found depends on how the bytes come");
     }
 }
 
-fn read(direction: Direction, asked: &[u8], bytes: &[u8], size: usize) -> Reading {
-    let mut connection = ConnectionReader::new(&["lock".to_owned(), "lock:1".to_owned()]);
+async fn through(direction: Direction, asked: &[u8], bytes: &[u8], size: usize) -> Vec<Seen> {
+    let keys = vec!["lock".to_owned(), "lock:1".to_owned()];
+    let wire = Proxy::new(Clock::start(), keys, 1, Arc::new(NoInterceptor));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+    let listener = listener.expect("a port");
+    let node = listener.local_addr().expect("an address");
+    let link = wire.open(LinkId { worker: 0, node: 0 }, node).await;
+    let client = TcpStream::connect(link.expect("a link")).await;
+    let mut client = client.expect("a connection to the link");
+    let (mut server, _) = listener.accept().await.expect("the link's connection");
+    client.write_all(asked).await.expect("the link reads");
+    let read = server.read_exact(&mut vec![0; asked.len()]).await;
+    read.expect("what was asked arrives");
+    let (mut from, mut to) = match direction {
+        Direction::Request => (client, server),
+        Direction::Reply => (server, client),
+    };
     let mut sent = Vec::new();
-    connection.read(Direction::Request, asked, &mut sent);
-    sent.clear();
-    for piece in bytes.chunks(size.min(bytes.len().max(1))) {
-        connection.read(direction, piece, &mut sent);
-    }
-    connection.end(direction, &mut sent);
+    let write = async {
+        for piece in bytes.chunks(size.min(bytes.len().max(1))) {
+            from.write_all(piece).await.expect("the link reads");
+            tokio::task::yield_now().await;
+        }
+        from.shutdown().await.expect("the link is there");
+    };
+    let (read, ()) = tokio::join!(to.read_to_end(&mut sent), write);
+    read.expect("the link ends in order");
     assert!(sent == bytes, "a link loses or changes no byte");
-    Reading {
-        entries: connection.log().entries(),
-        why_raw: connection.why_raw(),
-    }
+    wire.close().await;
+    let entries = wire.log().entries().into_iter();
+    let seen = entries.map(|entry| Seen {
+        direction: entry.direction,
+        command: entry.command,
+        names_key: entry.names_key,
+        size: entry.size,
+        outcome: entry.outcome,
+        preview: entry.preview,
+    });
+    seen.collect()
 }

@@ -2,7 +2,7 @@
 //!
 //! The input's first byte chooses the requests that wait for an answer; the rest is what comes back.
 
-use picklock_harness::wire::{AddressMap, SentinelReplies};
+use picklock_harness::wire::{AddressMap, ReplyStream, rewrite_addresses};
 use picklock_scenarios::Direction;
 
 use crate::one_direction::same_however_it_comes;
@@ -54,15 +54,11 @@ fn from_a_sentinel(replies: &[u8]) {
 }
 
 fn through(replies: &[u8], map: &AddressMap) -> Result<Vec<u8>, &'static str> {
-    let mut reader = SentinelReplies::default();
+    let mut stream = ReplyStream::default();
+    stream.feed(replies);
     let mut passed = Vec::new();
-    let mut left = replies;
-    while !left.is_empty() {
-        let room = reader.room();
-        let count = room.len().min(left.len());
-        room[..count].copy_from_slice(&left[..count]);
-        passed.extend(reader.filled(count, map)?);
-        left = &left[count..];
+    while let Some(reply) = stream.next_reply()? {
+        passed.extend(rewrite_addresses(reply, map));
     }
     Ok(passed)
 }

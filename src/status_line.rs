@@ -1,0 +1,52 @@
+//! What standard error shows of work in progress: a status line on a terminal, plain lines otherwise.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::print;
+
+/// What standard error shows.
+pub enum StatusLine {
+    /// Nothing.
+    Nothing,
+    /// Into a file or pipe: lines.
+    Lines,
+    /// On a terminal: a status line, with lines printed above it.
+    Bar(ProgressBar),
+}
+
+impl StatusLine {
+    /// Chooses by the kind of standard error. `bar`: makes the status line, which gets this template. One that is made is drawn at its end.
+    pub fn new(quiet: bool, bar: impl FnOnce() -> ProgressBar, template: &str) -> StatusLine {
+        if quiet {
+            return StatusLine::Nothing;
+        }
+        if !print::stderr_is_terminal() {
+            return StatusLine::Lines;
+        }
+        let bar = bar();
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        StatusLine::Bar(bar)
+    }
+
+    /// Prints a line above the status line.
+    pub fn say(&self, line: &str) {
+        match self {
+            StatusLine::Nothing => {}
+            StatusLine::Lines => print::err(&format!("{line}\n")),
+            StatusLine::Bar(bar) => bar.println(line),
+        }
+    }
+}
+
+impl Drop for StatusLine {
+    fn drop(&mut self) {
+        if let StatusLine::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
