@@ -42,10 +42,6 @@ const READERS: &[(&str, &str)] = &[
         "older histories have no other data",
     ),
     (
-        "reports/src/configuration/source.rs",
-        "the message is the TOML parser's, and only its wording is chosen",
-    ),
-    (
         "scenarios/src/parse.rs",
         "the message is the TOML parser's, and only its wording is chosen",
     ),
