@@ -51,6 +51,10 @@ impl Spans {
     }
 }
 
+/// What the harness does at most between two events of a hold: it ends a section or a freeze, writes a request
+/// and reads its answer, and the same for the stock.
+const ACTS: usize = 6;
+
 /// The time that the harness lost in a run.
 #[derive(Debug)]
 pub(super) struct Delays {
@@ -91,10 +95,26 @@ impl Delays {
         self.pauses.within(from_ns, until_ns)
     }
 
-    /// How long it stood still from `from_ns`, or was held up by a fault from `begin_ns`, until `until_ns`.
-    pub(super) fn lost_ns(&self, from_ns: u64, begin_ns: u64, until_ns: u64) -> u64 {
-        let begin_ns = begin_ns.clamp(from_ns, until_ns);
-        self.paused_ns(from_ns, begin_ns) + self.all.within(begin_ns, until_ns)
+    /// How late the harness can have made an event, counted from the one before it of the same hold. Between the
+    /// two it acts a few times ([`ACTS`]), and each act can fall into one pause. All other pauses fell into
+    /// the client's work, or into a sleep that ended in time all the same.
+    pub(super) fn late_ns(&self, before_ns: u64, event_ns: u64) -> u64 {
+        let spans = &self.pauses.0;
+        let from = spans.partition_point(|span| span.until_ns <= before_ns);
+        let pauses = spans[from..]
+            .iter()
+            .take_while(|span| span.from_ns < event_ns);
+        let mut lengths: Vec<u64> = pauses
+            .map(|span| span.until_ns.min(event_ns) - span.from_ns.max(before_ns))
+            .collect();
+        lengths.sort_unstable_by(|one, other| other.cmp(one));
+        lengths.iter().take(ACTS).sum()
+    }
+
+    /// How long faults were about to strike between these times, pauses apart.
+    pub(super) fn waited_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
+        let all_ns = self.all.within(from_ns, until_ns);
+        all_ns.saturating_sub(self.paused_ns(from_ns, until_ns))
     }
 }
 
@@ -111,5 +131,17 @@ mod tests {
         assert_eq!(spans.within(30, 50), 0);
         assert_eq!(spans.within(60, 5), 0);
         assert_eq!(Spans::default().within(0, 9), 0);
+    }
+
+    #[test]
+    fn many_short_pauses_make_an_event_no_later_than_the_longest_few() {
+        let pauses = (0..100).map(|at| (10 * at, 10 * at + 1 + at % 2)).collect();
+        let delays = Delays {
+            pauses: Spans::of(pauses),
+            all: Spans::default(),
+        };
+        assert_eq!(delays.late_ns(0, 1000), 2 * ACTS as u64);
+        assert_eq!(delays.late_ns(0, 12), 3);
+        assert_eq!(delays.late_ns(2, 10), 0);
     }
 }

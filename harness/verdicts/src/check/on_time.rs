@@ -5,8 +5,8 @@
 //! ([`EventKind::FaultStruck`]) lasts longer than its scenario means. Leases run on meanwhile. So each hold is
 //! shortened here:
 //!
-//! - by all the time in which the harness stood still since the lock was taken: its release would have been
-//!   sent so much earlier;
+//! - by the time in which the harness stood still since the lock was taken, as far as it can have made the
+//!   release late: it would have been sent so much earlier;
 //! - to its lease, where the client's next move (its release, or the report of an extension) came after the
 //!   lease, and would have come in time without what the harness waited or stood still since the lease was
 //!   told.
@@ -52,9 +52,13 @@ struct Shortened {
 #[derive(Debug)]
 struct Open {
     begin_ns: u64,
-    /// The earliest time at which the lock can have been taken.
-    taken_ns: u64,
-    /// The earliest time at which the lock can have told the latest end of the lease.
+    /// When its last event came.
+    event_ns: u64,
+    /// How late the harness can have made it since the lock was taken.
+    late_ns: u64,
+    /// The same since the lock told the latest end of the lease.
+    late_since_told_ns: u64,
+    /// The earliest time at which it can have told that.
     told_ns: u64,
     earliest_deadline_ns: u64,
     latest_deadline_ns: u64,
@@ -74,6 +78,9 @@ impl OnTime {
         let mut end_ns = 0;
         for event in &history.events {
             end_ns = event.at_ns;
+            if let Some(hold) = held_by(&event.what).and_then(|op| open.get_mut(&op)) {
+                hold.event(end_ns, &delays);
+            }
             tracker.event(event, |attempt, step| {
                 on_time.step(end_ns, attempt, step, &mut open, &delays);
             });
@@ -98,16 +105,19 @@ impl OnTime {
             }
             Step::LeaseMoved { said_ns, .. } => {
                 if let Some(hold) = open.get_mut(&attempt.op) {
+                    hold.event(at_ns, delays);
                     self.lapsed(at_ns, attempt.worker, hold, delays);
                     hold.told_ns = said_ns.0;
+                    hold.late_since_told_ns = delays.paused_ns(said_ns.0, at_ns);
                     hold.earliest_deadline_ns = attempt.deadline_ns;
                     hold.latest_deadline_ns = attempt.latest_deadline_ns;
                 }
             }
             Step::Ended(_) => {
                 if let Some(mut hold) = open.remove(&attempt.op) {
+                    hold.event(at_ns, delays);
                     self.lapsed(at_ns, attempt.worker, &mut hold, delays);
-                    self.ended(at_ns, attempt, &mut hold, delays);
+                    self.ended(at_ns, attempt, &mut hold);
                 }
             }
             _ => {}
@@ -116,7 +126,8 @@ impl OnTime {
 
     /// The client moved: its lease may have been over by then, and would not have been without the delay.
     fn lapsed(&mut self, at_ns: u64, worker: usize, hold: &mut Open, delays: &Delays) {
-        let lost_ns = delays.lost_ns(hold.told_ns, hold.begin_ns, at_ns);
+        let waited_ns = delays.waited_ns(hold.begin_ns.max(hold.told_ns), at_ns);
+        let lost_ns = hold.late_since_told_ns + waited_ns;
         let in_time = at_ns.saturating_sub(lost_ns) <= hold.latest_deadline_ns;
         if at_ns <= hold.earliest_deadline_ns || !in_time {
             return;
@@ -127,7 +138,7 @@ impl OnTime {
             end_ns: hold.earliest_deadline_ns,
             lost_ns,
             until_ns: at_ns,
-            waited: delays.paused_ns(hold.told_ns, at_ns) < lost_ns,
+            waited: waited_ns > 0,
         };
         hold.shorten(shortened);
         if shortened.waited {
@@ -135,8 +146,8 @@ impl OnTime {
         }
     }
 
-    fn ended(&mut self, at_ns: u64, attempt: &Attempt, hold: &mut Open, delays: &Delays) {
-        let lost_ns = delays.paused_ns(hold.taken_ns, at_ns);
+    fn ended(&mut self, at_ns: u64, attempt: &Attempt, hold: &mut Open) {
+        let lost_ns = hold.late_ns;
         if lost_ns > 0 {
             hold.shorten(Shortened {
                 worker: attempt.worker,
@@ -224,12 +235,22 @@ impl Open {
         };
         Open {
             begin_ns,
-            taken_ns,
+            event_ns: at_ns,
+            late_ns: delays.paused_ns(taken_ns, at_ns),
+            late_since_told_ns: delays.paused_ns(attempt.said_ns.0, at_ns),
             told_ns: attempt.said_ns.0,
             earliest_deadline_ns: attempt.deadline_ns,
             latest_deadline_ns: attempt.latest_deadline_ns,
             shortened: None,
         }
+    }
+
+    /// Something of this hold came.
+    fn event(&mut self, at_ns: u64, delays: &Delays) {
+        let late_ns = delays.late_ns(self.event_ns, at_ns);
+        self.late_ns += late_ns;
+        self.late_since_told_ns += late_ns;
+        self.event_ns = at_ns;
     }
 
     /// The reason that shortens the hold most is kept.
@@ -240,6 +261,19 @@ impl Open {
         {
             self.shortened = Some(to);
         }
+    }
+}
+
+/// The attempt whose holder did this between its grant and its release.
+fn held_by(what: &EventKind) -> Option<u64> {
+    match *what {
+        EventKind::StockRead { op, .. }
+        | EventKind::StockChanged { op, .. }
+        | EventKind::FencedOff { op, .. }
+        | EventKind::Extend { op, .. }
+        | EventKind::ExtendGranted { op, .. }
+        | EventKind::Extended { op, .. } => Some(op),
+        _ => None,
     }
 }
 
