@@ -127,12 +127,12 @@ impl ClientEndpoint {
     }
 
     /// From now on publications to this connection are kept.
-    pub(super) fn open_inbox(self, conn: u64) {
+    fn open_inbox(self, conn: u64) {
         self.queue(|queue| queue.inboxes.insert(conn, Inbox::default()));
     }
 
     /// No publications to this connection are wanted any more.
-    pub(super) fn close_inbox(self, conn: u64) {
+    fn close_inbox(self, conn: u64) {
         let inbox = self.queue(|queue| queue.inboxes.remove(&conn));
         drop(inbox);
     }
@@ -159,7 +159,7 @@ impl ClientEndpoint {
     }
 
     /// What was published next on a connection. `Ready(None)`: nothing more will come.
-    pub(super) fn poll_publication(self, conn: u64, context: &Context<'_>) -> Poll<Option<Reply>> {
+    fn poll_publication(self, conn: u64, context: &Context<'_>) -> Poll<Option<Reply>> {
         let looked = self.queue(|queue| {
             let inbox = queue.inboxes.get_mut(&conn)?;
             if let Some(published) = inbox.published.pop_front() {
@@ -270,6 +270,51 @@ impl Drop for ReplyFuture {
             let slot: Option<ReplySlot> = self.endpoint.queue(|queue| queue.release(request));
             drop(slot);
         }
+    }
+}
+
+/// While it lives, what is published to the subscriptions of one connection is kept.
+pub(super) struct OpenInbox {
+    endpoint: ClientEndpoint,
+    conn: u64,
+}
+
+impl OpenInbox {
+    pub(super) fn new(endpoint: ClientEndpoint, conn: u64) -> Self {
+        endpoint.open_inbox(conn);
+        OpenInbox { endpoint, conn }
+    }
+
+    /// The payload of the next message. `Ready(None)`: the connection is gone, and none will come.
+    pub(super) fn poll_message(&self, context: &Context<'_>) -> Poll<Option<Vec<u8>>> {
+        loop {
+            match self.endpoint.poll_publication(self.conn, context) {
+                Poll::Ready(Some(published)) => {
+                    if let Some(payload) = payload(published) {
+                        return Poll::Ready(Some(payload));
+                    }
+                }
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+impl Drop for OpenInbox {
+    fn drop(&mut self) {
+        self.endpoint.close_inbox(self.conn);
+    }
+}
+
+/// A message has three parts: the word, the channel, the payload.
+fn payload(published: Reply) -> Option<Vec<u8>> {
+    let (Reply::Array(parts) | Reply::Push(parts)) = published else {
+        return None;
+    };
+    match <[Reply; 3]>::try_from(parts) {
+        Ok([Reply::Bulk(word), _, Reply::Bulk(payload)]) if word == b"message" => Some(payload),
+        _ => None,
     }
 }
 

@@ -12,9 +12,8 @@ use redis::aio::ConnectionLike;
 use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
 use super::args::Args;
-use super::client_endpoint::ClientEndpoint;
+use super::client_endpoint::{ClientEndpoint, OpenInbox};
 use super::submission_queue::RequestError;
-use super::subscription::OpenInbox;
 use crate::clock::Clock;
 use crate::model::Reply;
 use crate::wire::LinkId;
