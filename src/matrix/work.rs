@@ -78,13 +78,16 @@ impl Work {
         takers.join_all().await;
     }
 
+    fn next_piece(&self) -> Option<Piece> {
+        let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        pieces.next()
+    }
+
     async fn take_pieces(&self) {
         loop {
-            let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some((index, task, runs)) = pieces.next() else {
+            let Some((index, task, runs)) = self.next_piece() else {
                 return;
             };
-            drop(pieces);
             let needs = self.runner.needs(&task, self.jobs);
             // The semaphore is never closed.
             let Ok(permits) = self.permits.acquire_many(needs).await else {

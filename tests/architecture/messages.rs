@@ -91,7 +91,7 @@ fn last_name(of: &syn::Expr) -> Option<String> {
 
 fn readings(text: &str) -> Vec<String> {
     let mut readings = Readings::default();
-    readings.visit_file(&syn::parse_file(text).unwrap());
+    readings.visit_file(&syn::parse_file(text).expect("a file of Rust"));
     readings.0
 }
 

@@ -9,8 +9,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "these are tests, which clippy only knows where they are marked, and they say what they compared"
+    reason = "these are tests, which clippy only knows where they are marked"
 )]
 
 mod account;

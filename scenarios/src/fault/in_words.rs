@@ -81,10 +81,10 @@ impl FaultPlan {
 
     /// True if the client at which the moment comes has been named as what it strikes.
     fn names_client(&self) -> bool {
-        match (self.kind.strikes(), &self.workers) {
-            (Strikes::Workers, None) | (_, Some(Selection::Word(Who::Same))) => true,
-            _ => false,
-        }
+        matches!(
+            (self.kind.strikes(), &self.workers),
+            (Strikes::Workers, None) | (_, Some(Selection::Word(Who::Same)))
+        )
     }
 
     fn moment(&self, when: &Trigger) -> String {

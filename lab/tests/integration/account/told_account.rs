@@ -123,7 +123,7 @@ impl ToldAccount {
             bytes = edit(bytes);
         }
         let report = &mut self.reports[number];
-        let read = report.read(&bytes, at_ns, &mut self.replay, &*self.sent, |_| ());
+        let read = report.read(&bytes, at_ns, &mut self.replay, &self.sent, |_| ());
         if let Err(line) = read {
             self.error.get_or_insert(line);
         }
