@@ -136,11 +136,6 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "it writes the project's baseline anew; tests/e2e/gate.rs does so with others",
     ),
     (
-        "docs/reports.md",
-        "HistogramLogProcessor",
-        "a Java program of HdrHistogram's",
-    ),
-    (
         "docs/simulation.md",
         "PICKLOCK_SEEDS=1000",
         "the test that it names runs, with fewer seeds",
