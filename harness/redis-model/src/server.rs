@@ -254,7 +254,7 @@ impl Server {
 
     /// How many replicas are linked, and how many of the changes that [`Server::take_effects`] has
     /// returned, counted from the first, all of them have. A `WAIT` for which that is enough
-    /// becomes a message. A world with replicas must keep this up to date.
+    /// becomes a message. A backend with replicas must keep this up to date.
     pub fn set_acknowledged(&mut self, replicas: u32, changes: u64) {
         self.state.replicas = i64::from(replicas);
         self.state.acknowledged = changes;

@@ -14,7 +14,7 @@ pub(super) fn time(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     Ok(Reply::bulks(parts.map(|part| part.to_string())))
 }
 
-/// Waits for the earlier changes of this connection. The world reports how far the replicas are,
+/// Waits for the earlier changes of this connection. The backend reports how far the replicas are,
 /// by `Server::set_acknowledged`.
 pub(super) fn wait(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let wanted = integer_argument(args[1])?;
