@@ -49,7 +49,7 @@ impl Failure {
     pub fn of_run(failure: RunFailure) -> Failure {
         match failure {
             RunFailure::Simulation(
-                error @ (SimError::Stuck { .. } | SimError::Exhausted(_) | SimError::Broken(_)),
+                error @ (SimError::Stuck { .. } | SimError::Broken(_)),
             ) => Failure::Stuck(error.to_string()),
             RunFailure::Worker { error, log } => not_started(&error, &log),
             RunFailure::Interrupted => Failure::Interrupted,

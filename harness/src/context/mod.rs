@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod cut_text;
+mod early_end;
 mod extensions;
 mod live_workers;
 mod recorder;
@@ -11,6 +12,7 @@ mod stock;
 mod triggers;
 
 pub use arrivals::{Arrivals, Turn};
+pub use early_end::EarlyEnd;
 pub use extensions::Extensions;
 pub use live_workers::LiveWorkers;
 pub use recorder::{Listener, Recorder};

@@ -12,7 +12,7 @@ use super::watchdog::Watchdog;
 use crate::clock::{self, Clock};
 use crate::context::{RunContext, Triggers};
 use crate::driver::{self, RunError};
-use crate::history::{Event, EventKind, History};
+use crate::history::{EndReason, Event, EventKind, History};
 use crate::lock_factory::LockFactory;
 use crate::model::ServerVersion;
 use crate::record::Redis;
@@ -44,11 +44,6 @@ pub enum SimError {
         /// How long it was waited for.
         patience: Duration,
     },
-    /// It goes on and on.
-    #[error(
-        "the simulated run has used up its budget of {0}, and is not judged; shorten its `limit`, or let it sell less"
-    )]
-    Exhausted(String),
     /// A worker could not be started.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -120,6 +115,7 @@ async fn play(
     let (triggers, due) = Triggers::of(&spec.scenario.faults);
     let triggers = Arc::new(triggers);
     let log = simulation.logs_commands.then(|| WireLog::new(&spec.keys()));
+    let budget = Rc::new(RunBudget::of(&spec));
     let backend = Rc::new(SimBackend::new(Parts {
         spec: &spec,
         lock: simulation.lock,
@@ -128,23 +124,21 @@ async fn play(
         log: log.clone(),
         monitor,
         observers,
+        budget: Rc::clone(&budget),
     }));
     let network = backend.network();
     let carrying = tokio::task::spawn_local(Rc::clone(&network).run());
-    let budget = Rc::new(RunBudget::default());
     let counted = Rc::clone(&budget);
     let context = RunContext::new(
         Rc::new(backend),
         Rc::clone(&spec),
         clock,
         triggers,
-        Box::new(move |_| counted.count_event()),
+        Box::new(move |event| counted.count_event(event)),
     );
-    let ran = tokio::select! {
-        biased;
-        ran = driver::run(context, due, std::future::pending()) => ran,
-        what = budget.spent() => return Err(SimError::Exhausted(what)),
-    };
+    let bounding = tokio::task::spawn_local(end_when_spent(budget, Rc::clone(&context)));
+    let ran = driver::run(context, due, std::future::pending()).await;
+    bounding.abort();
     carrying.abort();
     let mut result = ran?;
     note_unknown_commands(&mut result.history, &network.unknown_commands());
@@ -157,6 +151,14 @@ async fn play(
         wire_log: log,
         ..result
     })
+}
+
+/// Ends a run that has used up a budget. What it has shown until then is judged.
+async fn end_when_spent<W>(budget: Rc<RunBudget>, context: Rc<RunContext<W>>) {
+    let (budget, most) = budget.spent().await;
+    let what = EventKind::BudgetSpent { budget, most };
+    context.recorder.write(what);
+    context.early_end.request(EndReason::BudgetSpent);
 }
 
 /// A command that the model does not know was answered with an error, which no real server would
