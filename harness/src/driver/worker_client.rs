@@ -141,6 +141,19 @@ impl WorkerClient {
         Err(Silence::Hung)
     }
 
+    /// Waits until the worker is of no use any more, while it is asked nothing. Cancel-safe.
+    pub async fn silence<W>(&mut self, context: &RunContext<W>) -> Silence {
+        match self.answers.next().await {
+            Some(Ok((answered, _))) => {
+                let fault = ProtocolFault::wrong_id(self.next_id, answered).to_string();
+                note_misbehaviour(context, self.worker, Misbehaviour::OutOfTurn, fault.clone());
+                Silence::BrokeProtocol(fault)
+            }
+            Some(Err(silence)) => silence,
+            None => Silence::Gone("the line is closed".into()),
+        }
+    }
+
     /// Records an answer that does not fit what was asked. The worker is of no use after it.
     pub fn broken_by<W>(
         &self,
