@@ -62,7 +62,8 @@ impl Recorder {
     /// True if this node was seen to have died.
     pub fn has_lost(&self, of: usize) -> bool {
         let events = self.events.borrow();
-        let of_it = |event: &Event| matches!(event.what, EventKind::NodeLost { node, .. } if node == of);
+        let of_it =
+            |event: &Event| matches!(event.what, EventKind::NodeLost { node, .. } if node == of);
         events.iter().any(of_it)
     }
 

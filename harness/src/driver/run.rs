@@ -92,7 +92,12 @@ pub async fn run<W: Backend>(
         let stock = context.stock.borrow();
         (stock.left(), stock.sold())
     };
-    if end.is_interrupted() || end.until_interrupted(probe(&context, reason)).await.is_none() {
+    if end.is_interrupted()
+        || end
+            .until_interrupted(probe(&context, reason))
+            .await
+            .is_none()
+    {
         reason = EndReason::Interrupted;
     }
     nemesis.close_endless_links();

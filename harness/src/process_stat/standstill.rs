@@ -87,10 +87,16 @@ mod tests {
     fn shell_with_child() -> Child {
         let mut shell = Command::new("sh");
         shell.args(["-c", "sleep 600 & echo begun; wait"]);
-        let mut shell = shell.stdout(Stdio::piped()).process_group(0).spawn().unwrap();
+        let mut shell = shell
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
         let output = shell.stdout.take().unwrap();
         let mut line = String::new();
-        std::io::BufReader::new(output).read_line(&mut line).unwrap();
+        std::io::BufReader::new(output)
+            .read_line(&mut line)
+            .unwrap();
         assert_eq!(line, "begun\n");
         shell
     }

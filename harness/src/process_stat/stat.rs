@@ -96,14 +96,16 @@ pub(crate) fn ran_ns(pid: u32) -> Option<u64> {
 
 /// The process that traces this one, as a debugger does.
 pub(crate) fn tracer_of_this_process() -> Option<u32> {
-    let traces = |thread: &str| {
-        let text = std::fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
-        let tracer = text
-            .lines()
-            .find_map(|line| line.strip_prefix("TracerPid:"))?;
-        tracer.trim().parse().ok().filter(|tracer| *tracer > 0)
-    };
-    traces("self").or_else(|| traces("thread-self"))
+    let traces = |thread| number_in_status(thread, "TracerPid:").filter(|tracer| *tracer > 0);
+    // It is one thread of that process.
+    let thread = traces("self").or_else(|| traces("thread-self"))?;
+    number_in_status(&thread.to_string(), "Tgid:")
+}
+
+fn number_in_status(process: &str, field: &str) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix(field))?;
+    value.trim().parse().ok()
 }
 
 /// The ids of all processes that can be seen.

@@ -20,8 +20,8 @@ use crate::record::Redis;
 use crate::run_result::RunResult;
 use crate::server_backend::{Parts, ServerBackend};
 use crate::servers::{
-    Adoption, BackendError, DescriptorNeed, Layout, Reaper, RunDir, ServerKind, Servers, WallClockShim,
-    WorkerContainers, adopt_orphans, sweep,
+    Adoption, BackendError, DescriptorNeed, Layout, Reaper, RunDir, ServerKind, Servers,
+    WallClockShim, WorkerContainers, adopt_orphans, sweep,
 };
 use crate::spec::RunSpec;
 use crate::wire::Proxy;

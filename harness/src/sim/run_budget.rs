@@ -61,7 +61,8 @@ impl RunBudget {
         RunBudget::new(most(EVENTS), most(BYTES), most(STEPS))
     }
 
-    fn new(most_events: u64, most_bytes: u64, most_steps: u64) -> Self {
+    /// Of so many events, bytes and steps.
+    pub(super) fn new(most_events: u64, most_bytes: u64, most_steps: u64) -> Self {
         RunBudget {
             most_events,
             most_bytes,
@@ -108,7 +109,11 @@ impl RunBudget {
         let key_changes = self.key_changes.get();
         let bytes = self.bytes.get() + key_changes * size_of::<Event>() as u64;
         let spent = [
-            (Budget::Events, self.events.get() + key_changes, self.most_events),
+            (
+                Budget::Events,
+                self.events.get() + key_changes,
+                self.most_events,
+            ),
             (Budget::Memory, bytes, self.most_bytes),
             (Budget::Steps, self.steps.get(), self.most_steps),
         ];
@@ -162,7 +167,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn budget_ends_with_its_last_event_byte_step_or_day() {
         let budget = RunBudget::new(2, u64::MAX, u64::MAX);
-        assert_eq!(budget.spent().await, (Budget::VirtualTime, LONGEST.as_secs()));
+        assert_eq!(
+            budget.spent().await,
+            (Budget::VirtualTime, LONGEST.as_secs())
+        );
         budget.count_event(&event());
         assert_eq!(spent_by(&budget), None);
         budget.count_event(&event());

@@ -87,6 +87,16 @@ fn run_on_runtime(
     monitor: Watchdog,
     observers: Option<NodeObservers>,
 ) -> Result<RunResult, SimError> {
+    let budget = RunBudget::of(&simulation.spec);
+    run_within(budget, simulation, monitor, observers)
+}
+
+fn run_within(
+    budget: RunBudget,
+    simulation: Simulation,
+    monitor: Watchdog,
+    observers: Option<NodeObservers>,
+) -> Result<RunResult, SimError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -96,7 +106,7 @@ fn run_on_runtime(
     let tasks = tokio::task::LocalSet::new();
     // As a task: what is run on a set of tasks is polled whenever any of them is.
     let playing = async move {
-        let played = tokio::task::spawn_local(play(simulation, monitor, observers)).await;
+        let played = tokio::task::spawn_local(play(budget, simulation, monitor, observers)).await;
         played.unwrap_or_else(|error| Err(SimError::Broken(error.to_string())))
     };
     let mut played = std::pin::pin!(tasks.run_until(playing));
@@ -106,6 +116,7 @@ fn run_on_runtime(
 }
 
 async fn play(
+    budget: RunBudget,
     simulation: Simulation,
     monitor: Watchdog,
     observers: Option<NodeObservers>,
@@ -115,7 +126,7 @@ async fn play(
     let (triggers, due) = Triggers::of(&spec.scenario.faults);
     let triggers = Arc::new(triggers);
     let log = simulation.logs_commands.then(|| WireLog::new(&spec.keys()));
-    let budget = Rc::new(RunBudget::of(&spec));
+    let budget = Rc::new(budget);
     let backend = Rc::new(SimBackend::new(Parts {
         spec: &spec,
         lock: simulation.lock,
@@ -176,4 +187,74 @@ fn note_unknown_commands(history: &mut History, unknown: &std::collections::BTre
         });
     }
     history.events.push(end);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use picklock_scenarios::catalog;
+
+    use super::*;
+    use crate::check::{Property, Status, Unjudged, judge};
+    use crate::history::Budget;
+
+    fn run_with(budget: RunBudget, lock: &str) -> History {
+        let lock = LockFactory::of(picklock_impls::find(lock).unwrap());
+        let scenario = catalog::named("gc-pause").unwrap();
+        let simulation = Simulation {
+            spec: RunSpec::simulated(lock.spec(&BTreeMap::new()), scenario, 1),
+            lock,
+            logs_commands: false,
+        };
+        run_within(budget, simulation, Watchdog::default(), None)
+            .unwrap()
+            .history
+    }
+
+    fn end_of(history: &History) -> EndReason {
+        match &history.events.last().unwrap().what {
+            EventKind::End { reason, .. } => *reason,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn run_without_budget_left_ends_and_holds_nothing_and_is_the_same_each_time() {
+        for (events, steps, budget, most) in [
+            (20, u64::MAX, Budget::Events, 20),
+            (u64::MAX, 50, Budget::Steps, 50),
+        ] {
+            let run = || run_with(RunBudget::new(events, u64::MAX, steps), "set-nx-px");
+            let history = run();
+            assert_eq!(history, run());
+            assert_eq!(end_of(&history), EndReason::BudgetSpent);
+            for (property, verdict) in judge(&history) {
+                assert_ne!(verdict.status, Status::Held, "{property}");
+                if verdict.status == Status::Unknown {
+                    let reason = Unjudged::BudgetSpent { budget, most };
+                    assert!(verdict.reasons.contains(&reason), "{property}: {verdict:?}");
+                }
+            }
+        }
+    }
+
+    /// What the run has shown before is proven.
+    #[test]
+    fn violation_before_the_budget_is_spent_stays() {
+        let budget = || RunBudget::new(u64::MAX, u64::MAX, u64::MAX);
+        let whole = run_with(budget(), "set-nx-px");
+        let events = whole.events.iter().filter(|event| {
+            !matches!(
+                event.what,
+                EventKind::KeyChanged { .. } | EventKind::End { .. }
+            )
+        });
+        let most = events.count() as u64 - 2;
+        let cut = run_with(RunBudget::new(most, u64::MAX, u64::MAX), "set-nx-px");
+        assert_eq!(end_of(&cut), EndReason::BudgetSpent);
+        let verdicts = judge(&cut);
+        assert_eq!(verdicts[&Property::Exclusion].status, Status::Violated);
+        assert_eq!(verdicts[&Property::Lease].status, Status::Unknown);
+    }
 }

@@ -62,7 +62,12 @@ fn names(outcome: &Outcome, who: &str) {
     let document = outcome.document();
     let said = format!("{who} stood still for ");
     for (property, verdict) in judged(&document) {
-        assert_eq!(verdict["status"], "unknown", "{property}: {}", outcome.all());
+        assert_eq!(
+            verdict["status"],
+            "unknown",
+            "{property}: {}",
+            outcome.all()
+        );
         let story = verdict["story"].to_string();
         let is_named = story.contains(&said) && story.contains("and no fault asked for it");
         assert!(is_named, "{property}: {story}");
@@ -97,7 +102,9 @@ fn worker_that_somebody_stops_is_named_and_nothing_is_judged() {
 fn violation_beside_the_standstill_of_a_bystander_stays() {
     let line = "scenario gc-pause --impl set-nx-px --backend process --json --once";
     let run = frozen_run(picklock(line));
-    let holder = workers_of(run.pid()).into_iter().position(|one| one.is_frozen());
+    let holder = workers_of(run.pid())
+        .into_iter()
+        .position(|one| one.is_frozen());
     let holder = holder.expect("a frozen worker");
     let mut run = run;
     // The successor is inside beside the frozen holder: now it may stand still.
@@ -105,9 +112,8 @@ fn violation_beside_the_standstill_of_a_bystander_stays() {
     let successor = run.hear("got the lock");
     let outcome_of = |run: Running| run.finish();
     let workers = workers_of(run.pid());
-    let other = (0..3).find(|worker| {
-        *worker != holder && !successor.contains(&format!("worker {worker} got"))
-    });
+    let other = (0..3)
+        .find(|worker| *worker != holder && !successor.contains(&format!("worker {worker} got")));
     stop_for(&workers[other.unwrap()], Duration::from_millis(1500));
     let outcome = outcome_of(run);
     let exclusion = &outcome.document()["verdicts"]["exclusion"];
@@ -134,7 +140,12 @@ fn server_that_somebody_kills_ends_the_run_and_is_named() {
     let outcome = run.finish().exits(3);
     let document = outcome.document();
     for (property, verdict) in judged(&document) {
-        assert_eq!(verdict["status"], "unknown", "{property}: {}", outcome.all());
+        assert_eq!(
+            verdict["status"],
+            "unknown",
+            "{property}: {}",
+            outcome.all()
+        );
         let story = verdict["story"].to_string();
         assert!(story.contains("node 0 failed on its own"), "{story}");
         assert!(story.contains("SIGKILL"), "{story}");
@@ -153,12 +164,20 @@ fn two_of_three_workers_that_somebody_kills_leave_nobody_to_compete() {
     let outcome = run.finish().exits(3);
     let document = outcome.document();
     for (property, verdict) in judged(&document) {
-        assert_eq!(verdict["status"], "unknown", "{property}: {}", outcome.all());
+        assert_eq!(
+            verdict["status"],
+            "unknown",
+            "{property}: {}",
+            outcome.all()
+        );
         let story = verdict["story"].to_string();
         assert!(story.contains("workers 1, 2 died on their own"), "{story}");
     }
     let history = outcome.text_file("run/history.jsonl");
-    assert!(history.contains(r#""reason":"too-few-clients""#), "{history}");
+    assert!(
+        history.contains(r#""reason":"too-few-clients""#),
+        "{history}"
+    );
 }
 
 /// A fault of the scenario is no standstill: a paused and a crashed server, a frozen worker.
@@ -168,8 +187,14 @@ fn faults_are_no_standstills() {
         let line = format!("scenario {scenario} --impl set-nx-px --backend process --json");
         let outcome = picklock(&line).run();
         let trouble = outcome.document()["trouble"].to_string();
-        assert!(!trouble.contains("no fault asked for it"), "{scenario}: {trouble}");
-        assert!(!trouble.contains("failed on its own"), "{scenario}: {trouble}");
+        assert!(
+            !trouble.contains("no fault asked for it"),
+            "{scenario}: {trouble}"
+        );
+        assert!(
+            !trouble.contains("failed on its own"),
+            "{scenario}: {trouble}"
+        );
     }
 }
 
@@ -196,10 +221,21 @@ fn lock_of_another_user_is_not_judged() {
     std::fs::set_permissions(call.temp().parent().unwrap(), everybody).unwrap();
     let outcome = call.start().finish().exits(3);
     for (property, verdict) in judged(&outcome.document()) {
-        assert_eq!(verdict["status"], "unknown", "{property}: {}", outcome.all());
+        assert_eq!(
+            verdict["status"],
+            "unknown",
+            "{property}: {}",
+            outcome.all()
+        );
         let story = verdict["story"].to_string();
-        assert!(story.contains("a client of user 65534 was refused"), "{story}");
+        assert!(
+            story.contains("a client of user 65534 was refused"),
+            "{story}"
+        );
     }
     let history = outcome.text_file("run/history.jsonl");
-    assert!(history.contains(r#""reason":"clients-refused""#), "{history}");
+    assert!(
+        history.contains(r#""reason":"clients-refused""#),
+        "{history}"
+    );
 }

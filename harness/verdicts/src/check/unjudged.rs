@@ -166,8 +166,10 @@ pub enum Unjudged {
         came_ns: u64,
     },
     /// The lock's clients belong to a user that the wire does not serve.
-    #[error("a client of user {user} was refused on a link of worker {worker}: the wire serves its own user, {served}; \
-         start the adapter as the user who starts Picklock")]
+    #[error(
+        "a client of user {user} was refused on a link of worker {worker}: the wire serves its own user, {served}; \
+         start the adapter as the user who starts Picklock"
+    )]
     ClientRefused {
         /// On whose link.
         worker: usize,
