@@ -35,6 +35,7 @@ mod overlap;
 mod properties;
 mod reach;
 mod standstill;
+mod starvation_excuse;
 mod story;
 mod sufficiency;
 mod taken_value;
