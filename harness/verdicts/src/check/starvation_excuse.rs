@@ -38,7 +38,7 @@ impl StarvationExcuses {
             EventKind::NodeLost { .. } if self.lost_node.is_none() => {
                 self.lost_node = unjudged_for(&event.what);
             }
-            EventKind::ClientRefused { worker, .. } => {
+            EventKind::ClientRefused { worker, .. } if *worker < self.workers => {
                 if let Some(why) = unjudged_for(&event.what) {
                     self.refused.entry(*worker).or_insert(why);
                 }
