@@ -7,6 +7,7 @@ use picklock_harness::spec::{Override, Overrides, ResolveError, RunSpec, Scenari
 use picklock_impls::{LOCKS, MUTANTS};
 use picklock_scenarios::{BackendName, OTHERS, Scenario, ScenarioError, catalog, did_you_mean};
 
+use crate::backend_choice;
 use crate::cli::ScenarioArgs;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
@@ -30,12 +31,14 @@ pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
         None => entropy::fresh_seed()
             .map_err(|error| Failure::Environment(format!("no entropy: {error}")))?,
     };
+    let servers = args.servers.choice();
+    backend_choice::refuse_unused(&servers, std::iter::once(args.backend.backend()))?;
     checked(RunSpec {
         lock,
         scenario,
         source: ScenarioSource::Named(args.scenario.clone()),
         backend: args.backend.backend().unwrap_or(BackendName::Sim),
-        servers: args.servers.choice(),
+        servers,
         seed,
         overrides: Overrides {
             workers: args.workers,

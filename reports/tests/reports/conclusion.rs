@@ -9,8 +9,8 @@ use picklock_scenarios::BackendName;
 use picklock_verdicts::check::{Cause, Property, Unjudged, Verdict};
 use picklock_verdicts::record::{Cell, MatrixRecord, SkippedCell, Surprise};
 
+use crate::cell::{cell, violated};
 use crate::cells::file;
-use crate::matrix::{cell, violated};
 
 /// A cell of each kind.
 fn every_kind() -> BTreeMap<&'static str, Cell> {
