@@ -175,7 +175,9 @@ impl KeyWatch {
         };
         // Two clients may set the same expiry within one millisecond.
         let is_another_clients = || {
-            by.is_some() && by != known.by && held.as_ref().is_some_and(|it| it.expires_ms.is_some())
+            by.is_some()
+                && by != known.by
+                && held.as_ref().is_some_and(|it| it.expires_ms.is_some())
         };
         if held == known.held && !is_another_clients() {
             return;

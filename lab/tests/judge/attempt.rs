@@ -135,7 +135,11 @@ impl Attempt {
             self.last_answer = line.at;
             return;
         }
-        let late = if from == self.asked { self.late } else { (0, 0) };
+        let late = if from == self.asked {
+            self.late
+        } else {
+            (0, 0)
+        };
         let least = match (valid, elapsed) {
             // Nothing was told: the lease counts from the request.
             (None, _) => from.saturating_add(lease),
@@ -171,9 +175,15 @@ impl Attempt {
     fn perhaps_renewed(&mut self, at: u64) {
         let until = at.saturating_add(self.ttl);
         let seen = self.taken.is_some() && self.nodes.len() == 1 && self.open;
-        let Some(last) = self.told.last().copied() else { return };
+        let Some(last) = self.told.last().copied() else {
+            return;
+        };
         if seen && !self.told[0].claims && until > last.most {
-            self.told.push(Told { at, most: until, ..last });
+            self.told.push(Told {
+                at,
+                most: until,
+                ..last
+            });
         }
     }
 

@@ -203,7 +203,9 @@ impl Case<'_> {
             "release" if self.took_again(by, value) => "phantom-extend",
             "release" => "stolen-release",
             _ if skewed => "clock-skew",
-            _ if value.expiries.last().is_some_and(|last| last.ttl.is_none()) && self.set_forward(value) => {
+            _ if value.expiries.last().is_some_and(|last| last.ttl.is_none())
+                && self.set_forward(value) =>
+            {
                 "clock-jump"
             }
             _ if by.command.starts_with("EVAL") => "not-exclusive",

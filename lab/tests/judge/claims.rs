@@ -187,7 +187,10 @@ fn left(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         _ => return None,
     };
     let until = at + attempt.ttl / 10;
-    let lease = attempt.told.last().map_or(attempt.asked + attempt.ttl, |told| told.least);
+    let lease = attempt
+        .told
+        .last()
+        .map_or(attempt.asked + attempt.ttl, |told| told.least);
     let stays = |value: &&Value| {
         let own = matches!(&value.end, End::Removed(by) | End::Overwritten(by) if by.worker == attempt.worker);
         let expires = value.expiries.last().is_some_and(|last| last.ttl.is_some());
@@ -196,7 +199,11 @@ fn left(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
             (other.node, &other.key, other.until) == (value.node, &value.key, value.from)
                 && matches!(other.end, End::Overwritten(_))
         });
-        (attempt.granted() || !over) && value.stands(at) && value.until > until && !own && (expires || lease > until)
+        (attempt.granted() || !over)
+            && value.stands(at)
+            && value.until > until
+            && !own
+            && (expires || lease > until)
     };
     let left = case.account.of_attempt(attempt).filter(stays).count();
     let note = format!("op {} was answered at {at}, {left} values left", attempt.op);
@@ -206,7 +213,10 @@ fn left(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     // A few milliseconds more or less decide nothing.
     let near = |value: &Value| value.until < until + 5 * MS;
     let finding = match case.account.of_attempt(attempt).filter(stays).any(near) {
-        true => Finding { note, ..Finding::plain(Answer::Undecided("about to end")) },
+        true => Finding {
+            note,
+            ..Finding::plain(Answer::Undecided("about to end"))
+        },
         false => Finding::violated([cause], note),
     };
     Some((at, finding))

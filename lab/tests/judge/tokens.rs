@@ -75,11 +75,12 @@ fn prolonged(value: &Value) -> Vec<(u64, usize, Vec<&'static str>, String)> {
 
 /// True if a removal by an attempt to acquire takes the lock over.
 fn takes_over(case: &Case, value: &Value, by: &Author) -> bool {
-    let written = case.account.values.iter().any(|other| {
-        let author = other.author.as_ref();
-        other.from >= value.until
-            && (other.node, &other.key) == (value.node, &value.key)
-            && author.is_some_and(|author| author.op == by.op && author.phase == "acquire")
+    let mut later = case.account.values.iter().filter(|other| {
+        (other.node, &other.key) == (value.node, &value.key) && other.line > value.line
+    });
+    let written = later.next().is_some_and(|next| {
+        let author = next.author.as_ref();
+        author.is_some_and(|author| author.op == by.op && author.phase == "acquire")
     });
     let author = value.author.as_ref().map(|author| author.op);
     let owner = case.attempts.iter().find(|one| Some(one.op) == author);

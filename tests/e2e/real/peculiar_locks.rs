@@ -42,7 +42,10 @@ fn must_show(name: &str, scenario: &str, expected: &[&str], words: &str) {
         }
         shown.push(document["verdicts"].to_string());
     }
-    panic!("{name}, {scenario}: not {expected:?} with `{words}`, but\n{}", shown.join("\n"));
+    panic!(
+        "{name}, {scenario}: not {expected:?} with `{words}`, but\n{}",
+        shown.join("\n")
+    );
 }
 
 /// Whatever else comes out, this property is not violated.
@@ -71,7 +74,12 @@ fn takeover_of_what_has_run_out_is_no_release() {
 fn release_that_is_sent_once_more_is_named() {
     let expected = ["lease violated stolen-release"];
     must_show("late-second-delete", "calm", &expected, "DEL of worker");
-    must_show("late-second-delete", "network-delay", &expected, "DEL of worker");
+    must_show(
+        "late-second-delete",
+        "network-delay",
+        &expected,
+        "DEL of worker",
+    );
 }
 
 #[test]
@@ -104,7 +112,12 @@ fn refusal_of_a_winner_is_a_false_claim() {
     let scenario = project("tests/e2e/cases/late-winner-reply.toml");
     let scenario = scenario.display().to_string();
     let expected = ["claims violated ambiguous-acquire"];
-    must_show("refused-but-won", &scenario, &expected, "another client has the lock");
+    must_show(
+        "refused-but-won",
+        &scenario,
+        &expected,
+        "another client has the lock",
+    );
     // The reply is as late, but the lock is granted.
     must_not_violate("correct", &scenario, &["claims", "ownership", "lease"]);
 }

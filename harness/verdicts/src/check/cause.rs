@@ -9,6 +9,8 @@
 //! If nothing is shown, the cause is `undetermined`. The verdict does not depend on the cause: a
 //! property is violated before its cause is known.
 
+use picklock_scenarios::Phase;
+
 use super::bare_cause;
 use super::blocked_lock;
 use super::double_sale::{is_interleaved, overlapping_sellers};
@@ -95,8 +97,8 @@ fn of_foreign_release(evidence: &Evidence<'_>, release: &ForeignRelease) -> Caus
         Cause::ForeignRenewal
     } else if evidence.is_extension(release) {
         Cause::PhantomExtend
-    } else if by.is_some_and(|(by, _)| by.is_script()) {
-        // It looked and acted at once, but not at whose it was.
+    } else if by.is_some_and(|(by, _)| by.is_script() || by.phase != Phase::Release) {
+        // It looked and acted at once, but not at whose it was; or it is of no release that is under way.
         Cause::StolenRelease
     } else if release.sent_ns < release.owned_ns {
         Cause::Race

@@ -81,7 +81,8 @@ impl<'a> Evidence<'a> {
             .filter(|span| span.from_ns == release.struck_ns);
         let mut authors = struck.filter_map(|span| span.author.as_ref());
         let by = authors.find(|by| by.op == release.releaser && by.phase == Phase::Release);
-        release.how == Taking::Replaced && by.is_none_or(|by| took_again(spans, by, release.struck_ns))
+        release.how == Taking::Replaced
+            && by.is_none_or(|by| took_again(spans, by, release.struck_ns))
     }
 
     /// The command that took a value away or kept it alive, and the value. `None`: the history has no account of it.
@@ -96,9 +97,8 @@ impl<'a> Evidence<'a> {
             let renewals = renewals.map(|renewal| (renewal.at_ns, &renewal.by));
             let ended = span.end.by().map(|by| (span.until_ns, by));
             let mut commands = ended.into_iter().chain(renewals);
-            let by = commands.find(|(at_ns, by)| {
-                (*at_ns, by.op) == (release.struck_ns, release.releaser)
-            });
+            let by = commands
+                .find(|(at_ns, by)| (*at_ns, by.op) == (release.struck_ns, release.releaser));
             by.map(|(_, by)| (by, span))
         })
     }
@@ -116,7 +116,8 @@ impl<'a> Evidence<'a> {
     /// The attempt of the same client and lock before this one, if it ended without a certain answer.
     fn doubt_before(&self, hold: &Hold) -> Option<u64> {
         let before = self.history.events.iter().rev();
-        let before = before.skip_while(|event| event.what.attempt() != Some((hold.worker, hold.op)));
+        let before =
+            before.skip_while(|event| event.what.attempt() != Some((hold.worker, hold.op)));
         let mut before = before.filter_map(|event| match event.what {
             EventKind::AcquireFailed {
                 worker,
@@ -131,7 +132,10 @@ impl<'a> Evidence<'a> {
             }
             _ => None,
         });
-        before.next().filter(|(_, in_doubt)| *in_doubt).map(|(op, _)| op)
+        before
+            .next()
+            .filter(|(_, in_doubt)| *in_doubt)
+            .map(|(op, _)| op)
     }
 
     /// The custody: all values of the servers' keys. `None`: the history has no account of them.

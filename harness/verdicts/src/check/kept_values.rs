@@ -231,7 +231,9 @@ impl KeptValues {
             lives && runs && is_lock && !value.is_collection && !values.iter().any(released)
         };
         let standing = values.iter().filter(stands);
-        standing.map(|value| (value.node, value.key.clone())).collect()
+        standing
+            .map(|value| (value.node, value.key.clone()))
+            .collect()
     }
 
     /// What stayed, in the order in which it was spoken of.

@@ -108,7 +108,9 @@ impl LeftValue {
 
     /// On how many nodes values stayed, in the keys that are certainly the lock's. `None`: all of them are.
     pub(super) fn nodes(&self, lock_keys: Option<&[KeyName]>) -> usize {
-        let of_lock = |key: &KeyName| lock_keys.is_none_or(|keys| keys.contains(key));
+        let own = KeyName::Lock(self.lock);
+        let of_lock =
+            |key: &KeyName| *key == own || lock_keys.is_none_or(|keys| keys.contains(key));
         let kept = self.kept.iter().filter(|(_, key)| of_lock(key));
         let mut nodes: Vec<usize> = kept.map(|(node, _)| *node).collect();
         nodes.sort_unstable();

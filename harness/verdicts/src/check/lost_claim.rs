@@ -206,13 +206,7 @@ impl LostClaim<'_> {
     }
 
     /// A command removed the earlier value: by whose?
-    fn of_removal(
-        &self,
-        by: &KeyCommand,
-        span: &ValueSpan,
-        earlier: &Hold,
-        later: &Hold,
-    ) -> Cause {
+    fn of_removal(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold, later: &Hold) -> Cause {
         let own = by.is_of(earlier.worker, earlier.op);
         match by.phase {
             // It took the lock and gave it back before it was granted.
@@ -264,7 +258,6 @@ pub(super) fn late_release<'a>(
     let mut earlier = holds.iter().rev();
     earlier.find(|hold| {
         (hold.worker, hold.key) == (by.worker, lock)
-            && hold.op != by.op
             && hold.ended == HoldEnd::Released
             && (hold.end_ns..=hold.end_ns.saturating_add(hold.ttl_ns)).contains(&at_ns)
     })
@@ -276,10 +269,13 @@ pub(super) fn is_same_token(spans: &[ValueSpan], by: &KeyCommand, span: &ValueSp
     let mut own = spans
         .iter()
         .filter(|own| own.is_of(by.worker, by.op) && own.phase() == Some(Phase::Acquire));
+    let foreign = span
+        .author
+        .as_ref()
+        .is_some_and(|author| author.worker != by.worker);
     by.is_script()
-        && own.any(|own| {
-            (own.node, &own.key, &own.value) == (span.node, &span.key, &span.value)
-        })
+        && foreign
+        && own.any(|own| (own.node, &own.key, &own.value) == (span.node, &span.key, &span.value))
 }
 
 /// True if the attempt wrote at this time once more what it had taken the lock with.

@@ -74,10 +74,14 @@ impl RequestRead {
     pub(super) fn reported(&self, elapsed_ms: u64, arrived_ns: u64) -> (u64, u64) {
         let elapsed_ns = ms(elapsed_ms);
         let earliest_ns = self.earliest_ns.saturating_add(elapsed_ns);
-        let earliest_ns = earliest_ns.max(self.first_write_ns.unwrap_or(0)).min(arrived_ns);
+        let earliest_ns = earliest_ns
+            .max(self.first_write_ns.unwrap_or(0))
+            .min(arrived_ns);
         let latest_ns = match self.latest_ns == self.earliest_ns {
             true => earliest_ns,
-            false => self.latest_ns.saturating_add(elapsed_ns.saturating_add(UNIT_NS)),
+            false => self
+                .latest_ns
+                .saturating_add(elapsed_ns.saturating_add(UNIT_NS)),
         };
         (earliest_ns, latest_ns.clamp(earliest_ns, arrived_ns))
     }

@@ -9,7 +9,7 @@ use picklock_scenarios::Phase;
 
 use super::claims::only_node;
 use super::contents::{Content, Place, change, command, content, is_lock, over_ns, places};
-use super::pairs::{Hold, holds, overlapping, words};
+use super::pairs::{Hold, asked, holds, overlapping, words};
 use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::history::{Event, EventKind, History, KeyChange, KeyCommand};
 
@@ -258,8 +258,7 @@ fn released_before(events: &[Event], of: u64, lock: u32, at_ns: u64) -> bool {
     events.iter().any(|event| match event.what {
         EventKind::Release { op, .. } => {
             let same_lock = asked(events, op).is_some_and(|asked| asked.1 == lock);
-            op != of
-                && same_lock
+            same_lock
                 && worker(op) == worker(of)
                 && event.at_ns <= at_ns
                 && at_ns <= event.at_ns + 40_000_000

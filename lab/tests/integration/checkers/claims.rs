@@ -324,7 +324,10 @@ fn keys_of_grants(events: &[Event], lock: u32) -> Vec<&KeyName> {
         if !is_of_lock || rests {
             continue;
         }
-        let written: Vec<&KeyName> = own(events, index, op).iter().map(|own| own.place.1).collect();
+        let written: Vec<&KeyName> = own(events, index, op)
+            .iter()
+            .map(|own| own.place.1)
+            .collect();
         match &mut keys {
             Some(known) => known.retain(|key| written.contains(key)),
             None if wrote_values(events, index, op) => keys = Some(written),
@@ -347,7 +350,9 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
         _ => None,
     });
     let keys = keys_of_grants(events, lock);
-    let lease_ns = words(&events[..index], op).last().map(|word| word.until_ns.0);
+    let lease_ns = words(&events[..index], op)
+        .last()
+        .map(|word| word.until_ns.0);
     let lease_ns = lease_ns.unwrap_or(asked_ns + 40 * MS);
     let stays = |place: &Place<'_>| {
         let Some(now) = content(events, index, *place) else {
@@ -360,12 +365,23 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
             let by_own = command(&events[at]).is_some_and(|by| Some(by.worker) == worker);
             by_own || events[at].at_ns < until_ns
         });
+        // Its own client wrote another value there, to mark that the lock is free.
+        let marked = (index..events.len()).any(|at| {
+            removed_own(events, at, op)
+                && change(&events[at]).is_some_and(|change| change.0 == *place)
+        });
+        let passing = passing || marked;
         let lives = over_ns(events, *place, index).0 > until_ns + SLACK_NS;
         let runs = now.expires || lease_ns > until_ns;
         // Who writes over what stands there may take no lock.
         let granted = words(&events[..index], op).first().is_some();
-        let lock = granted || now.on_free;
-        own && lock && is_lock(place.1, now.expires) && keys.contains(&place.1) && lives && runs && !passing
+        let is_own = granted || now.on_free;
+        own && is_own
+            && is_lock(place.1, now.expires)
+            && (keys.contains(&place.1) || place.1 == &KeyName::Lock(lock))
+            && lives
+            && runs
+            && !passing
     };
     let released = |node: usize| {
         (0..index).any(|at| {

@@ -160,12 +160,16 @@ pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
         let (first_ns, grant_elapsed_ms) = first_write(events, of);
         let own_ns = elapsed_ms.map(|elapsed| {
             // When the request was read: as it was sent, unless its first write shows that it was later.
-            let late_ns = first_ns.zip(grant_elapsed_ms).and_then(|(first_ns, elapsed)| {
-                let shown_ns = first_ns.saturating_sub(elapsed * MS + MS);
-                (shown_ns > acquire_ns).then_some((shown_ns, first_ns))
-            });
+            let late_ns = first_ns
+                .zip(grant_elapsed_ms)
+                .and_then(|(first_ns, elapsed)| {
+                    let shown_ns = first_ns.saturating_sub(elapsed * MS + MS);
+                    (shown_ns > acquire_ns).then_some((shown_ns, first_ns))
+                });
             let (from_ns, until_ns) = late_ns.unwrap_or((acquire_ns, acquire_ns));
-            let said_ns = (from_ns + elapsed * MS).max(first_ns.unwrap_or(0)).min(at_ns);
+            let said_ns = (from_ns + elapsed * MS)
+                .max(first_ns.unwrap_or(0))
+                .min(at_ns);
             let latest_ns = match late_ns {
                 Some(_) => (until_ns + elapsed * MS + MS).clamp(said_ns, at_ns),
                 None => said_ns,

@@ -27,17 +27,19 @@ fn thefts(events: &[Event]) -> Vec<u64> {
         let due_ns = |ttl_ms: Option<i64>, at_ns: u64| {
             ttl_ms.map_or(u64::MAX, |ttl| at_ns + ttl.max(0) as u64 * 1_000_000)
         };
-        let set_before = events[..*index].iter().rfind(|earlier| {
-            change(earlier).is_some_and(|(at, ..)| at == place)
-        })?;
+        let set_before = events[..*index]
+            .iter()
+            .rfind(|earlier| change(earlier).is_some_and(|(at, ..)| at == place))?;
         let over_ns = due_ns(change(set_before)?.2, set_before.at_ns);
         let prolongs = same && due_ns(change(event)?.2, event.at_ns) > over_ns;
         let acquires = by.phase == Phase::Acquire;
         // The removal may be how the lock is taken over.
-        let writes_there = events[*index + 1..].iter().any(|later| {
-            command(later).is_some_and(|other| (other.op, other.phase) == (by.op, Phase::Acquire))
-                && change(later).is_some_and(|(at, value, ..)| at == place && value.is_some())
+        let next = events[*index + 1..].iter().find(|later| {
+            change(later).is_some_and(|(at, value, ..)| at == place && value.is_some())
         });
+        let writes_there = next
+            .and_then(command)
+            .is_some_and(|other| (other.op, other.phase) == (by.op, Phase::Acquire));
         let lease_runs = runs(&events[..*index], author.op, event.at_ns);
         let takes_over = acquires && (after.is_some() || writes_there || !lease_runs);
         let foreign = author.phase == Phase::Acquire && author.worker != by.worker;
@@ -67,10 +69,16 @@ fn runs(before: &[Event], of: u64, at_ns: u64) -> bool {
         EventKind::Acquire { worker, op, .. } if op == of => Some(worker),
         _ => None,
     });
-    let over = before.iter().any(|event| match event.what {
+    let asked_at = before
+        .iter()
+        .position(|event| matches!(event.what, EventKind::Acquire { op, .. } if op == of));
+    let since = &before[asked_at.unwrap_or(0)..];
+    let over = since.iter().any(|event| match event.what {
         EventKind::Refused { op, .. } | EventKind::Release { op, .. } => op == of,
         // It was asking when it died, or asks for the next.
-        EventKind::Acquire { worker: other, op, .. } => Some(other) == worker && op > of,
+        EventKind::Acquire {
+            worker: other, op, ..
+        } => Some(other) == worker && op > of,
         EventKind::WorkerDown { worker: other, .. } => {
             Some(other) == worker && grant_of(before, of).is_none()
         }

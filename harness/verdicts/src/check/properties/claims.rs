@@ -246,7 +246,10 @@ impl Claims {
 
     /// On how many nodes it stayed. Only who says that it is free speaks of whatever it has written.
     fn stayed_on(&self, left: &LeftValue) -> usize {
-        let keys = self.lock_keys.get(&left.lock).map_or(&[][..], Vec::as_slice);
+        let keys = self
+            .lock_keys
+            .get(&left.lock)
+            .map_or(&[][..], Vec::as_slice);
         left.nodes((left.said != Said::Free).then_some(keys))
     }
 }

@@ -5,8 +5,8 @@
 //! keeps another client's value alive takes part in a lock that is not its own. A value that
 //! never expires and has not the name of a lock is none (a counter, a list of those who wait).
 //!
-//! A removal in an acquisition takes the lock over if the owner's lease had run out by then, or if the attempt
-//! writes its own value there: that is a question of leases. One that removes a running lease and writes nothing
+//! A removal in an acquisition takes the lock over if the owner's lease had run out by then, or if the attempt is
+//! the next to write there: that is a question of leases. One that removes a running lease and writes nothing
 //! (it undoes what was not its own, or came late, from an earlier release) counts as a release.
 //!
 //! A value that was written on a free key is its writer's, whether or not its writer learns that it has
@@ -109,6 +109,18 @@ impl Ownership {
         }
     }
 
+    /// The key that an attempt has freed is written again: by itself, or it was none.
+    fn settle_takeovers(&mut self, update: &KeyUpdate<'_>) {
+        let by = update.command();
+        let takes = |op: u64| by.is_some_and(|by| (by.op, by.phase) == (op, Phase::Acquire));
+        let (here, elsewhere): (Vec<_>, Vec<_>) = std::mem::take(&mut self.takeovers)
+            .into_iter()
+            .partition(|(place, ..)| *place == update.place);
+        self.takeovers = elsewhere;
+        let others = here.into_iter().filter(|(_, op, _)| !takes(*op));
+        self.found.extend(others.map(|(.., release)| release));
+    }
+
     /// True if the owner's lease was certainly running when its value was removed.
     fn lease_runs(&self, taken: &TakenValue) -> bool {
         let owner = self.asked(taken.owner);
@@ -181,8 +193,6 @@ impl Ownership {
     /// An attempt has written a value, or written it once more.
     fn written(&mut self, update: &KeyUpdate<'_>, writer: (usize, u64)) {
         let op = writer.1;
-        self.takeovers
-            .retain(|(place, by, _)| (*place, *by) != (update.place, op));
         self.waiting
             .retain(|taken| (taken.place, taken.owner.1) != (update.place, op));
         let is_new =
@@ -227,6 +237,9 @@ impl Checker for Ownership {
     }
 
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
+        if update.now.is_some() && !self.takeovers.is_empty() {
+            self.settle_takeovers(update);
+        }
         let unproven = match update.ends_value() && !self.unproven.is_empty() {
             true => self.unproven.remove(&update.place),
             false => None,

@@ -119,9 +119,7 @@ impl Draft {
         let by = evidence.taken_by(release).map(|(by, _)| by);
         let outside = by.filter(|by| !matches!(by.phase, Phase::Release | Phase::Extend));
         let what = match (release.how, outside) {
-            (Taking::Removed, Some(by)) => {
-                sender(evidence, by, release.key, release.struck_ns)
-            }
+            (Taking::Removed, Some(by)) => sender(evidence, by, release.key, release.struck_ns),
             (Taking::Removed, None) => format!("the release of {releaser}"),
             (Taking::Prolonged, _) => match by {
                 Some(by) => format!("the renewal of {releaser} ({})", by.command),
