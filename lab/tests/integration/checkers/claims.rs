@@ -371,7 +371,20 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
                 && change(&events[at]).is_some_and(|change| change.0 == *place)
         });
         let passing = passing || marked;
-        let lives = over_ns(events, *place, index).0 > until_ns + SLACK_NS;
+        // Whether a clock was set just before or just after, in the same moment, is not known.
+        let here = |event: &Event| change(event).is_some_and(|change| change.0 == *place);
+        let set = events[..index].iter().rposition(here).unwrap_or(0);
+        let shifted_ns = events[..set].iter().map(|event| match &event.what {
+            EventKind::FaultBegan {
+                nodes,
+                clock: Some(shift),
+                ..
+            } if nodes.contains(&place.0) && event.at_ns == events[set].at_ns => shift.by_ns,
+            _ => 0,
+        });
+        let over_ns = over_ns(events, *place, index).0;
+        let over_ns = over_ns.saturating_add_signed(-shifted_ns.sum::<i64>());
+        let lives = over_ns > until_ns + SLACK_NS;
         let runs = now.expires || lease_ns > until_ns;
         // Who writes over what stands there may take no lock.
         let granted = words(&events[..index], op).first().is_some();
