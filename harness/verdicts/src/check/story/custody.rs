@@ -76,12 +76,12 @@ pub(super) fn sender(evidence: &Evidence<'_>, by: &KeyCommand, lock: u32, at_ns:
         Phase::Release => " to release".to_owned(),
         phase => match (late(), phase) {
             (Some(hold), _) => format!(
-                ", {} after it had begun to release what it got at {}",
+                " ({} after it had begun to release what it got at {})",
                 length(at_ns - hold.end_ns),
                 clock(hold.begin_ns)
             ),
             (None, Phase::Acquire) => " to acquire".to_owned(),
-            (None, _) => ", outside any release".to_owned(),
+            (None, _) => " (outside any release)".to_owned(),
         },
     };
     format!("{} of worker {}{asked}", by.command, by.worker)
