@@ -38,6 +38,8 @@ pub struct RunContext<W> {
     pub stock: RefCell<Stock>,
     /// The name and version that the lock reported.
     pub identity: Cell<Option<LockIdentity>>,
+    /// The lock was granted after commands to its nodes, so it uses them.
+    pub lock_uses_nodes: Cell<bool>,
     next_op: Cell<u64>,
 }
 
@@ -91,6 +93,7 @@ impl<W> RunContext<W> {
             clock,
             triggers,
             identity: Cell::default(),
+            lock_uses_nodes: Cell::new(false),
             next_op: Cell::new(1),
         })
     }

@@ -26,6 +26,7 @@ mod judge;
 
 mod kept_values;
 mod key_users;
+mod left_value;
 mod lost_claim;
 mod lost_counter;
 mod on_time;
