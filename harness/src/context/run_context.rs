@@ -1,11 +1,13 @@
 //! What the driver and the nemesis of a run share: the backend, the clock, the history, the stock.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::applicability::Applicability;
 use super::arrivals::Arrivals;
-use super::extensions::Extensions;
+use super::early_end::EarlyEnd;
 use super::live_workers::LiveWorkers;
 use super::recorder::{Listener, Recorder};
 use super::start_gate::StartGate;
@@ -30,10 +32,14 @@ pub struct RunContext<W> {
     pub live_workers: LiveWorkers,
     /// When each worker may begin.
     pub start_gate: StartGate,
+    /// Ends the run before its buyers are done.
+    pub early_end: EarlyEnd,
+    /// The workers of which the wire has refused a client.
+    pub refused: RefCell<BTreeSet<usize>>,
     /// The buyers that arrive, in an open loop.
     pub arrivals: Option<Arrivals>,
-    /// What became of the extensions that the scenario asks for.
-    pub extensions: Extensions,
+    /// Whether the lock offers what the scenario asks for.
+    pub applicability: Applicability,
     /// The protected resource.
     pub stock: RefCell<Stock>,
     /// The name and version that the lock reported.
@@ -84,8 +90,10 @@ impl<W> RunContext<W> {
         Rc::new(RunContext {
             live_workers: LiveWorkers::new(workload.workers),
             start_gate: StartGate::of(workload.opening),
+            early_end: EarlyEnd::default(),
+            refused: RefCell::default(),
             arrivals: Arrivals::of(workload, spec.ttl()),
-            extensions: Extensions::default(),
+            applicability: Applicability::default(),
             stock: RefCell::new(stock),
             recorder: Recorder::new(clock.clone(), listener),
             backend,

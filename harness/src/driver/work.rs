@@ -1,5 +1,6 @@
 //! The work inside the critical section, and the extensions that holders ask for meanwhile.
 
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -34,20 +35,35 @@ impl<W: Backend> Buyer<W> {
         // The scenario's check refuses an extension at once; this would never end.
         if let Some(extend) = extend.filter(|extend| !extend.is_zero()) {
             while left > extend {
-                tokio::time::sleep(extend).await;
+                self.pass(extend).await?;
                 left -= extend;
                 if self.extend(hold).await? == Work::Stopped {
                     return Ok(Work::Stopped);
                 }
             }
         }
-        tokio::time::sleep(left).await;
+        self.pass(left).await?;
         Ok(Work::Whole)
+    }
+
+    /// Works for so long, unless the worker dies on its own meanwhile: then the section ends there and then. One
+    /// that the nemesis has killed is in the history, and may come back at the end of its section.
+    async fn pass(&mut self, span: Duration) -> Result<(), Broken> {
+        let mut working = pin!(tokio::time::sleep(span));
+        let silence = tokio::select! {
+            biased;
+            () = &mut working => return Ok(()),
+            silence = self.talk.silence(&self.context) => silence,
+        };
+        if self.alive().is_err() {
+            working.await;
+        }
+        Err(silence.into())
     }
 
     /// Asks for an extension. A holder stops when it is refused: it has lost the lock. It also stops
     /// when the extension fails, as a program does that an exception ends. A lock that cannot be
-    /// extended has neither lost nor failed anything, so its holder goes on.
+    /// extended has neither lost nor failed anything: the run ends there.
     async fn extend(&mut self, hold: &mut Hold) -> Result<Work, Broken> {
         let context = Rc::clone(&self.context);
         let (worker, op) = (self.worker, hold.op);
@@ -58,7 +74,7 @@ impl<W: Backend> Buyer<W> {
             ttl_ms,
         };
         self.write(EventKind::Extend { worker, op, ttl_ms })?;
-        context.extensions.note_asked();
+        context.applicability.note_asked_to_extend();
         self.event(TriggerEvent::Extend, None).await;
         let answer = self.ask(Phase::Extend, op, ask, Duration::ZERO).await?;
         let failed = |message, definite| EventKind::ExtendFailed {
@@ -74,6 +90,7 @@ impl<W: Backend> Buyer<W> {
                 elapsed_ms,
                 ..
             } => {
+                context.applicability.note_extended();
                 hold.token.clone_from(&token);
                 self.write(EventKind::ExtendGranted {
                     worker,
@@ -87,9 +104,10 @@ impl<W: Backend> Buyer<W> {
             }
             Answer::Unsupported { message } => {
                 let message = message.unwrap_or_else(|| "it does not say why".into());
-                context.extensions.note_unsupported(&message);
                 self.write(failed(format!("not supported: {message}"), true))?;
-                return Ok(Work::Whole);
+                if context.applicability.cannot_extend(&message) {
+                    return Ok(Work::Whole);
+                }
             }
             Answer::Refused => self.write(EventKind::ExtendRefused { worker, op })?,
             Answer::Error { message, definite } => self.write(failed(message, definite))?,
@@ -104,7 +122,21 @@ pub(super) fn note_untested_extensions<W>(context: &RunContext<W>) {
     if context.spec.scenario.workload.extend.is_none() {
         return;
     }
-    if let Some(untested) = context.extensions.untested() {
+    if let Some(untested) = context.applicability.extension_untested() {
         context.recorder.write(untested);
     }
+}
+
+/// True if the scenario wants extensions, and the lock has said that it has none: nothing is left to find out.
+pub(super) fn cannot_be_extended<W>(context: &RunContext<W>) -> bool {
+    let untested = context.applicability.extension_untested();
+    let is_unsupported = |what| {
+        matches!(
+            what,
+            EventKind::ExtensionUntested {
+                unsupported: Some(_)
+            }
+        )
+    };
+    context.spec.scenario.workload.extend.is_some() && untested.is_some_and(is_unsupported)
 }

@@ -18,6 +18,7 @@
 //! - [`hung_engine`]: a container engine that stands still
 //! - [`other_users`]: what other users of the machine can reach
 //! - [`stalls`]: a machine that stands still is not the lock's fault
+//! - [`standstills`]: servers and workers that somebody stops or kills, and clients of another user
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
 //! - [`choice`], [`gate`], [`matrix`], [`replay`]: the commands of these names, with real servers
 //! - [`contained_locks`]: locks in containers of their own
@@ -54,4 +55,5 @@ mod readme;
 mod replay;
 mod sentinels;
 mod stalls;
+mod standstills;
 mod verdicts;

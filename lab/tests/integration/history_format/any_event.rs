@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use picklock_verdicts::history::{ClockShift, EndReason, EventKind, Misbehaviour};
+use picklock_verdicts::history::{Budget, ClockShift, EndReason, EventKind, Misbehaviour};
 
 /// The header of the histories has so many workers, and so many keys.
 pub(super) const WORKERS: usize = 3;
@@ -253,6 +253,7 @@ fn loss() -> impl Strategy<Value = EventKind> {
         (0..WORKERS, any::<String>())
             .prop_map(|(worker, sent)| EventKind::ClientGone { worker, sent }),
         not_done(),
+        stood_still(),
         (0..4_u32, 0..WORKERS, option::of(0..5_usize), any::<u64>()).prop_map(
             |(id, worker, node, came_ns)| EventKind::FaultEscaped {
                 id,
@@ -266,6 +267,40 @@ fn loss() -> impl Strategy<Value = EventKind> {
     ]
 }
 
+/// What the machine did to servers, workers and runs.
+fn stood_still() -> impl Strategy<Value = EventKind> {
+    let budget = prop::sample::select(vec![
+        Budget::Events,
+        Budget::Memory,
+        Budget::Steps,
+        Budget::VirtualTime,
+    ]);
+    prop_oneof![
+        (any::<usize>(), any::<u64>(), any::<u64>()).prop_map(|(node, since_ns, stood_ms)| {
+            EventKind::NodeStoodStill {
+                node,
+                since_ns,
+                stood_ms,
+            }
+        }),
+        (0..WORKERS, any::<u64>(), any::<u64>()).prop_map(|(worker, since_ns, stood_ms)| {
+            EventKind::WorkerStoodStill {
+                worker,
+                since_ns,
+                stood_ms,
+            }
+        }),
+        (0..WORKERS, any::<u32>(), any::<u32>()).prop_map(|(worker, user, served)| {
+            EventKind::ClientRefused {
+                worker,
+                user,
+                served,
+            }
+        }),
+        (budget, any::<u64>()).prop_map(|(budget, most)| EventKind::BudgetSpent { budget, most }),
+    ]
+}
+
 /// What the harness could not do, or nobody did.
 fn not_done() -> impl Strategy<Value = EventKind> {
     let words = any::<String>;
@@ -273,6 +308,13 @@ fn not_done() -> impl Strategy<Value = EventKind> {
         (words(), words()).prop_map(|(what, reason)| EventKind::FaultNotUndone { what, reason }),
         words().prop_map(|command| EventKind::CommandUnknown { command }),
         option::of(words()).prop_map(|unsupported| EventKind::ExtensionUntested { unsupported }),
+        (any::<(u64, u64)>(), words()).prop_map(|((ttl_ms, granted_ms), message)| {
+            EventKind::LeaseRefused {
+                ttl_ms,
+                granted_ms,
+                message,
+            }
+        }),
         words().prop_map(|reason| EventKind::StockUnknown { reason }),
         words().prop_map(|reason| EventKind::CustodyIncomplete { reason }),
         words().prop_map(|reason| EventKind::FinalInspectionFailed { reason }),
