@@ -265,6 +265,7 @@ fn header<W: Backend>(backend: &W, spec: &RunSpec, lock: &str) -> Header {
         update: scenario.workload.update,
         min_grants: scenario.judge.min_grants,
         progress_within_ms: millis(scenario.judge.progress_within.resolve(spec.ttl())),
+        renews: spec.lock.renews,
         custody: false,
         custody_check: None,
     }

@@ -18,6 +18,7 @@ use super::evidence::Evidence;
 use super::finding::{Claim, Finding, ForeignRelease, Seen, StaleToken, Starvation, Taking};
 use super::lost_claim::{LostClaim, is_same_token};
 use super::lost_counter;
+use super::promised_renewal::ran_out_ns;
 use super::verdict::Cause;
 use crate::timeline::{Hold, Lease, overlap};
 
@@ -61,6 +62,11 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
     let Some(account) = evidence.custody() else {
         return bare_cause::of_overlap(evidence, first, second, outlived);
     };
+    if ran_out_ns(&evidence.timeline, &account.spans, first)
+        .is_some_and(|at_ns| at_ns <= second.begin_ns)
+    {
+        return Cause::SilentLoss;
+    }
     // If a lock does not say how long its lease runs, it may have been longer than is known. Then
     // the servers decide.
     if outlived {

@@ -33,6 +33,7 @@ mod on_time;
 mod ongoing;
 mod outstanding;
 mod overlap;
+mod promised_renewal;
 mod properties;
 mod reach;
 mod standstill;

@@ -39,6 +39,9 @@ pub struct Header {
     pub min_grants: u64,
     /// Bound on progress, milliseconds.
     pub progress_within_ms: u64,
+    /// True if the lock promises to renew its lease while its client works.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub renews: bool,
     /// True if every change of the nodes' keys is in the history.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub custody: bool,
