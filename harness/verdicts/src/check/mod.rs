@@ -37,6 +37,7 @@ mod promised_renewal;
 mod properties;
 mod reach;
 mod standstill;
+mod starvation_excuse;
 mod story;
 mod sufficiency;
 mod taken_value;
