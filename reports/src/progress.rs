@@ -114,6 +114,7 @@ fn trouble_words(what: &EventKind) -> Option<String> {
         EventKind::BackendUnsupported { .. }
         | EventKind::CommandUnknown { .. }
         | EventKind::ExtensionUntested { .. }
+        | EventKind::LeaseRefused { .. }
         | EventKind::StockUnknown { .. }
         | EventKind::FaultNotUndone { .. }
         | EventKind::FinalInspectionFailed { .. }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::applicability::Applicability;
 use super::arrivals::Arrivals;
 use super::early_end::EarlyEnd;
-use super::extensions::Extensions;
 use super::live_workers::LiveWorkers;
 use super::recorder::{Listener, Recorder};
 use super::start_gate::StartGate;
@@ -38,12 +38,14 @@ pub struct RunContext<W> {
     pub refused: RefCell<BTreeSet<usize>>,
     /// The buyers that arrive, in an open loop.
     pub arrivals: Option<Arrivals>,
-    /// What became of the extensions that the scenario asks for.
-    pub extensions: Extensions,
+    /// Whether the lock offers what the scenario asks for.
+    pub applicability: Applicability,
     /// The protected resource.
     pub stock: RefCell<Stock>,
     /// The name and version that the lock reported.
     pub identity: Cell<Option<LockIdentity>>,
+    /// The lock was granted after commands to its nodes, so it uses them.
+    pub lock_uses_nodes: Cell<bool>,
     next_op: Cell<u64>,
 }
 
@@ -91,7 +93,7 @@ impl<W> RunContext<W> {
             early_end: EarlyEnd::default(),
             refused: RefCell::default(),
             arrivals: Arrivals::of(workload, spec.ttl()),
-            extensions: Extensions::default(),
+            applicability: Applicability::default(),
             stock: RefCell::new(stock),
             recorder: Recorder::new(clock.clone(), listener),
             backend,
@@ -99,6 +101,7 @@ impl<W> RunContext<W> {
             clock,
             triggers,
             identity: Cell::default(),
+            lock_uses_nodes: Cell::new(false),
             next_op: Cell::new(1),
         })
     }

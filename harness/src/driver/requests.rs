@@ -36,6 +36,7 @@ impl<W: Backend> Buyer<W> {
         self.event(TriggerEvent::Acquire, None).await;
         let answer = self.ask(Phase::Acquire, op, ask, wait).await?;
         context.start_gate.open();
+        self.note_applicability(&answer);
         match answer {
             Answer::Granted {
                 token,
@@ -72,9 +73,29 @@ impl<W: Backend> Buyer<W> {
         Ok(None)
     }
 
-    /// A lock that grants without a command to its nodes does not use them. Told once.
+    /// A lock that answers with nothing but definite errors may refuse the lease of the scenario.
+    fn note_applicability(&self, answer: &Answer) {
+        let (context, scenario) = (&self.context, &self.context.spec.scenario);
+        let Answer::Error {
+            message,
+            definite: true,
+        } = answer
+        else {
+            return context.applicability.note_other_answer();
+        };
+        let workers = scenario.workload.workers;
+        let workers = scenario.faults.is_empty().then_some(workers);
+        let applicability = &context.applicability;
+        applicability.note_definite_error(self.worker, message, workers);
+    }
+
+    /// A lock that grants without a command to its nodes does not use them. Told once. Not of one that has
+    /// used them before: its nodes may be out of reach.
     fn must_use_nodes(&mut self, op: u64) {
-        if !self.uses_nodes && !self.context.backend.has_spoken(self.worker) {
+        let known = &self.context.lock_uses_nodes;
+        if self.context.backend.has_spoken(self.worker) {
+            known.set(true);
+        } else if !self.uses_nodes && !known.get() {
             self.context.recorder.write(EventKind::GrantWithoutCommand {
                 worker: self.worker,
                 op,

@@ -219,6 +219,7 @@ async fn run_workload<W: Backend>(
     // If one of the others finishes first, the buyers are dropped.
     tokio::select! {
         biased;
+        () = context.applicability.declined() => EndReason::Declined,
         _ = async { while trading.join_next().await.is_some() {} } => {
             let sold_out = context.stock.borrow().left().iter().all(|left| *left <= 0);
             let workers = context.spec.scenario.workload.workers;
@@ -258,6 +259,7 @@ fn header<W: Backend>(backend: &W, spec: &RunSpec, lock: &str) -> Header {
         update: scenario.workload.update,
         min_grants: scenario.judge.min_grants,
         progress_within_ms: millis(scenario.judge.progress_within.resolve(spec.ttl())),
+        renews: spec.lock.renews,
         custody: false,
         custody_check: None,
     }

@@ -13,6 +13,7 @@
 //! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
 //! - [`moments`]: faults strike at the command that takes the lock, whatever its key is called
 //! - [`cases`]: scenarios that once came out wrong, on processes
+//! - [`peculiar_locks`]: locks with one peculiarity each, the honest ones and the others
 //! - [`leftovers`]: nothing outlives a run, however it ends
 //! - [`hung_engine`]: a container engine that stands still
 //! - [`other_users`]: what other users of the machine can reach
@@ -47,6 +48,7 @@ mod machine_contract;
 mod matrix;
 mod moments;
 mod other_users;
+mod peculiar_locks;
 mod proc_table;
 mod proven_faults;
 mod readme;

@@ -6,13 +6,13 @@ use crate::custody::KeyTable;
 use crate::history::{EventKind, History};
 
 use super::cause::cause;
-use super::double_sale::{late_sellers, overlapping_sellers};
 use super::evidence::Evidence;
-use super::finding::{ForeignRelease, Judgement, Seen};
+use super::finding::{Finding, ForeignRelease, Judgement, Seen};
 use super::on_time::OnTime;
 use super::properties::{Checkers, exclusion, lease};
 use super::story::story;
 use super::sufficiency::{Insufficiency, Sufficiency};
+use super::unjudged::Unjudged;
 use super::verdict::{Status, Verdict, Verdicts};
 use crate::timeline::AttemptTracker;
 
@@ -89,13 +89,23 @@ fn judged_on_time(judgement: Judgement, evidence: &Evidence<'_>) -> Judgement {
             return released_on_time(judgement, &first, evidence, on_time);
         }
         // What was sold remains sold. Whether two sellers overlapped is the question.
-        Seen::WrongStock(stock) if overlapping_sellers(evidence, &stock, first.at_ns).is_none() => {
-            late_sellers(evidence, &stock, first.at_ns).map(|(one, other)| [one.op, other.op])
+        Seen::WrongStock(stock) => {
+            let sellers = evidence.sellers(&stock, first.at_ns);
+            let late = sellers.filter(|sellers| !sellers.on_time);
+            late.map(|late| [late.pair.0.op, late.pair.1.op])
         }
         _ => None,
     };
     let excuse = late.and_then(|ops| on_time.reason(ops, evidence.history));
     excuse.map_or(judgement, Judgement::Unknown)
+}
+
+/// True if nobody got the lock because it does not take the lease. A key that never expires is the lock's fault
+/// nevertheless.
+fn is_refused_lease(first: &Finding, inapplicable: &[Unjudged]) -> bool {
+    let refused = |reason: &Unjudged| matches!(reason, Unjudged::LeaseRefused { .. });
+    let leaves_none = matches!(&first.seen, Seen::Starvation(it) if !it.has_unexpiring_key);
+    leaves_none && inapplicable.iter().any(refused)
 }
 
 /// A release of another client's lock, unless its client or a server stood still before it struck: without that it
@@ -125,18 +135,30 @@ fn released_on_time(
 }
 
 fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insufficiency) -> Verdict {
+    let inapplicable = too_little.inapplicable();
     match judgement {
         Judgement::Held if too_little.reasons.is_empty() => Verdict::held(),
+        Judgement::Held | Judgement::NotApplicable | Judgement::Unknown(_)
+            if !inapplicable.is_empty() =>
+        {
+            Verdict::inapplicable(inapplicable)
+        }
+        Judgement::Violated { first, .. } if is_refused_lease(&first, &inapplicable) => {
+            Verdict::inapplicable(inapplicable)
+        }
         Judgement::NotApplicable if !too_little.is_void => Verdict::not_applicable(),
         Judgement::Unknown(reason) if !too_little.is_void => Verdict::unknown(vec![reason]),
-        Judgement::Violated { first, count } if !too_little.is_void => Verdict {
-            status: Status::Violated,
-            cause: Some(cause(&first, evidence)),
-            story: story(&first, evidence),
-            violations: count,
-            at_ns: Some(first.at_ns),
-            ..Verdict::held()
-        },
+        Judgement::Violated { first, count } if !too_little.is_void => {
+            let facts = evidence.facts(&first);
+            Verdict {
+                status: Status::Violated,
+                cause: Some(cause(&facts)),
+                story: story(&facts),
+                violations: count,
+                at_ns: Some(first.at_ns),
+                ..Verdict::held()
+            }
+        }
         _ => Verdict::unknown(too_little.reasons.clone()),
     }
 }
@@ -144,9 +166,52 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insuffici
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::finding::Finding;
     use crate::check::verdict::Cause;
     use crate::history::read_history;
+
+    /// What is not offered excuses what was not tested, and no violation.
+    #[test]
+    fn violation_of_an_inapplicable_scenario_stays() {
+        let text = include_bytes!("../../tests/histories/calm.jsonl");
+        let history = read_history(&text[..]).unwrap();
+        let evidence = Evidence::new(&history);
+        let inapplicable = |is_void| Insufficiency {
+            reasons: vec![
+                Unjudged::NobodyCompeted,
+                Unjudged::ExtensionUntested {
+                    unsupported: Some("it never could".into()),
+                },
+            ],
+            is_void,
+        };
+        let first = Finding {
+            property: Property::Lease,
+            at_ns: 900_000_000,
+            seen: Seen::Attempts {
+                ops: Vec::new(),
+                statement: "two leases overlapped".into(),
+            },
+        };
+        let status = |judgement, is_void| {
+            let found = verdict(judgement, &evidence, &inapplicable(is_void));
+            assert_eq!(found.reasons.len(), found.story.len());
+            (found.status, found.reasons.len())
+        };
+        let unknown = || Judgement::Unknown(Unjudged::StockUncounted);
+        let violated = || Judgement::Violated {
+            first: first.clone(),
+            count: 1,
+        };
+        assert_eq!(status(Judgement::Held, false), (Status::NotApplicable, 1));
+        assert_eq!(status(unknown(), false), (Status::NotApplicable, 1));
+        assert_eq!(
+            verdict(violated(), &evidence, &inapplicable(false)).status,
+            Status::Violated
+        );
+        for judgement in [Judgement::Held, unknown(), violated()] {
+            assert_eq!(status(judgement, true), (Status::Unknown, 2));
+        }
+    }
 
     /// A property without rules of its own for cause and story is explained nevertheless.
     #[test]

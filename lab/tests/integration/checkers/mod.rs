@@ -211,10 +211,13 @@ fn the_histories_of_keys_contain_every_kind_of_violation() {
         }
     }
     let kinds = [
-        (Property::Ownership, "stolen-release race phantom-extend"),
+        (
+            Property::Ownership,
+            "stolen-release race phantom-extend foreign-renewal",
+        ),
         (
             Property::Claims,
-            "unbacked-grant wrong-expiry false-release shared-key",
+            "unbacked-grant wrong-expiry false-release shared-key ambiguous-acquire",
         ),
         (Property::Lease, CAUSES_OF_LEASE),
         (Property::Exclusion, "outlived-lease expired-grant"),
@@ -229,4 +232,4 @@ fn the_histories_of_keys_contain_every_kind_of_violation() {
 }
 
 const CAUSES_OF_LEASE: &str = "unbacked-grant wrong-expiry stolen-release race phantom-extend evicted \
-    lost-on-restart lost-on-failover quorum-erosion clock-jump undetermined";
+    lost-on-restart lost-on-failover quorum-erosion clock-jump split-key own-removal undetermined";
