@@ -3,13 +3,13 @@
 use picklock_scenarios::Phase;
 
 use crate::check::evidence::Evidence;
-use crate::check::lost_claim::late_release;
 use crate::custody::{SpanEnd, ValueSpan};
 use crate::history::KeyCommand;
 use crate::timeline::Hold;
 
 use super::draft::Draft;
-use super::sentence::{Weight, clock, length};
+use super::sender::sender;
+use super::sentence::Weight;
 
 /// Tells how the values of a holder went away before another client was granted the lock. Values
 /// that ran out when they were to, and those that the holder removed itself, need no word.
@@ -66,23 +66,4 @@ fn how_lost(evidence: &Evidence<'_>, span: &ValueSpan, hold: &Hold) -> Option<St
         SpanEnd::LostInRestart => "was gone after the restart".into(),
         SpanEnd::LostInFailover => "was gone after the failover".into(),
     })
-}
-
-/// A command that struck a lock at this time, with its sender and what it belonged to.
-pub(super) fn sender(evidence: &Evidence<'_>, by: &KeyCommand, lock: u32, at_ns: u64) -> String {
-    let late = || late_release(evidence.timeline.holds(), by, lock, at_ns);
-    let asked = match by.phase {
-        Phase::Extend => " to extend".to_owned(),
-        Phase::Release => " to release".to_owned(),
-        phase => match (late(), phase) {
-            (Some(hold), _) => format!(
-                " ({} after it had begun to release what it got at {})",
-                length(at_ns - hold.end_ns),
-                clock(hold.begin_ns)
-            ),
-            (None, Phase::Acquire) => " to acquire".to_owned(),
-            (None, _) => " (outside any release)".to_owned(),
-        },
-    };
-    format!("{} of worker {}{asked}", by.command, by.worker)
 }

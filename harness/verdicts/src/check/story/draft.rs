@@ -8,7 +8,7 @@ use crate::check::verdict::STORY_LINES;
 use crate::history::EventKind;
 use crate::timeline::{Hold, HoldEnd};
 
-use super::custody::sender;
+use super::sender::sender;
 use super::sentence::{Weight, clock, length, lock, sentence};
 
 /// All lines that a story could have.

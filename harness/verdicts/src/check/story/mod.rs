@@ -5,6 +5,7 @@
 
 mod custody;
 mod draft;
+mod sender;
 mod sentence;
 
 use crate::history::EventKind;
