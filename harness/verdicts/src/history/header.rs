@@ -55,6 +55,16 @@ pub struct Header {
     pub custody_check: Option<CustodyCheck>,
 }
 
+impl Header {
+    /// `what`, with the name of this lock where there are several.
+    pub(crate) fn named(&self, key: u32, what: &str) -> String {
+        match self.keys.get(key as usize) {
+            Some(name) if self.keys.len() > 1 => format!("{what} `{name}`"),
+            _ => what.to_owned(),
+        }
+    }
+}
+
 /// How many values the account says have gone, and how many of those a look at their keys has confirmed:
 /// the server had what the account says, and that was not the value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
