@@ -127,6 +127,22 @@ causes! {
     SharedKey "shared-key",
         Responsible::Lock,
         "two locks use one key: put the whole name of the lock into the key";
+    /// A client prolonged a value that another one had written.
+    ForeignRenewal "foreign-renewal",
+        Responsible::Lock,
+        "a client kept another's value alive: compare and prolong in one script";
+    /// Waiters slept while the lock was free.
+    LostWakeUp "lost-wake-up",
+        Responsible::Lock,
+        "a client slept while the lock was free: look again now and then, also without a signal";
+    /// No client got a majority, and none let go.
+    SplitVote "split-vote",
+        Responsible::Lock,
+        "no client got a majority: let go of what is not enough, and retry at random times";
+    /// The lock waited for a node that it does not need.
+    WaitsForEveryNode "waits-for-every-node",
+        Responsible::Lock,
+        "the lock had a majority and waited for the other nodes: be content with a majority";
     /// The evidence does not show any of these causes.
     Undetermined "undetermined",
         Responsible::Undetermined,

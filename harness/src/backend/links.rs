@@ -19,6 +19,9 @@ pub trait Links {
 
     /// Tells the links which operation the worker carries out.
     fn set_phase(&self, worker: usize, op: u64, phase: Phase);
+    /// An attempt to take the lock with this key begins: what it writes shows the lock's keys, whatever
+    /// their names.
+    fn begin_attempt(&self, op: u64, key: u32);
     /// When the worker's last command of this operation that names the lock's key was forwarded to
     /// a node; `None`: none was. With several nodes, the node whose last command was the earliest
     /// counts: a quorum may have let the lock go while the command to another node still waited.

@@ -20,6 +20,7 @@ impl<W: Backend> Buyer<W> {
         let Purchase { key, intended_ns } = purchase;
         let wait = spec.scenario.workload.wait.resolve(spec.ttl());
         let op = context.next_op();
+        context.backend.begin_attempt(op, key);
         let ask = RequestKind::Acquire {
             key: spec.key(key),
             ttl_ms: spec.ttl_ms(),

@@ -6,6 +6,7 @@ use crate::custody::KeyRecord;
 use crate::history::KeyChange;
 use crate::key_watch::{KeyWatch, LookTime};
 use crate::model::{CommandKind, HeldValue, ServerVersion};
+use crate::wire::CommandEffect;
 
 use super::monitor_stream::{Loss, MonitorLine};
 use super::replayed_server::{ByWorker, Notice, Place, ReplayedServer};
@@ -240,13 +241,28 @@ impl MonitorReplay {
         self.watch.take()
     }
 
-    /// True if a command of this connection, up to the one with this number, gave a lock a new owner and
-    /// was not asked about before.
-    pub fn took(&mut self, conn: u64, number: u64) -> bool {
+    /// An attempt to take this lock begins.
+    pub fn begin_attempt(&mut self, op: u64, lock: u32) {
+        self.watch.begin_attempt(op, lock);
+    }
+
+    /// What the command with this number on this connection did to locks. Those before it that were not
+    /// asked about count as well: one of them may have taken a lock.
+    pub fn effect_of(&mut self, conn: u64, number: u64) -> CommandEffect {
         self.settle();
-        let watch = &self.watch;
-        self.written
-            .take(conn, number, |changes| watch.took(changes))
+        let written = self.written.take(conn, number);
+        let mut all = written.iter();
+        let its = written.iter().find(|(of, _)| *of == number);
+        CommandEffect {
+            took: all.any(|(_, changes)| self.watch.took(changes.clone())),
+            lock: its.and_then(|(_, changes)| self.watch.lock_changed(changes.clone())),
+        }
+    }
+
+    /// The keys that hold locks under names of another kind, if that may have changed since it was asked:
+    /// the lock, and the name.
+    pub fn new_derived_keys(&mut self) -> Option<Vec<(u32, Vec<u8>)>> {
+        self.watch.new_derived_keys()
     }
 
     /// What is known of the keys.

@@ -1,5 +1,5 @@
 //! The custody of the keys on real servers: one observer for each node. It also answers the wire's
-//! questions which command took a lock.
+//! questions what a command did to the locks' keys.
 
 use std::rc::Rc;
 
@@ -134,8 +134,8 @@ async fn answer(
         };
         tokio::task::spawn_local(async move {
             // Who has asked may have stopped waiting.
-            if let Some(took) = node.took(asked.conn, asked.number).await {
-                asked.answer.send(took).unwrap_or_default();
+            if let Some(effect) = node.effect_of(asked.conn, asked.number).await {
+                asked.answer.send(effect).unwrap_or_default();
             }
         });
     }

@@ -27,6 +27,12 @@ impl Links for ServerBackend {
         self.parts.wire.set_phase(worker, op, phase);
     }
 
+    fn begin_attempt(&self, op: u64, key: u32) {
+        for node in self.observed.borrow().iter() {
+            node.begin_attempt(op, key);
+        }
+    }
+
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64> {
         self.parts
             .wire

@@ -17,7 +17,7 @@ use super::submission_queue::RequestId;
 use crate::custody::KeyRecord;
 use crate::history::{KeyChange, KeyCommand};
 use crate::model::Reply;
-use crate::wire::{Acquired, Gate, LastCommands, LinkId};
+use crate::wire::{Acquired, DerivedKeys, Gate, LastCommands, LinkId};
 
 /// What one worker is busy with, and was.
 struct Worker {
@@ -74,6 +74,7 @@ pub(super) struct NetworkState {
     /// Names of commands, in upper case; the first is empty.
     pub(super) names: Vec<Arc<str>>,
     keys: Vec<Finder<'static>>,
+    derived: DerivedKeys,
     /// New gates, which the network's task does not poll yet.
     pub(super) gates: Vec<(ConnectionDirection, Gate)>,
 }
@@ -92,6 +93,7 @@ impl NetworkState {
             keys: keys
                 .map(|key| Finder::new(key.as_bytes()).into_owned())
                 .collect(),
+            derived: DerivedKeys::default(),
             gates: Vec::new(),
         }
     }
@@ -137,18 +139,24 @@ impl NetworkState {
         let worker = self.worker(worker);
         worker.has_spoken = true;
         let &mut Worker { op, phase, .. } = worker;
+        CommandTag {
+            name: self.name(args.iter().next().unwrap_or_default()),
+            key: self.key_named_by(args),
+            op,
+            phase,
+            acquired: Acquired::Nothing,
+        }
+    }
+
+    /// The lock whose key a command names.
+    fn key_named_by(&self, args: &Args) -> Option<u32> {
         let mut keys = self.keys.iter();
         // It is nearly always a whole word, which is found sooner.
         let named = keys.position(|key| {
             args.iter().any(|word| word == key.needle()) || key.find(args.data()).is_some()
         });
-        CommandTag {
-            name: self.name(args.iter().next().unwrap_or_default()),
-            key: named.and_then(|key| u32::try_from(key).ok()),
-            op,
-            phase,
-            acquired: Acquired::Nothing,
-        }
+        let derived = || self.derived.find(|name| name.find(args.data()).is_some());
+        named.map_or_else(derived, |key| u32::try_from(key).ok())
     }
 
     /// The position of a command's name, which is added if it is new.
@@ -270,10 +278,18 @@ impl NetworkState {
             .note(tag.op, (tag.phase, key, link.node), at_ns, 2 * nodes);
     }
 
-    /// A command was executed: the keys that it has changed are noted.
-    pub(super) fn note_key_changes(&mut self, link: LinkId, tag: &CommandTag, at_ns: u64) {
+    /// A command was executed: the keys that it has changed are noted. If that shows that one of them
+    /// holds a lock under a name of another kind, the command has named it.
+    pub(super) fn note_key_changes(
+        &mut self,
+        link: LinkId,
+        tag: &mut CommandTag,
+        args: &Args,
+        at_ns: u64,
+    ) {
         let command = &self.names[tag.name];
-        self.nodes[link.node].note_changes(at_ns, || {
+        let node = &mut self.nodes[link.node];
+        node.note_changes(at_ns, || {
             KeyChange::Command(KeyCommand {
                 worker: link.worker,
                 op: tag.op,
@@ -281,6 +297,10 @@ impl NetworkState {
                 command: Arc::clone(command),
             })
         });
+        if let Some(derived) = node.new_derived_keys() {
+            self.derived.replace(link.node, &derived);
+            tag.key = tag.key.or_else(|| self.key_named_by(args));
+        }
     }
 
     /// The changes of all nodes' keys as one list, in the order of time; at one time in the order of nodes.

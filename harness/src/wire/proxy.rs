@@ -158,7 +158,13 @@ impl Proxy {
         self.state.password.get_or_init(|| password.to_owned());
     }
 
-    /// The wire's questions which command took a lock. Without anybody who listens, nobody can say.
+    /// From now on these are the keys of a node that hold locks under names of another kind: the lock, and
+    /// the key's name.
+    pub fn derive_keys(&self, node: usize, keys: &[(u32, Vec<u8>)]) {
+        self.state.keys.derive(node, keys);
+    }
+
+    /// The wire's questions which command took a lock, or which lock's key it changed. Without anybody who listens, nobody can say.
     /// Called once, after [`Proxy::keep_requests`], which numbers the commands.
     pub fn acquire_questions(&self) -> mpsc::UnboundedReceiver<AcquireQuestion> {
         self.state.acquire_questions.listen()

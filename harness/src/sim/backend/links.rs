@@ -30,6 +30,12 @@ impl Links for Rc<SimBackend> {
         self.network.state.borrow_mut().set_phase(worker, op, phase);
     }
 
+    fn begin_attempt(&self, op: u64, key: u32) {
+        for node in &mut self.network.state.borrow_mut().nodes {
+            node.begin_attempt(op, key);
+        }
+    }
+
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64> {
         self.network.last_command_ns(worker, op, phase, key)
     }

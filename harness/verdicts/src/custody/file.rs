@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::history::{CustodyCheck, History, KeyCommand};
 
 use super::of_history::Custody;
-use super::value_span::ValueSpan;
+use super::value_span::{Renewal, ValueSpan};
 
 /// Format and version of a custody file; the `format` key of its first line.
 pub const FORMAT: &str = "picklock-custody/1";
@@ -40,11 +40,22 @@ struct Line<'a> {
     /// Whose command wrote it; left out if that was not seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     written_by: Option<&'a KeyCommand>,
+    /// The commands that have prolonged its life.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    renewals: Vec<RenewalLine<'a>>,
     /// Why it went away.
     end: &'static str,
     /// Whose command took it away; left out if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_by: Option<&'a KeyCommand>,
+}
+
+/// A command that has prolonged a value's life.
+#[derive(Serialize)]
+struct RenewalLine<'a> {
+    at_ns: u64,
+    #[serde(flatten)]
+    by: &'a KeyCommand,
 }
 
 /// Writes the custody of a history. Nothing is written for a history without custody.
@@ -80,7 +91,15 @@ fn line<'a>(span: &'a ValueSpan, locks: &'a [String]) -> Line<'a> {
         until_ns: span.until_ns,
         ttl_ms: span.expiry.map(|expiry| expiry.ttl_ms),
         written_by: span.author.as_ref(),
+        renewals: span.renewals.iter().map(renewal).collect(),
         end: span.end.word(),
         ended_by: span.end.by(),
+    }
+}
+
+fn renewal(renewal: &Renewal) -> RenewalLine<'_> {
+    RenewalLine {
+        at_ns: renewal.at_ns,
+        by: &renewal.by,
     }
 }

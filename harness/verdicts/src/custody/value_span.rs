@@ -28,6 +28,8 @@ pub struct ValueSpan {
     pub from_ns: u64,
     /// The life that it was given last. `None`: it never expires.
     pub expiry: Option<Expiry>,
+    /// The commands that have prolonged its life since it was written.
+    pub renewals: Vec<Renewal>,
     /// Until when it was there. An expiry is over when the node's clock says so, whether or not the
     /// server has removed the key by then.
     pub until_ns: u64,
@@ -58,6 +60,13 @@ impl ValueSpan {
             .is_some_and(|expiry| expiry.set_ns > self.from_ns)
     }
 
+    /// The renewals by other workers than the one that wrote it.
+    pub fn foreign_renewals(&self) -> impl Iterator<Item = &Renewal> {
+        let author = self.author.as_ref().map(|author| author.worker);
+        let renewals = self.renewals.iter();
+        renewals.filter(move |renewal| author.is_some_and(|author| author != renewal.by.worker))
+    }
+
     /// True if it was there at a time.
     pub fn stands_at(&self, at_ns: u64) -> bool {
         let stays = self.end == SpanEnd::Stays;
@@ -79,6 +88,17 @@ impl ValueSpan {
             | SpanEnd::Unseen => Fate::Lost,
         }
     }
+}
+
+/// A command has prolonged the life of a value that was there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renewal {
+    /// When, nanoseconds since the run began.
+    pub at_ns: u64,
+    /// Until when the value would have lived without it, if nobody sets the node's clock.
+    pub due_ns: u64,
+    /// Whose command.
+    pub by: KeyCommand,
 }
 
 /// How the end of a value concerns the client that wrote it.
@@ -175,6 +195,15 @@ impl SpanReader {
             match self.open.get(&place) {
                 Some(&index) => {
                     let span = &mut self.spans[index];
+                    if let (Some(by), Some(before)) = (update.command(), span.expiry)
+                        && Expiry::prolongs(now.expiry, span.expiry)
+                    {
+                        span.renewals.push(Renewal {
+                            at_ns,
+                            due_ns: before.over_ns(),
+                            by: by.clone(),
+                        });
+                    }
                     span.value = Arc::clone(&now.value);
                     span.expiry = now.expiry;
                 }
@@ -229,6 +258,7 @@ fn begun(update: &KeyUpdate<'_>, now: &Holding) -> ValueSpan {
         author: now.author.clone(),
         from_ns: now.written_ns,
         expiry: now.expiry,
+        renewals: Vec::new(),
         until_ns: u64::MAX,
         end: SpanEnd::Stays,
     }
@@ -278,6 +308,45 @@ mod tests {
         }
         let span = reader.spans.remove(0);
         (span.until_ns, span.end)
+    }
+
+    #[test]
+    fn each_command_that_prolongs_a_value_is_a_renewal_of_its_sender() {
+        let change = |at_ms: u64, worker: usize, command: &str, ttl_ms| Event {
+            at_ns: ms(at_ms),
+            what: EventKind::KeyChanged {
+                node: 0,
+                key: KeyName::Lock(0),
+                value: Some("a".into()),
+                ttl_ms,
+                why: KeyChange::Command(KeyCommand {
+                    worker,
+                    op: worker as u64 + 1,
+                    phase: Phase::Acquire,
+                    command: command.into(),
+                }),
+            },
+        };
+        let events = [
+            change(0, 0, "SET", Some(50)),
+            // No longer than before.
+            change(10, 1, "PEXPIRE", Some(40)),
+            change(20, 1, "GETEX", Some(50)),
+            change(30, 0, "PEXPIRE", Some(50)),
+            change(40, 2, "PERSIST", None),
+            change(45, 2, "PEXPIRE", Some(50)),
+        ];
+        let (mut reader, mut table) = (SpanReader::default(), KeyTable::default());
+        for event in &events {
+            table.event(event, |update| reader.update(event.at_ns, update));
+        }
+        let span = reader.spans.remove(0);
+        let told = |renewal: &Renewal| (renewal.by.worker, renewal.at_ns, renewal.due_ns);
+        let all: Vec<_> = span.renewals.iter().map(told).collect();
+        let expected = [(1, 20, 50), (0, 30, 70), (2, 40, 80)];
+        assert_eq!(all, expected.map(|(worker, at, due)| (worker, ms(at), ms(due))));
+        let foreign: Vec<_> = span.foreign_renewals().map(|one| one.by.worker).collect();
+        assert_eq!(foreign, [1, 2]);
     }
 
     #[test]

@@ -193,6 +193,8 @@ impl Links for TalkingBackend {
 
     fn set_phase(&self, _: usize, _: u64, _: Phase) {}
 
+    fn begin_attempt(&self, _: u64, _: u32) {}
+
     fn last_command_ns(&self, _: usize, _: u64, _: Phase, _: u32) -> Option<u64> {
         None
     }
