@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::custody::{KeyRecord, Locks, is_acquired, lock_keys, lock_of_key, takes_lock};
-use crate::history::{KeyChange, KeyName};
+use crate::history::{Event, EventKind, KeyChange, KeyName};
 use crate::model::{HeldValue, Server, Touched, TouchedKeys};
 
 /// A key that is known, and what it held when it was last looked at.
@@ -20,6 +20,50 @@ struct Known {
     acquired: bool,
     /// So it did, and the key comes and goes as a lock's does.
     claimed: bool,
+}
+
+/// So many undeclared keys are told.
+const MOST_UNDECLARED: usize = 16;
+
+/// A key that a script changed, and that the command which ran it had not declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UndeclaredKey {
+    at_ns: u64,
+    command: Arc<str>,
+    key: KeyName,
+}
+
+impl UndeclaredKey {
+    /// The same as an event of a history.
+    pub(crate) fn into_event(self, node: usize, at_ns: u64) -> Event {
+        let UndeclaredKey { command, key, .. } = self;
+        Event {
+            at_ns,
+            what: EventKind::UndeclaredKey {
+                node,
+                command: command.to_string(),
+                key,
+            },
+        }
+    }
+
+    /// When it was changed, on the clock of the records.
+    pub(crate) fn at_ns(&self) -> u64 {
+        self.at_ns
+    }
+}
+
+/// The keys that a command which runs a script declares: `EVAL script 1 key ...`. `None`: it runs none.
+pub(crate) fn declared_keys<'a>(
+    command: &str,
+    mut words: impl Iterator<Item = &'a [u8]> + Clone,
+) -> Option<impl Iterator<Item = &'a [u8]> + Clone> {
+    if !command.starts_with("EVAL") && command != "FCALL" {
+        return None;
+    }
+    let count = words.nth(2)?;
+    let count: usize = std::str::from_utf8(count).ok()?.parse().ok()?;
+    Some(words.take(count))
 }
 
 /// The keys that hold locks under names that do not contain the lock's (a hash): the lock, and the name.
@@ -35,6 +79,7 @@ pub(crate) struct KeyWatch {
     /// Another key may hold a lock since [`KeyWatch::new_derived_keys`] has looked.
     is_claim_new: bool,
     derived: DerivedNames,
+    undeclared: Vec<UndeclaredKey>,
     /// The keys of one look; empty between two looks.
     touched: TouchedKeys,
 }
@@ -70,6 +115,7 @@ impl KeyWatch {
             records: Vec::new(),
             is_claim_new: false,
             derived: DerivedNames::new(),
+            undeclared: Vec::new(),
             touched: TouchedKeys::default(),
         }
     }
@@ -165,6 +211,39 @@ impl KeyWatch {
         let lock = changed
             .find_map(|record| self.with_locks(|locks| lock_of_key(known, &record.key, locks)))?;
         u32::try_from(lock).ok()
+    }
+
+    /// The changes since so many were made by a script whose command had declared these keys. Each other
+    /// key is noted, once for each command.
+    pub(crate) fn note_undeclared<'a>(
+        &mut self,
+        before: usize,
+        declared: impl Iterator<Item = &'a [u8]> + Clone,
+    ) {
+        for record in &self.records[before..] {
+            let KeyChange::Command(by) = &record.why else {
+                continue;
+            };
+            let name = record.key.text(&self.locks);
+            let known = |noted: &UndeclaredKey| {
+                (&noted.command, &noted.key) == (&by.command, &record.key)
+            };
+            if !declared.clone().any(|key| key == name.as_bytes())
+                && self.undeclared.len() < MOST_UNDECLARED
+                && !self.undeclared.iter().any(known)
+            {
+                self.undeclared.push(UndeclaredKey {
+                    at_ns: record.at_ns,
+                    command: Arc::clone(&by.command),
+                    key: record.key.clone(),
+                });
+            }
+        }
+    }
+
+    /// Takes out what was noted.
+    pub(crate) fn take_undeclared(&mut self) -> Vec<UndeclaredKey> {
+        std::mem::take(&mut self.undeclared)
     }
 
     /// How many changes there were so far.
@@ -314,6 +393,33 @@ mod tests {
         run(last, 1_050);
         let told = |record: &KeyRecord| format!("{:?} {:?}", record.key, record.why);
         watch.take()[first.len()..].iter().map(told).collect()
+    }
+
+    #[test]
+    fn key_that_a_script_changes_and_does_not_declare_is_noted_once() {
+        let mut watch = KeyWatch::new(Rc::from(["lock".to_owned()]));
+        let changed = |key: KeyName| KeyRecord {
+            at_ns: 7,
+            key,
+            value: None,
+            ttl_ms: None,
+            why: KeyChange::Command(KeyCommand {
+                worker: 0,
+                op: 1,
+                phase: Phase::Release,
+                command: "EVAL".into(),
+            }),
+        };
+        let words: [&[u8]; 5] = [b"EVAL", b"script", b"1", b"lock", b"count"];
+        for key in [KeyName::Lock(0), KeyName::Other("count".into())] {
+            watch.records.extend([changed(key.clone()), changed(key)]);
+        }
+        let declared = declared_keys("EVAL", words.into_iter()).unwrap();
+        watch.note_undeclared(0, declared);
+        let noted = watch.take_undeclared();
+        let keys: Vec<_> = noted.iter().map(|noted| noted.key.clone()).collect();
+        assert_eq!(keys, [KeyName::Other("count".into())]);
+        assert!(declared_keys("SET", words.into_iter()).is_none());
     }
 
     #[test]

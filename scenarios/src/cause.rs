@@ -131,6 +131,10 @@ causes! {
     ForeignRenewal "foreign-renewal",
         Responsible::Lock,
         "a client kept another's value alive: compare and prolong in one script";
+    /// A renewal went on after the release.
+    RenewedAfterRelease "renewed-after-release",
+        Responsible::Lock,
+        "a renewal went on after the release: end it first, and release again if in doubt";
     /// Waiters slept while the lock was free.
     LostWakeUp "lost-wake-up",
         Responsible::Lock,

@@ -4,7 +4,7 @@ use std::future::Future;
 
 use picklock_scenarios::Phase;
 
-use crate::wire::{FreezeLeak, ImposedId, LinkFault};
+use crate::wire::{AcquireSilence, FreezeLeak, ImposedId, LinkFault};
 
 /// Faults of links, and what links have seen.
 pub trait Links {
@@ -26,6 +26,11 @@ pub trait Links {
     /// a node; `None`: none was. With several nodes, the node whose last command was the earliest
     /// counts: a quorum may have let the lock go while the command to another node still waited.
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64>;
+    /// The longest time in which the worker, which is asked to acquire, has sent nothing to any node;
+    /// `None`: it is not asked to.
+    fn silence(&self, worker: usize) -> Option<AcquireSilence>;
+    /// How many commands all workers have sent to acquire.
+    fn acquiring_commands(&self) -> u64;
     /// True when anything has come from the worker on a link to a node.
     fn has_spoken(&self, worker: usize) -> bool;
 

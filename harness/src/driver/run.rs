@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::buyer::Buyer;
 use super::probe::probe;
+use super::requests::note_silence;
 use super::shutdown::Shutdown;
 use super::work::note_untested_extensions;
 use super::{stall, stock_store};
@@ -77,6 +78,7 @@ pub async fn run<W: Backend>(
         });
     }
     note_untested_extensions(&context);
+    note_traffic(&context);
     faults.abort();
     end.step(nemesis.undo_all()).await;
     nemesis.settle();
@@ -113,6 +115,19 @@ pub async fn run<W: Backend>(
     result.phases.setup_ms = millis(setup);
     result.phases.workload_ms = millis(workload);
     Ok(result)
+}
+
+/// Writes down what the workers have sent to acquire, and who slept until the end.
+fn note_traffic<W: Backend>(context: &RunContext<W>) {
+    for worker in 0..context.spec.scenario.workload.workers {
+        if !context.live_workers.is_down(worker) {
+            note_silence(context, worker);
+        }
+    }
+    let acquiring = context.backend.acquiring_commands();
+    context
+        .recorder
+        .write(EventKind::CommandsSent { acquiring });
 }
 
 /// What the driver has seen, with what the servers have.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::custody::KeyRecord;
-use crate::history::KeyChange;
+use crate::history::{Event, KeyChange};
 use crate::key_watch::{KeyWatch, LookTime};
 use crate::model::{CommandKind, HeldValue, ServerVersion};
 use crate::wire::CommandEffect;
@@ -119,7 +119,12 @@ impl MonitorReplay {
             return;
         };
         let notices = std::mem::take(&mut replayed.notices);
+        let before = self.watch.changes();
         self.note_of(server, unit.at_ns, unit.by.as_ref(), "");
+        if let Some(declared) = &unit.declared {
+            let declared = declared.iter().map(Vec::as_slice);
+            self.watch.note_undeclared(before, declared);
+        }
         for notice in notices {
             self.lose(server, &notice);
         }
@@ -228,6 +233,17 @@ impl MonitorReplay {
     pub fn gap(&self) -> Option<String> {
         let unknown = self.unknown.as_ref()?;
         Some(format!("the model of Redis does not know {unknown}"))
+    }
+
+    /// The keys that scripts changed and had not declared, as events of this node.
+    pub(crate) fn take_undeclared(&mut self, node: usize) -> Vec<Event> {
+        let undeclared = self.watch.take_undeclared().into_iter();
+        undeclared
+            .map(|key| {
+                let at_ns = key.at_ns();
+                key.into_event(node, at_ns)
+            })
+            .collect()
     }
 
     /// Which of the servers is the master.

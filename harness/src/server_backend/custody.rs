@@ -35,6 +35,7 @@ impl Custody for ServerBackend {
                 record.into_event(number, at_ns)
             }));
             let ends = ended_values(&events[first..]);
+            events.extend(node.take_undeclared());
             look.ends += ends;
             look.confirmed += if is_confirmed { ends } else { 0 };
         }

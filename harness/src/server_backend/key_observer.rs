@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use super::stored_keys::{self, Look, Stored};
 use crate::clock::Clock;
 use crate::custody::KeyRecord;
+use crate::history::Event;
 use crate::model::ServerVersion;
 use crate::monitor_replay::{MonitorReplay, MonitorStream, ServerReport, Told};
 use crate::servers::ServerAddress;
@@ -214,6 +215,11 @@ impl ObservedNode {
         let mut replay = self.replay.borrow_mut();
         let gap = gaps.find_map(|gap| gap).or_else(|| replay.gap());
         (replay.take(), gap)
+    }
+
+    /// The keys that scripts changed and had not declared.
+    pub(super) fn take_undeclared(&self) -> Vec<Event> {
+        self.replay.borrow_mut().take_undeclared(self.node)
     }
 
     /// The names of the keys that hold this lock.

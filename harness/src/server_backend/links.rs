@@ -4,7 +4,7 @@ use picklock_scenarios::Phase;
 
 use super::ServerBackend;
 use crate::backend::Links;
-use crate::wire::{FreezeLeak, ImposedId, LinkFault};
+use crate::wire::{AcquireSilence, FreezeLeak, ImposedId, LinkFault};
 
 impl Links for ServerBackend {
     fn impose(&self, fault: LinkFault) -> ImposedId {
@@ -38,6 +38,14 @@ impl Links for ServerBackend {
             .wire
             .log()
             .last_request_naming(worker, op, phase, key)
+    }
+
+    fn silence(&self, worker: usize) -> Option<AcquireSilence> {
+        self.parts.wire.silence(worker)
+    }
+
+    fn acquiring_commands(&self) -> u64 {
+        self.parts.wire.acquiring_commands()
     }
 
     fn has_spoken(&self, worker: usize) -> bool {

@@ -16,8 +16,11 @@ use super::node::Node;
 use super::submission_queue::RequestId;
 use crate::custody::KeyRecord;
 use crate::history::{KeyChange, KeyCommand};
+use crate::key_watch::declared_keys;
 use crate::model::Reply;
-use crate::wire::{Acquired, DerivedKeys, Gate, LastCommands, LinkId};
+use crate::wire::{
+    AcquireSilence, AcquireTraffic, Acquired, DerivedKeys, Gate, LastCommands, LinkId,
+};
 
 /// What one worker is busy with, and was.
 struct Worker {
@@ -25,6 +28,8 @@ struct Worker {
     phase: Phase,
     /// True when it has sent a command.
     has_spoken: bool,
+    /// What it sends while it acquires.
+    traffic: AcquireTraffic,
     /// The last commands that named a key.
     last: LastCommands,
 }
@@ -98,9 +103,22 @@ impl NetworkState {
         }
     }
 
-    pub(super) fn set_phase(&mut self, worker: usize, op: u64, phase: Phase) {
+    pub(super) fn set_phase(&mut self, worker: usize, op: u64, phase: Phase, now_ns: u64) {
         let worker = self.worker(worker);
         (worker.op, worker.phase) = (op, phase);
+        worker.traffic.begin(op, phase, now_ns);
+    }
+
+    /// The longest time in which a worker that is asked to acquire has sent nothing, on the simulation's
+    /// clock.
+    pub(super) fn silence(&self, worker: usize, now_ns: u64) -> Option<AcquireSilence> {
+        self.workers.get(worker)?.traffic.silence(now_ns)
+    }
+
+    /// How many commands all workers have sent to acquire.
+    pub(super) fn acquiring_commands(&self) -> u64 {
+        let workers = self.workers.iter();
+        workers.map(|worker| worker.traffic.commands()).sum()
     }
 
     fn worker(&mut self, worker: usize) -> &mut Worker {
@@ -109,6 +127,7 @@ impl NetworkState {
                 op: 0,
                 phase: Phase::Idle,
                 has_spoken: false,
+                traffic: AcquireTraffic::default(),
                 last: LastCommands::default(),
             };
             self.workers.resize_with(worker + 1, idle);
@@ -135,9 +154,10 @@ impl NetworkState {
     }
 
     /// What the links know about a command that the worker sends now.
-    pub(super) fn tag(&mut self, worker: usize, args: &Args) -> CommandTag {
+    pub(super) fn tag(&mut self, worker: usize, args: &Args, now_ns: u64) -> CommandTag {
         let worker = self.worker(worker);
         worker.has_spoken = true;
+        worker.traffic.sent(now_ns);
         let &mut Worker { op, phase, .. } = worker;
         CommandTag {
             name: self.name(args.iter().next().unwrap_or_default()),
@@ -289,6 +309,7 @@ impl NetworkState {
     ) {
         let command = &self.names[tag.name];
         let node = &mut self.nodes[link.node];
+        let before = node.key_changes();
         node.note_changes(at_ns, || {
             KeyChange::Command(KeyCommand {
                 worker: link.worker,
@@ -297,6 +318,11 @@ impl NetworkState {
                 command: Arc::clone(command),
             })
         });
+        if node.key_changes() > before
+            && let Some(declared) = declared_keys(command, args.iter())
+        {
+            node.note_undeclared(before, declared);
+        }
         if let Some(derived) = node.new_derived_keys() {
             self.derived.replace(link.node, &derived);
             tag.key = tag.key.or_else(|| self.key_named_by(args));

@@ -114,6 +114,9 @@ impl<'a> ConnectionState<'a> {
     /// A request is about to be sent: its answer can come at any time from now on.
     pub(super) fn expect_reply_in(&self, pending: &mut Pending, meta: &FrameMeta) {
         let mut request = meta.request;
+        if meta.is_message() && request.operation.phase == Phase::Acquire {
+            self.operation.traffic().sent(meta.at_ns);
+        }
         if let Some(sent) = self.proxy.sent.get()
             && meta.is_message()
         {

@@ -56,6 +56,7 @@
 //! simulated network drives the same code, and writes the same log.
 
 mod acquire_detection;
+mod acquire_traffic;
 mod address_rewrite;
 mod answered;
 mod client_user;
@@ -100,6 +101,7 @@ mod sentinel_link;
 mod tcp_queues;
 
 pub use acquire_detection::{AcquireQuestion, Acquired, CommandEffect};
+pub use acquire_traffic::AcquireSilence;
 pub use address_rewrite::{AddressMap, rewrite_addresses};
 pub use fault::{Effect, ImposedId, LinkFault};
 pub use freeze_check::{FreezeLeak, Silences};
@@ -114,6 +116,7 @@ pub use sent_requests::{SentRequests, introduction};
 pub use sentinel_link::SentinelAddresses;
 
 pub(crate) use acquire_detection::may_take;
+pub(crate) use acquire_traffic::AcquireTraffic;
 pub(crate) use answered::Answered;
 pub(crate) use command::CommandName;
 pub(crate) use derived_keys::DerivedKeys;

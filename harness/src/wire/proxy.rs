@@ -11,6 +11,7 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use super::LinkId;
 use super::acquire_detection::{AcquireQuestion, AcquireQuestions};
+use super::acquire_traffic::AcquireSilence;
 use super::client_user::serves;
 use super::command::Keys;
 use super::connection::carry;
@@ -183,9 +184,24 @@ impl Proxy {
     /// Says what the driver is about to ask a worker for. What the worker sends from now on is
     /// tagged with it, and so are the answers. Call it before the worker is asked.
     pub fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
+        let now_ns = self.state.clock.now_ns();
         self.state
             .current_operation(worker)
-            .set(Operation { op, phase });
+            .set(Operation { op, phase }, now_ns);
+    }
+
+    /// The longest time in which a worker that is asked to acquire has sent nothing. `None`: it is not.
+    pub fn silence(&self, worker: usize) -> Option<AcquireSilence> {
+        let now_ns = self.state.clock.now_ns();
+        let operation = self.state.current_operation(worker);
+        operation.traffic().silence(now_ns)
+    }
+
+    /// How many commands all workers have sent to acquire.
+    pub fn acquiring_commands(&self) -> u64 {
+        let registry = self.state.registry();
+        let all = registry.operations.values();
+        all.map(|operation| operation.traffic().commands()).sum()
     }
 
     /// Imposes a fault. It does not strike frames that have been sent or wait already, but a

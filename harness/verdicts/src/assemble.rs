@@ -6,6 +6,7 @@ use crate::check::{Verdicts, shortest_pause_ms, unjudged_for};
 
 use crate::history::{EndReason, EventKind, History, Misbehaviour};
 use crate::record::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
+use crate::timeline::{OperationKind, each_operation};
 
 /// What the record says besides what the history shows.
 #[derive(Debug, Clone, Default)]
@@ -86,6 +87,11 @@ pub fn counts(history: &History) -> Counts {
                 released: Some(true),
                 ..
             } => counts.released += 1,
+            EventKind::CommandsSent { acquiring } => {
+                counts.commands = Some(*acquiring);
+                counts.waited_ms = Some(waited_ms(history, event.at_ns));
+            }
+            EventKind::UndeclaredKey { .. } => counts.undeclared_keys += 1,
             EventKind::Arrivals { came, unserved } => {
                 counts.arrived = Some(*came);
                 counts.unserved = Some(*unserved);
@@ -100,6 +106,18 @@ pub fn counts(history: &History) -> Counts {
         }
     }
     counts
+}
+
+/// How long all requests to acquire took together, until the workers were ended.
+fn waited_ms(history: &History, until_ns: u64) -> u64 {
+    let mut waited_ns = 0_u64;
+    each_operation(history, |operation| {
+        if operation.kind == OperationKind::Acquire {
+            let over_ns = operation.over_ns.min(until_ns);
+            waited_ns = waited_ns.saturating_add(over_ns.saturating_sub(operation.asked_ns));
+        }
+    });
+    waited_ns / 1_000_000
 }
 
 /// A history may come from anywhere.
@@ -160,7 +178,7 @@ fn trouble(history: &History) -> Vec<String> {
     let is_short = |late_ms: &u64| *late_ms < shortest_ms;
     let in_words = |event: &EventKind| match event {
         EventKind::Stalled { late_ms } if is_short(late_ms) => None,
-        event => trouble_words(event),
+        event => trouble_words(event, &history.header.keys),
     };
     let is_stall = |what: &EventKind| matches!(what, EventKind::Stalled { .. });
     let events = || history.events.iter().map(|event| &event.what);
@@ -170,7 +188,7 @@ fn trouble(history: &History) -> Vec<String> {
 }
 
 /// An event in words, if it is trouble.
-fn trouble_words(event: &EventKind) -> Option<String> {
+fn trouble_words(event: &EventKind, locks: &[String]) -> Option<String> {
     Some(match event {
         EventKind::Misbehaved {
             worker,
@@ -192,6 +210,10 @@ fn trouble_words(event: &EventKind) -> Option<String> {
         }
         EventKind::GrantWithoutCommand { worker, .. } => format!(
             "worker {worker} got the lock without a command to the servers that it was given"
+        ),
+        EventKind::UndeclaredKey { command, key, .. } => format!(
+            "a script of {command} changed the key {} and had not declared it: Redis Cluster and Dragonfly refuse that",
+            key.text(locks)
         ),
         EventKind::Shortage { reason } => format!("the harness ran short: {reason}"),
         EventKind::Stalled { late_ms } => format!("the machine stalled for {late_ms} ms"),

@@ -10,7 +10,7 @@
 //! property is violated before its cause is known.
 
 use super::bare_cause;
-use super::blocked_lock;
+use super::blocked_lock::BlockedLock;
 use super::double_sale::{is_interleaved, overlapping_sellers};
 use super::evidence::Evidence;
 use super::finding::{Claim, Finding, ForeignRelease, Seen, StaleToken, Starvation};
@@ -113,7 +113,10 @@ fn of_starvation(evidence: &Evidence<'_>, starvation: &Starvation) -> Cause {
         return Cause::NoTtl;
     }
     match (evidence.custody(), starvation.doubt) {
-        (Some(account), _) => blocked_lock::cause(evidence.history, account, starvation),
+        (Some(account), _) => {
+            let (history, faults) = (evidence.history, evidence.timeline.faults());
+            BlockedLock::of(history, faults, account, *starvation).cause()
+        }
         // What that attempt left should have expired long ago, so something keeps renewing it.
         (None, Some(_)) => Cause::AmbiguousAcquire,
         (None, None) => Cause::Undetermined,

@@ -146,6 +146,13 @@ pub struct Starvation {
 pub enum Judgement {
     /// Nothing was found against the property.
     Held,
+    /// Nothing was found against `progress`, though attempts got no lock.
+    HeldThough {
+        /// How many were refused.
+        refused: u64,
+        /// How many ended in an error.
+        failed: u64,
+    },
     /// The history proves violations.
     Violated {
         /// The first one.

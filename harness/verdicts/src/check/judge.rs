@@ -10,7 +10,7 @@ use super::double_sale::{late_sellers, overlapping_sellers};
 use super::evidence::Evidence;
 use super::finding::{Judgement, Seen};
 use super::properties::{Checkers, exclusion, lease};
-use super::story::story;
+use super::story::{story, unserved};
 use super::sufficiency::{Insufficiency, Sufficiency};
 use super::verdict::{Status, Verdict, Verdicts};
 use crate::timeline::AttemptTracker;
@@ -97,6 +97,10 @@ fn judged_on_time(judgement: Judgement, evidence: &Evidence<'_>) -> Judgement {
 fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insufficiency) -> Verdict {
     match judgement {
         Judgement::Held if too_little.reasons.is_empty() => Verdict::held(),
+        Judgement::HeldThough { refused, failed } if too_little.reasons.is_empty() => Verdict {
+            story: vec![unserved(evidence, refused, failed)],
+            ..Verdict::held()
+        },
         Judgement::NotApplicable if !too_little.is_void => Verdict::not_applicable(),
         Judgement::Unknown(reason) if !too_little.is_void => Verdict::unknown(vec![reason]),
         Judgement::Violated { first, count } if !too_little.is_void => Verdict {

@@ -34,7 +34,8 @@ pub struct Verdict {
     /// The cause of a violation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// For a violation: what happened, in at most ten lines. For `unknown`: the reasons in words.
+    /// For a violation: what happened, in at most ten lines. For `unknown`: the reasons in words. For `held`: what
+    /// is to be said besides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub story: Vec<String>,
     /// For `unknown`: the reasons. Older records have the words alone.

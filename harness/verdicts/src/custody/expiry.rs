@@ -17,16 +17,6 @@ impl Expiry {
         ms(u64::try_from(self.ttl_ms).unwrap_or(0))
     }
 
-    /// True if this life, given in place of `before`, ends later than that. Lives are told in whole
-    /// milliseconds.
-    pub fn prolongs(now: Option<Expiry>, before: Option<Expiry>) -> bool {
-        match (before, now) {
-            (None, _) => false,
-            (Some(_), None) => true,
-            (Some(before), Some(now)) => now.over_ns() > before.over_ns().saturating_add(ms(1)),
-        }
-    }
-
     /// When it is over if nobody sets the node's clock.
     pub fn over_ns(self) -> u64 {
         self.set_ns.saturating_add(self.ttl_ns())

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::history::{CustodyCheck, History, KeyCommand};
 
 use super::of_history::Custody;
-use super::value_span::{Renewal, ValueSpan};
+use super::value_span::ValueSpan;
 
 /// Format and version of a custody file; the `format` key of its first line.
 pub const FORMAT: &str = "picklock-custody/1";
@@ -40,9 +40,9 @@ struct Line<'a> {
     /// Whose command wrote it; left out if that was not seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     written_by: Option<&'a KeyCommand>,
-    /// The commands that have prolonged its life.
+    /// How its expiry was set anew, in the order of time; left out if it was not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    renewals: Vec<RenewalLine<'a>>,
+    renewed: Vec<Renewed<'a>>,
     /// Why it went away.
     end: &'static str,
     /// Whose command took it away; left out if none did.
@@ -50,11 +50,14 @@ struct Line<'a> {
     ended_by: Option<&'a KeyCommand>,
 }
 
-/// A command that has prolonged a value's life.
+/// An expiry that was set anew.
 #[derive(Serialize)]
-struct RenewalLine<'a> {
+struct Renewed<'a> {
     at_ns: u64,
-    #[serde(flatten)]
+    /// The life that the value got; left out if it never expires.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_ms: Option<i64>,
+    /// Whose command did that.
     by: &'a KeyCommand,
 }
 
@@ -91,15 +94,14 @@ fn line<'a>(span: &'a ValueSpan, locks: &'a [String]) -> Line<'a> {
         until_ns: span.until_ns,
         ttl_ms: span.expiry.map(|expiry| expiry.ttl_ms),
         written_by: span.author.as_ref(),
-        renewals: span.renewals.iter().map(renewal).collect(),
+        renewed: (span.renewals.iter())
+            .map(|renewal| Renewed {
+                at_ns: renewal.at_ns,
+                ttl_ms: renewal.ttl_ms,
+                by: &renewal.by,
+            })
+            .collect(),
         end: span.end.word(),
         ended_by: span.end.by(),
-    }
-}
-
-fn renewal(renewal: &Renewal) -> RenewalLine<'_> {
-    RenewalLine {
-        at_ns: renewal.at_ns,
-        by: &renewal.by,
     }
 }

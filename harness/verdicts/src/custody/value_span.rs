@@ -8,6 +8,8 @@ use picklock_scenarios::Phase;
 
 use crate::history::{KeyChange, KeyCommand, KeyName};
 
+use crate::timeline::ms;
+
 use super::expiry::Expiry;
 use super::key_table::{Holding, KeyUpdate};
 use super::lock_keys::may_be_a_claim;
@@ -28,7 +30,7 @@ pub struct ValueSpan {
     pub from_ns: u64,
     /// The life that it was given last. `None`: it never expires.
     pub expiry: Option<Expiry>,
-    /// The commands that have prolonged its life since it was written.
+    /// How its expiry was set anew after it had been written, in the order of time.
     pub renewals: Vec<Renewal>,
     /// Until when it was there. An expiry is over when the node's clock says so, whether or not the
     /// server has removed the key by then.
@@ -60,11 +62,11 @@ impl ValueSpan {
             .is_some_and(|expiry| expiry.set_ns > self.from_ns)
     }
 
-    /// The renewals by other workers than the one that wrote it.
+    /// How commands of other clients than its writer's have set its expiry anew.
     pub fn foreign_renewals(&self) -> impl Iterator<Item = &Renewal> {
-        let author = self.author.as_ref().map(|author| author.worker);
+        let owner = self.author.as_ref().map(|author| author.worker);
         let renewals = self.renewals.iter();
-        renewals.filter(move |renewal| author.is_some_and(|author| author != renewal.by.worker))
+        renewals.filter(move |renewal| owner.is_some_and(|owner| owner != renewal.by.worker))
     }
 
     /// True if it was there at a time.
@@ -90,15 +92,31 @@ impl ValueSpan {
     }
 }
 
-/// A command has prolonged the life of a value that was there.
+/// An expiry that was set anew for a value that was there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renewal {
     /// When, nanoseconds since the run began.
     pub at_ns: u64,
-    /// Until when the value would have lived without it, if nobody sets the node's clock.
+    /// The life that the value got, milliseconds by the node's clock; `None`: it never expires.
+    pub ttl_ms: Option<i64>,
+    /// Until when it would have lived otherwise, if nobody sets the node's clock.
     pub due_ns: u64,
-    /// Whose command.
+    /// Whose command did that.
     pub by: KeyCommand,
+}
+
+impl Renewal {
+    /// Until when the value lives from then on, if nobody sets the node's clock.
+    pub fn until_ns(&self) -> u64 {
+        let life_ns = |ttl_ms: i64| ms(u64::try_from(ttl_ms).unwrap_or(0));
+        let life_ns = self.ttl_ms.map_or(u64::MAX, life_ns);
+        self.at_ns.saturating_add(life_ns)
+    }
+
+    /// True if it lives longer than before. Lives are told in whole milliseconds.
+    pub fn prolongs(&self) -> bool {
+        self.until_ns() > self.due_ns.saturating_add(ms(1))
+    }
 }
 
 /// How the end of a value concerns the client that wrote it.
@@ -195,17 +213,16 @@ impl SpanReader {
             match self.open.get(&place) {
                 Some(&index) => {
                     let span = &mut self.spans[index];
-                    if let (Some(by), Some(before)) = (update.command(), span.expiry)
-                        && Expiry::prolongs(now.expiry, span.expiry)
-                    {
-                        span.renewals.push(Renewal {
-                            at_ns,
-                            due_ns: before.over_ns(),
-                            by: by.clone(),
-                        });
-                    }
+                    let due_ns = span.expiry.map_or(u64::MAX, Expiry::over_ns);
                     span.value = Arc::clone(&now.value);
                     span.expiry = now.expiry;
+                    let by = update.command().filter(|_| update.sets_expiry());
+                    span.renewals.extend(by.map(|by| Renewal {
+                        at_ns,
+                        ttl_ms: now.expiry.map(|expiry| expiry.ttl_ms),
+                        due_ns,
+                        by: by.clone(),
+                    }));
                 }
                 None => {
                     self.open.insert(place, self.spans.len());
@@ -284,7 +301,6 @@ mod tests {
     use super::*;
     use crate::custody::KeyTable;
     use crate::history::{Event, EventKind};
-    use crate::timeline::ms;
 
     /// A value with a life of 5 ms on one key, which went away `at_ms`.
     fn end(at_ms: u64, why: KeyChange) -> (u64, SpanEnd) {
@@ -311,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn each_command_that_prolongs_a_value_is_a_renewal_of_its_sender() {
+    fn each_command_that_sets_an_expiry_is_a_renewal_of_its_sender() {
         let change = |at_ms: u64, worker: usize, command: &str, ttl_ms| Event {
             at_ns: ms(at_ms),
             what: EventKind::KeyChanged {
@@ -341,12 +357,18 @@ mod tests {
             table.event(event, |update| reader.update(event.at_ns, update));
         }
         let span = reader.spans.remove(0);
-        let told = |renewal: &Renewal| (renewal.by.worker, renewal.at_ns, renewal.due_ns);
+        let told = |it: &Renewal| (it.by.worker, it.at_ns, it.due_ns, it.prolongs());
         let all: Vec<_> = span.renewals.iter().map(told).collect();
-        let expected = [(1, 20, 50), (0, 30, 70), (2, 40, 80)];
-        assert_eq!(all, expected.map(|(worker, at, due)| (worker, ms(at), ms(due))));
-        let foreign: Vec<_> = span.foreign_renewals().map(|one| one.by.worker).collect();
-        assert_eq!(foreign, [1, 2]);
+        let expected = [
+            (1, ms(10), ms(50), false),
+            (1, ms(20), ms(50), true),
+            (0, ms(30), ms(70), true),
+            (2, ms(40), ms(80), true),
+            (2, ms(45), u64::MAX, false),
+        ];
+        assert_eq!(all, expected);
+        let foreign: Vec<_> = span.foreign_renewals().map(|it| it.by.worker).collect();
+        assert_eq!(foreign, [1, 1, 2, 2]);
     }
 
     #[test]

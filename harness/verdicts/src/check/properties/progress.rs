@@ -21,6 +21,9 @@
 //! client. A key without expiry that was left behind is a violation if the probe did not get past
 //! it, or if there was no probe: a lock may keep its expiry in the value.
 //!
+//! A dead client's value that other clients keep alive counts as no lease, whoever believes that he holds the
+//! lock (see [`crate::check::kept_alive`]).
+//!
 //! A wrong clock may keep a key alive for longer than its TTL, by as much as the clock jumps back.
 //! If a clock was wrong, waiting too long is `unknown`. The same holds if the machine stood still
 //! while a client waited, and if attempts of workers that a fault struck left the lock in doubt for
@@ -31,13 +34,14 @@ use picklock_scenarios::Property;
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, Judgement, Seen, Starvation};
+use crate::check::kept_alive::KeptAlive;
 use crate::check::outstanding::Outstanding;
 use crate::check::reach::Reach;
 use crate::check::unjudged::{StarvedBy, Unjudged};
 use crate::check::waiters::Waiters;
 use crate::custody::KeyUpdate;
 use crate::history::{Event, EventKind, Header, Misbehaviour};
-use crate::timeline::{Attempt, Step, Timeline, is_rounded_up, ms, spoils_clocks};
+use crate::timeline::{Attempt, Denial, Step, Timeline, is_rounded_up, ms, spoils_clocks};
 
 #[derive(Debug, Clone, Default)]
 struct KeyState {
@@ -63,6 +67,11 @@ pub(in crate::check) struct Progress {
     keys: Vec<KeyState>,
     waiters: Waiters,
     reach: Reach,
+    kept_alive: KeptAlive,
+    /// When a command of a worker last changed a key.
+    last_change_ns: u64,
+    /// How many attempts were refused, and how many failed.
+    denied: (u64, u64),
     faults_clear_ns: u64,
     /// A clock was set wrong, or set right again.
     clocks_spoilt: bool,
@@ -105,7 +114,8 @@ impl Progress {
             let clear_ns = state.outstanding.clear_but_for_kept_away_ns(&self.reach);
             return self.look_at_kept_away(at_ns, key, since_ns, clear_ns);
         }
-        let Some(clear_ns) = state.outstanding.clear_since_ns(&self.reach) else {
+        let clear_ns = state.outstanding.clear_since_ns(&self.reach);
+        let Some(clear_ns) = clear_ns.or_else(|| self.kept_alive_since_ns(key)) else {
             // Commands of the last holder may still come.
             let idle_ns = state.outstanding.idle_since_ns();
             return self.look_at_kept_away(at_ns, key, since_ns, idle_ns);
@@ -134,6 +144,13 @@ impl Progress {
             doubt: doubt.map(|doubt| (doubt.worker, doubt.at_ns)),
             has_unexpiring_key: false,
         });
+    }
+
+    /// Since when the lock would be free, if others did not keep a dead client's value alive.
+    fn kept_alive_since_ns(&self, key: u32) -> Option<u64> {
+        let (nodes, due_ns) = self.kept_alive.of_lock(key)?;
+        let suffices = self.reach.is_taken_away_by(&nodes, key);
+        suffices.then_some(due_ns)
     }
 
     /// A client has wanted the key until now, and a fault keeps it away or delays what may free the lock, which
@@ -210,6 +227,11 @@ impl Progress {
             self.run_over = true;
             self.look_at_all(at_ns);
             self.waiters.forget_all();
+            // What a worker sent that could not be ended counts as its own.
+            let ended_ns = at_ns.max(self.last_change_ns);
+            for state in &mut self.keys {
+                state.outstanding.workers_ended(ended_ns);
+            }
         }
     }
 
@@ -273,6 +295,9 @@ impl Checker for Progress {
             keys: vec![KeyState::default(); header.keys.len()],
             waiters: Waiters::new(header.workers, header.keys.len(), bound_ns),
             reach: Reach::new(header),
+            kept_alive: KeptAlive::default(),
+            last_change_ns: 0,
+            denied: (0, 0),
             faults_clear_ns: 0,
             clocks_spoilt: false,
             run_over: false,
@@ -287,6 +312,7 @@ impl Checker for Progress {
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         self.reach.step(attempt, step);
+        self.kept_alive.step(attempt, step);
         let key = attempt.key;
         if key as usize >= self.keys.len() {
             return;
@@ -300,6 +326,10 @@ impl Checker for Progress {
                 self.waiters.asked(at_ns, attempt, reaches);
             }
             Step::Denied(denial) => {
+                match denial {
+                    Denial::Refused => self.denied.0 += 1,
+                    Denial::Failed { .. } => self.denied.1 += 1,
+                }
                 self.look_at_denied(at_ns, attempt);
                 self.waiters.denied(at_ns, attempt);
                 if !denial.is_definite() {
@@ -343,7 +373,10 @@ impl Checker for Progress {
             self.waiters.begin_anew(at_ns, reaches);
         }
         match &event.what {
-            EventKind::WorkerDown { worker, .. } => self.waiters.forget(*worker),
+            EventKind::WorkerDown { worker, .. } => {
+                self.waiters.forget(*worker);
+                self.kept_alive.died(*worker);
+            }
             EventKind::Misbehaved { worker, kind, .. } if *kind != Misbehaviour::Hung => {
                 self.waiters.forget(*worker);
             }
@@ -380,8 +413,19 @@ impl Checker for Progress {
         }
     }
 
-    fn key_changed(&mut self, _: u64, update: &KeyUpdate<'_>) {
+    fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
         self.reach.key_changed(update);
+        self.kept_alive.key_changed(update);
+        if update
+            .command()
+            .is_some_and(|command| command.worker < self.workers)
+        {
+            self.last_change_ns = at_ns;
+            if self.run_over {
+                let of_all = self.keys.iter_mut().map(|key| &mut key.outstanding);
+                of_all.for_each(|outstanding| outstanding.still_working(at_ns));
+            }
+        }
         if let Some(ttl_ms) = update.now.and_then(|now| Some(now.expiry?.ttl_ms)) {
             let written_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
             if is_rounded_up(written_ns, self.ttl_ns) && written_ns > self.lease_ns {
@@ -404,10 +448,12 @@ impl Checker for Progress {
             .iter()
             .min_by_key(|starvation| starvation.until_ns);
         let Some(mut first) = first.copied() else {
-            let undecided = self.undecided;
-            return undecided.map_or(Judgement::Held, |by| {
-                Judgement::Unknown(Unjudged::Starved { by })
-            });
+            let (refused, failed) = self.denied;
+            return match self.undecided {
+                Some(by) => Judgement::Unknown(Unjudged::Starved { by }),
+                None if refused + failed == 0 => Judgement::Held,
+                None => Judgement::HeldThough { refused, failed },
+            };
         };
         if self.escaped {
             let by = StarvedBy::FreezeLeak;

@@ -5,7 +5,9 @@
 
 mod custody;
 mod draft;
+mod kept_out;
 mod sentence;
+mod unserved;
 
 use crate::history::EventKind;
 
@@ -15,7 +17,10 @@ use super::finding::{Finding, ForeignRelease, Seen, StaleToken, Starvation, Wron
 use crate::timeline::{Hold, Lease, ms};
 use custody::tell_lost_values;
 use draft::Draft;
+use kept_out::tell_kept_out;
 use sentence::{Weight, clock, length, lock, stock};
+
+pub(super) use unserved::unserved;
 
 /// The story of a violation.
 pub(super) fn story(finding: &Finding, evidence: &Evidence<'_>) -> Vec<String> {
@@ -210,6 +215,7 @@ fn of_starvation(evidence: &Evidence<'_>, starvation: &Starvation) -> Draft {
             format!("no client had got it for {waited}"),
         );
     }
+    tell_kept_out(&mut draft, evidence, starvation);
     tell_aftermath(&mut draft, evidence, starvation);
     draft
 }
