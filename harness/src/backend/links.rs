@@ -26,8 +26,8 @@ pub trait Links {
     /// a node; `None`: none was. With several nodes, the node whose last command was the earliest
     /// counts: a quorum may have let the lock go while the command to another node still waited.
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64>;
-    /// The longest time in which the worker, which is asked to acquire, has sent nothing to any node;
-    /// `None`: it is not asked to.
+    /// The longest time in which the worker, which is asked to acquire, has sent nothing that could take a
+    /// lock; `None`: it is not asked to.
     fn silence(&self, worker: usize) -> Option<AcquireSilence>;
     /// How many commands all workers have sent to acquire.
     fn acquiring_commands(&self) -> u64;

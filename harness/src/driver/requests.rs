@@ -184,8 +184,8 @@ impl<W: Backend> Buyer<W> {
     }
 }
 
-/// Writes down for how long a worker that is asking for a lock has sent nothing, if it was for longer than a
-/// lease: it slept.
+/// Writes down for how long a worker that is asking for a lock has sent nothing that could take it, if it was
+/// for longer than a lease: it slept.
 pub(super) fn note_silence<W: Backend>(context: &RunContext<W>, worker: usize) {
     let silence = context.backend.silence(worker);
     let ttl_ns = context.spec.ttl_ms().saturating_mul(1_000_000);

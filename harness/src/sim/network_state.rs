@@ -20,6 +20,7 @@ use crate::key_watch::declared_keys;
 use crate::model::Reply;
 use crate::wire::{
     AcquireSilence, AcquireTraffic, Acquired, DerivedKeys, Gate, LastCommands, LinkId,
+    may_take_free_key,
 };
 
 /// What one worker is busy with, and was.
@@ -78,6 +79,8 @@ pub(super) struct NetworkState {
     workers: Vec<Worker>,
     /// Names of commands, in upper case; the first is empty.
     pub(super) names: Vec<Arc<str>>,
+    /// Which of them can take a lock whose key is free.
+    takers: Vec<bool>,
     keys: Vec<Finder<'static>>,
     derived: DerivedKeys,
     /// New gates, which the network's task does not poll yet.
@@ -95,6 +98,7 @@ impl NetworkState {
             entropy,
             workers: Vec::new(),
             names: vec![Arc::from("")],
+            takers: vec![false],
             keys: keys
                 .map(|key| Finder::new(key.as_bytes()).into_owned())
                 .collect(),
@@ -155,12 +159,14 @@ impl NetworkState {
 
     /// What the links know about a command that the worker sends now.
     pub(super) fn tag(&mut self, worker: usize, args: &Args, now_ns: u64) -> CommandTag {
+        let name = self.name(args.iter().next().unwrap_or_default());
+        let may_take = self.takers[name];
         let worker = self.worker(worker);
         worker.has_spoken = true;
-        worker.traffic.sent(now_ns);
+        worker.traffic.sent(now_ns, may_take);
         let &mut Worker { op, phase, .. } = worker;
         CommandTag {
-            name: self.name(args.iter().next().unwrap_or_default()),
+            name,
             key: self.key_named_by(args),
             op,
             phase,
@@ -186,6 +192,7 @@ impl NetworkState {
         let known = names.position(|known| known == name || known.eq_ignore_ascii_case(name));
         known.unwrap_or_else(|| {
             let upper = String::from_utf8_lossy(name).to_ascii_uppercase();
+            self.takers.push(may_take_free_key(&upper));
             self.names.push(Arc::from(upper));
             self.names.len() - 1
         })

@@ -97,6 +97,11 @@ pub(crate) fn may_take(command: &str) -> bool {
     !command.is_empty() && CommandKind::of(command, "").is_none_or(CommandKind::takes)
 }
 
+/// False for a command that never takes a lock whose key is free, given in upper case.
+pub(crate) fn may_take_free_key(command: &str) -> bool {
+    !command.is_empty() && CommandKind::of(command, "").is_none_or(CommandKind::takes_free_key)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +109,7 @@ mod tests {
     #[test]
     fn command_that_can_write_a_value_or_is_not_known_may_take() {
         assert!(may_take("SET") && may_take("EXEC") && may_take("CAS.SET"));
+        assert!(may_take("BLPOP") && !may_take_free_key("BLPOP") && may_take_free_key("SETNX"));
         assert!(!may_take("GET") && !may_take("EXPIRE") && !may_take("MULTI") && !may_take(""));
     }
 

@@ -1,11 +1,12 @@
-//! What a worker sends while it asks for a lock: how many commands, and for how long none.
+//! What a worker sends while it asks for a lock: how many commands, and for how long none that could take it.
 //!
 //! A client that polls without a pause, and one that sleeps while the lock is free, look alike in the
 //! driver's eyes: both wait. What they send tells them apart.
 
 use picklock_scenarios::Phase;
 
-/// The longest time in which an attempt to acquire sent nothing, nanoseconds since the run began.
+/// The longest time in which an attempt to acquire sent nothing that could take a lock, nanoseconds since the
+/// run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AcquireSilence {
     /// The attempt.
@@ -27,7 +28,7 @@ impl AcquireSilence {
 pub(crate) struct AcquireTraffic {
     /// How many it has sent for all its attempts.
     commands: u64,
-    /// Its longest silence in the attempt that is under way, until its latest command.
+    /// Its longest silence in the attempt that is under way, until its latest command that could take.
     longest: Option<AcquireSilence>,
     /// When it sent that command, or was asked.
     latest_ns: u64,
@@ -44,12 +45,14 @@ impl AcquireTraffic {
         });
     }
 
-    /// The worker sends a command.
-    pub(crate) fn sent(&mut self, at_ns: u64) {
+    /// The worker sends a command. `may_take`: one that can take a lock whose key is free.
+    pub(crate) fn sent(&mut self, at_ns: u64, may_take: bool) {
         if self.longest.is_some() {
-            self.longest = self.silence(at_ns);
             self.commands += 1;
-            self.latest_ns = at_ns;
+            if may_take {
+                self.longest = self.silence(at_ns);
+                self.latest_ns = at_ns;
+            }
         }
     }
 
@@ -86,17 +89,17 @@ mod tests {
     #[test]
     fn longest_silence_of_an_attempt_may_be_its_last() {
         let mut traffic = AcquireTraffic::default();
-        traffic.sent(1);
+        traffic.sent(1, true);
         assert_eq!((traffic.silence(5), traffic.commands()), (None, 0));
         traffic.begin(7, Phase::Acquire, 10);
-        traffic.sent(12);
-        traffic.sent(40);
-        traffic.sent(50);
+        for (at_ns, may_take) in [(12, true), (30, false), (40, true), (50, true)] {
+            traffic.sent(at_ns, may_take);
+        }
         assert_eq!(traffic.silence(60), silence(7, 12, 40));
         assert_eq!(traffic.silence(90), silence(7, 50, 90));
         traffic.begin(7, Phase::Release, 91);
-        traffic.sent(92);
-        assert_eq!((traffic.silence(99), traffic.commands()), (None, 3));
+        traffic.sent(92, true);
+        assert_eq!((traffic.silence(99), traffic.commands()), (None, 4));
         traffic.begin(8, Phase::Acquire, 100);
         assert_eq!(traffic.silence(130), silence(8, 100, 130));
     }

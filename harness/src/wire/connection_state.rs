@@ -7,7 +7,7 @@ use picklock_scenarios::{Direction, Phase};
 use tokio::sync::Notify;
 
 use super::LinkId;
-use super::acquire_detection::{Acquired, may_take};
+use super::acquire_detection::{Acquired, may_take, may_take_free_key};
 use super::answered::Answered;
 use super::fault_rules::FaultRules;
 use super::frame_meta::FrameMeta;
@@ -115,7 +115,8 @@ impl<'a> ConnectionState<'a> {
     pub(super) fn expect_reply_in(&self, pending: &mut Pending, meta: &FrameMeta) {
         let mut request = meta.request;
         if meta.is_message() && request.operation.phase == Phase::Acquire {
-            self.operation.traffic().sent(meta.at_ns);
+            let may_take = may_take_free_key(request.command.as_str());
+            self.operation.traffic().sent(meta.at_ns, may_take);
         }
         if let Some(sent) = self.proxy.sent.get()
             && meta.is_message()

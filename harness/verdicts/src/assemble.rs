@@ -6,7 +6,6 @@ use crate::check::{Verdicts, shortest_pause_ms, unjudged_for};
 
 use crate::history::{EndReason, EventKind, History, Misbehaviour};
 use crate::record::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
-use crate::timeline::{OperationKind, each_operation};
 
 /// What the record says besides what the history shows.
 #[derive(Debug, Clone, Default)]
@@ -75,13 +74,28 @@ pub fn counts(history: &History) -> Counts {
         custody: history.header.custody_check,
         ..Counts::default()
     };
+    let mut waiting = Waiting {
+        since_ns: vec![None; history.header.workers],
+        waited_ns: 0,
+    };
     for event in &history.events {
+        let at_ns = event.at_ns;
         match &event.what {
-            EventKind::Granted { .. } => counts.granted += 1,
-            EventKind::Refused { .. } => counts.refused += 1,
-            EventKind::AcquireFailed { .. }
-            | EventKind::ExtendFailed { .. }
-            | EventKind::ReleaseFailed { .. } => counts.failed += 1,
+            EventKind::Acquire { worker, .. } => waiting.asked(at_ns, *worker),
+            EventKind::Granted { worker, .. } => {
+                waiting.answered(at_ns, *worker);
+                counts.granted += 1;
+            }
+            EventKind::Refused { worker, .. } => {
+                waiting.answered(at_ns, *worker);
+                counts.refused += 1;
+            }
+            EventKind::AcquireFailed { worker, .. } => {
+                waiting.answered(at_ns, *worker);
+                counts.failed += 1;
+            }
+            EventKind::WorkerDown { worker, .. } => waiting.answered(at_ns, *worker),
+            EventKind::ExtendFailed { .. } | EventKind::ReleaseFailed { .. } => counts.failed += 1,
             EventKind::Extended { .. } | EventKind::ExtendGranted { .. } => counts.extended += 1,
             EventKind::Released {
                 released: Some(true),
@@ -89,7 +103,7 @@ pub fn counts(history: &History) -> Counts {
             } => counts.released += 1,
             EventKind::CommandsSent { acquiring } => {
                 counts.commands = Some(*acquiring);
-                counts.waited_ms = Some(waited_ms(history, event.at_ns));
+                counts.waited_ms = Some(waiting.over_ms(at_ns));
             }
             EventKind::UndeclaredKey { .. } => counts.undeclared_keys += 1,
             EventKind::Arrivals { came, unserved } => {
@@ -108,16 +122,34 @@ pub fn counts(history: &History) -> Counts {
     counts
 }
 
-/// How long all requests to acquire took together, until the workers were ended.
-fn waited_ms(history: &History, until_ns: u64) -> u64 {
-    let mut waited_ns = 0_u64;
-    each_operation(history, |operation| {
-        if operation.kind == OperationKind::Acquire {
-            let over_ns = operation.over_ns.min(until_ns);
-            waited_ns = waited_ns.saturating_add(over_ns.saturating_sub(operation.asked_ns));
+/// How long requests to acquire take.
+struct Waiting {
+    /// Since when each worker waits for an answer.
+    since_ns: Vec<Option<u64>>,
+    waited_ns: u64,
+}
+
+impl Waiting {
+    fn asked(&mut self, at_ns: u64, worker: usize) {
+        self.answered(at_ns, worker);
+        if let Some(since_ns) = self.since_ns.get_mut(worker) {
+            *since_ns = Some(at_ns);
         }
-    });
-    waited_ns / 1_000_000
+    }
+
+    fn answered(&mut self, at_ns: u64, worker: usize) {
+        let since_ns = self.since_ns.get_mut(worker).and_then(Option::take);
+        let waited_ns = since_ns.map_or(0, |since_ns| at_ns.saturating_sub(since_ns));
+        self.waited_ns = self.waited_ns.saturating_add(waited_ns);
+    }
+
+    /// All workers are ended: how long all requests took together.
+    fn over_ms(&mut self, at_ns: u64) -> u64 {
+        for worker in 0..self.since_ns.len() {
+            self.answered(at_ns, worker);
+        }
+        self.waited_ns / 1_000_000
+    }
 }
 
 /// A history may come from anywhere.

@@ -12,6 +12,7 @@
 //! - [`like`]: locks of other languages, held to the built-in lock that they are a copy of
 //! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
 //! - [`moments`]: faults strike at the command that takes the lock, whatever its key is called
+//! - [`starvation`]: who keeps a lock from everybody, and what waiting costs
 //! - [`cases`]: scenarios that once came out wrong, on processes
 //! - [`leftovers`]: nothing outlives a run, however it ends
 //! - [`hung_engine`]: a container engine that stands still
@@ -52,4 +53,5 @@ mod readme;
 mod replay;
 mod sentinels;
 mod stalls;
+mod starvation;
 mod verdicts;

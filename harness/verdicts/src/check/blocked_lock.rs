@@ -79,7 +79,7 @@ impl<'a> BlockedLock<'a> {
             Some(cause) if cause != Cause::Undetermined => cause,
             _ if self.waited_for_all() => Cause::WaitsForEveryNode,
             Some(_) if self.is_split() => Cause::SplitVote,
-            None if self.slept() => Cause::LostWakeUp,
+            None if self.sleep().is_some() => Cause::LostWakeUp,
             _ => Cause::Undetermined,
         }
     }
@@ -154,6 +154,29 @@ impl<'a> BlockedLock<'a> {
         }
     }
 
+    /// Who sent nothing that could take a lock, from when to when.
+    fn silences(&self) -> impl Iterator<Item = (usize, u64, u64)> {
+        self.history.events.iter().filter_map(|event| match event.what {
+            EventKind::Silent {
+                worker,
+                from_ns,
+                until_ns,
+                ..
+            } => Some((worker, from_ns, until_ns)),
+            _ => None,
+        })
+    }
+
+    /// The client that waited slept meanwhile, from when to when.
+    pub(super) fn sleep(&self) -> Option<(u64, u64)> {
+        let starvation = &self.starvation;
+        let client = starvation.worker.unwrap_or(self.history.header.workers);
+        let slept = self.silences().find(|(worker, from_ns, until_ns)| {
+            *worker == client && *from_ns <= starvation.from_ns && *until_ns >= starvation.until_ns
+        })?;
+        Some((slept.1, slept.2))
+    }
+
     /// True if an attempt of that time had a quorum, was not granted, and a fault kept other nodes away.
     fn waited_for_all(&self) -> bool {
         if self.nodes < 2 {
@@ -186,21 +209,6 @@ impl<'a> BlockedLock<'a> {
             }
         }
         taken.len() > 1 && taken.values().all(|nodes| nodes.len() < self.quorum)
-    }
-
-    /// True if the worker that waited sent no command during the whole wait, in which the lock was free.
-    fn slept(&self) -> bool {
-        let Starvation {
-            worker,
-            from_ns,
-            until_ns,
-            ..
-        } = self.starvation;
-        let mut events = self.history.events.iter();
-        events.any(|event| {
-            matches!(event.what, EventKind::Silent { worker: of, from_ns: since_ns, until_ns: to_ns, .. }
-                if Some(of) == worker && since_ns <= from_ns && to_ns >= until_ns)
-        })
     }
 }
 

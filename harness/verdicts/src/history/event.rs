@@ -264,9 +264,10 @@ pub enum EventKind {
         /// The addresses of the nodes, as the worker was given them.
         nodes: Vec<String>,
     },
-    /// A worker that was asking for a lock sent nothing to its nodes from then until then, nanoseconds since
-    /// the run began: the longest such time of this attempt, which is over or was cut off by the end of the
-    /// run. Less than a lease is not told.
+    /// A worker that was asking for a lock sent its nodes nothing that could take it from then until then,
+    /// nanoseconds since the run began: the longest such time of this attempt, which is over or was cut off
+    /// by the end of the run. Less than a lease is not told. The client that takes the locks after the run
+    /// has the number after the last worker.
     Silent {
         worker: usize,
         op: u64,

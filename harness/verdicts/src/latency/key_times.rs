@@ -1,7 +1,9 @@
 //! Times that only the servers' keys show: how long a lock was free while somebody waited for it, and how
 //! long its holder went on after it had lost it.
 //!
-//! A measure, and no verdict: it goes by the expiries that were written, whatever faults do to clocks.
+//! A lock is free when no value stands in its key, or only those whose clients have had their releases
+//! answered: a release that leaves the key costs the others a lease. This is a measure, and no verdict: it
+//! goes by the expiries that were written, whatever faults do to clocks.
 
 use picklock_scenarios::Phase;
 
@@ -62,6 +64,8 @@ struct Standing {
     op: u64,
     /// When it runs out.
     over_ns: u64,
+    /// Its client's release was answered: it keeps others out, and nobody holds the lock.
+    let_go: bool,
 }
 
 /// What is known of a lock.
@@ -121,16 +125,16 @@ impl Reader {
                     self.holders.retain(|holder| holder.op != op);
                 }
             }
-            EventKind::Lost { op, .. }
-            | EventKind::ExtendRefused { op, .. }
-            | EventKind::Released {
-                op,
-                released: Some(false),
-                ..
-            } => self.told(at_ns, *op),
-            EventKind::Released { op, .. } | EventKind::ReleaseFailed { op, .. } => {
-                self.holders.retain(|holder| holder.op != *op);
+            EventKind::Lost { op, .. } | EventKind::ExtendRefused { op, .. } => {
+                self.told(at_ns, *op);
             }
+            EventKind::Released { op, released, .. } => {
+                if *released == Some(false) {
+                    self.told(at_ns, *op);
+                }
+                self.let_go(at_ns, *op);
+            }
+            EventKind::ReleaseFailed { op, .. } => self.let_go(at_ns, *op),
             EventKind::KeyChanged {
                 node,
                 key,
@@ -184,6 +188,17 @@ impl Reader {
         };
         let lost_ns = None;
         self.holders.push(Holder { op, needed, lost_ns });
+    }
+
+    /// The client's release was answered.
+    fn let_go(&mut self, at_ns: u64, op: u64) {
+        self.holders.retain(|holder| holder.op != op);
+        for index in 0..self.standing.len() {
+            if self.standing[index].op == op {
+                self.count(at_ns, self.standing[index].lock);
+                self.standing[index].let_go = true;
+            }
+        }
     }
 
     /// The client was told that it has no lock any more.
@@ -246,6 +261,7 @@ impl Reader {
                 key: key.clone(),
                 op: command.map_or(0, |by| by.op),
                 over_ns,
+                let_go: false,
             }),
             (None, None) => {}
         }
@@ -286,8 +302,9 @@ impl Reader {
         // grant. Whose it is decides only who can lose it.
         let was_over = standing.over_ns <= at_ns;
         standing.over_ns = over_ns;
-        if is_takeover && was_over {
+        if is_takeover && (was_over || standing.let_go) {
             standing.op = by.map_or(before, |by| by.op);
+            standing.let_go = false;
             self.note_loss(at_ns, before);
         }
     }
@@ -322,7 +339,7 @@ impl Reader {
             true => 0,
             false => self.nodes.saturating_sub(state.quorum),
         };
-        let standing = self.standing.iter().filter(|it| it.lock == lock);
+        let standing = self.standing.iter().filter(|it| it.lock == lock && !it.let_go);
         let mut over_ns: Vec<u64> = standing.map(|it| it.over_ns).collect();
         if over_ns.len() <= spare {
             return 0;

@@ -25,8 +25,8 @@
 //! lock (see [`crate::check::kept_alive`]).
 //!
 //! A wrong clock may keep a key alive for longer than its TTL, by as much as the clock jumps back.
-//! If a clock was wrong, waiting too long is `unknown`. The same holds if the machine stood still
-//! while a client waited, and if attempts of workers that a fault struck left the lock in doubt for
+//! If a clock was wrong, waiting too long is `unknown`. The time in which the machine stood still does not
+//! count, and waiting that was too long only with it is `unknown`. The same holds if attempts of workers that a fault struck left the lock in doubt for
 //! so long. A fault that escaped leaves a client at work that counts as frozen or dead: `unknown`, too.
 
 use picklock_scenarios::Property;
@@ -88,18 +88,19 @@ pub(in crate::check) struct Progress {
 }
 
 impl Progress {
-    /// Why the first violation may be due to the machine and not to the lock.
-    fn excuse(&self, first: &Starvation) -> Option<Unjudged> {
-        // It is not known since when the node was gone, so no waiting can be held against the lock.
-        if self.lost_node.is_some() {
-            return self.lost_node.clone();
-        }
-        let meanwhile = |(from_ns, until_ns): &&(u64, u64)| {
-            *from_ns <= first.until_ns && first.from_ns <= *until_ns
-        };
-        let (from_ns, until_ns) = self.harness_pauses.iter().find(meanwhile)?;
-        let by = StarvedBy::HarnessPause((until_ns - from_ns) / 1_000_000);
-        Some(Unjudged::Starved { by })
+    /// For how long the machine stood still between two times, and so may have kept clients waiting. After a
+    /// pause of a tenth of a lease and more, leases may have gone wrong: it counts for so much longer.
+    fn paused_ns(&self, from_ns: u64, until_ns: u64, aftermath_ns: u64) -> u64 {
+        let pauses = self.harness_pauses.iter();
+        let counted = pauses.map(|(paused_ns, over_ns)| {
+            let aftermath_ns = match over_ns - paused_ns >= self.ttl_ns / 10 {
+                true => aftermath_ns,
+                false => 0,
+            };
+            let over_ns = over_ns.saturating_add(aftermath_ns).min(until_ns);
+            over_ns.saturating_sub(*paused_ns.max(&from_ns))
+        });
+        counted.fold(0, u64::saturating_add)
     }
 
     /// The key was wanted since then, by this worker (the number after the last one is the probe) or by others
@@ -122,7 +123,13 @@ impl Progress {
         };
         let from_ns = since_ns.max(clear_ns).max(self.faults_clear_ns);
         let limit_ns = from_ns.saturating_add(self.bound_ns);
-        if at_ns <= limit_ns {
+        let paused_ns = self.paused_ns(from_ns, at_ns, self.lease_ns);
+        if at_ns <= limit_ns.saturating_add(paused_ns) {
+            if at_ns > limit_ns {
+                let stood_ns = self.paused_ns(from_ns, at_ns, 0);
+                let by = StarvedBy::HarnessPause(stood_ns / 1_000_000);
+                self.undecided.get_or_insert(by);
+            }
             if self.run_over && self.was_in_doubt(at_ns, key, since_ns) {
                 self.undecided.get_or_insert(StarvedBy::AttemptsInDoubt);
             }
@@ -138,7 +145,7 @@ impl Progress {
         self.found.push(Starvation {
             key,
             from_ns,
-            until_ns: limit_ns,
+            until_ns: limit_ns.saturating_add(paused_ns),
             worker: (worker < self.workers).then_some(worker),
             in_turn: first_asked_ns.is_some_and(|asked_ns| asked_ns > from_ns),
             doubt: doubt.map(|doubt| (doubt.worker, doubt.at_ns)),
@@ -465,7 +472,8 @@ impl Checker for Progress {
         // nothing.
         let kept = state.left || state.probe_granted == Some(true);
         first.doubt = first.doubt.filter(|_| kept);
-        if let (false, Some(reason)) = (first.has_unexpiring_key, self.excuse(&first)) {
+        // It is not known since when a lost node was gone, so no waiting can be held against the lock.
+        if let (false, Some(reason)) = (first.has_unexpiring_key, self.lost_node) {
             return Judgement::Unknown(reason);
         }
         Judgement::Violated {

@@ -7,7 +7,6 @@ use crate::check::evidence::Evidence;
 use crate::check::finding::Starvation;
 use crate::check::verdict::Cause;
 use crate::custody::{Renewal, ValueSpan};
-use crate::history::EventKind;
 
 use super::draft::Draft;
 use super::sentence::{Weight, clock, length};
@@ -25,7 +24,21 @@ pub(super) fn tell_kept_out(draft: &mut Draft, evidence: &Evidence<'_>, starvati
     for span in blocked.standing().into_iter().take(MOST_VALUES) {
         tell_value(draft, evidence, span, blocked.why(span));
     }
-    tell_silence(draft, evidence, starvation);
+    if let Some((from_ns, until_ns)) = blocked.sleep() {
+        let probe = evidence.history.header.workers;
+        let who = client(evidence, starvation.worker.unwrap_or(probe));
+        let slept = length(until_ns - from_ns);
+        let text = format!("{who} sent nothing that could take the lock for {slept}");
+        draft.tell(from_ns, Weight::Plot, text);
+    }
+}
+
+/// A worker, or the client that takes the locks after the run.
+fn client(evidence: &Evidence<'_>, worker: usize) -> String {
+    match worker < evidence.history.header.workers {
+        true => format!("worker {worker}"),
+        false => "the probe".to_owned(),
+    }
 }
 
 /// A value, and the commands that have prolonged it.
@@ -47,8 +60,8 @@ fn tell_value(draft: &mut Draft, evidence: &Evidence<'_>, span: &ValueSpan, why:
         return;
     };
     let workers: BTreeSet<usize> = told.iter().map(|renewal| renewal.by.worker).collect();
-    let whose: Vec<String> = workers.iter().map(|worker| format!("worker {worker}")).collect();
-    let whose = whose.join(", ");
+    let whose: Vec<String> = workers.iter().map(|worker| client(evidence, *worker)).collect();
+    let whose = whose.join(" and ");
     let due = clock(first.due_ns);
     let text = match told.len() {
         1 => format!("{} of {whose} prolonged it: it was to run out at {due}", first.by.command),
@@ -62,25 +75,5 @@ fn tell_value(draft: &mut Draft, evidence: &Evidence<'_>, span: &ValueSpan, why:
     if why == Cause::RenewedAfterRelease {
         let ops = [author.op];
         draft.tell_of(evidence, &ops, span.from_ns, last.at_ns);
-    }
-}
-
-/// That the client that waited sent nothing meanwhile.
-fn tell_silence(draft: &mut Draft, evidence: &Evidence<'_>, starvation: &Starvation) {
-    for event in &evidence.history.events {
-        if let EventKind::Silent {
-            worker,
-            from_ns,
-            until_ns,
-            ..
-        } = event.what
-            && starvation.worker == Some(worker)
-            && from_ns <= starvation.from_ns
-            && starvation.until_ns <= until_ns
-        {
-            let slept = length(until_ns - from_ns);
-            let text = format!("worker {worker} sent no command to its nodes for {slept}");
-            draft.tell(from_ns, Weight::Plot, text);
-        }
     }
 }
