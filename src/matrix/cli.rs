@@ -13,8 +13,8 @@ use crate::named_lock::NamedLock;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = MATRIX_HELP)]
 pub struct MatrixArgs {
-    /// A lock, as for `picklock scenario --impl`. Repeatable. Default: every built-in lock (not the
-    /// mutants).
+    /// A lock, as for `picklock scenario --impl`. Repeatable, or several with commas; `*` stands for
+    /// any text. Default: every built-in lock (not the mutants).
     #[arg(
         long = "impl",
         visible_alias = "lock",
@@ -26,8 +26,8 @@ pub struct MatrixArgs {
     pub labelled: Vec<NamedLock>,
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// A scenario of the catalog, or the path of a .toml file. Repeatable. Default: the whole
-    /// catalog.
+    /// A scenario of the catalog, or the path of a .toml file. Repeatable, or several with commas; `*`
+    /// stands for any text. Default: the whole catalog.
     #[arg(long = "scenario", value_name = "NAME|FILE.toml")]
     pub scenarios: Vec<String>,
     /// The scenarios of a profile, in place of the whole catalog.
@@ -44,7 +44,7 @@ pub struct MatrixArgs {
     #[arg(long = "impl-option", visible_alias = "lock-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
     /// Number of independent Redis nodes, as for `picklock scenario --nodes`. Cells that do not fit
-    /// are skipped.
+    /// are not applicable.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub nodes: Option<usize>,
     /// Lease time, such as "500ms" or "2s". Default: each scenario's.
@@ -78,16 +78,17 @@ pub struct MatrixArgs {
 const MATRIX_HELP: &str = "\
 Expectations:
   A scenario states the expected results: [expect.NAME] for one lock, [expect.\"*\"] for every
-  built-in lock without its own table. Mutants, your own programs and locks with options need a
+  built-in lock without its own table; a property that is not named holds. Mutants, your own programs and locks with options need a
   table with their name, or --like. Without either, their cells are open: shown but not judged. The
   last lines say which built-in lock they behave like. The cells of a built-in lock are also open
-  if --nodes gives it another number of nodes than its own.
+  if --nodes gives it another number of nodes than its own. What a lock does not offer, or a backend
+  cannot do, is not applicable: counted apart, never a failure.
 
 Exit codes:
   0    every cell is as expected
   1    a result differs, or an open cell has a violation (takes precedence over 4 and 3)
   2    wrong usage, or a bad input file
-  3    a cell could not be judged, and nothing differs
+  3    a cell could not be judged, and nothing differs; or no cell is applicable
   4    a cell could not be run (takes precedence over 3)
   130  interrupted; with --out, run it again to continue
 

@@ -39,7 +39,7 @@ pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64)
 
 fn broke(worker: usize, fault: &Silence) -> Refusal {
     Refusal::Failed(format!(
-        "worker {worker} broke the adapter protocol: {fault}\n  = help: `picklock adapter check COMMAND` says what else is wrong; docs/protocol.md has the rules"
+        "worker {worker} broke the adapter protocol: {fault}\n  = help: `picklock adapter check COMMAND` says what else is wrong; `picklock docs protocol` has the rules"
     ))
 }
 
@@ -61,9 +61,16 @@ impl<W: Backend> Buyer<W> {
         let init = init(spec, worker, nodes.clone(), seed);
         let patience = START + START_EACH * worker_count(spec) + spec.longest_fault();
         match talk.ask(context, 0, init, patience).await {
-            Ok(Answer::Ready { name, version }) => {
+            Ok(Answer::Ready {
+                name,
+                version,
+                extends,
+            }) => {
                 let identity = LockIdentity::new(name, version);
                 context.identity.set(Some(identity));
+                if extends == Some(false) && spec.scenario.workload.extend.is_some() {
+                    context.applicability.cannot_extend("it says so in `ready`");
+                }
             }
             Ok(Answer::Error { message, .. }) => {
                 return Err(Refusal::Failed(format!(

@@ -4,18 +4,26 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 
 use picklock_harness::Trial;
-use picklock_harness::check::{Property, Status};
+use picklock_harness::check::{Property, Status, judge};
+use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::lock_factory::LockFactory;
+use picklock_harness::record::Surprise;
 use picklock_harness::trial::Outcome;
-use picklock_impls::{MUTANTS, find};
+use picklock_impls::{BuiltInLock, MUTANTS, find};
 use picklock_lab::generated_part::replaced_between;
+use picklock_lab::simulated::simulate;
+use picklock_scenarios::{BackendName, catalog, profile};
 
 const UPDATE: &str = "PICKLOCK_UPDATE_DOCS";
 
 /// A mutant must be caught within so many seeds.
 const SEEDS: u64 = 20;
+
+/// The seeds in which a scenario must catch a mutant to be named in the second table.
+const LIKE_SEEDS: RangeInclusive<u64> = 1..=3;
 
 /// How much of a row the checkers can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,11 +207,57 @@ fn table() -> String {
     text
 }
 
+/// The scenarios that catch a mutant when it is held to its original (`--like`), in each of [`LIKE_SEEDS`].
+fn caught_by(mutant: &'static BuiltInLock, original: &str) -> Vec<&'static str> {
+    let is_caught = |name: &&str| {
+        let scenario = catalog::named(name).unwrap_or_else(|error| panic!("{error}"));
+        let expected = Expected::of(&scenario, original, Tables::NamedOrAll).as_standard();
+        scenario.runs_in(BackendName::Sim)
+            && LIKE_SEEDS.into_iter().all(|seed| {
+                let ran = simulate(mutant, scenario.clone(), seed);
+                let verdicts = ran.map(|ran| judge(&ran.history)).unwrap_or_default();
+                expected
+                    .surprises(&verdicts)
+                    .iter()
+                    .any(Surprise::is_judged)
+            })
+    };
+    catalog::names().filter(is_caught).collect()
+}
+
+/// Which scenarios catch which mutant without being told what to look for.
+fn like_table() -> String {
+    let quick = profile::named("quick").expect("there is such a profile");
+    let mut text = String::from("| mutant | held to | `--profile quick` | other scenarios |\n");
+    text.push_str("|---|---|---|---|\n");
+    for mutant in MUTANTS {
+        let row = ROWS.iter().find(|row| row.mutant == mutant.name);
+        let original = row.map_or("set-nx-px", |row| row.original);
+        let caught = caught_by(mutant, original);
+        let (quick, others): (Vec<&str>, Vec<&str>) = caught
+            .into_iter()
+            .partition(|name| quick.scenarios.contains(name));
+        let words = |names: Vec<&str>| match names.is_empty() {
+            true => "–".to_owned(),
+            false => format!("`{}`", names.join("`, `")),
+        };
+        let (quick, others) = (words(quick), words(others));
+        writeln!(
+            text,
+            "| `{}` | `{original}` | {quick} | {others} |",
+            mutant.name
+        )
+        .ok();
+    }
+    text
+}
+
 #[test]
 fn the_page_is_the_table() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/pages/mutants.md");
     let page = std::fs::read_to_string(path).expect("the page can be read");
-    let wanted = replaced_between(&page, &table()).expect("lab/pages/mutants.md has both markers");
+    let wanted = replaced_between(&page, &format!("{}\n{}", table(), like_table()))
+        .expect("lab/pages/mutants.md has both markers");
     if std::env::var_os(UPDATE).is_some() {
         std::fs::write(path, wanted).expect("the page can be written");
         return;
