@@ -195,7 +195,9 @@ impl KeyWatch {
             let known = self.known.iter();
             let held = known.filter(|known| {
                 keys.contains(&known.name)
-                    && self.with_locks(|locks| locks.named_by(&known.name)).is_none()
+                    && self
+                        .with_locks(|locks| locks.named_by(&known.name))
+                        .is_none()
             });
             derived.extend(held.map(|known| (number, known.bytes.clone())));
         }
@@ -225,9 +227,8 @@ impl KeyWatch {
                 continue;
             };
             let name = record.key.text(&self.locks);
-            let known = |noted: &UndeclaredKey| {
-                (&noted.command, &noted.key) == (&by.command, &record.key)
-            };
+            let known =
+                |noted: &UndeclaredKey| (&noted.command, &noted.key) == (&by.command, &record.key);
             if !declared.clone().any(|key| key == name.as_bytes())
                 && self.undeclared.len() < MOST_UNDECLARED
                 && !self.undeclared.iter().any(known)

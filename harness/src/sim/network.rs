@@ -31,7 +31,8 @@ use crate::history::Event;
 use crate::model::Reply;
 use crate::spec::RunSpec;
 use crate::wire::{
-    AcquireSilence, Answered, ImposedFaults, Interceptor, LinkId, LinkState, Outcome, SentRequests, WireLog,
+    AcquireSilence, Answered, ImposedFaults, Interceptor, LinkId, LinkState, Outcome, SentRequests,
+    WireLog,
 };
 
 /// How long a frame travels one way, in nanoseconds: as between machines of one data centre.

@@ -261,10 +261,7 @@ impl Drop for Pump<'_> {
 }
 
 /// Waits for a gate, or an answer. What is ahead of the frame is written meanwhile.
-async fn wait_for<T>(
-    queue: &mut SendQueue<'_>,
-    awaited: impl Future<Output = T>,
-) -> io::Result<T> {
+async fn wait_for<T>(queue: &mut SendQueue<'_>, awaited: impl Future<Output = T>) -> io::Result<T> {
     let mut awaited = pin!(awaited);
     loop {
         tokio::select! {

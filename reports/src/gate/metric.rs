@@ -52,10 +52,7 @@ const COUNTS: [(&str, CountOf); 8] = [
     ("sold", |counts| Some(counts.sold as f64)),
     ("unserved", |counts| Some(counts.unserved? as f64)),
     ("commands.grant", Counts::commands_per_grant),
-    (
-        "commands.waited_second",
-        Counts::commands_per_waited_second,
-    ),
+    ("commands.waited_second", Counts::commands_per_waited_second),
     ("undeclared_keys", |counts| {
         Some(counts.undeclared_keys as f64)
     }),

@@ -8,9 +8,7 @@ use super::super::reply::{Outcome, Refusal};
 use super::super::values::Value;
 use super::index_range::index_range;
 use super::option_word::is_word;
-use super::set_options::{
-    Condition, Lease, NewExpiry, Unit, deadline_ms, read_getex, read_set,
-};
+use super::set_options::{Condition, Lease, NewExpiry, Unit, deadline_ms, read_getex, read_set};
 
 pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let (key, value) = (args[1], args[2]);
@@ -119,7 +117,9 @@ pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 
 /// Sets the expiry of a key that is there. False: it had no other.
 fn set_expiry(context: &mut Context<'_>, key: &[u8], until_ms: Option<i64>) -> bool {
-    let before = context.entry(key).map(|entry| std::mem::replace(&mut entry.expires_ms, until_ms));
+    let before = context
+        .entry(key)
+        .map(|entry| std::mem::replace(&mut entry.expires_ms, until_ms));
     let changed = before.is_some_and(|before| before != until_ms);
     if changed {
         context.touched(key);

@@ -154,6 +154,7 @@ fn eviction_finds_the_derived_key_of_one_of_two_locks() {
         [[fault]]
         kind = "evict"
         at = "0.9ttl"
+        nodes = [0]
         keys = [1]
         [judge]
         min_grants = 2
@@ -185,7 +186,12 @@ fn eviction_finds_the_derived_key_of_one_of_two_locks() {
                 _ => {}
             }
         }
-        assert!(names.iter().flatten().all(|name| matches!(name, KeyName::Other(_))));
+        assert!(
+            names
+                .iter()
+                .flatten()
+                .all(|name| matches!(name, KeyName::Other(_)))
+        );
     }
     assert!(evicted > 0, "nothing was ever evicted");
 }
@@ -297,7 +303,11 @@ fn holder_that_is_never_done_is_named_where_progress_held() {
     let verdict = &ran.runs()[0].verdicts[&Property::Progress];
     assert_eq!(verdict.status, Status::Held);
     let said = verdict.story.join("\n");
-    for part in ["attempts were refused", "was not done when the run ended", "was prolonged"] {
+    for part in [
+        "attempts were refused",
+        "was not done when the run ended",
+        "was prolonged",
+    ] {
         assert!(said.contains(part), "{said}");
     }
 }

@@ -156,15 +156,18 @@ impl<'a> BlockedLock<'a> {
 
     /// Who sent nothing that could take a lock, from when to when.
     fn silences(&self) -> impl Iterator<Item = (usize, u64, u64)> {
-        self.history.events.iter().filter_map(|event| match event.what {
-            EventKind::Silent {
-                worker,
-                from_ns,
-                until_ns,
-                ..
-            } => Some((worker, from_ns, until_ns)),
-            _ => None,
-        })
+        self.history
+            .events
+            .iter()
+            .filter_map(|event| match event.what {
+                EventKind::Silent {
+                    worker,
+                    from_ns,
+                    until_ns,
+                    ..
+                } => Some((worker, from_ns, until_ns)),
+                _ => None,
+            })
     }
 
     /// The client that waited slept meanwhile, from when to when.
@@ -184,7 +187,11 @@ impl<'a> BlockedLock<'a> {
         }
         let (from_ns, until_ns) = (self.starvation.from_ns, self.starvation.until_ns);
         let mut taken: HashMap<u64, HashSet<usize>> = HashMap::new();
-        for span in self.claims.iter().filter(|span| span.from_ns < until_ns && span.until_ns > from_ns) {
+        for span in self
+            .claims
+            .iter()
+            .filter(|span| span.from_ns < until_ns && span.until_ns > from_ns)
+        {
             if let Some(author) = span.author.as_ref().filter(|by| by.phase == Phase::Acquire) {
                 taken.entry(author.op).or_default().insert(span.node);
             }
@@ -195,7 +202,9 @@ impl<'a> BlockedLock<'a> {
         let lost: HashSet<usize> = lost.copied().collect();
         let granted = |op| self.asked.get(op).is_none_or(|attempt| attempt.granted);
         taken.iter().any(|(op, nodes)| {
-            nodes.len() >= self.quorum && !granted(op) && lost.iter().any(|node| !nodes.contains(node))
+            nodes.len() >= self.quorum
+                && !granted(op)
+                && lost.iter().any(|node| !nodes.contains(node))
         })
     }
 
@@ -260,7 +269,9 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
                 definite: false,
                 ..
             } => {
-                asked.entry(op).and_modify(|attempt| attempt.in_doubt = true);
+                asked
+                    .entry(op)
+                    .and_modify(|attempt| attempt.in_doubt = true);
             }
             EventKind::Granted { op, .. } => {
                 asked.entry(op).and_modify(|attempt| attempt.granted = true);

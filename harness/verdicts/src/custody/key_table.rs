@@ -57,9 +57,7 @@ impl KeyUpdate<'_> {
         let over_ns = |holding: &Holding| holding.expiry.map(Expiry::over_ns);
         let stays = (self.before.as_ref().zip(self.now))
             .filter(|(before, now)| before.serial == now.serial);
-        stays.is_some_and(|(before, now)| {
-            now.expiry.is_some() || over_ns(before) != over_ns(now)
-        })
+        stays.is_some_and(|(before, now)| now.expiry.is_some() || over_ns(before) != over_ns(now))
     }
 
     /// True if the value is still there, and lives longer than before.

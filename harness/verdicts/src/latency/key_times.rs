@@ -178,7 +178,10 @@ impl Reader {
     }
 
     fn granted(&mut self, at_ns: u64, op: u64) {
-        let of_it = self.standing.iter().filter(|it| it.op == op && it.over_ns > at_ns);
+        let of_it = self
+            .standing
+            .iter()
+            .filter(|it| it.op == op && it.over_ns > at_ns);
         let (count, lock) = (of_it.clone().count(), of_it.map(|it| it.lock).next());
         let Some(lock) = lock else { return };
         self.locks[lock].single = count == 1;
@@ -187,7 +190,11 @@ impl Reader {
             _ => self.locks[lock].quorum,
         };
         let lost_ns = None;
-        self.holders.push(Holder { op, needed, lost_ns });
+        self.holders.push(Holder {
+            op,
+            needed,
+            lost_ns,
+        });
     }
 
     /// The client's release was answered.
@@ -339,7 +346,10 @@ impl Reader {
             true => 0,
             false => self.nodes.saturating_sub(state.quorum),
         };
-        let standing = self.standing.iter().filter(|it| it.lock == lock && !it.let_go);
+        let standing = self
+            .standing
+            .iter()
+            .filter(|it| it.lock == lock && !it.let_go);
         let mut over_ns: Vec<u64> = standing.map(|it| it.over_ns).collect();
         if over_ns.len() <= spare {
             return 0;
@@ -453,14 +463,12 @@ mod tests {
 
     #[test]
     fn holder_is_told_so_long_after_the_loss_of_its_lock() {
-        let taken = [
-            (0, ASKED[0]),
-            (0, TAKEN[0]),
-            (1, GRANTED[0]),
-            (1, ASKED[1]),
-        ];
+        let taken = [(0, ASKED[0]), (0, TAKEN[0]), (1, GRANTED[0]), (1, ASKED[1])];
         let evicted = [
-            (200, r#""event":"key-changed","node":0,"key":0,"why":"evicted""#),
+            (
+                200,
+                r#""event":"key-changed","node":0,"key":0,"why":"evicted""#,
+            ),
             (500, r#""event":"lost","worker":0,"op":1"#),
         ];
         assert_eq!(times(&[&taken[..], &evicted].concat()).told_us, [300_000]);

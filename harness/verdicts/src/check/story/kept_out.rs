@@ -60,11 +60,17 @@ fn tell_value(draft: &mut Draft, evidence: &Evidence<'_>, span: &ValueSpan, why:
         return;
     };
     let workers: BTreeSet<usize> = told.iter().map(|renewal| renewal.by.worker).collect();
-    let whose: Vec<String> = workers.iter().map(|worker| client(evidence, *worker)).collect();
+    let whose: Vec<String> = workers
+        .iter()
+        .map(|worker| client(evidence, *worker))
+        .collect();
     let whose = whose.join(" and ");
     let due = clock(first.due_ns);
     let text = match told.len() {
-        1 => format!("{} of {whose} prolonged it: it was to run out at {due}", first.by.command),
+        1 => format!(
+            "{} of {whose} prolonged it: it was to run out at {due}",
+            first.by.command
+        ),
         count => format!(
             "{} of {whose} prolonged it, the first of {count} times until {}: it was to run out at {due}",
             first.by.command,
