@@ -20,6 +20,8 @@ struct Known {
     acquired: bool,
     /// So it did, and the key comes and goes as a lock's does.
     claimed: bool,
+    /// The worker whose command changed it last.
+    by: Option<usize>,
 }
 
 /// So many undeclared keys are told.
@@ -289,6 +291,7 @@ impl KeyWatch {
                 held: None,
                 acquired: false,
                 claimed: false,
+                by: None,
             });
             self.known.len() - 1
         })
@@ -327,16 +330,28 @@ impl KeyWatch {
     ) {
         let known = &mut self.known[index];
         let held = server.held_value(known.database, &known.bytes);
-        if held == known.held {
+        let change = why();
+        let by = match &change {
+            KeyChange::Command(command) => Some(command.worker),
+            _ => None,
+        };
+        // Two clients may set the same expiry within one millisecond.
+        let is_another_clients = || {
+            by.is_some()
+                && by != known.by
+                && held.as_ref().is_some_and(|it| it.expires_ms.is_some())
+        };
+        if held == known.held && !is_another_clients() {
             return;
         }
+        known.by = by;
         let expires_ms = held.as_ref().and_then(|held| held.expires_ms);
         let record = KeyRecord {
             at_ns: time.at_ns,
             key: known.name.clone(),
             value: held.as_ref().map(|held| Arc::clone(&held.text)),
             ttl_ms: expires_ms.map(|at_ms| at_ms - time.wall_ms),
-            why: why(),
+            why: change,
         };
         self.is_claim_new |= known.becomes_claim(&record);
         self.records.push(record);

@@ -95,7 +95,8 @@ const ROWS: &[Row] = rows! {
     "renews-by-set", "watchdog", "late-extend", "lease", "phantom-extend", All;
     "renews-by-set", "watchdog", "late-eviction", "resource", "evicted", All;
     "extend-recreates", "set-nx-px", "extend-after-gap", "resource", "phantom-extend", All;
-    "extend-without-token", "set-nx-px", "late-extend", "lease", "phantom-extend", All;
+    "extend-without-token", "set-nx-px", "late-extend", "lease", "foreign-renewal", All;
+    "extend-without-token", "set-nx-px", "late-extend", "ownership", "foreign-renewal", All;
     "sleeps-until-notified", "signal-list", "sleeping-waiters", "progress", "lost-wake-up", All;
 };
 

@@ -20,6 +20,7 @@ mod lease;
 mod lease_deadline;
 mod nanoseconds;
 mod operation;
+mod request_read;
 #[cfg(test)]
 mod tests;
 mod tracker;

@@ -26,8 +26,11 @@
 //!
 //! A wrong clock may keep a key alive for longer than its TTL, by as much as the clock jumps back.
 //! If a clock was wrong, waiting too long is `unknown`. The time in which the machine stood still does not
-//! count, and waiting that was too long only with it is `unknown`. The same holds if attempts of workers that a fault struck left the lock in doubt for
-//! so long. A fault that escaped leaves a client at work that counts as frozen or dead: `unknown`, too.
+//! count, and waiting that was too long only with it is `unknown`. The same holds if attempts of workers
+//! that a fault struck left the lock in doubt for so long, and if a server or a worker stood still without a
+//! fault. A fault that escaped leaves a client at work that counts as frozen or dead: `unknown`, too.
+
+use std::collections::BTreeMap;
 
 use picklock_scenarios::Property;
 
@@ -37,6 +40,8 @@ use crate::check::finding::{Finding, Judgement, Seen, Starvation};
 use crate::check::kept_alive::KeptAlive;
 use crate::check::outstanding::Outstanding;
 use crate::check::reach::Reach;
+use crate::check::standstill::Standstill;
+use crate::check::sufficiency::unjudged_for;
 use crate::check::unjudged::{StarvedBy, Unjudged};
 use crate::check::waiters::Waiters;
 use crate::custody::KeyUpdate;
@@ -85,6 +90,12 @@ pub(in crate::check) struct Progress {
     escaped: bool,
     /// When the harness stood still: from, until.
     harness_pauses: Vec<(u64, u64)>,
+    /// Servers and workers that stood still for a short time.
+    standstills: Vec<Standstill>,
+    /// A long standstill in which nobody got the lock.
+    stood_still: Option<Unjudged>,
+    /// The workers whose clients the wire refused, and the first time that it did.
+    refused: BTreeMap<usize, Unjudged>,
 }
 
 impl Progress {
@@ -101,6 +112,21 @@ impl Progress {
             over_ns.saturating_sub(*paused_ns.max(&from_ns))
         });
         counted.fold(0, u64::saturating_add)
+    }
+
+    /// Why the first violation may be due to the machine and not to the lock.
+    fn excuse(&self, first: &Starvation) -> Option<Unjudged> {
+        // It is not known since when the node was gone, so no waiting can be held against the lock.
+        if self.lost_node.is_some() {
+            return self.lost_node.clone();
+        }
+        if self.refused.len() >= self.workers {
+            return self.refused.values().next().cloned();
+        }
+        let span = (first.from_ns, first.until_ns);
+        let mut standstills = self.standstills.iter();
+        let standstill = standstills.find(|it| it.meets(span))?;
+        Some(standstill.reason())
     }
 
     /// The key was wanted since then, by this worker (the number after the last one is the probe) or by others
@@ -260,6 +286,37 @@ impl Progress {
         }
     }
 
+    /// A fault or a long standstill began or ended: from now on the locks are judged anew.
+    fn begin_anew(&mut self, at_ns: u64) {
+        self.faults_clear_ns = at_ns.saturating_add(self.lease_ns);
+        for state in &mut self.keys {
+            state.outstanding.forgive();
+            state.kept_away = false;
+        }
+        let reach = &self.reach;
+        let reaches = |worker, key| reach.has_quorum(worker, key);
+        self.waiters.begin_anew(at_ns, reaches);
+    }
+
+    /// A server or a worker stood still until now. What nobody got meanwhile proves nothing. Long ones begin
+    /// anew what is judged: a lock that nobody gets afterwards either is violated all the same.
+    fn stood_still(&mut self, standstill: Standstill) {
+        if !standstill.is_long(self.ttl_ns) {
+            return self.standstills.push(standstill);
+        }
+        self.look_at_all(standstill.until_ns);
+        let keys = &mut self.keys;
+        self.found.retain(|found| {
+            let rests_on_it = standstill.meets((found.from_ns, found.until_ns));
+            if rests_on_it {
+                keys[found.key as usize].starved = false;
+                self.stood_still.get_or_insert(standstill.reason());
+            }
+            !rests_on_it
+        });
+        self.begin_anew(standstill.until_ns);
+    }
+
     fn count_unexpiring_keys(&mut self) {
         for key in 0..self.keys.len() {
             let state = &self.keys[key];
@@ -314,6 +371,9 @@ impl Checker for Progress {
             lost_node: None,
             escaped: false,
             harness_pauses: Vec::new(),
+            standstills: Vec::new(),
+            stood_still: None,
+            refused: BTreeMap::new(),
         }
     }
 
@@ -370,14 +430,7 @@ impl Checker for Progress {
             self.look_at_all(at_ns);
         }
         if self.reach.event(at_ns, &event.what) {
-            self.faults_clear_ns = at_ns.saturating_add(self.lease_ns);
-            for state in &mut self.keys {
-                state.outstanding.forgive();
-                state.kept_away = false;
-            }
-            let reach = &self.reach;
-            let reaches = |worker, key| reach.has_quorum(worker, key);
-            self.waiters.begin_anew(at_ns, reaches);
+            self.begin_anew(at_ns);
         }
         match &event.what {
             EventKind::WorkerDown { worker, .. } => {
@@ -412,6 +465,16 @@ impl Checker for Progress {
                 });
             }
             EventKind::FaultEscaped { .. } => self.escaped = true,
+            EventKind::NodeStoodStill { .. } | EventKind::WorkerStoodStill { .. } => {
+                if let Some(standstill) = Standstill::of(event) {
+                    self.stood_still(standstill);
+                }
+            }
+            EventKind::ClientRefused { worker, .. } => {
+                if let Some(why) = unjudged_for(&event.what) {
+                    self.refused.entry(*worker).or_insert(why);
+                }
+            }
             EventKind::Stalled { late_ms } => self
                 .harness_pauses
                 .push((at_ns.saturating_sub(ms(*late_ms)), at_ns)),
@@ -455,6 +518,9 @@ impl Checker for Progress {
             .iter()
             .min_by_key(|starvation| starvation.until_ns);
         let Some(mut first) = first.copied() else {
+            if let Some(stood_still) = self.stood_still {
+                return Judgement::Unknown(stood_still);
+            }
             let (refused, failed) = self.denied;
             return match self.undecided {
                 Some(by) => Judgement::Unknown(Unjudged::Starved { by }),
@@ -472,8 +538,7 @@ impl Checker for Progress {
         // nothing.
         let kept = state.left || state.probe_granted == Some(true);
         first.doubt = first.doubt.filter(|_| kept);
-        // It is not known since when a lost node was gone, so no waiting can be held against the lock.
-        if let (false, Some(reason)) = (first.has_unexpiring_key, self.lost_node) {
+        if let (false, Some(reason)) = (first.has_unexpiring_key, self.excuse(&first)) {
             return Judgement::Unknown(reason);
         }
         Judgement::Violated {
