@@ -30,6 +30,7 @@ mod key_users;
 mod left_value;
 mod lost_claim;
 mod lost_counter;
+mod machine_excuses;
 mod on_time;
 mod ongoing;
 mod outstanding;

@@ -30,18 +30,16 @@
 //! that a fault struck left the lock in doubt for so long, and if a server or a worker stood still without a
 //! fault. A fault that escaped leaves a client at work that counts as frozen or dead: `unknown`, too.
 
-use std::collections::BTreeMap;
-
 use picklock_scenarios::Property;
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, Judgement, Seen, Starvation};
 use crate::check::kept_alive::KeptAlive;
+use crate::check::machine_excuses::MachineExcuses;
 use crate::check::outstanding::Outstanding;
 use crate::check::reach::Reach;
 use crate::check::standstill::Standstill;
-use crate::check::sufficiency::unjudged_for;
 use crate::check::unjudged::{StarvedBy, Unjudged};
 use crate::check::waiters::Waiters;
 use crate::custody::KeyUpdate;
@@ -84,49 +82,19 @@ pub(in crate::check) struct Progress {
     latest_ns: u64,
     found: Vec<Starvation>,
     undecided: Option<StarvedBy>,
-    /// A node that failed by itself, and how.
-    lost_node: Option<Unjudged>,
     /// A fault escaped.
     escaped: bool,
-    /// When the harness stood still: from, until.
-    harness_pauses: Vec<(u64, u64)>,
-    /// Servers and workers that stood still for a short time.
-    standstills: Vec<Standstill>,
+    /// What the machine did meanwhile.
+    excuses: MachineExcuses,
     /// A long standstill in which nobody got the lock.
     stood_still: Option<Unjudged>,
-    /// The workers whose clients the wire refused, and the first time that it did.
-    refused: BTreeMap<usize, Unjudged>,
 }
 
 impl Progress {
-    /// For how long the machine stood still between two times, and so may have kept clients waiting. After a
-    /// pause of a tenth of a lease and more, leases may have gone wrong: it counts for so much longer.
-    fn paused_ns(&self, from_ns: u64, until_ns: u64, aftermath_ns: u64) -> u64 {
-        let pauses = self.harness_pauses.iter();
-        let counted = pauses.map(|(paused_ns, over_ns)| {
-            let aftermath_ns = match over_ns - paused_ns >= self.ttl_ns / 10 {
-                true => aftermath_ns,
-                false => 0,
-            };
-            let over_ns = over_ns.saturating_add(aftermath_ns).min(until_ns);
-            over_ns.saturating_sub(*paused_ns.max(&from_ns))
-        });
-        counted.fold(0, u64::saturating_add)
-    }
-
-    /// Why the first violation may be due to the machine and not to the lock.
-    fn excuse(&self, first: &Starvation) -> Option<Unjudged> {
-        // It is not known since when the node was gone, so no waiting can be held against the lock.
-        if self.lost_node.is_some() {
-            return self.lost_node.clone();
-        }
-        if self.refused.len() >= self.workers {
-            return self.refused.values().next().cloned();
-        }
-        let span = (first.from_ns, first.until_ns);
-        let mut standstills = self.standstills.iter();
-        let standstill = standstills.find(|it| it.meets(span))?;
-        Some(standstill.reason())
+    /// For how long the machine has kept clients waiting between two times.
+    fn paused_ns(&self, from_ns: u64, until_ns: u64, after_ns: u64) -> u64 {
+        let long_ns = self.ttl_ns / 10;
+        self.excuses.paused_ns(from_ns, until_ns, long_ns, after_ns)
     }
 
     /// The key was wanted since then, by this worker (the number after the last one is the probe) or by others
@@ -302,7 +270,7 @@ impl Progress {
     /// anew what is judged: a lock that nobody gets afterwards either is violated all the same.
     fn stood_still(&mut self, standstill: Standstill) {
         if !standstill.is_long(self.ttl_ns) {
-            return self.standstills.push(standstill);
+            return self.excuses.stood_still(standstill);
         }
         self.look_at_all(standstill.until_ns);
         let keys = &mut self.keys;
@@ -325,15 +293,9 @@ impl Progress {
                 && !state.starved
             {
                 let doubt = state.outstanding.doubt_before(u64::MAX);
-                self.found.push(Starvation {
-                    key: key as u32,
-                    from_ns: at_ns,
-                    until_ns: at_ns,
-                    worker: None,
-                    in_turn: false,
-                    doubt: doubt.map(|doubt| (doubt.worker, doubt.at_ns)),
-                    has_unexpiring_key: true,
-                });
+                let doubt = doubt.map(|doubt| (doubt.worker, doubt.at_ns));
+                let left = Starvation::of_unexpiring_key(key as u32, at_ns, doubt);
+                self.found.push(left);
             }
         }
     }
@@ -368,12 +330,9 @@ impl Checker for Progress {
             latest_ns: 0,
             found: Vec::new(),
             undecided: None,
-            lost_node: None,
             escaped: false,
-            harness_pauses: Vec::new(),
-            standstills: Vec::new(),
+            excuses: MachineExcuses::default(),
             stood_still: None,
-            refused: BTreeMap::new(),
         }
     }
 
@@ -432,6 +391,7 @@ impl Checker for Progress {
         if self.reach.event(at_ns, &event.what) {
             self.begin_anew(at_ns);
         }
+        self.excuses.event(event);
         match &event.what {
             EventKind::WorkerDown { worker, .. } => {
                 self.waiters.forget(*worker);
@@ -458,26 +418,12 @@ impl Checker for Progress {
                     }
                 }
             }
-            EventKind::NodeLost { node, reason } => {
-                self.lost_node.get_or_insert_with(|| Unjudged::NodeLost {
-                    node: *node,
-                    reason: reason.clone(),
-                });
-            }
             EventKind::FaultEscaped { .. } => self.escaped = true,
             EventKind::NodeStoodStill { .. } | EventKind::WorkerStoodStill { .. } => {
                 if let Some(standstill) = Standstill::of(event) {
                     self.stood_still(standstill);
                 }
             }
-            EventKind::ClientRefused { worker, .. } => {
-                if let Some(why) = unjudged_for(&event.what) {
-                    self.refused.entry(*worker).or_insert(why);
-                }
-            }
-            EventKind::Stalled { late_ms } => self
-                .harness_pauses
-                .push((at_ns.saturating_sub(ms(*late_ms)), at_ns)),
             EventKind::End { .. } => self.run_over(at_ns),
             _ => {}
         }
@@ -538,7 +484,8 @@ impl Checker for Progress {
         // nothing.
         let kept = state.left || state.probe_granted == Some(true);
         first.doubt = first.doubt.filter(|_| kept);
-        if let (false, Some(reason)) = (first.has_unexpiring_key, self.excuse(&first)) {
+        let excuse = self.excuses.of(&first, self.workers);
+        if let (false, Some(reason)) = (first.has_unexpiring_key, excuse) {
             return Judgement::Unknown(reason);
         }
         Judgement::Violated {
