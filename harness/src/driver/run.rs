@@ -74,12 +74,7 @@ pub async fn run<W: Backend>(
     });
     let mut reason = run_workload(&context, buyers, interrupt.as_mut()).await;
     let mut end = Shutdown::begin(interrupt);
-    if let Some(arrivals) = &context.arrivals {
-        context.recorder.write(EventKind::Arrivals {
-            came: arrivals.came(),
-            unserved: arrivals.waiting(),
-        });
-    }
+    note_arrivals(&context);
     note_untested_extensions(&context);
     note_traffic(&context);
     faults.abort();
@@ -124,6 +119,16 @@ pub async fn run<W: Backend>(
     result.phases.setup_ms = millis(setup);
     result.phases.workload_ms = millis(workload);
     Ok(result)
+}
+
+/// In an open loop: writes down how many buyers came.
+fn note_arrivals<W>(context: &RunContext<W>) {
+    if let Some(arrivals) = &context.arrivals {
+        context.recorder.write(EventKind::Arrivals {
+            came: arrivals.came(),
+            unserved: arrivals.waiting(),
+        });
+    }
 }
 
 /// Writes down what the workers have sent to acquire, and who slept until the end.
