@@ -25,6 +25,9 @@ const SEEDS: u64 = 20;
 /// The seeds in which a scenario must catch a mutant to be named in the second table.
 const LIKE_SEEDS: RangeInclusive<u64> = 1..=3;
 
+/// Further scenarios that catch a mutant are only counted.
+const NAMED: usize = 8;
+
 /// How much of a row the checkers can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
@@ -238,9 +241,14 @@ fn like_table() -> String {
         let (quick, others): (Vec<&str>, Vec<&str>) = caught
             .into_iter()
             .partition(|name| quick.scenarios.contains(name));
-        let words = |names: Vec<&str>| match names.is_empty() {
-            true => "–".to_owned(),
-            false => format!("`{}`", names.join("`, `")),
+        let words = |names: Vec<&str>| match names.len() {
+            0 => "–".to_owned(),
+            1..=NAMED => format!("`{}`", names.join("`, `")),
+            all => format!(
+                "`{}`, and {} more",
+                names[..NAMED].join("`, `"),
+                all - NAMED
+            ),
         };
         let (quick, others) = (words(quick), words(others));
         writeln!(

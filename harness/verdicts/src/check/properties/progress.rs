@@ -36,10 +36,10 @@ use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, Judgement, Seen, Starvation};
 use crate::check::kept_alive::KeptAlive;
-use crate::check::machine_excuses::MachineExcuses;
 use crate::check::outstanding::Outstanding;
 use crate::check::reach::Reach;
 use crate::check::standstill::Standstill;
+use crate::check::starvation_excuse::StarvationExcuses;
 use crate::check::unjudged::{StarvedBy, Unjudged};
 use crate::check::waiters::Waiters;
 use crate::custody::KeyUpdate;
@@ -84,8 +84,7 @@ pub(in crate::check) struct Progress {
     undecided: Option<StarvedBy>,
     /// A fault escaped.
     escaped: bool,
-    /// What the machine did meanwhile.
-    excuses: MachineExcuses,
+    excuses: StarvationExcuses,
     /// A long standstill in which nobody got the lock.
     stood_still: Option<Unjudged>,
 }
@@ -331,7 +330,7 @@ impl Checker for Progress {
             found: Vec::new(),
             undecided: None,
             escaped: false,
-            excuses: MachineExcuses::default(),
+            excuses: StarvationExcuses::new(header.workers),
             stood_still: None,
         }
     }
@@ -382,6 +381,7 @@ impl Checker for Progress {
     fn event(&mut self, event: &Event) {
         let at_ns = event.at_ns;
         self.latest_ns = at_ns;
+        self.excuses.event(event);
         if matches!(
             event.what,
             EventKind::FaultBegan { .. } | EventKind::FaultEnded { .. }
@@ -484,8 +484,7 @@ impl Checker for Progress {
         // nothing.
         let kept = state.left || state.probe_granted == Some(true);
         first.doubt = first.doubt.filter(|_| kept);
-        let excuse = self.excuses.of(&first, self.workers);
-        if let (false, Some(reason)) = (first.has_unexpiring_key, excuse) {
+        if let (false, Some(reason)) = (first.has_unexpiring_key, self.excuses.of(&first)) {
             return Judgement::Unknown(reason);
         }
         Judgement::Violated {

@@ -3,83 +3,81 @@
 use std::collections::BTreeSet;
 
 use crate::check::blocked_lock::BlockedLock;
-use crate::check::evidence::Evidence;
+use crate::check::facts::Facts;
 use crate::check::finding::Starvation;
 use crate::check::verdict::Cause;
 use crate::custody::{Renewal, ValueSpan};
 
-use super::draft::Draft;
+use super::line::Line;
 use super::sentence::{Weight, clock, length};
 
 /// So many values are told.
 const MOST_VALUES: usize = 3;
 
-/// Tells what kept the clients out, or that they slept.
-pub(super) fn tell_kept_out(draft: &mut Draft, evidence: &Evidence<'_>, starvation: &Starvation) {
-    let Some(custody) = evidence.custody() else {
-        return;
+/// What kept the clients out, or that they slept.
+pub(super) fn kept_out<'a>(facts: &Facts<'_>, starvation: &Starvation) -> Vec<Line<'a>> {
+    let Some(custody) = facts.custody else {
+        return Vec::new();
     };
-    let (history, faults) = (evidence.history, evidence.timeline.faults());
-    let blocked = BlockedLock::of(history, faults, custody, *starvation);
+    let blocked = BlockedLock::of(facts.history, facts.faults, custody, *starvation);
+    let mut lines = Vec::new();
     for span in blocked.standing().into_iter().take(MOST_VALUES) {
-        tell_value(draft, evidence, span, blocked.why(span));
+        lines.extend(of_value(facts, span, blocked.why(span)));
     }
     if let Some((from_ns, until_ns)) = blocked.sleep() {
-        let probe = evidence.history.header.workers;
-        let who = client(evidence, starvation.worker.unwrap_or(probe));
+        let probe = facts.history.header.workers;
+        let who = client(facts, starvation.worker.unwrap_or(probe));
         let slept = length(until_ns - from_ns);
         let text = format!("{who} sent nothing that could take the lock for {slept}");
-        draft.tell(from_ns, Weight::Plot, text);
+        lines.push(Line::Said(from_ns, Weight::Plot, text));
     }
+    lines
 }
 
 /// A worker, or the client that takes the locks after the run.
-fn client(evidence: &Evidence<'_>, worker: usize) -> String {
-    match worker < evidence.history.header.workers {
+fn client(facts: &Facts<'_>, worker: usize) -> String {
+    match worker < facts.history.header.workers {
         true => format!("worker {worker}"),
         false => "the probe".to_owned(),
     }
 }
 
 /// A value, and the commands that have prolonged it.
-fn tell_value(draft: &mut Draft, evidence: &Evidence<'_>, span: &ValueSpan, why: Cause) {
+fn of_value<'a>(facts: &Facts<'_>, span: &ValueSpan, why: Cause) -> Vec<Line<'a>> {
     let Some(author) = &span.author else {
-        return;
+        return Vec::new();
     };
     let text = format!(
         "{} of worker {} wrote the value on node {} that kept the others out",
         author.command, author.worker, span.node
     );
-    draft.tell(span.from_ns, Weight::Plot, text);
+    let mut lines = vec![Line::Said(span.from_ns, Weight::Plot, text)];
     let foreign = why == Cause::ForeignRenewal;
     let all = span.renewals.iter().filter(|renewal| renewal.prolongs());
     let told: Vec<&Renewal> = all
         .filter(|renewal| (renewal.by.worker != author.worker) == foreign)
         .collect();
     let (Some(first), Some(last)) = (told.first(), told.last()) else {
-        return;
+        return lines;
     };
     let workers: BTreeSet<usize> = told.iter().map(|renewal| renewal.by.worker).collect();
-    let whose: Vec<String> = workers
-        .iter()
-        .map(|worker| client(evidence, *worker))
-        .collect();
-    let whose = whose.join(" and ");
-    let due = clock(first.due_ns);
+    let whose = workers.iter().map(|worker| client(facts, *worker));
+    let whose = whose.collect::<Vec<_>>().join(" and ");
+    let (command, due) = (&first.by.command, clock(first.due_ns));
     let text = match told.len() {
-        1 => format!(
-            "{} of {whose} prolonged it: it was to run out at {due}",
-            first.by.command
-        ),
+        1 => format!("{command} of {whose} prolonged it: it was to run out at {due}"),
         count => format!(
-            "{} of {whose} prolonged it, the first of {count} times until {}: it was to run out at {due}",
-            first.by.command,
+            "{command} of {whose} prolonged it, the first of {count} times until {}: it was to run out at {due}",
             clock(last.at_ns),
         ),
     };
-    draft.tell(first.at_ns, Weight::Plot, text);
+    lines.push(Line::Said(first.at_ns, Weight::Plot, text));
     if why == Cause::RenewedAfterRelease {
-        let ops = [author.op];
-        draft.tell_of(evidence, &ops, span.from_ns, last.at_ns);
+        lines.push(Line::Attempts {
+            ops: vec![author.op],
+            from_ns: span.from_ns,
+            to_ns: last.at_ns,
+        });
     }
+    lines
 }

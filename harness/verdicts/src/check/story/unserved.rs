@@ -6,7 +6,7 @@ use crate::custody::{Renewal, SpanEnd, ValueSpan};
 use crate::history::EventKind;
 use crate::timeline::{Hold, HoldEnd, ms};
 
-use super::sentence::{length, lock};
+use super::sentence::length;
 
 /// The sentence.
 pub(in crate::check) fn unserved(evidence: &Evidence<'_>, refused: u64, failed: u64) -> String {
@@ -51,7 +51,6 @@ fn end_ns(evidence: &Evidence<'_>, hold: &Hold) -> u64 {
 
 /// That a client was not done, and what bound the lock has set on that.
 fn endless(evidence: &Evidence<'_>, hold: &Hold) -> String {
-    let header = &evidence.history.header;
     let end_ns = end_ns(evidence, hold);
     let held = length(end_ns.saturating_sub(hold.begin_ns));
     let until = match hold.ended {
@@ -59,11 +58,12 @@ fn endless(evidence: &Evidence<'_>, hold: &Hold) -> String {
         HoldEnd::Killed => " until it died",
         HoldEnd::Released => "",
     };
-    let text = format!(
-        "worker {} held {} for {held}{until}",
-        hold.worker,
-        lock(header, hold.key)
-    );
+    let keys = &evidence.history.header.keys;
+    let lock = match keys.get(hold.key as usize) {
+        Some(name) if keys.len() > 1 => format!("the lock `{name}`"),
+        _ => "the lock".to_owned(),
+    };
+    let text = format!("worker {} held {lock} for {held}{until}", hold.worker);
     let spans = evidence.custody().map_or(&[][..], |custody| &custody.spans);
     let mut written = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
     let value = written.rfind(|span| span.may_be_a_claim());

@@ -1,59 +1,79 @@
-//! What the machine and other people's hands did while clients waited: why a starvation may not be the
-//! lock's.
+//! Why it is the machine's doing, and not the lock's, that nobody got it for a time.
 
 use std::collections::BTreeMap;
-
-use crate::history::{Event, EventKind};
-use crate::timeline::ms;
 
 use super::finding::Starvation;
 use super::standstill::Standstill;
 use super::sufficiency::unjudged_for;
 use super::unjudged::Unjudged;
+use crate::history::{Event, EventKind};
+use crate::timeline::ms;
 
-/// All of it.
+/// What the machine did in a run that can keep everybody from a lock.
 #[derive(Debug, Default)]
-pub(super) struct MachineExcuses {
+pub(super) struct StarvationExcuses {
+    workers: usize,
     /// A node that failed by itself, and how.
     lost_node: Option<Unjudged>,
-    /// When the harness stood still: from, until.
-    harness_pauses: Vec<(u64, u64)>,
-    /// What stood still without a fault.
-    standstills: Vec<Standstill>,
     /// The workers whose clients the wire refused, and the first time that it did.
     refused: BTreeMap<usize, Unjudged>,
+    /// Servers and workers that stood still for a short time.
+    standstills: Vec<Standstill>,
+    /// When the harness stood still: from, until.
+    harness_pauses: Vec<(u64, u64)>,
 }
 
-impl MachineExcuses {
+impl StarvationExcuses {
+    /// For a run with so many workers.
+    pub(super) fn new(workers: usize) -> Self {
+        StarvationExcuses {
+            workers,
+            ..StarvationExcuses::default()
+        }
+    }
+
     /// An event of the history.
     pub(super) fn event(&mut self, event: &Event) {
         match &event.what {
-            EventKind::NodeLost { node, reason } => {
-                self.lost_node.get_or_insert_with(|| Unjudged::NodeLost {
-                    node: *node,
-                    reason: reason.clone(),
-                });
+            EventKind::NodeLost { .. } if self.lost_node.is_none() => {
+                self.lost_node = unjudged_for(&event.what);
             }
-            EventKind::ClientRefused { worker, .. } => {
+            EventKind::ClientRefused { worker, .. } if *worker < self.workers => {
                 if let Some(why) = unjudged_for(&event.what) {
                     self.refused.entry(*worker).or_insert(why);
                 }
             }
             EventKind::Stalled { late_ms } => {
-                let since_ns = event.at_ns.saturating_sub(ms(*late_ms));
-                self.harness_pauses.push((since_ns, event.at_ns));
+                let from_ns = event.at_ns.saturating_sub(ms(*late_ms));
+                self.harness_pauses.push((from_ns, event.at_ns));
             }
             _ => {}
         }
     }
 
-    /// Something stood still.
+    /// Somebody stood still for so short a time that the lock is not judged anew after it.
     pub(super) fn stood_still(&mut self, standstill: Standstill) {
         self.standstills.push(standstill);
     }
 
+    /// Why this may be due to the machine and not to the lock.
+    pub(super) fn of(&self, first: &Starvation) -> Option<Unjudged> {
+        // It is not known since when the node was gone, so no waiting can be held against the lock.
+        if self.lost_node.is_some() {
+            return self.lost_node.clone();
+        }
+        // One that was served shows by itself whether it gets the lock.
+        if self.refused.len() >= self.workers {
+            return self.refused.values().next().cloned();
+        }
+        let span = (first.from_ns, first.until_ns);
+        let mut standstills = self.standstills.iter();
+        let standstill = standstills.find(|it| it.meets(span))?;
+        Some(standstill.reason())
+    }
+
     /// For how long the harness stood still between two times, and so may have kept clients waiting. After a
-    /// pause of a tenth of a lease and more, leases may have gone wrong: it counts for so much longer.
+    /// pause of `long_ns` and more, leases may have gone wrong: it counts for `after_ns` longer.
     pub(super) fn paused_ns(
         &self,
         from_ns: u64,
@@ -70,21 +90,6 @@ impl MachineExcuses {
         });
         counted.fold(0, u64::saturating_add)
     }
-
-    /// Why this may be due to the machine and not to the lock. `workers`: how many there are.
-    pub(super) fn of(&self, starvation: &Starvation, workers: usize) -> Option<Unjudged> {
-        // It is not known since when the node was gone, so no waiting can be held against the lock.
-        if self.lost_node.is_some() {
-            return self.lost_node.clone();
-        }
-        if self.refused.len() >= workers {
-            return self.refused.values().next().cloned();
-        }
-        let span = (starvation.from_ns, starvation.until_ns);
-        let mut standstills = self.standstills.iter();
-        let standstill = standstills.find(|it| it.meets(span))?;
-        Some(standstill.reason())
-    }
 }
 
 #[cfg(test)]
@@ -93,7 +98,7 @@ mod tests {
 
     #[test]
     fn pause_counts_as_far_as_it_lies_in_the_wait_and_a_long_one_for_longer() {
-        let mut excuses = MachineExcuses::default();
+        let mut excuses = StarvationExcuses::new(2);
         for (at_ns, late_ms) in [(ms(100), 10), (ms(500), 100)] {
             let what = EventKind::Stalled { late_ms };
             excuses.event(&Event { at_ns, what });
