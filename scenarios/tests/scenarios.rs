@@ -66,14 +66,14 @@ fn error(body: &str) -> String {
 #[test]
 fn errors_name_line_column_and_the_nearest_word() {
     insta::assert_snapshot!(error("[workload]\nworkrs = 3\n"), @r"
-    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `keys`, `stock`, `purchases`, `arrivals`, `duration`, `update`, `stock_in`, `sold_out`, `opening`, `ttl`, `section`, `extend`, `wait`, `again`, `think`, `command_timeout`, `limit`
+    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `keys`, `stock`, `purchases`, `arrivals`, `duration`, `update`, `stock_in`, `sold_out`, `opening`, `seeds`, `ttl`, `section`, `extend`, `wait`, `again`, `think`, `command_timeout`, `limit`
        |
      4 | workrs = 3
        | ^
       = help: did you mean `workers`?
     ");
     insta::assert_snapshot!(error("[[fault]]\nkind = \"pause-clinet\"\nat = \"1s\"\n"), @r#"
-    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `crash-client`, `delay`, `drop`, `hold`, `cut`, `partition`, `pause-node`, `crash-node`, `cut-replication`, `failover`, `sentinel-failover`, `evict`, `flush-all`, `flush-scripts`, `exhaust`, `clock-jump`, `clock-skew`
+    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `crash-client`, `delay`, `drop`, `hold`, `answer`, `cut`, `partition`, `pause-node`, `crash-node`, `cut-replication`, `failover`, `sentinel-failover`, `evict`, `flush-all`, `flush-scripts`, `exhaust`, `clock-jump`, `clock-skew`
        |
      4 | kind = "pause-clinet"
        |        ^
@@ -116,6 +116,20 @@ fn contradictory_fields_are_refused_with_their_place() {
        |        ^
       = help: add `by = "1.5ttl"`
     "#);
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"answer\"\nat = \"1s\"\n"), @r#"
+    mine.toml:4:8: `answer` needs `error`
+       |
+     4 | kind = "answer"
+       |        ^
+      = help: add `error = "READONLY"`; there are READONLY, LOADING, MISCONF, CLUSTERDOWN, NOREPLICAS, BUSY
+    "#);
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"drop\"\nat = \"1s\"\nexecuted = true\n"), @"
+    mine.toml:6:12: `drop` has no `executed`
+       |
+     6 | executed = true
+       |            ^
+      = help: besides its moment and `optional` it takes for, workers, nodes, direction, frames
+    ");
     insta::assert_snapshot!(error("[[fault]]\nkind = \"cut\"\n"), @r#"
     mine.toml:4:8: this fault has no moment
        |

@@ -148,6 +148,7 @@ impl NetworkState {
             op,
             phase,
             acquired: Acquired::Nothing,
+            answer: None,
         }
     }
 

@@ -24,6 +24,7 @@ macro_rules! kinds {
             Delay: delay,
             Drop: drop,
             Hold: hold,
+            Answer: answer,
             Cut: cut,
             Partition: partition,
             PauseNode: pause_node,

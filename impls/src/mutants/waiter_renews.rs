@@ -1,0 +1,34 @@
+//! `waiter-renews`: `set-nx-px` that looks at the key first, and gives it a new expiry each time.
+//!
+//! As long as somebody waits, the key of a dead holder never expires (L12). Caught by `progress`, cause
+//! `foreign-renewal`, when a holder dies.
+
+use crate::BuiltInLock;
+use crate::attempts::Attempts;
+use crate::contract::{Grant, LockError};
+use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::variation::{Variation, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<WaiterRenews>(
+    "waiter-renews",
+    "mutant: set-nx-px whose waiters look by GETEX, and so keep the key alive",
+);
+
+struct WaiterRenews;
+
+impl Variation for WaiterRenews {
+    async fn attempt(
+        original: &mut SetNxPx,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let mut look = redis::cmd("GETEX");
+        look.arg(key).arg("PX").arg(lease.millis());
+        match original.redis.ask::<Option<String>>(look).await? {
+            Some(_) => Ok(None),
+            None => original.attempt(key, name, lease).await,
+        }
+    }
+}
