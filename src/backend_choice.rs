@@ -78,7 +78,11 @@ pub async fn choose(wanted: Wanted<'_>) -> Result<ChosenBackend, Failure> {
     let image = wanted.servers.image.as_deref();
     let redis_server = wanted.servers.redis_server.as_deref();
     let named = wanted.servers.named;
-    match wanted.backend.or_else(|| only_backend(wanted.scenario)) {
+    let bound = match wanted.backend {
+        Some(backend) => Some(backend),
+        None => of_servers(wanted.servers)?.or_else(|| only_backend(wanted.scenario)),
+    };
+    match bound {
         Some(BackendName::Process) => {
             let binary = Binary::choose(redis_server, named).map_err(environment)?;
             let reason = format!("requested; {}", binary.reason());
@@ -94,6 +98,49 @@ pub async fn choose(wanted: Wanted<'_>) -> Result<ChosenBackend, Failure> {
             reason: format!("requested; virtual time, {}", modelled(named)),
         }),
         None => detected(wanted, image, redis_server).await,
+    }
+}
+
+/// The backend that the user's choice of servers is about; `None` if it is about none, or about all.
+fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
+    match (&servers.image, &servers.redis_server) {
+        (Some(_), Some(_)) => Err(Failure::Usage(
+            "--image is about containers, and --redis-server about processes: leave one out, or choose by --backend".into(),
+        )),
+        (Some(_), None) => Ok(Some(BackendName::Docker)),
+        (None, Some(_)) => Ok(Some(BackendName::Process)),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Refuses servers that none of the backends would use: the user believes that they are tested. `None`
+/// among the backends is one that is chosen later.
+///
+/// # Errors
+/// `--image` without containers, or `--redis-server` without processes.
+pub fn refuse_unused(
+    servers: &ServerChoice,
+    backends: impl Iterator<Item = Option<BackendName>> + Clone,
+) -> Result<(), Failure> {
+    let is_used = |by| backends.clone().any(|one| one.is_none_or(|one| one == by));
+    let unused = |flag: &str, value: &str, by: BackendName| {
+        Err(Failure::Usage(format!(
+            "{flag} {value}: only the backend {by} uses it; leave out --backend, or write --backend {by}"
+        )))
+    };
+    match servers {
+        ServerChoice {
+            image: Some(image), ..
+        } if !is_used(BackendName::Docker) => unused("--image", image, BackendName::Docker),
+        ServerChoice {
+            redis_server: Some(path),
+            ..
+        } if !is_used(BackendName::Process) => unused(
+            "--redis-server",
+            &path.display().to_string(),
+            BackendName::Process,
+        ),
+        _ => Ok(()),
     }
 }
 
@@ -121,6 +168,11 @@ async fn detected(
     let Detection { backend, reason } = detect(image, redis_server, wanted.servers.named).await;
     if let Some(servers) = backend {
         return Ok(ChosenBackend::on(servers, reason));
+    }
+    if let Some(server) = wanted.servers.named {
+        return Err(Failure::Environment(format!(
+            "--server {server}: {reason}\n  = help: `scripts/servers` downloads its program, `scripts/redis-image` builds its image, and --backend sim models it"
+        )));
     }
     let scenario = wanted.scenario;
     if let Some(scenario) = scenario.filter(|scenario| !scenario.runs_in(BackendName::Sim)) {

@@ -1,5 +1,6 @@
 //! The command line. This file only parses; other files act on it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -7,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use picklock_harness::named_server::NamedServer;
 use picklock_harness::spec::ServerChoice;
 use picklock_reports::formats::FORMATS;
-use picklock_scenarios::{BackendName, LeaseDuration};
+use picklock_scenarios::{BackendName, LeaseDuration, catalog};
 
 use crate::named_lock::NamedLock;
 
@@ -41,6 +42,7 @@ Try:
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run one scenario against one lock, and judge the result.
+    #[command(visible_alias = "run")]
     Scenario(ScenarioArgs),
     /// Repeat a kept run, and say whether the verdicts are the same.
     Replay(ReplayArgs),
@@ -60,6 +62,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Explain a scenario, a property, a cause or a lock. Without a name: list them all.
     Explain(ExplainArgs),
+    /// Read the documentation: a page by its name. Without a name: list the pages.
+    Docs(DocsArgs),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -139,8 +143,8 @@ pub struct ScenarioArgs {
 #[group(required = true, multiple = false)]
 pub struct LockArgs {
     /// The lock: a built-in one (`picklock list impls`), one of picklock.toml, `exec:COMMAND ARGS`
-    /// for any program that speaks the adapter protocol (docs/protocol.md), or `docker:IMAGE` for such
-    /// a program in containers (docs/adapters.md).
+    /// for any program that speaks the adapter protocol (`picklock docs protocol`), or `docker:IMAGE` for such
+    /// a program in containers (`picklock docs adapters`).
     #[arg(
         long = "impl",
         visible_alias = "lock",
@@ -155,7 +159,7 @@ pub struct LockArgs {
 /// The file with the user's own locks.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigArgs {
-    /// The file whose tables [impl.NAME] define names of locks (docs/adapters.md). Default:
+    /// The file whose tables [impl.NAME] define names of locks (`picklock docs adapters`). Default:
     /// picklock.toml in the current directory, if there is one.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -241,7 +245,7 @@ pub use crate::replay::ReplayArgs;
 /// `picklock list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// What to list. Default: everything.
+    /// What to list. Default: everything but the mutants.
     #[arg(value_enum)]
     pub what: Option<Listed>,
     /// Print JSON.
@@ -255,6 +259,8 @@ pub enum Listed {
     /// Built-in locks.
     #[value(alias = "locks")]
     Impls,
+    /// Locks that are broken on purpose.
+    Mutants,
     /// The catalog.
     Scenarios,
     /// The backends.
@@ -304,12 +310,29 @@ Examples:
 
 Unreadable paths are reported and skipped. If no path can be read, nothing is written.";
 
+/// The arguments with the command that they mean: `picklock gc-pause` runs that scenario.
+pub fn with_command(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = args.collect();
+    let first = args.get(1).and_then(|first| first.to_str());
+    if first.is_some_and(|first| catalog::names().any(|name| name == first)) {
+        args.insert(1, "scenario".into());
+    }
+    args
+}
+
 /// The values of a flag: the name of each, and what it means.
 pub fn named_values(
     values: impl Iterator<Item = (&'static str, &'static str)>,
 ) -> PossibleValuesParser {
     let values = values.map(|(name, about)| PossibleValue::new(name).help(about));
     values.collect::<Vec<_>>().into()
+}
+
+/// `picklock docs`.
+#[derive(Debug, Args)]
+pub struct DocsArgs {
+    /// The page, such as `protocol`, or one paragraph of it, such as `protocol#granted`.
+    pub page: Option<String>,
 }
 
 /// `picklock explain`.

@@ -79,8 +79,9 @@ fn topics() -> Result<Vec<Listing>, Failure> {
     for name in catalog::names() {
         scenarios.push(entry(name, first_sentence(&named(name)?.summary)));
     }
-    let listing = |kind: &str, entries| Listing {
-        kind: kind.to_owned(),
+    let listing = |kind, entries| Listing {
+        kind,
+        note: "",
         entries,
     };
     Ok(vec![

@@ -17,9 +17,11 @@ pub fn run(args: &ListArgs) -> Result<(), Failure> {
     let wanted = |what: Listed| args.what.is_none_or(|only| only == what);
     let mut listings = Vec::new();
     if wanted(Listed::Impls) {
-        listings.push(impls("impls", LOCKS));
-        listings.push(impls("mutants (broken on purpose)", MUTANTS));
+        listings.push(impls("impls", "", LOCKS));
         listings.push(options());
+    }
+    if args.what == Some(Listed::Mutants) {
+        listings.push(impls("mutants", "broken on purpose", MUTANTS));
     }
     if wanted(Listed::Scenarios) {
         listings.push(scenarios()?);
@@ -35,7 +37,7 @@ pub fn run(args: &ListArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn impls(kind: &str, locks: &[BuiltInLock]) -> Listing {
+fn impls(kind: &'static str, note: &'static str, locks: &[BuiltInLock]) -> Listing {
     let entries = locks.iter().map(|lock| Entry {
         name: lock.name.to_owned(),
         summary: lock.summary.to_owned(),
@@ -48,7 +50,8 @@ fn impls(kind: &str, locks: &[BuiltInLock]) -> Listing {
         ],
     });
     Listing {
-        kind: kind.to_owned(),
+        kind,
+        note,
         entries: entries.collect(),
     }
 }
@@ -79,7 +82,8 @@ fn options() -> Listing {
         ],
     });
     Listing {
-        kind: "options (--impl-option NAME=VALUE)".to_owned(),
+        kind: "options",
+        note: "--impl-option NAME=VALUE",
         entries: entries.collect(),
     }
 }
@@ -98,7 +102,8 @@ fn scenarios() -> Result<Listing, Failure> {
         });
     }
     Ok(Listing {
-        kind: "scenarios".to_owned(),
+        kind: "scenarios",
+        note: "",
         entries,
     })
 }
@@ -115,7 +120,8 @@ fn backends() -> Listing {
     );
     let backends = BackendName::ALL.map(|backend| entry(backend.word(), about(backend)));
     Listing {
-        kind: "backends".to_owned(),
+        kind: "backends",
+        note: "",
         entries: std::iter::once(auto).chain(backends).collect(),
     }
 }

@@ -209,10 +209,14 @@ fn check_options(lock: &LockSpec) -> Result<(), Failure> {
 fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
     let known = || LOCKS.iter().map(|lock| lock.name);
     let all = known().chain(MUTANTS.iter().map(|mutant| mutant.name));
-    let all = all.chain(impls.names());
-    let hint = nearest(name, all)
-        .map(|meant| format!("\n  = help: did you mean `{meant}`?"))
-        .unwrap_or_default();
+    let meant = match nearest(name, all.chain(impls.names())) {
+        Some(meant) => format!("; did you mean `{meant}`?"),
+        // A path, or a command with arguments.
+        None if name.contains(['/', ' ', '.']) => {
+            format!("; did you mean the program `{EXEC}{name}`?")
+        }
+        None => String::new(),
+    };
     let configured: Vec<&str> = impls.names().collect();
     let configured = match impls.file() {
         Some(file) if !configured.is_empty() => {
@@ -226,7 +230,7 @@ fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
         None => String::new(),
     };
     Failure::Usage(format!(
-        "--impl {name}: no such lock; the built-in locks are {} (`picklock list impls` describes them){configured}; for any other program use `exec:COMMAND`, `docker:IMAGE`, or a table [impl.NAME] of a picklock.toml{hint}",
+        "--impl {name}: no such lock{meant}\n  = help: for a program of your own use `exec:COMMAND`, `docker:IMAGE`, or a table [impl.NAME] of a picklock.toml{configured}\n  = help: the built-in locks are {} (`picklock list impls` describes them)",
         known().collect::<Vec<_>>().join(", ")
     ))
 }

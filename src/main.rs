@@ -4,7 +4,7 @@
 //!
 //! - [`cli`]: the command line
 //! - [`configuration`]: the user's `picklock.toml`
-//! - [`lock`], [`backend_choice`], [`image`]: turn names into locks, backends and images
+//! - [`lock`], [`name_pattern`], [`backend_choice`], [`image`]: turn names into locks, backends and images
 //! - [`specification`]: from names to the specification of a run, checked before anything starts
 //! - [`run`]: runs one, with progress, and reports it; [`scenario`]: the command
 //! - [`standard`]: the built-in lock that a user's lock is held to
@@ -16,7 +16,7 @@
 //! - [`listing`], [`check`]: the smaller commands
 //! - [`init`]: writes a new adapter
 //! - [`report`]: writes reports from kept runs, which [`report_reader`] reads
-//! - [`explain`], [`completions`]: descriptions for people, completions for shells
+//! - [`explain`], [`docs`], [`completions`]: descriptions for people, completions for shells
 //! - [`allocator`]: where memory comes from
 //! - [`worker`]: the hidden commands of worker processes and the reaper
 //! - [`live_progress`], [`status_line`], [`print`], [`run_directory`], [`exit`]: progress, printing, kept files, exit codes
@@ -28,6 +28,7 @@ mod check;
 mod cli;
 mod completions;
 mod configuration;
+mod docs;
 mod exit;
 mod explain;
 mod gate;
@@ -38,6 +39,7 @@ mod listing;
 mod live_progress;
 mod lock;
 mod matrix;
+mod name_pattern;
 mod named_lock;
 mod print;
 mod reference_lock;
@@ -67,7 +69,7 @@ use picklock_reports::escape::visible_lines;
 static ALLOCATOR: allocator::BySize = allocator::BySize;
 
 fn main() -> ExitCode {
-    let command = match Cli::try_parse() {
+    let command = match Cli::try_parse_from(cli::with_command(std::env::args_os())) {
         Ok(cli) => cli.command,
         Err(told) => return print_clap_error(&told),
     };
@@ -82,6 +84,7 @@ fn main() -> ExitCode {
         Command::Init(args) => init::run(&args).map(|()| exit::HELD),
         Command::Report(args) => report::run(&args),
         Command::Explain(args) => explain::run(&args).map(|()| exit::HELD),
+        Command::Docs(args) => docs::run(&args).map(|()| exit::HELD),
         Command::Completions { shell } => {
             completions::completions(shell);
             Ok(exit::HELD)

@@ -6,6 +6,7 @@ use picklock_harness::entropy;
 use picklock_harness::spec::{Override, Overrides, ResolveError, RunSpec, ScenarioSource};
 use picklock_scenarios::{BackendName, Scenario, ScenarioError, catalog};
 
+use crate::backend_choice;
 use crate::cli::ScenarioArgs;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
@@ -27,12 +28,14 @@ pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
         None => entropy::fresh_seed()
             .map_err(|error| Failure::Environment(format!("no entropy: {error}")))?,
     };
+    let servers = args.servers.choice();
+    backend_choice::refuse_unused(&servers, std::iter::once(args.backend.backend()))?;
     checked(RunSpec {
         lock,
         scenario,
         source: ScenarioSource::Named(args.scenario.clone()),
         backend: args.backend.backend().unwrap_or(BackendName::Sim),
-        servers: args.servers.choice(),
+        servers,
         seed,
         overrides: Overrides {
             workers: args.workers,

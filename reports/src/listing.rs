@@ -12,8 +12,10 @@ pub const FORMAT: &str = "picklock-list/1";
 /// One kind of thing, with all its entries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listing {
-    /// The kind, in the plural: `impls`, `scenarios`, `backends`.
-    pub kind: String,
+    /// The kind, in the plural, also its key in JSON: `impls`, `scenarios`, `backends`.
+    pub kind: &'static str,
+    /// What the title says of it in brackets; empty for nothing.
+    pub note: &'static str,
     /// The entries in reading order.
     pub entries: Vec<Entry>,
 }
@@ -44,7 +46,10 @@ pub fn text(listings: &[Listing], width: usize) -> String {
         if !out.is_empty() {
             out.push('\n');
         }
-        out.push_str(&format!("{}\n", visible(&listing.kind)));
+        out.push_str(&match listing.note {
+            "" => format!("{}\n", listing.kind),
+            note => format!("{} ({note})\n", listing.kind),
+        });
         let names = listing
             .entries
             .iter()
@@ -127,7 +132,7 @@ impl Serialize for Document<'_> {
         let mut map = serializer.serialize_map(Some(1 + self.0.len()))?;
         map.serialize_entry("format", FORMAT)?;
         for listing in self.0 {
-            map.serialize_entry(&listing.kind, &listing.entries)?;
+            map.serialize_entry(listing.kind, &listing.entries)?;
         }
         map.end()
     }
@@ -158,7 +163,8 @@ mod tests {
             extra: vec![("nodes".into(), json!(nodes))],
         };
         vec![Listing {
-            kind: "impls".into(),
+            kind: "impls",
+            note: "",
             entries: vec![
                 entry("set-nx-px", "SET NX PX, compare and delete in a script", 1),
                 entry("redlock", "A majority of five\x1b[2J", 5),

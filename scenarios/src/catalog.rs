@@ -1,6 +1,6 @@
 //! The catalog: scenarios that are included in Picklock, one TOML file each, embedded.
 
-use crate::nearest::did_you_mean;
+use crate::nearest::nearest;
 use crate::parse::ScenarioError;
 use crate::scenario::Scenario;
 
@@ -87,11 +87,14 @@ pub fn named(name: &str) -> Result<Scenario, ScenarioError> {
             file: name.to_owned(),
             place: None,
             excerpt: None,
-            problem: format!(
-                "no such scenario; the catalog has {} (your own scenario must be a path that ends in .toml)",
+            problem: match nearest(name, names()) {
+                Some(meant) => format!("no such scenario; did you mean `{meant}`?"),
+                None => "no such scenario".to_owned(),
+            },
+            hint: Some(format!(
+                "your own scenario is a path that ends in .toml; the catalog has {}",
                 names().collect::<Vec<_>>().join(", ")
-            ),
-            hint: did_you_mean(name, names()),
+            )),
         }),
     }
 }

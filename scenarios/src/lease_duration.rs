@@ -30,6 +30,9 @@ pub enum BadDuration {
         "`{0}` is not a duration; expected a number and a unit: \"250us\", \"500ms\", \"2s\", \"1m\", \"1h\", or relative to the lease: \"1.5ttl\""
     )]
     Unknown(String),
+    /// It is a number without a unit.
+    #[error("`{0}` has no unit; did you mean `{0}s` or `{0}ms`?")]
+    NoUnit(String),
     /// It exceeds a week.
     #[error("`{0}` is too long; expected 168 h (a week) at most")]
     TooLong(String),
@@ -42,7 +45,7 @@ impl BadDuration {
     /// The same of a longer text, of which this is a part.
     pub(crate) fn within(self, text: &str) -> Self {
         let of = match self {
-            BadDuration::Unknown(_) => BadDuration::Unknown,
+            BadDuration::Unknown(_) | BadDuration::NoUnit(_) => BadDuration::Unknown,
             BadDuration::TooLong(_) => BadDuration::TooLong,
             BadDuration::TooManyLeases(_) => BadDuration::TooManyLeases,
         };
@@ -78,9 +81,12 @@ impl FromStr for LeaseDuration {
     fn from_str(text: &str) -> Result<Self, BadDuration> {
         let bad = || BadDuration::Unknown(text.to_owned());
         let trimmed = text.trim();
-        let split = trimmed
-            .find(|c: char| c.is_ascii_alphabetic())
-            .ok_or_else(bad)?;
+        let Some(split) = trimmed.find(|c: char| c.is_ascii_alphabetic()) else {
+            return Err(match trimmed.parse::<f64>() {
+                Ok(number) if number > 0.0 => BadDuration::NoUnit(trimmed.to_owned()),
+                _ => bad(),
+            });
+        };
         let (number, unit) = trimmed.split_at(split);
         let number: f64 = number.trim().parse().map_err(|_| bad())?;
         if !number.is_finite() || number < 0.0 {

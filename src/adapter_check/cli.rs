@@ -46,7 +46,7 @@ pub struct AdapterCheckArgs {
 const CHECK_HELP: &str = "\
 Starts the adapter twice, over a Redis server of its own. Each check is one line:
   ✓  passed, sometimes with a remark
-  ✗  failed: what is wrong, the line that shows it, and the paragraph of docs/protocol.md
+  ✗  failed: what is wrong, the line that shows it, and the paragraph of the protocol that asks it
   –  not offered, which is no fault
   ·  skipped after an earlier failure
 A broken lock can fail a check, too. Scenarios tell a broken lock from a broken adapter.

@@ -70,7 +70,7 @@ mod tests {
             detail: detail.into(),
             line: None,
             log: Vec::new(),
-            doc: "docs/protocol.md#granted".into(),
+            doc: "picklock docs protocol#granted".into(),
         }
     }
 
@@ -95,7 +95,7 @@ mod tests {
         ✗ grant           it wrote `granted` without `token`
                           it wrote {"reply":"granted"}\u{1b}[2J
                           its log  Traceback
-                          see      docs/protocol.md#granted
+                          see      picklock docs protocol#granted
         – grant           not offered: no `fence`
         · grant           not tried: it did not get ready
         5 checks: 2 passed, 1 failed, 1 not offered, 1 not tried.

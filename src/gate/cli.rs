@@ -10,7 +10,7 @@ use crate::configuration::DEFAULT_FILE;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = GATE_HELP)]
 pub struct GateArgs {
-    /// Configuration: cells, expectations, limits (docs/gate.md).
+    /// Configuration: cells, expectations, limits (`picklock docs gate`).
     #[arg(long, value_name = "FILE", default_value = DEFAULT_FILE)]
     pub config: PathBuf,
     /// Baseline file to compare with. Default: the file that the configuration names, or

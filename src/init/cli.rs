@@ -14,7 +14,7 @@ pub struct InitArgs {
     /// The language of the adapter.
     #[arg(long, value_name = "LANGUAGE", value_parser = language_names())]
     pub lang: String,
-    /// Test the lock of this library, in place of the example (docs/adapters.md lists them).
+    /// Test the lock of this library, in place of the example (`picklock docs adapters` lists them).
     #[arg(long, value_name = "NAME")]
     pub lib: Option<String>,
     /// The folder to write into. Created if it does not exist. No file is overwritten.

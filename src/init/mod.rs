@@ -63,7 +63,7 @@ fn library(language: &'static Language, name: &str) -> Result<&'static Library, 
     let hint = match nearest(name, known()) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => {
-            "without --lib you get an example to put any library into (docs/adapters.md)".to_owned()
+            "without --lib you get an example to put any library into (picklock docs adapters)".to_owned()
         }
     };
     Err(Failure::Usage(format!(

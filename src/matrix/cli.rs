@@ -13,8 +13,8 @@ use crate::named_lock::NamedLock;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = MATRIX_HELP)]
 pub struct MatrixArgs {
-    /// A lock, as for `picklock scenario --impl`. Repeatable. Default: every built-in lock (not the
-    /// mutants).
+    /// A lock, as for `picklock scenario --impl`. Repeatable, or several with commas; `*` stands for
+    /// any text. Default: every built-in lock (not the mutants).
     #[arg(
         long = "impl",
         visible_alias = "lock",
@@ -26,8 +26,8 @@ pub struct MatrixArgs {
     pub labelled: Vec<NamedLock>,
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// A scenario of the catalog, or the path of a .toml file. Repeatable. Default: the whole
-    /// catalog.
+    /// A scenario of the catalog, or the path of a .toml file. Repeatable, or several with commas; `*`
+    /// stands for any text. Default: the whole catalog.
     #[arg(long = "scenario", value_name = "NAME|FILE.toml")]
     pub scenarios: Vec<String>,
     /// The scenarios of a profile, in place of the whole catalog.

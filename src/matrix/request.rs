@@ -4,8 +4,10 @@ use picklock_harness::spec::{Overrides, ServerChoice};
 use picklock_scenarios::{BackendName, profile};
 
 use super::cli::MatrixArgs;
+use crate::backend_choice;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
+use crate::name_pattern;
 use crate::named_lock::NamedLock;
 use crate::reference_lock;
 
@@ -47,12 +49,16 @@ impl MatrixRequest {
             reference_lock::named(like).map_err(wrong)?;
         }
         let backends: Vec<_> = args.backends.iter().map(|it| it.backend()).collect();
-        let plain = args.locks.iter().map(|name| NamedLock::plain(name));
+        let servers = args.servers.choice();
+        backend_choice::refuse_unused(&servers, backends.iter().copied())?;
+        let plain = name_pattern::locks(&args.locks)?;
+        let plain = plain.iter().map(|name| NamedLock::plain(name));
         let locks: Vec<NamedLock> = plain.chain(args.labelled.iter().cloned()).collect();
+        let scenarios = name_pattern::scenarios(&args.scenarios)?;
         Ok(MatrixRequest {
             impls: ConfiguredLocks::for_names(args.config.config.as_deref(), &locks)?,
             locks,
-            scenarios: with_profile(&args.scenarios, args.profile.as_deref()),
+            scenarios: with_profile(&scenarios, args.profile.as_deref()),
             like: args.like.clone(),
             backends: if backends.is_empty() {
                 vec![None]
@@ -68,7 +74,7 @@ impl MatrixRequest {
             seeds: args.seeds,
             seed: args.seed,
             jobs: args.jobs,
-            servers: args.servers.choice(),
+            servers,
         })
     }
 

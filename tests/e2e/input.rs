@@ -47,7 +47,43 @@ fn unknown_names_are_refused() {
         "scenario calm",
         "scenaro calm",
         "list impl",
+        "scenario calm --impl ./my_lock.py",
+        "matrix --scenario calm --impl reed*",
+        "docs protocl",
+        "docs protocol#grantd",
     ]));
+}
+
+#[test]
+fn servers_that_no_backend_would_use_are_refused() {
+    insta::assert_snapshot!(transcript(&[
+        "scenario calm --impl redlock --backend sim --image redis:7",
+        "scenario calm --impl redlock --backend docker --redis-server /usr/bin/redis-server",
+        "scenario calm --impl redlock --image redis:7 --redis-server /usr/bin/redis-server",
+        "scenario calm --impl redlock --redis-server /no/such/server",
+        "matrix --impl redlock --backend sim --backend docker --redis-server /usr/bin/redis-server",
+    ]));
+}
+
+/// What people type is understood where only one thing can be meant.
+#[test]
+fn short_forms_mean_the_long_ones() {
+    let run = |line: &str| {
+        let outcome = picklock(line).run();
+        assert_eq!(outcome.code, Some(0), "{line}: {}", outcome.stderr);
+        outcome.stdout
+    };
+    let long = run("scenario calm --impl set-nx-px --backend sim --seed 1");
+    for short in [
+        "calm --impl set-nx-px --backend sim --seed 1",
+        "run calm --lock set-nx-px --backend sim --seed 1",
+    ] {
+        assert_eq!(run(short), long, "{short}");
+    }
+    let one_by_one = "matrix --backend sim --json --scenario calm --scenario gc-pause \
+                      --impl redlock --impl redlock-renewing";
+    let short = "matrix --backend sim --json --scenario calm,gc-p* --lock redlock*";
+    assert_eq!(run(short), run(one_by_one));
 }
 
 #[test]
@@ -55,6 +91,7 @@ fn invalid_values_are_refused() {
     insta::assert_snapshot!(transcript(&[
         "scenario calm --impl redlock --ttl 1ttl",
         "scenario calm --impl redlock --ttl nonsense",
+        "scenario calm --impl redlock --ttl 2",
         "scenario calm --impl redlock --ttl 5ms",
         "scenario calm --impl redlock --workers 0",
         "scenario calm --impl redlock --workers many",

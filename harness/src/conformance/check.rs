@@ -71,5 +71,5 @@ impl Check {
 }
 
 fn doc(paragraph: &str) -> String {
-    format!("docs/protocol.md#{paragraph}")
+    format!("picklock docs protocol#{paragraph}")
 }

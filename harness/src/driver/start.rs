@@ -41,7 +41,7 @@ pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64)
 
 fn broke(worker: usize, fault: &Silence) -> Refusal {
     Refusal::Failed(format!(
-        "worker {worker} broke the adapter protocol: {fault}\n  = help: `picklock adapter check COMMAND` says what else is wrong; docs/protocol.md has the rules"
+        "worker {worker} broke the adapter protocol: {fault}\n  = help: `picklock adapter check COMMAND` says what else is wrong; `picklock docs protocol` has the rules"
     ))
 }
 

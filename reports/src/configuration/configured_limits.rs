@@ -71,7 +71,7 @@ impl LimitScope<'_> {
         let word = limit_text::metric_word(text);
         let metric = self.metric(at, word)?;
         limit_text::limits(&metric, text).ok_or_else(|| {
-            let hint = format!("write metric = \"{word}\", and the bound as max, max_vs_baseline or max_vs_control (docs/gate.md)");
+            let hint = format!("write metric = \"{word}\", and the bound as max, max_vs_baseline or max_vs_control (`picklock docs gate`)");
             self.source.hinted(at, format!("`{text}` is not a limit"), hint)
         })
     }

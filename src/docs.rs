@@ -1,0 +1,204 @@
+//! `picklock docs`: the pages of `docs/`, which the binary carries.
+
+use picklock_scenarios::nearest;
+
+use crate::cli::DocsArgs;
+use crate::exit::Failure;
+use crate::print;
+
+/// A page: its name, and its Markdown.
+struct Page {
+    name: &'static str,
+    text: &'static str,
+}
+
+macro_rules! pages {
+    ($($name:literal),* $(,)?) => {
+        &[$(Page { name: $name, text: include_str!(concat!("../docs/", $name, ".md")) }),*]
+    };
+}
+
+/// The pages, in the order in which a reader needs them.
+const PAGES: &[Page] = pages![
+    "first-run",
+    "verdicts",
+    "adapters",
+    "protocol",
+    "scenarios",
+    "matrix",
+    "gate",
+    "reports",
+    "replay",
+    "simulation",
+    "custody",
+    "redis-model",
+    "servers",
+    "other-users",
+];
+
+/// Prints a page, one paragraph of it (`protocol#granted`), or the list of all pages.
+///
+/// # Errors
+/// There is no such page or paragraph; the error gives the nearest name.
+pub fn run(args: &DocsArgs) -> Result<(), Failure> {
+    let said = match args.page.as_deref() {
+        None => index(),
+        Some(wanted) => page(wanted)?,
+    };
+    print::out(&said);
+    Ok(())
+}
+
+fn index() -> String {
+    let widest = PAGES.iter().map(|page| page.name.len()).max().unwrap_or(0);
+    let mut text = "Pages of the documentation (`picklock docs PAGE`):\n\n".to_owned();
+    for page in PAGES {
+        let title = page.text.lines().next().unwrap_or_default();
+        let title = title.trim_start_matches('#').trim();
+        text.push_str(&format!("  {:widest$}  {title}\n", page.name));
+    }
+    text.push_str("\n`picklock explain` describes scenarios, properties, causes and locks.\n");
+    text
+}
+
+/// A page by its name, with or without `docs/` and `.md`, and with the name of a paragraph behind `#`.
+fn page(wanted: &str) -> Result<String, Failure> {
+    let (name, paragraph) = match wanted.split_once('#') {
+        Some((name, paragraph)) => (name, Some(paragraph)),
+        None => (wanted, None),
+    };
+    let name = name.strip_prefix("docs/").unwrap_or(name);
+    let name = name.strip_suffix(".md").unwrap_or(name);
+    let names = || PAGES.iter().map(|page| page.name);
+    let Some(page) = PAGES.iter().find(|page| page.name == name) else {
+        return Err(unknown("page", name, names(), "`picklock docs` lists them"));
+    };
+    let Some(wanted) = paragraph else {
+        return Ok(page.text.to_owned());
+    };
+    let titles: Vec<String> = headings(page.text)
+        .map(|(_, title)| anchor(title))
+        .collect();
+    match under_heading(page.text, wanted) {
+        Some(text) => Ok(text),
+        None => {
+            let titles = titles.iter().map(String::as_str);
+            let where_ = format!("`picklock docs {name}` is the whole page");
+            Err(unknown("paragraph", wanted, titles, &where_))
+        }
+    }
+}
+
+fn unknown<'a>(
+    what: &str,
+    name: &str,
+    all: impl Iterator<Item = &'a str>,
+    where_: &str,
+) -> Failure {
+    let shown: String = name.chars().take(60).collect();
+    let hint =
+        nearest(name, all).map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+    Failure::Usage(format!("there is no {what} `{shown}`{hint} ({where_})"))
+}
+
+/// Each heading outside code: its depth and its title.
+fn headings(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    lines_outside_code(text).filter_map(|(line, is_prose)| heading(line).filter(|_| is_prose))
+}
+
+fn heading(line: &str) -> Option<(usize, &str)> {
+    let title = line.trim_start_matches('#');
+    let depth = line.len() - title.len();
+    title
+        .strip_prefix(' ')
+        .filter(|_| depth > 0)
+        .map(|title| (depth, title))
+}
+
+/// Each line, and whether it stands outside a block of code, where `#` begins a comment.
+fn lines_outside_code(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    let mut is_code = false;
+    text.lines().map(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        (line, !is_code && !is_fence)
+    })
+}
+
+/// The name by which links find a heading: as GitHub makes it.
+fn anchor(title: &str) -> String {
+    let kept = title
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| {
+        if c == ' ' {
+            '-'
+        } else {
+            c.to_ascii_lowercase()
+        }
+    })
+    .collect()
+}
+
+/// A heading with everything below it, up to the next one that is not deeper.
+fn under_heading(text: &str, wanted: &str) -> Option<String> {
+    let mut depth = None;
+    let mut found = String::new();
+    for (line, is_prose) in lines_outside_code(text) {
+        match (heading(line).filter(|_| is_prose), depth) {
+            (Some((its, _)), Some(above)) if its <= above => break,
+            (Some((its, title)), None) if anchor(title) == wanted => depth = Some(its),
+            _ => {}
+        }
+        if depth.is_some() {
+            found.push_str(line);
+            found.push('\n');
+        }
+    }
+    depth.map(|_| found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_of_a_user_is_carried() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/docs");
+        let files = std::fs::read_dir(folder).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        // The index links to files of the repository; the other page is for those who change Picklock.
+        let for_users = names
+            .filter_map(|name| name.strip_suffix(".md").map(str::to_owned))
+            .filter(|name| !["README", "extending"].contains(&name.as_str()));
+        let mut for_users: Vec<String> = for_users.collect();
+        let mut carried: Vec<&str> = PAGES.iter().map(|page| page.name).collect();
+        for_users.sort();
+        carried.sort_unstable();
+        assert_eq!(for_users, carried);
+    }
+
+    #[test]
+    fn paragraph_ends_where_the_next_one_begins() {
+        let text = "# A\n\n## One thing\n\nx\n```sh\n# no heading\n```\n### deeper\ny\n## Two\nz\n";
+        let found = under_heading(text, "one-thing").unwrap();
+        assert!(
+            found.starts_with("## One thing") && found.ends_with("### deeper\ny\n"),
+            "{found}"
+        );
+        assert!(under_heading(text, "no-heading").is_none());
+    }
+
+    #[test]
+    fn wrong_names_get_the_nearest_right_one() {
+        for (wanted, nearest) in [("protocl", "`protocol`"), ("protocol#grante", "`granted`")] {
+            let error = page(wanted).unwrap_err().to_string();
+            assert!(error.contains(nearest), "{error}");
+        }
+        assert!(
+            page("docs/protocol.md#granted")
+                .unwrap()
+                .contains("granted")
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! Names as a matrix takes them: several with commas between them, and patterns with `*`.
+
+use picklock_impls::{LOCKS, MUTANTS};
+use picklock_scenarios::catalog;
+
+use crate::exit::Failure;
+use crate::named_lock::is_program;
+
+/// The names of locks that these texts mean. A pattern means built-in locks, and mutants if no built-in lock
+/// matches it. A program is taken as it is.
+///
+/// # Errors
+/// A pattern matches nothing.
+pub fn locks(typed: &[String]) -> Result<Vec<String>, Failure> {
+    let built_in: Vec<&str> = LOCKS.iter().map(|lock| lock.name).collect();
+    let mutants: Vec<&str> = MUTANTS.iter().map(|lock| lock.name).collect();
+    expanded("--impl", typed, &[built_in, mutants], is_program)
+}
+
+/// The names and paths of scenarios that these texts mean. A path is taken as it is.
+///
+/// # Errors
+/// A pattern matches nothing.
+pub fn scenarios(typed: &[String]) -> Result<Vec<String>, Failure> {
+    let names: Vec<&str> = catalog::names().collect();
+    let is_path = |text: &str| text.ends_with(".toml");
+    expanded("--scenario", typed, &[names], is_path)
+}
+
+/// `known`: the names that a pattern can mean; later groups count where no earlier one matches.
+fn expanded(
+    flag: &str,
+    typed: &[String],
+    known: &[Vec<&str>],
+    is_whole: fn(&str) -> bool,
+) -> Result<Vec<String>, Failure> {
+    let mut names = Vec::new();
+    for text in typed {
+        let parts: Vec<&str> = match is_whole(text) {
+            true => vec![text],
+            false => text.split(',').map(str::trim).collect(),
+        };
+        for part in parts {
+            if !part.contains('*') || is_whole(text) {
+                names.push(part.to_owned());
+                continue;
+            }
+            let matching = |group: &Vec<&str>| -> Vec<String> {
+                let group = group.iter().filter(|name| matches(part, name));
+                group.map(|name| (*name).to_owned()).collect()
+            };
+            let found = known.iter().map(matching).find(|found| !found.is_empty());
+            names.extend(found.ok_or_else(|| {
+                Failure::Usage(format!(
+                    "{flag} {part}: no name matches it (`picklock list` has them all)"
+                ))
+            })?);
+        }
+    }
+    Ok(names)
+}
+
+/// True if the name is the pattern, where `*` stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((begin, rest)) => name.strip_prefix(begin).is_some_and(|name| {
+            let mut tails = (0..=name.len()).filter_map(|at| name.get(at..));
+            tails.any(|tail| matches(rest, tail))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(typed: &str) -> Vec<String> {
+        locks(&[typed.to_owned()]).unwrap()
+    }
+
+    #[test]
+    fn commas_and_stars_become_names_in_their_order() {
+        assert_eq!(of("fenced, set*px"), ["fenced", "set-nx-px"]);
+        assert_eq!(of("redlock*"), ["redlock", "redlock-renewing"]);
+        assert_eq!(of("exec:a, b*"), ["exec:a, b*"]);
+        assert!(of("*").len() == LOCKS.len());
+    }
+
+    #[test]
+    fn pattern_without_a_match_is_refused_with_its_flag() {
+        let error = scenarios(&["gc-*,x*y".to_owned()]).unwrap_err().to_string();
+        assert!(error.starts_with("--scenario x*y"), "{error}");
+    }
+}
