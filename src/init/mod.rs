@@ -62,9 +62,8 @@ fn library(language: &'static Language, name: &str) -> Result<&'static Library, 
     };
     let hint = match nearest(name, known()) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => {
-            "without --lib you get an example to put any library into (picklock docs adapters)".to_owned()
-        }
+        None => "without --lib you get an example to put any library into (picklock docs adapters)"
+            .to_owned(),
     };
     Err(Failure::Usage(format!(
         "--lib {name}: no adapter for such a library is included; {names}\n  = help: {hint}"

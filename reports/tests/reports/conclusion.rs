@@ -8,8 +8,8 @@ use picklock_reports::terminal;
 use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::record::{Cell, MatrixRecord, Surprise};
 
+use crate::cell::{cell, violated};
 use crate::cells::file;
-use crate::matrix::{cell, violated};
 
 /// A cell of each kind.
 fn every_kind() -> BTreeMap<&'static str, Cell> {

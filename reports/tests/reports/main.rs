@@ -6,6 +6,7 @@
 )]
 
 mod any_history;
+mod cell;
 mod cells;
 mod comparisons;
 mod conclusion;

@@ -1,79 +1,11 @@
 //! A matrix as people read it.
 
-use std::collections::BTreeMap;
-
 use picklock_reports::documents::json;
 use picklock_reports::terminal;
-use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
-use picklock_verdicts::record::{
-    Cell, Counts, Latency, MATRIX_FORMAT, MatrixRecord, Similarity, SkippedCell, Subject, Surprise,
-    Tally,
-};
+use picklock_verdicts::check::{Cause, Property};
+use picklock_verdicts::record::{MATRIX_FORMAT, MatrixRecord, Similarity, SkippedCell, Surprise};
 
-pub fn violated(cause: Cause, story: &[&str]) -> Verdict {
-    Verdict {
-        status: Status::Violated,
-        cause: Some(cause),
-        story: story.iter().map(|line| (*line).to_owned()).collect(),
-        violations: 1,
-        at_ns: Some(1),
-        reasons: Vec::new(),
-    }
-}
-
-pub fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cell {
-    let mut verdicts: Verdicts = Property::ALL
-        .into_iter()
-        .map(|property| (property, Verdict::held()))
-        .collect();
-    verdicts.insert(Property::Fencing, Verdict::not_applicable());
-    verdicts.extend(otherwise.iter().cloned());
-    let tally = verdicts.iter().map(|(property, verdict)| {
-        let count = |status| u64::from(verdict.status == status);
-        let causes = verdict.cause.iter();
-        let tally = Tally {
-            held: count(Status::Held),
-            violated: count(Status::Violated),
-            unknown: count(Status::Unknown),
-            not_applicable: count(Status::NotApplicable),
-            causes: causes.map(|cause| (cause.word().to_owned(), 1)).collect(),
-        };
-        (*property, tally)
-    });
-    Cell {
-        lock: Subject {
-            name: lock.into(),
-            version: "0.1.0".into(),
-        },
-        options: BTreeMap::new(),
-        scenario: scenario.into(),
-        summary: "What | happens.".into(),
-        scenario_hash: "0".repeat(40),
-        redis: None,
-        backend: picklock_scenarios::BackendName::Sim,
-        runs: 1,
-        seed: 1,
-        tally: tally.collect(),
-        verdicts,
-        expected: BTreeMap::from([(Property::Lease, "held".to_owned())]),
-        surprises: Vec::new(),
-        counts: Counts::default(),
-        repeats: 0,
-        custody: None,
-        latency: BTreeMap::from([(
-            "acquire".to_owned(),
-            Latency {
-                count: 3,
-                p99_us: 670_000,
-                ..Latency::default()
-            },
-        )]),
-        error: None,
-        elapsed_ms: None,
-        run_dir: None,
-        reproduce: format!("picklock scenario {scenario} --impl {lock} --backend sim --seed 1"),
-    }
-}
+use crate::cell::{cell, violated};
 
 fn surprise(property: Property, expected: &str, got: &str) -> Surprise {
     Surprise {

@@ -9,8 +9,8 @@ use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::expectation::{Expected, Tables};
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
+use crate::cell::{cell, violated};
 use crate::cells::file;
-use crate::matrix::{cell, violated};
 
 const LATE: &str = r#"
 name = "late"
