@@ -41,12 +41,12 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     Ok(code)
 }
 
-/// The exit code for the verdicts: 1 takes precedence over 3.
+/// The exit code for the verdicts: 1 takes precedence over 3. Where nothing applies, nothing was judged.
 pub fn code_of(verdicts: &Verdicts) -> u8 {
     let any = |status| verdicts.values().any(|verdict| verdict.status == status);
     if any(Status::Violated) {
         exit::VIOLATED
-    } else if any(Status::Unknown) {
+    } else if any(Status::Unknown) || !any(Status::Held) {
         exit::INCONCLUSIVE
     } else {
         exit::HELD

@@ -6,13 +6,17 @@
 use std::fmt::Write;
 
 use picklock_harness::check::{Cause, Property, describe};
+use picklock_harness::expectation::{Expectation, Expected, Tables};
+use picklock_harness::spec::{Overrides, resolve_scenario};
 use picklock_impls::{BuiltInLock, LOCKS, MUTANTS};
 use picklock_reports::listing::{Entry, Listing, text};
-use picklock_scenarios::{CAUSES, Expectation, PROPERTIES, Scenario, Workload, catalog, nearest};
+use picklock_scenarios::{CAUSES, OTHERS, PROPERTIES, Scenario, Workload, catalog, nearest};
 
 use crate::cli::ExplainArgs;
+use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
-use crate::print;
+use crate::named_lock::NamedLock;
+use crate::{lock, print};
 
 /// Prints the pages of a name, or a list of all names.
 ///
@@ -124,25 +128,21 @@ fn scenario_page(scenario: &Scenario) -> String {
     for fault in &scenario.faults {
         page.push_str(&wrapped(&format!("- {}", fault.in_words()), "  "));
     }
-    page.push_str("\nWhat is expected:\n");
+    page.push_str("\nWhat is expected (what is not named holds):\n");
     if scenario.expect.is_empty() {
         page.push_str("- nothing: the scenario only shows what happens\n");
     }
-    // "*" sorts first, but reads best last.
+    // The others sort first, but read best last.
     let (others, named): (Vec<_>, Vec<_>) =
-        scenario.expect.iter().partition(|(name, _)| *name == "*");
-    for (lock, expected) in named.into_iter().chain(others) {
+        scenario.expect.keys().partition(|name| *name == OTHERS);
+    for lock in named.into_iter().chain(others) {
         let who = match (lock.as_str(), scenario.expect.len()) {
-            ("*", 1) => "everybody",
-            ("*", _) => "all other locks",
+            (OTHERS, 1) => "everybody",
+            (OTHERS, _) => "all other locks",
             (name, _) => name,
         };
-        let in_order = PROPERTIES
-            .iter()
-            .filter_map(|property| expected.get_key_value(*property));
-        let words =
-            in_order.map(|(property, outcome)| format!("{property} {}", expectation(outcome)));
-        let line = format!("- {who}: {}", words.collect::<Vec<_>>().join(", "));
+        let expected = Expected::of(scenario, lock, Tables::NamedOnly);
+        let line = format!("- {who}: {}", in_words(&expected));
         page.push_str(&wrapped(&line, "  "));
     }
     page
@@ -192,12 +192,38 @@ fn wrapped(text: &str, indent: &str) -> String {
     out
 }
 
-fn expectation(expected: &Expectation) -> String {
-    match expected {
-        Expectation::Held => "holds".to_owned(),
-        Expectation::Violated { cause: None } => "is violated".to_owned(),
-        Expectation::Violated { cause: Some(cause) } => format!("is violated ({cause})"),
-        Expectation::Any => "may hold or be violated".to_owned(),
+/// What may be violated and why, properties with the same expectation together.
+fn in_words(expected: &Expected) -> String {
+    let mut groups: Vec<(&Expectation, Vec<&str>)> = Vec::new();
+    for (property, one) in expected
+        .iter()
+        .filter(|(_, one)| **one != Expectation::Held)
+    {
+        match groups.iter_mut().find(|(known, _)| *known == one) {
+            Some((_, properties)) => properties.push(property.word()),
+            None => groups.push((one, vec![property.word()])),
+        }
+    }
+    let words = groups.into_iter().map(|(one, properties)| {
+        let properties = properties.join(", ");
+        match one {
+            Expectation::Held => format!("{properties} held"),
+            Expectation::Violated { cause: None } => format!("{properties} violated"),
+            Expectation::Violated { cause: Some(cause) } => {
+                format!("{properties} violated ({cause})")
+            }
+            Expectation::Any { reason } => {
+                let why = reason
+                    .as_deref()
+                    .map_or(String::new(), |why| format!(" ({why})"));
+                format!("{properties} held or violated{why}")
+            }
+        }
+    });
+    let words: Vec<String> = words.collect();
+    match words.is_empty() {
+        true => "everything held".to_owned(),
+        false => words.join("; "),
     }
 }
 
@@ -210,27 +236,27 @@ fn lock_page(lock: &BuiltInLock) -> Result<String, Failure> {
     } = lock;
     let mut page = format!("# {name} (lock)\n\n{summary}.\n\nRequires {nodes} independent Redis ");
     page.push_str(if *nodes == 1 { "node.\n" } else { "nodes.\n" });
-    page.push_str("\nWhat the catalog expects of it:\n");
+    if MUTANTS.iter().any(|mutant| mutant.name == *name) {
+        page.push_str("\nIt is broken on purpose, so the catalog expects nothing of it.\n");
+        return Ok(page);
+    }
+    let spec = lock::named(&NamedLock::plain(name), &[], &ConfiguredLocks::default())?;
+    page.push_str("\nWhat the catalog expects of it (what is not named holds):\n");
     for scenario in catalog::names() {
         let scenario = named(scenario)?;
-        let Some(expected) = scenario
-            .expect
-            .get(*name)
-            .or_else(|| scenario.expect.get("*"))
-        else {
-            continue;
+        let words = match resolve_scenario(scenario.clone(), &spec, Overrides::default()) {
+            Ok(_) => in_words(&Expected::of(&scenario, name, Tables::NamedOrAll)),
+            Err(refused) => format!("not applicable: {}", refused.error.problem),
         };
-        let broken = expected
-            .iter()
-            .filter(|(_, outcome)| matches!(outcome, Expectation::Violated { .. }));
-        let broken: Vec<String> = broken
-            .map(|(property, outcome)| format!("{property} {}", expectation(outcome)))
-            .collect();
-        let words = match broken.is_empty() {
-            true => "nothing is violated".to_owned(),
-            false => broken.join(", "),
+        let only: Vec<&str> = scenario.backends.iter().map(|one| one.word()).collect();
+        let only = match only.is_empty() {
+            true => String::new(),
+            false => format!(" (only {})", only.join(", ")),
         };
-        page.push_str(&wrapped(&format!("- {}: {words}", scenario.name), "  "));
+        page.push_str(&wrapped(
+            &format!("- {}{only}: {words}", scenario.name),
+            "  ",
+        ));
     }
     Ok(page)
 }

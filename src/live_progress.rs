@@ -69,6 +69,7 @@ impl Observer for LiveProgress {
             | EventKind::BackendUnsupported { .. }
             | EventKind::CommandUnknown { .. }
             | EventKind::ExtensionUntested { .. }
+            | EventKind::LeaseRefused { .. }
             | EventKind::StockUnknown { .. }
             | EventKind::FinalInspectionFailed { .. }
             | EventKind::Misbehaved { .. }

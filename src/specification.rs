@@ -4,13 +4,15 @@ use std::path::Path;
 
 use picklock_harness::entropy;
 use picklock_harness::spec::{Override, Overrides, ResolveError, RunSpec, ScenarioSource};
-use picklock_scenarios::{BackendName, Scenario, ScenarioError, catalog};
+use picklock_impls::{LOCKS, MUTANTS};
+use picklock_scenarios::{BackendName, OTHERS, Scenario, ScenarioError, catalog, did_you_mean};
 
 use crate::backend_choice;
 use crate::cli::ScenarioArgs;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
 use crate::lock;
+use crate::named_lock::NamedLock;
 use crate::untrusted_file::{self, LONGEST_TEXT, Links};
 
 /// The run of a `picklock scenario` command line. If it names no backend, that of the specification
@@ -23,6 +25,7 @@ pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
     let impls = ConfiguredLocks::for_names(args.config.config.as_deref(), [&named])?;
     let lock = lock::named(&named, &args.options, &impls)?;
     let scenario = load(&args.scenario)?;
+    no_mistyped_lock(&args.scenario, &scenario, &impls, |name| name == lock.name)?;
     let seed = match args.seed {
         Some(seed) => seed,
         None => entropy::fresh_seed()
@@ -68,6 +71,36 @@ pub fn flag_of(one: Override) -> String {
         Override::Nodes(nodes) => format!("--nodes {nodes}"),
         Override::Ttl(ttl) => format!("--ttl {ttl}"),
     }
+}
+
+/// Refuses a table of expectations for a lock that nobody has, if a built-in one has nearly the same name: it would
+/// never apply, and the real one would be held to another table. `is_ours`: the locks of the command.
+///
+/// # Errors
+/// There is one, with the name that was meant.
+pub fn no_mistyped_lock(
+    typed: &str,
+    scenario: &Scenario,
+    impls: &ConfiguredLocks,
+    is_ours: impl Fn(&str) -> bool,
+) -> Result<(), Failure> {
+    let built_in = || LOCKS.iter().chain(MUTANTS).map(|lock| lock.name);
+    // A configuration is read only for the locks of the command.
+    let is_configured = |name: &str| {
+        let others = ConfiguredLocks::for_names(None, [&NamedLock::plain(name)]);
+        impls.get(name).is_some() || others.is_ok_and(|others| others.get(name).is_some())
+    };
+    for name in scenario.expect.keys().filter(|name| !is_ours(name)) {
+        if name == OTHERS || built_in().any(|known| known == name) || is_configured(name) {
+            continue;
+        }
+        if let Some(hint) = did_you_mean(name, built_in()) {
+            return Err(Failure::Usage(format!(
+                "{typed}: [expect.{name}]: no lock has this name\n  = help: {hint}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A scenario from the catalog, or from a file.

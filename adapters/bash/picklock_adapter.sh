@@ -121,7 +121,9 @@ answer_init() {
     IFS=', ' read -ra nodes <<<"${BASH_REMATCH[1]//\"/}"
     open_lock "$timeout_ms" "${nodes[@]}" || return
     opened=yes
-    answer "\"reply\":\"ready\",\"name\":\"$1\",\"version\":\"$2\""
+    local extends=false
+    if declare -F extend >/dev/null; then extends=true; fi
+    answer "\"reply\":\"ready\",\"name\":\"$1\",\"version\":\"$2\",\"extends\":$extends"
 }
 
 answer_lock() {

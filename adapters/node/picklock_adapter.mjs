@@ -106,7 +106,7 @@ async function init(adapter, { protocol, nodes, timeout_ms: timeoutMs, options =
     throw new Definite(`unknown options ${unknown}; there are [${adapter.options}]`);
   }
   adapter.lock = await adapter.makeLock(nodes, timeoutMs, options);
-  return adapter.ready;
+  return { ...adapter.ready, extends: Boolean(adapter.lock.extend) };
 }
 
 function granted(grant, ttlMs, readAt) {

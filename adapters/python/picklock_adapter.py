@@ -222,7 +222,7 @@ class _Adapter:
         if unknown:
             raise Definite(f"unknown options {unknown}; there are {sorted(self.options)}")
         self.lock = self.make_lock(request["nodes"], request["timeout_ms"], options)
-        return self.ready
+        return {**self.ready, "extends": hasattr(self.lock, "extend")}
 
 
 def _granted(grant, ttl_ms, read_at):

@@ -19,6 +19,8 @@ pub enum CellStatus {
     Unknown,
     /// Everything that was judged held.
     Held,
+    /// The scenario asks for something that the lock or the backend does not offer.
+    NotApplicable,
 }
 
 /// The status of this cell.
@@ -30,6 +32,8 @@ pub fn status(cell: &Cell) -> CellStatus {
     };
     if CellOutcome::of(cell) == CellOutcome::NotRun {
         CellStatus::NotRun
+    } else if cell.inapplicable().is_some() {
+        CellStatus::NotApplicable
     } else if !failures(cell).is_empty() {
         CellStatus::Failed
     } else if any(Status::Violated) {

@@ -2,17 +2,19 @@
 //!
 //! A suite is a lock, a case is a scenario in a backend. A case fails if a verdict is not as
 //! expected. It is an error if a property with an expectation could not be decided. A cell that
-//! could not be run is skipped. The grammar is `junit-10.xsd` of Jenkins's xunit plugin.
+//! could not be run, or is not applicable, is skipped. The grammar is `junit-10.xsd` of Jenkins's xunit plugin.
 
 use std::fmt::Write;
 use std::time::Duration;
 
+use picklock_scenarios::BackendName;
 use picklock_verdicts::record::{Cell, Surprise};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::cell_status::{CellStatus, failures, is_undecided, status, story};
 use crate::escape::visible_lines;
 use crate::formats::{File, Format, FormatError};
+use crate::matrix::NOT_APPLICABLE;
 use crate::report_input::ReportInput;
 
 /// `--format junit`.
@@ -29,8 +31,7 @@ pub const FORMAT: Format = Format {
 /// The XML writer fails, which is not expected.
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut suites: Vec<(&str, TestSuite)> = Vec::new();
-    for cell in &input.matrix.cells {
-        let name = cell.lock.name.as_str();
+    let mut add = |name, case| {
         let index = match suites.iter().position(|(known, _)| *known == name) {
             Some(index) => index,
             None => {
@@ -38,9 +39,15 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
                 suites.len() - 1
             }
         };
-        suites[index]
-            .1
-            .add_test_case(case(cell, input.replayable(cell)));
+        suites[index].1.add_test_case(case);
+    };
+    for cell in &input.matrix.cells {
+        add(&cell.lock.name, case(cell, input.replayable(cell)));
+    }
+    for one in &input.matrix.skipped {
+        let reason = format!("{NOT_APPLICABLE}: {}", one.reason);
+        let case = named(&one.lock, &one.scenario, one.backend, skipped(&reason));
+        add(&one.lock, case);
     }
     let mut report = Report::new("picklock");
     report.add_test_suites(suites.into_iter().map(|(_, suite)| suite));
@@ -61,12 +68,12 @@ fn conforming(text: &str, skipped: usize) -> String {
 
 fn case(cell: &Cell, replayable: Option<&str>) -> TestCase {
     let failures = failures(cell);
-    let not_run = cell.error.as_ref();
-    let not_run = not_run.filter(|_| status(cell) == CellStatus::NotRun);
-    let mut status = if let Some(reason) = not_run {
-        let mut status = TestCaseStatus::skipped();
-        status.set_message(clean(reason));
-        status
+    let not_run = match status(cell) {
+        CellStatus::NotRun => cell.error.clone(),
+        _ => cell.inapplicable().map(|why| format!("{NOT_APPLICABLE}: {why}")),
+    };
+    let mut status = if let Some(reason) = &not_run {
+        skipped(reason)
     } else if failures.is_empty() {
         TestCaseStatus::success()
     } else {
@@ -83,14 +90,22 @@ fn case(cell: &Cell, replayable: Option<&str>) -> TestCase {
     if !failures.is_empty() && not_run.is_none() {
         status.set_description(clean(&evidence(cell, &failures, replayable)));
     }
-    let mut case = TestCase::new(
-        clean(&format!("{} ({})", cell.scenario, cell.backend)),
-        status,
-    );
-    case.set_classname(clean(&cell.lock.name));
+    let mut case = named(&cell.lock.name, &cell.scenario, cell.backend, status);
     if let Some(elapsed_ms) = cell.elapsed_ms {
         case.set_time(Duration::from_millis(elapsed_ms));
     }
+    case
+}
+
+fn skipped(reason: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(clean(reason));
+    status
+}
+
+fn named(lock: &str, scenario: &str, backend: BackendName, status: TestCaseStatus) -> TestCase {
+    let mut case = TestCase::new(clean(&format!("{scenario} ({backend})")), status);
+    case.set_classname(clean(lock));
     case
 }
 

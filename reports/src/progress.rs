@@ -101,6 +101,7 @@ fn words(what: &EventKind) -> Option<String> {
         EventKind::BackendUnsupported { .. }
         | EventKind::CommandUnknown { .. }
         | EventKind::ExtensionUntested { .. }
+        | EventKind::LeaseRefused { .. }
         | EventKind::StockUnknown { .. }
         | EventKind::FaultNotUndone { .. }
         | EventKind::FinalInspectionFailed { .. }

@@ -17,6 +17,9 @@ pub fn verdict_line(property: Property, verdict: &Verdict) -> String {
             Some(reason) => reason.clone(),
             None => "could not be decided".to_owned(),
         },
-        Status::NotApplicable => describe(property).not_applicable.to_owned(),
+        Status::NotApplicable => match verdict.story.first() {
+            Some(reason) => reason.clone(),
+            None => describe(property).not_applicable.to_owned(),
+        },
     }
 }

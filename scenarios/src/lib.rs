@@ -34,7 +34,7 @@ pub use nearest::{did_you_mean, nearest};
 pub use parse::ScenarioError;
 pub use property::{PROPERTIES, Property};
 pub use rate::{BadRate, Per, Rate};
-pub use scenario::{Expectation, Judge, Scenario};
+pub use scenario::{Expectation, Judge, OTHERS, Scenario};
 pub use signed_duration::SignedDuration;
 pub use topology::{Persistence, Topology};
 pub use workload::{Opening, Seeds, SoldOut, StockPlace, Update, Workload, WorkloadKind};

@@ -36,10 +36,14 @@ pub struct Scenario {
     /// What the checkers need before they judge.
     #[serde(default)]
     pub judge: Judge,
-    /// Expected verdicts: lock name (or `"*"` for all others), then property, then status.
+    /// Expected verdicts: lock name (or [`OTHERS`] for all others), then property (or [`OTHERS`] for all others), then
+    /// status. A table speaks of every property: what it does not name holds.
     #[serde(default)]
     pub expect: BTreeMap<String, BTreeMap<String, Expectation>>,
 }
+
+/// In the tables of expectations: every lock, and every property, that is not named.
+pub const OTHERS: &str = "*";
 
 impl Scenario {
     /// True if the scenario can run in this backend. If it runs in another one anyway, its verdicts
@@ -80,8 +84,11 @@ pub enum Expectation {
         /// The required cause. `None`: any.
         cause: Option<String>,
     },
-    /// Nothing is expected.
-    Any,
+    /// Either may come out.
+    Any {
+        /// Why nobody can say it beforehand. The catalog always says it.
+        reason: Option<String>,
+    },
 }
 
 impl TryFrom<String> for Expectation {
@@ -94,10 +101,12 @@ impl TryFrom<String> for Expectation {
         };
         match (status, cause) {
             ("held", None) => Ok(Expectation::Held),
-            ("any", None) => Ok(Expectation::Any),
+            ("any", reason) => Ok(Expectation::Any {
+                reason: reason.filter(|reason| !reason.is_empty()),
+            }),
             ("violated", cause) => Ok(Expectation::Violated { cause }),
             _ => Err(format!(
-                "`{text}` is not an expectation; expected \"held\", \"violated\", \"violated: CAUSE\" or \"any\""
+                "`{text}` is not an expectation; expected \"held\", \"violated\", \"violated: CAUSE\" or \"any: REASON\""
             )),
         }
     }
@@ -109,7 +118,10 @@ impl From<Expectation> for String {
             Expectation::Held => "held".into(),
             Expectation::Violated { cause: None } => "violated".into(),
             Expectation::Violated { cause: Some(cause) } => format!("violated: {cause}"),
-            Expectation::Any => "any".into(),
+            Expectation::Any { reason: None } => "any".into(),
+            Expectation::Any {
+                reason: Some(reason),
+            } => format!("any: {reason}"),
         }
     }
 }

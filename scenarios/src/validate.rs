@@ -12,7 +12,7 @@ use crate::lease_duration::LeaseDuration;
 use crate::nearest::did_you_mean;
 use crate::problem::Problem;
 use crate::property::PROPERTIES;
-use crate::scenario::{Expectation, Scenario};
+use crate::scenario::{Expectation, OTHERS, Scenario};
 use crate::topology::Topology;
 use crate::workload::Workload;
 
@@ -202,7 +202,9 @@ fn expectations(scenario: &Scenario) -> Result<(), Problem> {
     for (lock, expected) in &scenario.expect {
         for (property, expectation) in expected {
             let path = ["expect", lock.as_str(), property.as_str()];
-            known_word(property, PROPERTIES, "property", &path)?;
+            if property != OTHERS {
+                known_word(property, PROPERTIES, "property", &path)?;
+            }
             if let Expectation::Violated { cause: Some(cause) } = expectation {
                 known_word(cause, CAUSES, "cause", &path)?;
             }

@@ -1,6 +1,8 @@
 //! The vocabulary, its parser, its errors, and the catalog.
 
-use picklock_scenarios::{BackendName, LeaseDuration, Rate, Scenario, arbitrary, catalog, nearest};
+use picklock_scenarios::{
+    BackendName, Expectation, LeaseDuration, OTHERS, Rate, Scenario, arbitrary, catalog, nearest,
+};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -14,10 +16,30 @@ fn every_scenario_of_the_catalog_is_valid_and_named_like_its_file() {
             "{name} must say where its claim comes from"
         );
         assert!(
-            scenario.expect.contains_key("*"),
+            scenario.expect.contains_key(OTHERS),
             "{name} must say what it expects"
         );
+        let expectations = scenario.expect.values().flat_map(|table| table.values());
+        for one in expectations {
+            assert!(
+                *one != Expectation::Any { reason: None },
+                "{name} must say why nobody can know it beforehand"
+            );
+        }
     }
+}
+
+#[test]
+fn an_expectation_that_is_open_says_why() {
+    let read = |text: &str| Expectation::try_from(text.to_owned());
+    let reason = Some("it is luck: the clock decides".to_owned());
+    let open = Expectation::Any { reason };
+    assert_eq!(read("any: it is luck: the clock decides"), Ok(open.clone()));
+    assert_eq!(String::from(open), "any: it is luck: the clock decides");
+    for text in ["any", "any:"] {
+        assert_eq!(read(text), Ok(Expectation::Any { reason: None }));
+    }
+    assert!(read("held: always").is_err());
 }
 
 #[test]

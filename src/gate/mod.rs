@@ -34,10 +34,11 @@ use config::Config;
 pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     let config = Config::read(&args.config)?;
     let interrupt = Interrupt::listen()?;
-    let plans = measure::plan(&config, &interrupt).await?;
+    let mut plans = measure::plan(&config, &interrupt).await?;
     let planned = config.batches.iter().zip(&plans);
     let cells = planned.flat_map(|((at, _), plan)| plan.cells().map(|(key, _)| (*at, key)));
     let rules = config.rules(cells.collect())?;
+    plans.iter_mut().for_each(|plan| plan.overrule(&rules));
     let file = BaselineFile::named(
         args.baseline.as_deref(),
         &args.config,

@@ -44,7 +44,7 @@ pub struct MatrixArgs {
     #[arg(long = "impl-option", visible_alias = "lock-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
     /// Number of independent Redis nodes, as for `picklock scenario --nodes`. Cells that do not fit
-    /// are skipped.
+    /// are not applicable.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub nodes: Option<usize>,
     /// Lease time, such as "500ms" or "2s". Default: each scenario's.
@@ -78,16 +78,17 @@ pub struct MatrixArgs {
 const MATRIX_HELP: &str = "\
 Expectations:
   A scenario states the expected results: [expect.NAME] for one lock, [expect.\"*\"] for every
-  built-in lock without its own table. Mutants, your own programs and locks with options need a
+  built-in lock without its own table; a property that is not named holds. Mutants, your own programs and locks with options need a
   table with their name, or --like. Without either, their cells are open: shown but not judged. The
   last lines say which built-in lock they behave like. The cells of a built-in lock are also open
-  if --nodes gives it another number of nodes than its own.
+  if --nodes gives it another number of nodes than its own. What a lock does not offer, or a backend
+  cannot do, is not applicable: counted apart, never a failure.
 
 Exit codes:
   0    every cell is as expected
   1    a result differs, or an open cell has a violation (takes precedence over 4 and 3)
   2    wrong usage, or a bad input file
-  3    a cell could not be judged, and nothing differs
+  3    a cell could not be judged, and nothing differs; or no cell is applicable
   4    a cell could not be run (takes precedence over 3)
   130  interrupted; with --out, run it again to continue
 

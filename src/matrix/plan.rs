@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use picklock_harness::record::{Cell, MATRIX_FORMAT, MatrixRecord, Similarity, SkippedCell};
-use picklock_reports::gate::CellKey;
-use picklock_scenarios::BackendName;
+use picklock_reports::gate::{CellKey, Rules};
+use picklock_scenarios::{BackendName, Expectation};
 
 use super::directory::MatrixDirectory;
 use super::matrix_run::{MatrixResult, MatrixRun};
@@ -42,6 +42,19 @@ impl MatrixPlan {
             tasks,
             skipped,
         })
+    }
+
+    /// What the rules expect of a cell takes the place of what its scenario expects.
+    pub fn overrule(&mut self, rules: &Rules) {
+        for task in &mut self.tasks {
+            let expects = &rules.of(&key_of(task)).expects;
+            let expects = expects.iter().filter_map(|(property, words)| {
+                let expectation = Expectation::try_from(words.clone()).ok()?;
+                Some((*property, expectation))
+            });
+            let expected = task.expected.clone().overruled(expects);
+            Arc::make_mut(task).expected = expected;
+        }
     }
 
     /// The cells in the order of the tables, each with the name or path of its scenario.

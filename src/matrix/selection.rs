@@ -14,7 +14,7 @@ use crate::backend_choice::ChosenBackend;
 use crate::exit::Failure;
 use crate::named_lock::NamedLock;
 use crate::run::MANY_WORKERS;
-use crate::specification::{checked, flag_of, load};
+use crate::specification::{checked, flag_of, load, no_mistyped_lock};
 
 /// One cell: its runs, and what is expected of them.
 #[derive(Debug, Clone)]
@@ -88,6 +88,8 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
                 scenario.name
             )));
         }
+        let is_ours = |name: &str| locks.iter().any(|one| one.spec.name == name);
+        no_mistyped_lock(&typed, &scenario, &request.impls, is_ours)?;
         scenarios.push((typed, scenario));
     }
     Ok(Selection { locks, scenarios })
@@ -222,7 +224,7 @@ fn too_many_programs(
 }
 
 fn nothing_left(skipped: &[SkippedCell]) -> String {
-    let mut text = "nothing to run: every cell was skipped".to_owned();
+    let mut text = "nothing to run: no cell is applicable".to_owned();
     for one in skipped.iter().take(5) {
         text.push_str(&format!(
             "\n  {} × {} × {}: {}",
@@ -259,6 +261,7 @@ fn task(
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use picklock_scenarios::OTHERS;
 
     use super::*;
     use crate::cli::{Cli, Command};
@@ -275,6 +278,17 @@ mod tests {
         scenarios
             .filter_map(|(_, scenario)| too_many_programs(scenario, lock, &request))
             .collect()
+    }
+
+    #[test]
+    fn catalog_expects_something_only_of_built_in_locks() {
+        let is_built_in = |name: &str| LOCKS.iter().any(|lock| lock.name == name);
+        for name in catalog::names() {
+            let scenario = catalog::named(name).unwrap();
+            for lock in scenario.expect.keys() {
+                assert!(lock == OTHERS || is_built_in(lock), "{name}: {lock}");
+            }
+        }
     }
 
     #[test]

@@ -196,6 +196,18 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
     insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n\n"));
 }
 
+/// What the configuration expects is expected from the beginning, not only in the decision.
+#[test]
+fn progress_names_expectations_of_the_configuration() {
+    let config = "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"no-lock\"]\nscenarios = [\"calm\"]\n\
+                  [[expect]]\nlease = \"held\"\nexclusion = \"any\"\n";
+    let call = picklock("gate").env("GITHUB_ACTIONS", "");
+    let call = call.env("GITHUB_STEP_SUMMARY", "");
+    let outcome = call.file("picklock.toml", config).run().exits(1);
+    let said = "[1/1] no-lock × calm × sim: lease violated: unbacked-grant, expected held\n";
+    assert!(outcome.stderr.contains(said), "{}", outcome.all());
+}
+
 #[test]
 fn github_gets_annotations_and_a_summary() {
     let config = CALM.replace("\"redlock\"", "\"no-lock\"")

@@ -40,6 +40,42 @@ fn a_twin_passes_and_a_worse_lock_fails_and_says_where() {
     );
 }
 
+/// The scenario names only what its locks violate. What they keep is compared all the same.
+#[test]
+fn what_the_standard_keeps_is_compared_whether_or_not_the_scenario_names_it() {
+    let line = "matrix --backend sim --quiet --impl timeout-is-release --scenario partition-holder";
+    let outcome = picklock(&format!("{line} --like set-nx-px")).run().exits(1);
+    let said = "claims violated: false-release, expected held";
+    assert!(outcome.stdout.contains(said), "{}", outcome.all());
+    let count = "1 cell: 1 surprising";
+    assert!(outcome.stdout.contains(count), "{}", outcome.all());
+}
+
+/// A table that would never apply is a mistake, if it looks like one that would.
+#[test]
+fn mistyped_lock_in_the_expectations_of_a_scenario_is_refused_with_the_nearest() {
+    let scenario = |name: &str| {
+        let head = "name = \"mine\"\nsummary = \"Nothing goes wrong.\"\n";
+        format!("{head}[expect.{name}]\nlease = \"violated\"\n")
+    };
+    let line = "matrix --backend sim --quiet --impl redlock --scenario mine.toml";
+    let run = |name: &str| picklock(line).file("mine.toml", &scenario(name)).run();
+    let wrong = run("redlok").exits(2);
+    let alone = "scenario mine.toml --impl redlock --backend sim";
+    let alone = picklock(alone).file("mine.toml", &scenario("redlok")).run();
+    for outcome in [wrong, alone.exits(2)] {
+        for said in ["mine.toml: [expect.redlok]: ", "did you mean `redlock`?"] {
+            assert!(outcome.stderr.contains(said), "{}", outcome.all());
+        }
+    }
+    run("redlock").exits(1);
+    // It may be the name that the user has given to a lock in another place.
+    run("our-lock").exits(0);
+    let mine = picklock(line).file("mine.toml", &scenario("redlok"));
+    let tables = "[impl.redlok]\ncommand = \"a\"\n";
+    mine.file("picklock.toml", tables).run().exits(0);
+}
+
 #[test]
 fn a_better_lock_than_its_standard_passes() {
     // set-nx-px keeps in stale-delete what get-then-del breaks.

@@ -1,11 +1,14 @@
 //! `explain`, `completions` and `man`: what is printed is well formed.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use picklock_harness::check::Status;
 use picklock_impls::{LOCKS, MUTANTS};
 use picklock_scenarios::{CAUSES, PROPERTIES, catalog};
 
+use crate::matrix::record;
 use crate::running::picklock;
 
 #[test]
@@ -38,6 +41,80 @@ fn everything_that_has_a_name_is_explained() {
 #[test]
 fn a_scenario_and_a_lock_explain_themselves() {
     insta::assert_snapshot!(picklock("explain gc-pause").run().stdout);
+}
+
+/// The lines of a lock's page, by scenario: what is said of it.
+fn said_of_scenarios(lock: &str) -> BTreeMap<String, String> {
+    let page = picklock(&format!("explain {lock}")).run().exits(0).stdout;
+    let lines = page.replace("\n  ", " ");
+    let lines = lines.lines().filter_map(|line| line.strip_prefix("- "));
+    let parts = lines.map(|line| {
+        line.split_once(": ")
+            .expect("a scenario, and what is said of it")
+    });
+    let name = |head: &str| head.split(' ').next().unwrap_or_default().to_owned();
+    parts
+        .map(|(head, said)| (name(head), said.to_owned()))
+        .collect()
+}
+
+/// What is said of a property: `None`: nothing, so it holds.
+fn said_of(said: &str, property: &str) -> Option<String> {
+    let mut parts = said.split("; ");
+    let names = |part: &&str| {
+        let names = part.split(" violated").next().unwrap_or_default();
+        let names = names.split(" held or").next().unwrap_or_default();
+        names.split(", ").any(|name| name == property)
+    };
+    parts.find(names).map(str::to_owned)
+}
+
+#[test]
+fn explain_says_of_every_built_in_lock_what_the_matrix_shows() {
+    let matrix = record(
+        &picklock("matrix --backend sim --quiet --json")
+            .run()
+            .exits(0),
+    );
+    for lock in LOCKS {
+        let said = said_of_scenarios(lock.name);
+        let names: BTreeSet<&str> = said.keys().map(String::as_str).collect();
+        assert_eq!(names, catalog::names().collect(), "{}", lock.name);
+        for cell in matrix
+            .cells
+            .iter()
+            .filter(|cell| cell.lock.name == lock.name)
+        {
+            let said = &said[&cell.scenario];
+            for (property, verdict) in &cell.verdicts {
+                let told = said_of(said, property.word());
+                let cause = verdict
+                    .cause
+                    .map_or(String::new(), |cause| format!("({cause})"));
+                let is_told = match (verdict.status, &told) {
+                    (_, Some(told)) if told.contains("held or violated") => true,
+                    (Status::Violated, Some(told)) => {
+                        told.ends_with("violated") || told.ends_with(&cause)
+                    }
+                    (Status::Held | Status::NotApplicable, None) => true,
+                    _ => false,
+                };
+                let place = format!("{} × {}: {property}", lock.name, cell.scenario);
+                assert!(is_told, "{place} is {}, and told: {said}", verdict.status);
+            }
+        }
+        for one in matrix.skipped.iter().filter(|one| one.lock == lock.name) {
+            let said = &said[&one.scenario];
+            let is_for_others = one.reason.contains("only these backends");
+            let is_told = *said == format!("not applicable: {}", one.reason);
+            assert!(
+                is_for_others || is_told,
+                "{} × {}: {said}",
+                one.lock,
+                one.scenario
+            );
+        }
+    }
 }
 
 #[test]

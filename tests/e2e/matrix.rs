@@ -266,7 +266,7 @@ fn invalid_arguments_are_refused() {
         "exceed the largest seed",
     );
     told("--impl-option a=b", "exactly one --impl");
-    told("--ttl 0ms", "nothing to run: every cell was skipped");
+    told("--ttl 0ms", "nothing to run: no cell is applicable");
     told("--ttl soon", "soon");
     told("--nodes 0", "--nodes 0: ");
     told("--name mine=redlock", "only a program can have a label");
@@ -281,11 +281,11 @@ fn invalid_arguments_are_refused() {
     );
     told(
         "--name mine=exec:cat",
-        "nothing to run: every cell was skipped\n  mine × calm × sim: a program of your own",
+        "nothing to run: no cell is applicable\n  mine × calm × sim: a program of your own",
     );
     told(
         "--impl exec:cat",
-        "nothing to run: every cell was skipped\n  exec:cat × calm × sim: a program of your own",
+        "nothing to run: no cell is applicable\n  exec:cat × calm × sim: a program of your own",
     );
 }
 

@@ -253,6 +253,7 @@ pub fn serve<L: Lock>(
                     ("reply", text("ready")),
                     ("name", text(name)),
                     ("version", text(version)),
+                    ("extends", Json::Bool(L::EXTENDS)),
                 ]
             }),
             op => answer(op.unwrap_or_default(), &request, read_at, lock.as_mut()),

@@ -121,6 +121,9 @@ pub enum Answer {
         /// Its version.
         #[serde(default)]
         version: Option<String>,
+        /// False: it cannot be extended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        extends: Option<bool>,
     },
     /// The worker has the lock.
     Granted {

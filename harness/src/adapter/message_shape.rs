@@ -83,7 +83,11 @@ pub const REQUESTS: &[(&str, &[&str])] = &[
 pub const REPLIES: &[MessageShape] = &[
     message(
         "ready",
-        &[optional("name", Text), optional("version", Text)],
+        &[
+            optional("name", Text),
+            optional("version", Text),
+            optional("extends", Boolean),
+        ],
     ),
     message(
         "granted",

@@ -227,6 +227,7 @@ where
                 Answer::Ready {
                     name: None,
                     version: None,
+                    extends: None,
                 }
             }
             Err(reason) => wrong(reason),

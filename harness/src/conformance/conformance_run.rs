@@ -102,7 +102,7 @@ pub async fn check_adapter(
     let checks = checks?;
     ended?;
     let (name, version) = match ready {
-        Some(Answer::Ready { name, version }) => (name, version),
+        Some(Answer::Ready { name, version, .. }) => (name, version),
         _ => (None, None),
     };
     Ok(ConformanceReport {

@@ -23,6 +23,7 @@ pub(super) fn cut_texts(what: &mut EventKind) {
         | EventKind::ExtensionUntested {
             unsupported: Some(text),
         }
+        | EventKind::LeaseRefused { message: text, .. }
         | EventKind::WorkerDown { reason: text, .. } => cut(text),
         _ => {}
     }

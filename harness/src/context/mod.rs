@@ -1,8 +1,8 @@
 //! What the driver and the nemesis of a run share. It is their only connection.
 
+mod applicability;
 mod arrivals;
 mod cut_text;
-mod extensions;
 mod live_workers;
 mod recorder;
 mod run_context;
@@ -10,8 +10,8 @@ mod start_gate;
 mod stock;
 mod triggers;
 
+pub use applicability::Applicability;
 pub use arrivals::{Arrivals, Turn};
-pub use extensions::Extensions;
 pub use live_workers::LiveWorkers;
 pub use recorder::{Listener, Recorder};
 pub use run_context::{LockIdentity, RunContext};

@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::applicability::Applicability;
 use super::arrivals::Arrivals;
-use super::extensions::Extensions;
 use super::live_workers::LiveWorkers;
 use super::recorder::{Listener, Recorder};
 use super::start_gate::StartGate;
@@ -32,8 +32,8 @@ pub struct RunContext<W> {
     pub start_gate: StartGate,
     /// The buyers that arrive, in an open loop.
     pub arrivals: Option<Arrivals>,
-    /// What became of the extensions that the scenario asks for.
-    pub extensions: Extensions,
+    /// Whether the lock offers what the scenario asks for.
+    pub applicability: Applicability,
     /// The protected resource.
     pub stock: RefCell<Stock>,
     /// The name and version that the lock reported.
@@ -83,7 +83,7 @@ impl<W> RunContext<W> {
             live_workers: LiveWorkers::new(workload.workers),
             start_gate: StartGate::of(workload.opening),
             arrivals: Arrivals::of(workload, spec.ttl()),
-            extensions: Extensions::default(),
+            applicability: Applicability::default(),
             stock: RefCell::new(stock),
             recorder: Recorder::new(clock.clone(), listener),
             backend,

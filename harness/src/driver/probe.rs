@@ -8,6 +8,7 @@ use std::rc::Rc;
 use picklock_scenarios::{Action, DataAction, FaultPlan, Lasts, NodeAction, Phase, Resource};
 use tokio::time::timeout;
 
+use super::work::cannot_be_extended;
 use super::worker_client::{Silence, WorkerClient};
 use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
@@ -16,20 +17,31 @@ use crate::context::RunContext;
 use crate::entropy;
 use crate::history::EventKind;
 
+/// A lease that no lock refuses for being short.
+const LONG_LEASE_MS: u64 = 30_000;
+
 /// Lets an additional client take each lock once, and then examines the keys that are left in
 /// Redis.
 pub async fn probe<W: Backend>(context: &Rc<RunContext<W>>) {
+    if cannot_be_extended(context) {
+        return;
+    }
     let prober = context.spec.scenario.workload.workers;
     if nobody_answers(context) {
         look_for_leftovers(context).await;
         return look_for_lost_nodes(context).await;
     }
     match start(context, prober).await {
-        Ok(mut talk) => {
-            for key in (0..).take(context.spec.scenario.workload.keys) {
-                take_once(context, prober, &mut talk, key).await;
+        Ok(mut talk) => match refused_lease(context, prober, &mut talk).await {
+            Some(refused) => {
+                context.recorder.write(refused);
             }
-        }
+            None => {
+                for key in (0..).take(context.spec.scenario.workload.keys) {
+                    take_once(context, prober, &mut talk, key).await;
+                }
+            }
+        },
         Err(reason) => failed(context, reason),
     }
     context.backend.kill_worker(prober).await.ok();
@@ -69,6 +81,58 @@ async fn start<W: Backend>(
         Ok(other) => Err(talk.broken_by(context, "init", &other).to_string()),
         Err(silence) => Err(format!("a client did not get ready: {silence}")),
     }
+}
+
+/// What tells that the lock refuses the run's lease and no other: nobody got anything but definite errors, this client
+/// gets one too, and then the lock with another lease.
+async fn refused_lease<W: Backend>(
+    context: &Rc<RunContext<W>>,
+    prober: usize,
+    talk: &mut WorkerClient,
+) -> Option<EventKind> {
+    let message = context.applicability.in_vain()?;
+    let ttl_ms = context.spec.ttl_ms();
+    match acquire_once(context, prober, talk, ttl_ms).await? {
+        Answer::Error { definite: true, .. } => {}
+        Answer::Granted { token, .. } => {
+            release(context, talk, &context.spec.key(0), token).await;
+            return None;
+        }
+        _ => return None,
+    }
+    let whole_ms = ttl_ms.div_ceil(1000) * 1000;
+    for other_ms in [whole_ms, LONG_LEASE_MS] {
+        if other_ms == ttl_ms {
+            continue;
+        }
+        if let Answer::Granted { token, .. } = acquire_once(context, prober, talk, other_ms).await?
+        {
+            release(context, talk, &context.spec.key(0), token).await;
+            return Some(EventKind::LeaseRefused {
+                ttl_ms,
+                granted_ms: other_ms,
+                message,
+            });
+        }
+    }
+    None
+}
+
+/// One attempt at the first lock. `None`: the client is gone, or hangs.
+async fn acquire_once<W: Backend>(
+    context: &Rc<RunContext<W>>,
+    prober: usize,
+    talk: &mut WorkerClient,
+    ttl_ms: u64,
+) -> Option<Answer> {
+    let ask = RequestKind::Acquire {
+        key: context.spec.key(0),
+        ttl_ms,
+        wait_ms: 0,
+    };
+    context.backend.set_phase(prober, 0, Phase::Acquire);
+    let patience = context.spec.command_timeout() * 2 + super::buyer::GRACE;
+    talk.ask(context, 0, ask, patience).await.ok()
 }
 
 async fn take_once<W: Backend>(
@@ -113,14 +177,23 @@ async fn take_once<W: Backend>(
         waited_ms: millis(waited),
     });
     if let Some(token) = granted {
-        let ask = RequestKind::Release {
-            key: name.clone(),
-            token,
-        };
-        let patience = spec.command_timeout() * 2 + super::buyer::GRACE;
-        // The result of the release does not matter.
-        talk.ask(context, 0, ask, patience).await.ok();
+        release(context, talk, &name, token).await;
     }
+}
+
+/// The result of the release does not matter.
+async fn release<W: Backend>(
+    context: &Rc<RunContext<W>>,
+    talk: &mut WorkerClient,
+    key: &str,
+    token: String,
+) {
+    let ask = RequestKind::Release {
+        key: key.to_owned(),
+        token,
+    };
+    let patience = context.spec.command_timeout() * 2 + super::buyer::GRACE;
+    talk.ask(context, 0, ask, patience).await.ok();
 }
 
 /// A lock may have written its key under another name than its own: that is looked at, too.

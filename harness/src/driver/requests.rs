@@ -36,6 +36,7 @@ impl<W: Backend> Buyer<W> {
         self.event(TriggerEvent::Acquire, None).await;
         let answer = self.ask(Phase::Acquire, op, ask, wait).await?;
         context.start_gate.open();
+        self.note_applicability(&answer);
         match answer {
             Answer::Granted {
                 token,
@@ -70,6 +71,22 @@ impl<W: Backend> Buyer<W> {
             other => return Err(self.talk.broken_by(&context, "acquire", &other).into()),
         }
         Ok(None)
+    }
+
+    /// A lock that answers with nothing but definite errors may refuse the lease of the scenario.
+    fn note_applicability(&self, answer: &Answer) {
+        let (context, scenario) = (&self.context, &self.context.spec.scenario);
+        let Answer::Error {
+            message,
+            definite: true,
+        } = answer
+        else {
+            return context.applicability.note_other_answer();
+        };
+        let workers = scenario.workload.workers;
+        let workers = scenario.faults.is_empty().then_some(workers);
+        let applicability = &context.applicability;
+        applicability.note_definite_error(self.worker, message, workers);
     }
 
     /// A lock that grants without a command to its nodes does not use them. Told once.

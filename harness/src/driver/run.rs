@@ -216,6 +216,7 @@ async fn run_workload<W: Backend>(
     // If one of the others finishes first, the buyers are dropped.
     tokio::select! {
         biased;
+        () = context.applicability.declined() => EndReason::Declined,
         _ = async { while trading.join_next().await.is_some() {} } => {
             let sold_out = context.stock.borrow().left().iter().all(|left| *left <= 0);
             let workers = context.spec.scenario.workload.workers;

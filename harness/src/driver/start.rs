@@ -68,9 +68,16 @@ impl<W: Backend> Buyer<W> {
         let init = init(spec, worker, nodes.clone(), seed);
         let patience = START + START_EACH * worker_count(spec) + spec.longest_fault();
         match talk.ask(context, 0, init, patience).await {
-            Ok(Answer::Ready { name, version }) => {
+            Ok(Answer::Ready {
+                name,
+                version,
+                extends,
+            }) => {
                 let identity = LockIdentity::new(name, version);
                 context.identity.set(Some(identity));
+                if extends == Some(false) && spec.scenario.workload.extend.is_some() {
+                    context.applicability.cannot_extend("it says so in `ready`");
+                }
             }
             Ok(Answer::Error { message, .. }) => {
                 return Err(Refusal::Failed(format!(

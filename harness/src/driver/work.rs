@@ -47,7 +47,7 @@ impl<W: Backend> Buyer<W> {
 
     /// Asks for an extension. A holder stops when it is refused: it has lost the lock. It also stops
     /// when the extension fails, as a program does that an exception ends. A lock that cannot be
-    /// extended has neither lost nor failed anything, so its holder goes on.
+    /// extended has neither lost nor failed anything: the run ends there.
     async fn extend(&mut self, hold: &mut Hold) -> Result<Work, Broken> {
         let context = Rc::clone(&self.context);
         let (worker, op) = (self.worker, hold.op);
@@ -58,7 +58,7 @@ impl<W: Backend> Buyer<W> {
             ttl_ms,
         };
         self.write(EventKind::Extend { worker, op, ttl_ms })?;
-        context.extensions.note_asked();
+        context.applicability.note_asked_to_extend();
         self.event(TriggerEvent::Extend, None).await;
         let answer = self.ask(Phase::Extend, op, ask, Duration::ZERO).await?;
         let failed = |message, definite| EventKind::ExtendFailed {
@@ -74,6 +74,7 @@ impl<W: Backend> Buyer<W> {
                 elapsed_ms,
                 ..
             } => {
+                context.applicability.note_extended();
                 hold.token.clone_from(&token);
                 self.write(EventKind::ExtendGranted {
                     worker,
@@ -87,9 +88,10 @@ impl<W: Backend> Buyer<W> {
             }
             Answer::Unsupported { message } => {
                 let message = message.unwrap_or_else(|| "it does not say why".into());
-                context.extensions.note_unsupported(&message);
                 self.write(failed(format!("not supported: {message}"), true))?;
-                return Ok(Work::Whole);
+                if context.applicability.cannot_extend(&message) {
+                    return Ok(Work::Whole);
+                }
             }
             Answer::Refused => self.write(EventKind::ExtendRefused { worker, op })?,
             Answer::Error { message, definite } => self.write(failed(message, definite))?,
@@ -104,7 +106,21 @@ pub(super) fn note_untested_extensions<W>(context: &RunContext<W>) {
     if context.spec.scenario.workload.extend.is_none() {
         return;
     }
-    if let Some(untested) = context.extensions.untested() {
+    if let Some(untested) = context.applicability.extension_untested() {
         context.recorder.write(untested);
     }
+}
+
+/// True if the scenario wants extensions, and the lock has said that it has none: nothing is left to find out.
+pub(super) fn cannot_be_extended<W>(context: &RunContext<W>) -> bool {
+    let untested = context.applicability.extension_untested();
+    let is_unsupported = |what| {
+        matches!(
+            what,
+            EventKind::ExtensionUntested {
+                unsupported: Some(_)
+            }
+        )
+    };
+    context.spec.scenario.workload.extend.is_some() && untested.is_some_and(is_unsupported)
 }

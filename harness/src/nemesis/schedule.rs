@@ -295,7 +295,8 @@ impl<W: Backend> Nemesis<W> {
     pub(super) fn refused(&self, index: usize, refusal: &Refusal) {
         let because = match refusal {
             Refusal::NoFailover(_) => Some(MissedBecause::NoFailover),
-            Refusal::Unable { .. } | Refusal::Failed(_) => None,
+            Refusal::Unable { .. } => Some(MissedBecause::Unable),
+            Refusal::Failed(_) => None,
         };
         self.missed(index, refusal.to_string(), because);
     }

@@ -5,14 +5,14 @@
 //! - `[expect.NAME]` replaces `[expect."*"]` as a whole, not property by property.
 //! - `"*"` applies to the locks that the scenario's author could know: the built-in locks
 //!   without options. [`Tables`] says which tables apply to a lock.
-//! - Nothing is expected of a property that is not mentioned.
-//! - A property that does not apply (fencing without tokens) counts as held.
+//! - A table speaks of every property: one that it does not name is what its `"*"` says, and held without that.
+//! - A property that does not apply (fencing without tokens) never differs, whatever is expected of it.
 //! - A property that could not be judged counts neither as held nor as violated.
 
 use std::collections::BTreeMap;
 
 pub use picklock_scenarios::Expectation;
-use picklock_scenarios::Scenario;
+use picklock_scenarios::{OTHERS, Scenario};
 
 use crate::check::{Cause, Property, Status, Verdict, Verdicts};
 use crate::record::Surprise;
@@ -34,16 +34,28 @@ impl Expected {
     /// What the scenario expects of `lock`; nothing if no table applies.
     pub fn of(scenario: &Scenario, lock: &str, tables: Tables) -> Expected {
         let named = scenario.expect.get(lock);
-        let all = || scenario.expect.get("*");
+        let all = || scenario.expect.get(OTHERS);
         let table = match tables {
             Tables::NamedOrAll => named.or_else(all),
             Tables::NamedOnly => named,
         };
-        let expectation = |property: Property| {
-            let expectation = table?.get(property.word())?;
-            Some((property, expectation.clone()))
+        let Some(table) = table else {
+            return Expected::default();
         };
-        Expected(Property::ALL.into_iter().filter_map(expectation).collect())
+        let others = table.get(OTHERS).unwrap_or(&Expectation::Held);
+        let expectation = |property: Property| table.get(property.word()).unwrap_or(others);
+        let every = Property::ALL.map(|property| (property, expectation(property).clone()));
+        Expected(every.into())
+    }
+
+    /// These expectations, and for each property that `rules` name theirs.
+    #[must_use]
+    pub fn overruled(
+        mut self,
+        rules: impl IntoIterator<Item = (Property, Expectation)>,
+    ) -> Expected {
+        self.0.extend(rules);
+        self
     }
 
     /// What is expected of one property; `None`: nothing.
@@ -51,35 +63,37 @@ impl Expected {
         self.0.get(&property)
     }
 
-    /// True if no verdict can differ.
-    pub fn is_open(&self) -> bool {
-        self.0.values().all(|one| *one == Expectation::Any)
+    /// All of them, in the order of reports.
+    pub fn iter(&self) -> impl Iterator<Item = (Property, &Expectation)> {
+        self.0.iter().map(|(property, one)| (*property, one))
     }
 
     /// What a lock must do that is held to the one of these expectations: keep what that one keeps.
     #[must_use]
     pub fn as_standard(self) -> Expected {
         let weaker = |(property, expectation)| match expectation {
-            Expectation::Held => (property, Expectation::Held),
-            Expectation::Any | Expectation::Violated { .. } => (property, Expectation::Any),
+            Expectation::Violated { .. } => (property, Expectation::Any { reason: None }),
+            held_or_any => (property, held_or_any),
         };
         Expected(self.0.into_iter().map(weaker).collect())
     }
 
-    /// In the words of scenario files, by property.
+    /// In the words of records, by property: those of scenario files without the reasons.
     pub fn in_words(&self) -> BTreeMap<Property, String> {
-        let words = |(property, one): (&Property, &Expectation)| (*property, one.clone().into());
-        self.0.iter().map(words).collect()
+        let words = |one: &Expectation| match one {
+            Expectation::Any { .. } => Expectation::Any { reason: None }.into(),
+            other => other.clone().into(),
+        };
+        let one = |(property, one): (&Property, &Expectation)| (*property, words(one));
+        self.0.iter().map(one).collect()
     }
 
     /// The verdicts of one run that differ, in the order of reports.
     pub fn surprises(&self, verdicts: &Verdicts) -> Vec<Surprise> {
         let differs = |(property, expectation): (&Property, &Expectation)| {
             let verdict = verdicts.get(property);
-            if verdict.is_some_and(|verdict| fits(expectation, verdict)) {
-                return None;
-            }
-            if *expectation == Expectation::Any {
+            let is_any = matches!(expectation, Expectation::Any { .. });
+            if is_any || verdict.is_some_and(|verdict| fits(expectation, verdict)) {
                 return None;
             }
             Some(Surprise {
@@ -93,14 +107,14 @@ impl Expected {
     }
 }
 
-/// True when the verdict is what was expected.
+/// True when the verdict is what was expected, or does not apply.
 pub fn fits(expectation: &Expectation, verdict: &Verdict) -> bool {
-    match expectation {
-        Expectation::Any => true,
-        Expectation::Held => matches!(verdict.status, Status::Held | Status::NotApplicable),
-        Expectation::Violated { cause } => {
+    match (expectation, verdict.status) {
+        (Expectation::Any { .. }, _) | (_, Status::NotApplicable) => true,
+        (Expectation::Held, status) => status == Status::Held,
+        (Expectation::Violated { cause }, status) => {
             let came_out = verdict.cause.map(Cause::word);
-            verdict.status == Status::Violated && (cause.is_none() || cause.as_deref() == came_out)
+            status == Status::Violated && (cause.is_none() || cause.as_deref() == came_out)
         }
     }
 }
@@ -122,11 +136,11 @@ name = "mine"
 summary = "A scenario."
 [expect."*"]
 exclusion = "violated: outlived-lease"
+fencing = "violated"
+"*" = "any: it is luck"
 lease = "held"
-fencing = "held"
 [expect.fenced]
-resource = "held"
-exclusion = "any"
+exclusion = "any: the clock decides"
 "#;
 
     fn scenario() -> Scenario {
@@ -141,6 +155,12 @@ exclusion = "any"
         }
     }
 
+    fn every(verdict: Verdict) -> Verdicts {
+        Property::ALL
+            .map(|property| (property, verdict.clone()))
+            .into()
+    }
+
     fn words(found: &[Surprise]) -> Vec<String> {
         let words = |one: &Surprise| format!("{}: {} -> {}", one.property, one.expected, one.got);
         found.iter().map(words).collect()
@@ -149,20 +169,51 @@ exclusion = "any"
     #[test]
     fn a_table_of_ones_own_replaces_that_of_everybody_whole() {
         let fenced = Expected::of(&scenario(), "fenced", Tables::NamedOrAll);
-        assert_eq!(fenced.get(Property::Lease), None);
-        assert_eq!(fenced.get(Property::Resource), Some(&Expectation::Held));
-        let verdicts = Verdicts::from([
-            (Property::Exclusion, violated(Cause::Race)),
-            (Property::Lease, violated(Cause::Race)),
-            (Property::Resource, Verdict::held()),
-        ]);
+        let mut verdicts = every(Verdict::held());
+        verdicts.insert(Property::Exclusion, violated(Cause::Race));
         assert!(fenced.surprises(&verdicts).is_empty());
+        verdicts.insert(Property::Fencing, violated(Cause::Race));
+        assert_eq!(
+            words(&fenced.surprises(&verdicts)),
+            ["fencing: held -> violated: race"]
+        );
+    }
+
+    #[test]
+    fn a_table_speaks_of_every_property() {
+        let fenced = Expected::of(&scenario(), "fenced", Tables::NamedOnly).in_words();
+        assert_eq!(fenced.len(), Property::ALL.len());
+        assert_eq!(fenced[&Property::Exclusion], "any");
+        assert_eq!(fenced[&Property::Claims], "held");
+        let others = Expected::of(&scenario(), "redlock", Tables::NamedOrAll).in_words();
+        assert_eq!(others[&Property::Claims], "any");
+        assert_eq!(others[&Property::Fencing], "violated");
+    }
+
+    #[test]
+    fn what_does_not_apply_is_never_a_surprise() {
+        let expected = Expected::of(&scenario(), "redlock", Tables::NamedOrAll);
+        let found = expected.surprises(&every(Verdict::not_applicable()));
+        assert_eq!(found, []);
+    }
+
+    #[test]
+    fn rules_overrule_property_by_property() {
+        let rules = [(Property::Lease, Expectation::Violated { cause: None })];
+        let fenced = Expected::of(&scenario(), "fenced", Tables::NamedOnly);
+        let words = fenced.overruled(rules.clone()).in_words();
+        assert_eq!(words[&Property::Lease], "violated");
+        assert_eq!(words[&Property::Exclusion], "any");
+        let stranger = Expected::default().overruled(rules).in_words();
+        assert_eq!(stranger.len(), 1);
     }
 
     #[test]
     fn strangers_are_bound_by_their_name_only() {
-        assert!(Expected::of(&scenario(), "mine", Tables::NamedOnly).is_open());
-        assert!(!Expected::of(&scenario(), "mine", Tables::NamedOrAll).is_open());
+        let strange = Expected::of(&scenario(), "mine", Tables::NamedOnly);
+        assert_eq!(strange, Expected::default());
+        let known = Expected::of(&scenario(), "mine", Tables::NamedOrAll);
+        assert_eq!(known.get(Property::Lease), Some(&Expectation::Held));
         let named = Expected::of(&scenario(), "fenced", Tables::NamedOnly);
         assert_eq!(named.get(Property::Resource), Some(&Expectation::Held));
     }
@@ -176,7 +227,7 @@ exclusion = "any"
                 Property::Lease,
                 Verdict::unknown(vec![crate::check::Unjudged::NobodyCompeted]),
             ),
-            (Property::Fencing, Verdict::not_applicable()),
+            (Property::Fencing, violated(Cause::Undetermined)),
         ]);
         assert_eq!(
             words(&expected.surprises(&calm)),
@@ -188,13 +239,13 @@ exclusion = "any"
         let other = Verdicts::from([
             (Property::Exclusion, violated(Cause::Race)),
             (Property::Lease, Verdict::held()),
-            (Property::Fencing, violated(Cause::Undetermined)),
+            (Property::Fencing, Verdict::held()),
         ]);
         assert_eq!(
             words(&expected.surprises(&other)),
             [
                 "exclusion: violated: outlived-lease -> violated: race",
-                "fencing: held -> violated: undetermined"
+                "fencing: violated -> held"
             ]
         );
     }
@@ -216,10 +267,8 @@ exclusion = "any"
         let standard = Expected::of(&scenario(), "redlock", Tables::NamedOrAll).as_standard();
         let kept = standard.get(Property::Lease);
         let broken = standard.get(Property::Exclusion);
-        assert_eq!(
-            (kept, broken),
-            (Some(&Expectation::Held), Some(&Expectation::Any))
-        );
+        let any = Expectation::Any { reason: None };
+        assert_eq!((kept, broken), (Some(&Expectation::Held), Some(&any)));
         let mut verdicts = Verdicts::from([
             (Property::Exclusion, Verdict::held()),
             (Property::Lease, Verdict::held()),

@@ -92,7 +92,9 @@ impl Counts {
             let count = match CellOutcome::of(cell) {
                 CellOutcome::AsExpected => &mut counts.as_expected,
                 CellOutcome::Surprising => &mut counts.otherwise,
-                CellOutcome::NotJudged | CellOutcome::NotRun => &mut counts.not_judged,
+                CellOutcome::NotJudged | CellOutcome::NotRun | CellOutcome::NotApplicable => {
+                    &mut counts.not_judged
+                }
                 CellOutcome::OpenHeld | CellOutcome::OpenViolated | CellOutcome::OpenNotJudged => {
                     &mut counts.open
                 }

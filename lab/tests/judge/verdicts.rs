@@ -16,7 +16,7 @@ use super::account::Account;
 use super::answer::{Answer, Finding};
 use super::attempt::{Attempt, attempts, overlap};
 use super::cause::Case;
-use super::line::File;
+use super::line::{File, Line};
 use super::{claims, overlaps, progress, tokens};
 
 /// The properties, by the names of the documents.
@@ -78,6 +78,14 @@ fn gated(file: &File, attempts: &[Attempt], finding: Finding) -> Finding {
             ..Finding::plain(Answer::Unknown)
         };
     }
+    if let Some(line) = not_offered(file)
+        && !matches!(finding.answer, Answer::Violated(_) | Answer::Undecided(_))
+    {
+        return Finding {
+            lines: vec![line.number],
+            ..Finding::plain(Answer::NotApplicable)
+        };
+    }
     if finding.answer != Answer::Held {
         return finding;
     }
@@ -97,6 +105,17 @@ fn gated(file: &File, attempts: &[Attempt], finding: Finding) -> Finding {
         };
     }
     finding
+}
+
+/// The event that tells that the scenario asks for what the lock or the backend does not offer.
+fn not_offered(file: &File) -> Option<&Line> {
+    let refused = file.of("extension-untested");
+    let refused = refused.filter(|line| line.has("unsupported"));
+    let unable = file.of("fault-missed");
+    let unable = unable.filter(|line| line.text("because") == "unable" && !line.flag("optional"));
+    let plain = ["lease-refused", "backend-unsupported"].into_iter();
+    let mut all = plain.flat_map(|event| file.of(event));
+    all.next().or(refused.chain(unable).next())
 }
 
 fn competed(attempts: &[Attempt]) -> bool {

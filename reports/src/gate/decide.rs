@@ -12,12 +12,16 @@ use super::limit_check::{LimitCheck, Measurement};
 use super::paired::GateRuns;
 use super::rules::Rules;
 use super::verdicts::against_expectations;
+use crate::matrix::CellOutcome;
 
 /// Whether the gate passes, and why not.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Decision {
     /// The number of cells that were compared.
     pub cells: usize,
+    /// The number of cells that are not applicable: their lock or their backend does not offer what the scenario asks
+    /// for.
+    pub not_applicable: usize,
     /// The number of their runs.
     pub runs: u64,
     /// The number of expectations that were compared with verdicts.
@@ -57,12 +61,16 @@ impl Decision {
 
 /// Compares the results with the rules and the baseline.
 pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Decision {
+    let is_applicable = |cell: &&Cell| CellOutcome::of(cell) != CellOutcome::NotApplicable;
+    let cells = || ran.matrix.cells.iter().filter(is_applicable);
+    let compared = cells().count();
     let mut decision = Decision {
-        cells: ran.matrix.cells.len(),
-        runs: (ran.matrix.cells.iter()).fold(0, |runs, cell| runs.saturating_add(cell.runs)),
+        cells: compared,
+        not_applicable: ran.matrix.cells.len() - compared + ran.matrix.skipped.len(),
+        runs: cells().fold(0, |runs, cell| runs.saturating_add(cell.runs)),
         ..Decision::default()
     };
-    if ran.matrix.cells.is_empty() {
+    if compared == 0 {
         let nothing = "nothing was run: a gate that checks nothing fails";
         decision
             .findings
@@ -74,7 +82,7 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Dec
         decision.findings.push(finding.help(UPDATE));
     }
     decision.findings.extend(missing(rules, baseline, ran));
-    for cell in &ran.matrix.cells {
+    for cell in cells() {
         one_cell(rules, baseline, ran, cell, &mut decision);
     }
     let place = |finding: &Finding| {

@@ -3,6 +3,7 @@
 use super::decide::{Decision, Outcome};
 use super::finding::Finding;
 use crate::escape::visible;
+use crate::matrix::NOT_APPLICABLE;
 use crate::units::count;
 
 /// Further findings are only counted; the worst come first.
@@ -32,8 +33,12 @@ pub fn terminal(decision: &Decision) -> String {
 
 /// One line: whether the gate passes.
 pub(super) fn headline(decision: &Decision) -> String {
+    let not_applicable = match decision.not_applicable {
+        0 => String::new(),
+        number => format!(", {number} {NOT_APPLICABLE}"),
+    };
     let looked = format!(
-        "{}, {}, {}, {}",
+        "{}, {}, {}, {}{not_applicable}",
         count(decision.cells, "cell"),
         count(decision.runs, "run"),
         count(decision.expectations, "expectation"),

@@ -32,7 +32,7 @@ struct Judged<'a> {
 impl Judged<'_> {
     fn findings(&self) -> Vec<Finding> {
         let expected = match Expectation::try_from(self.words.to_owned()) {
-            Ok(Expectation::Any) => return Vec::new(),
+            Ok(Expectation::Any { .. }) => return Vec::new(),
             Ok(expected) => expected,
             Err(problem) => {
                 let key = CellKey::of(self.cell);
@@ -41,17 +41,16 @@ impl Judged<'_> {
         };
         let tally = self.cell.tally.get(&self.property);
         let tally = &tally.cloned().unwrap_or_default();
-        let held = tally.held + tally.not_applicable;
         let mut found = Vec::new();
         match &expected {
             Expectation::Held => found.extend(self.violated(tally, None)),
             Expectation::Violated { cause } => {
                 found.extend(self.violated(tally, Some(cause.as_deref())));
-                found.extend(self.dead(held));
+                found.extend(self.dead(tally.held));
             }
-            Expectation::Any => {}
+            Expectation::Any { .. } => {}
         }
-        let judged = held + tally.violated;
+        let judged = tally.held + tally.violated + tally.not_applicable;
         if judged < self.cell.runs {
             found.push(self.not_judged(self.cell.runs - judged));
         }
@@ -102,8 +101,7 @@ impl Judged<'_> {
             "an expected violation no longer shows: either the lock was fixed (then change the expectation), or the fault no longer has its effect"
                 .into(),
         );
-        let is_shown =
-            |verdict: &&Verdict| matches!(verdict.status, Status::Held | Status::NotApplicable);
+        let is_shown = |verdict: &&Verdict| verdict.status == Status::Held;
         if self.shown().filter(is_shown).is_some() {
             finding.reproduce = Some(self.cell.reproduce.clone());
         }

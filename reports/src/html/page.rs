@@ -8,7 +8,9 @@ use super::fact::{Fact, fact};
 use super::frame::{Count, Frame, counts};
 use super::grid::{self, BackendGrid};
 use super::name::{Name, name, sentence};
-use crate::matrix::{counts_in_words, distinct, similarity_in_words};
+use crate::matrix::{
+    NOT_APPLICABLE, counts_in_words, distinct, inapplicable, similarity_in_words,
+};
 use crate::report_input::ReportInput;
 use crate::units::{count, span_ms};
 
@@ -37,8 +39,8 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// Further skipped cells are only counted.
-const MOST_SKIPPED: usize = 100;
+/// Further reasons why cells are not applicable are only counted.
+const MOST_REASONS: usize = 100;
 
 #[derive(Template)]
 #[template(path = "page.html")]
@@ -47,9 +49,13 @@ pub(super) struct Page {
     facts: Vec<Fact>,
     reproduce: Name,
     many_runs: bool,
-    /// Skipped cells, with the reasons.
-    skipped: Vec<Name>,
-    skipped_more: usize,
+    /// Cells that are not applicable, with the reasons.
+    inapplicable: Vec<Name>,
+    inapplicable_more: usize,
+    /// How many cells that are.
+    inapplicable_cells: usize,
+    /// The word for it.
+    not_applicable: &'static str,
     backends: Vec<BackendGrid>,
     properties: Vec<PropertyKey>,
     /// The signs of `held`, `violated`, `unknown` and `not-applicable`.
@@ -77,6 +83,7 @@ pub(super) fn view(input: &ReportInput) -> Page {
             format!("{} locks tested", locks.len())
         }
     };
+    let inapplicable = inapplicable(matrix);
     Page {
         frame: Frame {
             notices: notices(input),
@@ -86,13 +93,14 @@ pub(super) fn view(input: &ReportInput) -> Page {
         facts: facts(input),
         reproduce: sentence(&matrix.reproduce),
         many_runs: matrix.cells.iter().any(|cell| cell.runs > 1),
-        skipped: matrix
-            .skipped
+        inapplicable: inapplicable
             .iter()
-            .take(MOST_SKIPPED)
-            .map(skipped)
+            .take(MOST_REASONS)
+            .map(|group| sentence(&group.in_words()))
             .collect(),
-        skipped_more: matrix.skipped.len().saturating_sub(MOST_SKIPPED),
+        inapplicable_more: inapplicable.len().saturating_sub(MOST_REASONS),
+        inapplicable_cells: inapplicable.iter().map(|group| group.locks.len()).sum(),
+        not_applicable: NOT_APPLICABLE,
         backends: grid::backends(&matrix.cells),
         properties: Property::ALL.map(property_key).into(),
         signs: [
@@ -112,13 +120,6 @@ fn property_key(property: Property) -> PropertyKey {
         property,
         demand: property.demand(),
     }
-}
-
-fn skipped(cell: &picklock_verdicts::record::SkippedCell) -> Name {
-    sentence(&format!(
-        "{} in {} ({}): {}",
-        cell.lock, cell.scenario, cell.backend, cell.reason
-    ))
 }
 
 fn notices(input: &ReportInput) -> Vec<Name> {
@@ -151,6 +152,12 @@ fn cell_counts(input: &ReportInput) -> Vec<Count> {
             "not judged",
         ),
         ("failed", "!", of_tone("failed"), "not run"),
+        (
+            "absent",
+            Status::NotApplicable.sign(),
+            of_tone("absent") + input.matrix.skipped.len(),
+            NOT_APPLICABLE,
+        ),
     ];
     counts(all, "surprise")
 }
@@ -173,7 +180,7 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
     let runs = runs.fold(0, u64::saturating_add);
     facts.push(fact(
         "cells",
-        format!("{}; {runs} runs", counts_in_words(&matrix.cells)),
+        format!("{}; {runs} runs", counts_in_words(matrix)),
     ));
     for one in &matrix.similarity {
         let words = format!("{} ({})", similarity_in_words(one), one.backend);

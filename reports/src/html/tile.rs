@@ -4,14 +4,14 @@ use picklock_verdicts::check::{Property, Status, Verdicts, describe};
 use picklock_verdicts::record::{Cell, Tally};
 
 use super::name::{Name, name};
-use crate::matrix::{CellOutcome, distinct, surprise_in_words};
+use crate::matrix::{CellOutcome, NOT_APPLICABLE, distinct, surprise_in_words};
 use crate::statistics::Rate;
 use crate::verdict_line::verdict_line;
 
 /// A cell as the matrix shows it.
 #[derive(Debug)]
 pub(super) struct Tile {
-    /// `held`, `client`, `lock`, `fenced`, `unknown` or `failed`: selects the colour.
+    /// `held`, `client`, `lock`, `fenced`, `unknown`, `failed` or `absent`: selects the colour.
     pub(super) tone: &'static str,
     /// Conveys the tone without colour.
     pub(super) sign: &'static str,
@@ -41,9 +41,11 @@ pub(super) struct Letter {
 
 pub(super) fn tile(cell: &Cell) -> Tile {
     let is_not_run = CellOutcome::of(cell) == CellOutcome::NotRun;
-    let (tone, sign, headline) = match is_not_run {
-        true => ("failed", "!", "could not be run"),
-        false => gist(&cell.verdicts),
+    let inapplicable = cell.inapplicable();
+    let (tone, sign, headline) = match (is_not_run, inapplicable) {
+        (true, _) => ("failed", "!", "could not be run"),
+        (false, Some(_)) => ("absent", Status::NotApplicable.sign(), NOT_APPLICABLE),
+        (false, None) => gist(&cell.verdicts),
     };
     let letters = cell.verdicts.iter().map(|(&property, verdict)| Letter {
         letter: describe(property).letter,
@@ -67,7 +69,7 @@ pub(super) fn tile(cell: &Cell) -> Tile {
         letters: letters.collect(),
         rate: rate(cell),
         flag: flag(cell),
-        has_expectations: cell.is_bound(),
+        has_expectations: cell.is_bound() || inapplicable.is_some(),
         surprises: super::name::sentence(&words.join("; ")),
     }
 }

@@ -54,6 +54,7 @@ pub fn summary(input: &ReportInput) -> String {
     sections::table(&mut page, input);
     open_loops::open_loops(&mut page, input);
     sections::stories(&mut page, input);
+    sections::not_applicable(&mut page, input);
     sections::left_out(&mut page, input);
     sections::how(&mut page, input);
     page.done()

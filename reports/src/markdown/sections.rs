@@ -10,7 +10,9 @@ use super::page::Page;
 use super::quoted::{block, code, prose};
 use crate::escape::shortened;
 use crate::cell_status::{self, CellStatus, failures, sign, status};
-use crate::matrix::{Conclusion, counts_in_words, distinct, similarity_in_words};
+use crate::matrix::{
+    Conclusion, NOT_APPLICABLE, counts_in_words, distinct, inapplicable, similarity_in_words,
+};
 use crate::report_input::ReportInput;
 use crate::responsibility::responsibility;
 use crate::units::count;
@@ -59,7 +61,7 @@ pub fn headline(page: &mut Page, input: &ReportInput) {
         true => " It was **interrupted**: cells may be missing.",
         false => "",
     };
-    let counts = counts_in_words(&input.matrix.cells);
+    let counts = counts_in_words(&input.matrix);
     let text = format!(
         "## Picklock: {head}\n\n{counts}. By verdict: {} held, {} violated as expected, {} partly \
          undecided.{interrupted}\n\n",
@@ -199,7 +201,7 @@ pub fn table(page: &mut Page, input: &ReportInput) {
         .map(Status::sign);
         let legend = format!(
             "Each cell: {}; {held} held, {violated} violated, {unknown} undecided, \
-             {not_applicable} does not apply; other properties by name where violated (or \
+             {not_applicable} {NOT_APPLICABLE}; other properties by name where violated (or \
              undecided, with {unknown}); **bold with !**: not as expected.\n\n",
             SHOWN_BY_SIGN.map(Property::word).join(", ")
         );
@@ -208,8 +210,10 @@ pub fn table(page: &mut Page, input: &ReportInput) {
 }
 
 fn marks_of(cell: &Cell) -> String {
-    if status(cell) == CellStatus::NotRun {
-        return "not run".to_owned();
+    match status(cell) {
+        CellStatus::NotRun => return "not run".to_owned(),
+        CellStatus::NotApplicable => return Status::NotApplicable.sign().to_owned(),
+        _ => {}
     }
     let mut marks: String = SHOWN_BY_SIGN.map(|property| sign(cell, property)).concat();
     for (property, verdict) in &cell.verdicts {
@@ -275,6 +279,18 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
         block(&lines),
         block(std::slice::from_ref(&cell.reproduce)),
     )
+}
+
+/// What the locks or the backends do not offer.
+pub fn not_applicable(page: &mut Page, input: &ReportInput) {
+    let head = "### Not applicable\n\n| locks | scenario | backend | why |\n|---|---|---|---|\n";
+    let rows = inapplicable(&input.matrix).into_iter().map(|group| {
+        let locks: Vec<String> = group.locks.iter().map(|lock| code(lock)).collect();
+        let [scenario, backend] = [group.scenario, group.backend.word()].map(code);
+        let (locks, why) = (locks.join(", "), prose(group.reason));
+        format!("| {locks} | {scenario} | {backend} | {why} |\n")
+    });
+    table_of(page, "cells that are not applicable", head, rows.collect());
 }
 
 /// Paths that could not be read.

@@ -4,6 +4,9 @@ use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use crate::units::count;
 
+/// The one word for what the lock or the backend does not offer.
+pub(crate) const NOT_APPLICABLE: &str = "not applicable";
+
 /// What a cell counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CellOutcome {
@@ -21,11 +24,13 @@ pub enum CellOutcome {
     OpenViolated,
     /// Nothing is expected of the lock, and a property could not be judged.
     OpenNotJudged,
+    /// The scenario asks for something that the lock or the backend does not offer.
+    NotApplicable,
 }
 
 impl CellOutcome {
     /// All of them, in the order of reports.
-    pub const ALL: [CellOutcome; 7] = [
+    pub const ALL: [CellOutcome; 8] = [
         CellOutcome::AsExpected,
         CellOutcome::Surprising,
         CellOutcome::NotJudged,
@@ -33,6 +38,7 @@ impl CellOutcome {
         CellOutcome::OpenHeld,
         CellOutcome::OpenViolated,
         CellOutcome::OpenNotJudged,
+        CellOutcome::NotApplicable,
     ];
 
     /// What this cell counts as. A violation takes precedence over a run that could not be made: another
@@ -46,6 +52,8 @@ impl CellOutcome {
             CellOutcome::OpenViolated
         } else if cell.error.is_some() {
             CellOutcome::NotRun
+        } else if cell.inapplicable().is_some() {
+            CellOutcome::NotApplicable
         } else if !cell.surprises.is_empty() {
             CellOutcome::NotJudged
         } else if cell.is_bound() {
@@ -70,31 +78,41 @@ impl CellOutcome {
             CellOutcome::OpenHeld => "open",
             CellOutcome::OpenViolated => "open and violated",
             CellOutcome::OpenNotJudged => "open and not judged",
+            CellOutcome::NotApplicable => NOT_APPLICABLE,
         }
     }
 }
 
-/// How many cells count as what, without the outcomes that no cell has.
-pub fn cell_counts(cells: &[Cell]) -> Vec<(CellOutcome, usize)> {
+/// How many cells count as what, without the outcomes that no cell has. Cells that were left out are not applicable.
+pub fn cell_counts(record: &MatrixRecord) -> Vec<(CellOutcome, usize)> {
     let counted = |outcome| {
-        let same = cells.iter().filter(|cell| CellOutcome::of(cell) == outcome);
-        (outcome, same.count())
+        let cells = record.cells.iter();
+        let same = cells.filter(|cell| CellOutcome::of(cell) == outcome);
+        match outcome {
+            CellOutcome::NotApplicable => (outcome, same.count() + record.skipped.len()),
+            _ => (outcome, same.count()),
+        }
     };
     let counts = CellOutcome::ALL.into_iter().map(counted);
     counts.filter(|(_, number)| *number > 0).collect()
 }
 
 /// `8 cells: 6 as expected, 2 surprising`.
-pub fn counts_in_words(cells: &[Cell]) -> String {
-    let counts = cell_counts(cells).into_iter();
+pub fn counts_in_words(record: &MatrixRecord) -> String {
+    let counts = cell_counts(record).into_iter();
     let parts: Vec<String> = counts
         .map(|(outcome, number)| format!("{number} {}", outcome.words()))
         .collect();
-    let all = count(cells.len(), "cell");
+    let all = all_in_words(record);
     match parts.is_empty() {
         true => all,
         false => format!("{all}: {}", parts.join(", ")),
     }
+}
+
+/// `8 cells`, those that were left out included.
+pub(crate) fn all_in_words(record: &MatrixRecord) -> String {
+    count(record.cells.len() + record.skipped.len(), "cell")
 }
 
 /// What follows from all cells together: the exit code of `picklock matrix` is a function of it.
@@ -113,6 +131,8 @@ pub enum Conclusion {
     NotRun(usize),
     /// In so many cells something could not be judged, and nothing else went wrong.
     NotJudged(usize),
+    /// There are cells, and each of them is not applicable.
+    NothingApplies,
     /// Every cell is as expected; in open ones every property held.
     AsExpected,
 }
@@ -144,6 +164,8 @@ impl Conclusion {
             Conclusion::NotRun(not_run)
         } else if not_judged > 0 {
             Conclusion::NotJudged(not_judged)
+        } else if !cells.is_empty() && number_of(CellOutcome::NotApplicable) == cells.len() {
+            Conclusion::NothingApplies
         } else {
             Conclusion::AsExpected
         }
@@ -170,6 +192,7 @@ impl Conclusion {
             Conclusion::NotJudged(number) => {
                 format!("{} could not be judged", count(number, "cell"))
             }
+            Conclusion::NothingApplies => "nothing was tested: no cell is applicable".to_owned(),
             Conclusion::AsExpected => "nothing differs from what is expected".to_owned(),
         }
     }

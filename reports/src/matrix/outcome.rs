@@ -3,6 +3,8 @@
 use picklock_verdicts::check::{Status, describe};
 use picklock_verdicts::record::{Cell, Surprise};
 
+use super::conclusion::NOT_APPLICABLE;
+
 /// The result of a cell in one line: `as expected`, `lease violated: race, expected held`.
 pub fn outcome_in_words(cell: &Cell) -> String {
     let surprises = cell.surprises.iter();
@@ -20,6 +22,9 @@ pub fn outcome_in_words(cell: &Cell) -> String {
         .collect();
     if !surprises.is_empty() {
         return surprises.join("; ");
+    }
+    if let Some(reason) = cell.inapplicable() {
+        return format!("{NOT_APPLICABLE}: {reason}");
     }
     if cell.is_bound() {
         return "as expected".to_owned();

@@ -1,7 +1,7 @@
 //! Which built-in lock a user's lock behaves like, and where it is worse than the one that it is held to.
 //!
 //! A function of verdicts and of what the scenarios expect of the built-in locks. Only what was judged is
-//! compared: `unknown` is no evidence, and nothing is said where an expectation is `any`.
+//! compared: `unknown` is no evidence, nor is what does not apply, and nothing is said where an expectation is `any`.
 
 use std::collections::BTreeMap;
 
@@ -117,8 +117,9 @@ fn results<'a>(
         let expected = standard.expected.get(&cell.scenario);
         cell.verdicts.iter().filter_map(move |(property, verdict)| {
             let expectation = expected?.get(*property)?;
-            let is_judged = verdict.status != Status::Unknown && cell.error.is_none();
-            (is_judged && *expectation != Expectation::Any).then_some((expectation, verdict))
+            let is_judged = matches!(verdict.status, Status::Held | Status::Violated);
+            let is_open = matches!(expectation, Expectation::Any { .. });
+            (is_judged && !is_open && cell.error.is_none()).then_some((expectation, verdict))
         })
     })
 }
@@ -139,7 +140,7 @@ fn agreement(expectation: &Expectation, verdict: &Verdict) -> Agreement {
             }
         }
         Expectation::Held if !is_violated => Agreement::Same,
-        Expectation::Any => Agreement::Same,
+        Expectation::Any { .. } => Agreement::Same,
         Expectation::Held | Expectation::Violated { .. } => Agreement::Differs,
     }
 }

@@ -45,10 +45,12 @@ fn overall(record: &RunRecord) -> Status {
     let any = |status| record.verdicts.values().any(|v| v.status == status);
     if any(Status::Violated) {
         Status::Violated
-    } else if any(Status::Unknown) || !any(Status::Held) {
+    } else if any(Status::Unknown) || record.verdicts.is_empty() {
         Status::Unknown
-    } else {
+    } else if any(Status::Held) {
         Status::Held
+    } else {
+        Status::NotApplicable
     }
 }
 

@@ -5,14 +5,15 @@ use picklock_verdicts::record::RunRecord;
 
 use super::line::Line;
 use super::styles::{FAINT, STRONG, style};
+use crate::matrix::NOT_APPLICABLE;
 use crate::responsibility::responsibility;
 use crate::verdict_line::verdict_line;
 
 /// The least width for a separate column of causes.
-const ROOMY: usize = 88;
+const ROOMY: usize = 94;
 const PROPERTY_COLUMN: usize = 2;
 const STATUS_COLUMN: usize = 13;
-const CAUSE_COLUMN: usize = 25;
+const CAUSE_COLUMN: usize = 31;
 
 /// One row for each property: status, cause, and meaning.
 pub(super) fn table(record: &RunRecord, width: usize) -> Vec<Line> {
@@ -38,7 +39,7 @@ pub(super) fn table(record: &RunRecord, width: usize) -> Vec<Line> {
 fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usize) -> Vec<Line> {
     let (sign, style) = (verdict.status.sign(), style(verdict.status));
     let word = match verdict.status {
-        Status::NotApplicable => "n/a",
+        Status::NotApplicable => NOT_APPLICABLE,
         status => status.word(),
     };
     let mut line = Line::new()
@@ -71,7 +72,10 @@ pub(super) fn compact(record: &RunRecord, width: usize) -> Vec<Line> {
         let (sign, style) = (verdict.status.sign(), style(verdict.status));
         line = line.plain(" ").styled(style, sign);
         line = match verdict.status {
-            Status::NotApplicable => line.styled(FAINT, &format!("\u{a0}{property}\u{a0}n/a")),
+            Status::NotApplicable => {
+                let words = format!(" {property} {NOT_APPLICABLE}");
+                line.styled(FAINT, &words.replace(' ', "\u{a0}"))
+            }
             _ => line.plain(&format!("\u{a0}{property}")),
         };
         line = line.plain(" ");

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use picklock_reports::matrix::{CellOutcome, Conclusion, counts_in_words};
 use picklock_reports::report_input::ReportInput;
-use picklock_reports::terminal;
-use picklock_verdicts::check::{Cause, Property};
-use picklock_verdicts::record::{Cell, MatrixRecord, Surprise};
+use picklock_reports::{documents, terminal};
+use picklock_scenarios::BackendName;
+use picklock_verdicts::check::{Cause, Property, Unjudged, Verdict};
+use picklock_verdicts::record::{Cell, MatrixRecord, SkippedCell, Surprise};
 
 use crate::cell::{cell, violated};
 use crate::cells::file;
@@ -44,6 +45,7 @@ fn every_kind() -> BTreeMap<&'static str, Cell> {
         ),
         ("failed", failed),
         ("any", any),
+        ("inapplicable", not_offered()),
         ("open", open(cell("a", "open", &[]))),
         ("open-violated", open(cell("a", "open-violated", &race()))),
         (
@@ -51,6 +53,16 @@ fn every_kind() -> BTreeMap<&'static str, Cell> {
             open(cell("a", "open-undecided", &unknown())),
         ),
     ])
+}
+
+/// A cell whose lock does not offer what the scenario asks for.
+fn not_offered() -> Cell {
+    let reason = Unjudged::ExtensionUntested {
+        unsupported: Some("it never could".into()),
+    };
+    let verdict = || Verdict::inapplicable(vec![reason.clone()]);
+    let all = Property::ALL.map(|property| (property, verdict()));
+    cell("a", "inapplicable", &all)
 }
 
 fn matrix(names: &[&str]) -> MatrixRecord {
@@ -70,15 +82,24 @@ fn all() -> MatrixRecord {
     matrix(&kinds.keys().copied().collect::<Vec<_>>())
 }
 
+/// A matrix of two locks with every kind of cell, one of which was left out.
 #[test]
 fn every_report_counts_the_same() {
-    let record = all();
-    let said = counts_in_words(&record.cells);
+    let mut record = all();
+    record.skipped.push(SkippedCell {
+        lock: "b".into(),
+        scenario: "inapplicable".into(),
+        backend: BackendName::Sim,
+        reason: "it needs 4 nodes".into(),
+    });
+    let said = counts_in_words(&record);
     assert_eq!(
         said,
-        "8 cells: 1 as expected, 1 surprising, 1 could not be judged, 1 could not be run, 2 open, \
-         1 open and violated, 1 open and not judged"
+        "10 cells: 1 as expected, 1 surprising, 1 could not be judged, 1 could not be run, 2 open, \
+         1 open and violated, 1 open and not judged, 2 not applicable"
     );
+    let document: MatrixRecord = serde_json::from_str(&documents::json(&record)).unwrap();
+    assert_eq!(counts_in_words(&document), said);
     let text = terminal::matrix(&record, 200);
     let plain: String = text
         .split('\u{1b}')
@@ -94,11 +115,18 @@ fn every_report_counts_the_same() {
     assert!(markdown.contains(&said), "{markdown}");
     let html = file(&input, "html", "report.html");
     assert!(html.contains(&said), "the page does not say `{said}`");
-    // A surprise and an open violation are failures; what could not be judged is an error.
+    for (report, text) in [("terminal", &plain), ("md", &markdown), ("html", &html)] {
+        for why in ["it never could", "it needs 4 nodes"] {
+            assert!(text.contains(why), "{report} does not say `{why}`");
+        }
+    }
+    // A surprise and an open violation are failures; what could not be judged is an error; what could not be run or
+    // is not applicable is skipped.
     let junit = file(&input, "junit", "junit.xml");
     let count = |what: &str| junit.matches(what).count();
     let counts = [count("<failure "), count("<error "), count("<skipped ")];
-    assert_eq!(counts, [2, 2, 1], "{junit}");
+    assert_eq!(counts, [2, 2, 3], "{junit}");
+    assert_eq!(count("<testcase "), 10, "{junit}");
 }
 
 #[test]
@@ -115,6 +143,16 @@ fn exit_code_is_that_of_the_worst_cell() {
             &["undecided", "open-undecided"],
             Conclusion::NotJudged(2),
             "2 cells could not be judged",
+        ),
+        (
+            &["expected", "inapplicable"],
+            Conclusion::AsExpected,
+            "nothing differs",
+        ),
+        (
+            &["inapplicable"],
+            Conclusion::NothingApplies,
+            "nothing was tested",
         ),
         (
             &["undecided", "failed"],

@@ -186,7 +186,7 @@ fn scenario_of<'a>(flags: &[&'a str], name: &'a str) -> &'a str {
 /// True if the cell holds something that it is expected to violate, or violates in the simulation, and
 /// violates nothing that is held there.
 fn only_misses_violations(cell: &Cell, simulated: Option<&Cell>) -> bool {
-    let any = String::from(Expectation::Any);
+    let any = String::from(Expectation::Any { reason: None });
     let bound = |property: &Property| cell.expected.get(property) != Some(&any);
     let violated = |property: &Property| {
         let expected = cell.expected.get(property);
@@ -218,7 +218,7 @@ fn disagreements(real: &Cell, simulated: &Cell, possible: impl Fn(&Cell) -> Cell
         .iter()
         .flat_map(|cell| cell.verdicts.keys().copied())
         .collect();
-    let any = String::from(Expectation::Any);
+    let any = String::from(Expectation::Any { reason: None });
     let mut wrong = Vec::new();
     for property in properties {
         let (found, wanted) = (

@@ -163,6 +163,36 @@ fn changed(from: &str, to: &str, line: &str) -> Outcome {
 }
 
 #[test]
+fn what_a_correct_lock_does_not_offer_is_not_applicable() {
+    let matrix = "matrix --backend process --quiet --impl mine --scenario calm";
+    let line = format!("{matrix} --scenario two-keys --scenario late-extend");
+    let plain = changed("def extend", "def unused", &line).exits(0);
+    let whole_seconds = "if ttl_ms % 1000: raise __import__('picklock_adapter').Definite('whole \
+                         seconds only')\n        token =";
+    let line = format!("{matrix} --scenario fractional-lease");
+    let choosy = changed("token =", whole_seconds, &line).exits(0);
+    for (outcome, counts, why) in [
+        (
+            &plain,
+            "3 cells: 1 as expected, 2 not applicable\n",
+            "the lock cannot be extended: it says so in `ready`",
+        ),
+        (
+            &choosy,
+            "2 cells: 1 as expected, 1 not applicable\n",
+            "the lock refuses a lease of 1500 ms, and grants one of 2000 ms: whole seconds only",
+        ),
+    ] {
+        assert!(outcome.stdout.ends_with(counts), "{}", outcome.all());
+        let words = outcome.stdout.split_whitespace();
+        let said = words.collect::<Vec<_>>().join(" ");
+        assert!(said.contains(why), "{}", outcome.all());
+    }
+    let alone = "matrix --backend process --quiet --impl mine --scenario late-extend";
+    changed("def extend", "def unused", alone).exits(3);
+}
+
+#[test]
 fn a_worse_lock_fails_and_is_told_where() {
     let matrix = "matrix --backend process --quiet --impl mine --scenario gc-pause --scenario calm";
     let same = changed("IF_MINE", "IF_MINE", matrix).exits(0);

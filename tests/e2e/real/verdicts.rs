@@ -4,7 +4,10 @@
 
 use std::fmt::Write;
 
-use picklock_scenarios::{Expectation, Scenario, catalog};
+use picklock_harness::check::{Status, Verdicts};
+use picklock_harness::expectation::{Expected, Tables};
+use picklock_harness::record::Surprise;
+use picklock_scenarios::{Scenario, catalog};
 use serde_json::Value;
 
 use crate::running::{CHANCES, Outcome, picklock};
@@ -36,41 +39,17 @@ fn against_all(scenario: &Scenario, backend: &str) -> Vec<(&'static str, Outcome
     })
 }
 
-/// The properties whose verdicts are not what the scenario expects, with what it expects.
-fn differing<'a>(
-    scenario: &'a Scenario,
-    lock: &str,
-    verdicts: &Value,
-) -> Vec<(&'a String, &'a Expectation)> {
-    let expected = scenario
-        .expect
-        .get(lock)
-        .or_else(|| scenario.expect.get("*"))
-        .expect("the scenario says what it expects");
-    let fits = |property: &str, expectation: &Expectation| {
-        let verdict = &verdicts[property];
-        let status = verdict["status"].as_str().unwrap_or("absent");
-        let came_out = verdict["cause"].as_str();
-        match expectation {
-            Expectation::Any => true,
-            Expectation::Held => status == "held",
-            Expectation::Violated { cause } => {
-                status == "violated" && (cause.is_none() || cause.as_deref() == came_out)
-            }
-        }
-    };
-    let expected = expected.iter();
-    expected
-        .filter(|(property, expectation)| !fits(property, expectation))
-        .collect()
+/// Where the verdicts are not what the scenario expects.
+fn differing(scenario: &Scenario, lock: &str, verdicts: &Value) -> Vec<Surprise> {
+    let verdicts: Verdicts = serde_json::from_value(verdicts.clone()).unwrap();
+    Expected::of(scenario, lock, Tables::NamedOrAll).surprises(&verdicts)
 }
 
 /// True if something is held that the lock is known to violate, and nothing else differs.
 fn only_misses_violations(scenario: &Scenario, lock: &str, verdicts: &Value) -> bool {
     let differing = differing(scenario, lock, verdicts);
-    let missed = |(property, expectation): &(&String, &Expectation)| {
-        matches!(expectation, Expectation::Violated { .. })
-            && verdicts[property.as_str()]["status"] == "held"
+    let missed = |it: &Surprise| {
+        it.got == Status::Held.word() && it.expected.starts_with(Status::Violated.word())
     };
     !differing.is_empty() && differing.iter().all(missed)
 }
@@ -78,12 +57,12 @@ fn only_misses_violations(scenario: &Scenario, lock: &str, verdicts: &Value) -> 
 /// What differs between the verdicts and the scenario's own expectations; empty: nothing.
 fn differences(scenario: &Scenario, lock: &str, verdicts: &Value) -> String {
     let mut text = String::new();
-    for (property, expectation) in differing(scenario, lock, verdicts) {
-        let expectation = String::from(expectation.clone());
-        let verdict = &verdicts[property];
+    for one in differing(scenario, lock, verdicts) {
+        let (property, expected) = (one.property, one.expected);
+        let verdict = &verdicts[property.word()];
         writeln!(
             text,
-            "{lock}: {property}: expected {expectation}, got {verdict:#}"
+            "{lock}: {property}: expected {expected}, got {verdict:#}"
         )
         .unwrap();
     }

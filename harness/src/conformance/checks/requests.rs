@@ -12,6 +12,7 @@ pub(super) async fn answers_init(clients: &mut Clients) -> Outcome {
         Answer::Ready {
             name: Some(name),
             version,
+            ..
         } => {
             let version = version.map(|version| format!(" {version}"));
             passed_with(format!("{name}{}", version.unwrap_or_default()))

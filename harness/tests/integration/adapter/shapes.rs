@@ -48,6 +48,7 @@ fn answers() -> Vec<Answer> {
         Answer::Ready {
             name: Some("a".into()),
             version: Some("1".into()),
+            extends: Some(false),
         },
         Answer::Granted {
             token: "t".into(),

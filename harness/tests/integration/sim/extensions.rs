@@ -129,15 +129,77 @@ fn unknown_because(ran: &Outcome, reason: &str) {
 const SHORT: &str =
     "workers = 2\nstock = 4\nsection = \"0.5ttl\"\nextend = \"0.2ttl\"\nlimit = \"4ttl\"";
 
-/// Its holder goes on, and the run says that it tested nothing of what it should.
+fn cannot() -> Result<Option<Grant>, LockError> {
+    Err(LockError::Unsupported("it never could".into()))
+}
+
+/// Its section is longer than the lease, so a holder that went on would outlive it.
 #[test]
-fn a_lock_that_cannot_be_extended_makes_the_run_unknown() {
-    let refuse = || Err(LockError::Unsupported("it never could".into()));
-    let ran = answering(refuse, SHORT);
-    unknown_because(&ran, "the lock cannot be extended: it never could");
-    for run in ran.runs() {
-        let bought = events(run).filter(|what| matches!(what, EventKind::StockChanged { .. }));
-        assert_eq!(bought.count(), 4);
+fn scenario_with_extensions_is_not_applicable_to_lock_without_them() {
+    let long = "workers = 2\nstock = 4\nsection = \"2.5ttl\"\nextend = \"0.5ttl\"";
+    for run in answering(cannot, long).runs() {
+        for (property, verdict) in &run.verdicts {
+            assert_eq!(verdict.status, Status::NotApplicable, "{property}");
+            let story = verdict.story.join("\n");
+            let said = "the lock cannot be extended: it never could";
+            assert!(story.contains(said), "{story}");
+        }
+        let asked = events(run).filter(|what| matches!(what, EventKind::Extend { .. }));
+        assert_eq!(asked.count(), 1, "the run ends there");
+    }
+}
+
+/// Two are inside before anybody asks for an extension.
+#[test]
+fn violation_before_the_first_extension_stays_violated() {
+    let text = "workers = 2\nstock = 4\nsection = \"2ttl\"\nextend = \"1.5ttl\"\nwait = \"2ttl\"";
+    for run in answering(cannot, text).runs() {
+        let of = |property: Property| run.verdicts[&property].status;
+        assert_eq!(of(Property::Exclusion), Status::Violated);
+        assert_eq!(of(Property::Lease), Status::NotApplicable);
+    }
+}
+
+/// A lock that extends, and now and then says that it cannot.
+struct Fickle(Extending, bool);
+
+impl Lock for Fickle {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        self.0.acquire(key, ttl, wait).await
+    }
+
+    async fn extend(
+        &mut self,
+        _: &str,
+        grant: &Grant,
+        _: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        self.1 = !self.1;
+        match self.1 {
+            true => Ok(Some(grant.clone())),
+            false => cannot(),
+        }
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        self.0.release(key, grant).await
+    }
+}
+
+#[test]
+fn lock_that_has_extended_before_cannot_make_itself_inapplicable() {
+    let build = |nodes: Vec<Node>, _: Context| {
+        Fickle(Extending(nodes.into_iter().next().unwrap(), cannot), false)
+    };
+    for run in trial(SHORT).run("fickle", 1, build).unwrap().runs() {
+        assert_eq!(run.verdicts[&Property::Exclusion].status, Status::Held);
+        let failed = events(run).filter(|what| matches!(what, EventKind::ExtendFailed { .. }));
+        assert!(failed.count() > 1, "the run goes on");
     }
 }
 

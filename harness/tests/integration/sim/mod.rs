@@ -8,6 +8,7 @@
 //! - [`commands`]: Redis through simulated connections
 //! - [`determinism`]: the same seed, the same bytes, and the verdicts that the catalog expects
 //! - [`extensions`]: holders that extend their lease while they work
+//! - [`refused_leases`]: locks that do not take the lease of the scenario
 //! - [`replicas`]: WAIT, beside real servers
 //! - [`subscriptions`]: what is published comes to those who have subscribed, unless a fault is on
 //! - [`taking`]: moments that mean the command which takes the lock
@@ -33,6 +34,7 @@ mod moments;
 mod nodes;
 mod open_loop;
 mod properties;
+mod refused_leases;
 mod replicas;
 mod subscriptions;
 mod taking;

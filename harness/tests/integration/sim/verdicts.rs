@@ -2,10 +2,11 @@
 //!
 //! [`super::determinism`] calls this with the histories that it has simulated anyway.
 
-use picklock_harness::check::{Property, Status, judge};
+use picklock_harness::check::judge;
+use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::history::History;
 use picklock_impls::{LOCKS, find};
-use picklock_scenarios::{BackendName, Expectation, catalog};
+use picklock_scenarios::{BackendName, catalog};
 
 /// True where the catalog expects something of this lock in the simulation: it expects nothing of
 /// mutants, nor of a scenario with a number of nodes that the lock does not have.
@@ -23,20 +24,11 @@ pub fn as_expected(name: &str, lock: &str, seed: u64, history: &History) -> bool
         return false;
     }
     let scenario = catalog::named(name).unwrap();
-    let expected = scenario.expect.get(lock).unwrap_or(&scenario.expect["*"]);
     let verdicts = judge(history);
-    for property in Property::ALL {
-        let verdict = &verdicts[&property];
-        let (status, cause) = match expected.get(property.word()) {
-            Some(Expectation::Held) => (Status::Held, None),
-            Some(Expectation::Violated { cause }) => (Status::Violated, cause.as_deref()),
-            Some(Expectation::Any) | None => continue,
-        };
-        let cell = format!("{lock} × {name}, seed {seed}, {property}");
-        assert_eq!(verdict.status, status, "{cell}: {:#?}", verdict.story);
-        if let Some(cause) = cause {
-            assert_eq!(verdict.cause.unwrap().word(), cause, "{cell}");
-        }
+    let surprises = Expected::of(&scenario, lock, Tables::NamedOrAll).surprises(&verdicts);
+    if let Some(first) = surprises.first() {
+        let story = &verdicts[&first.property].story;
+        panic!("{lock} × {name}, seed {seed}: {surprises:?}: {story:#?}");
     }
     true
 }

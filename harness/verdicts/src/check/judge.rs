@@ -95,8 +95,14 @@ fn judged_on_time(judgement: Judgement, evidence: &Evidence<'_>) -> Judgement {
 }
 
 fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insufficiency) -> Verdict {
+    let inapplicable = too_little.inapplicable();
     match judgement {
         Judgement::Held if too_little.reasons.is_empty() => Verdict::held(),
+        Judgement::Held | Judgement::NotApplicable | Judgement::Unknown(_)
+            if !inapplicable.is_empty() =>
+        {
+            Verdict::inapplicable(inapplicable)
+        }
         Judgement::NotApplicable if !too_little.is_void => Verdict::not_applicable(),
         Judgement::Unknown(reason) if !too_little.is_void => Verdict::unknown(vec![reason]),
         Judgement::Violated { first, count } if !too_little.is_void => Verdict {
@@ -115,8 +121,53 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insuffici
 mod tests {
     use super::*;
     use crate::check::finding::Finding;
+    use crate::check::unjudged::Unjudged;
     use crate::check::verdict::Cause;
     use crate::history::read_history;
+
+    /// What is not offered excuses what was not tested, and no violation.
+    #[test]
+    fn violation_of_an_inapplicable_scenario_stays() {
+        let text = include_bytes!("../../tests/histories/calm.jsonl");
+        let history = read_history(&text[..]).unwrap();
+        let evidence = Evidence::new(&history);
+        let inapplicable = |is_void| Insufficiency {
+            reasons: vec![
+                Unjudged::NobodyCompeted,
+                Unjudged::ExtensionUntested {
+                    unsupported: Some("it never could".into()),
+                },
+            ],
+            is_void,
+        };
+        let first = Finding {
+            property: Property::Lease,
+            at_ns: 900_000_000,
+            seen: Seen::Attempts {
+                ops: Vec::new(),
+                statement: "two leases overlapped".into(),
+            },
+        };
+        let status = |judgement, is_void| {
+            let found = verdict(judgement, &evidence, &inapplicable(is_void));
+            assert_eq!(found.reasons.len(), found.story.len());
+            (found.status, found.reasons.len())
+        };
+        let unknown = || Judgement::Unknown(Unjudged::StockUncounted);
+        let violated = || Judgement::Violated {
+            first: first.clone(),
+            count: 1,
+        };
+        assert_eq!(status(Judgement::Held, false), (Status::NotApplicable, 1));
+        assert_eq!(status(unknown(), false), (Status::NotApplicable, 1));
+        assert_eq!(
+            verdict(violated(), &evidence, &inapplicable(false)).status,
+            Status::Violated
+        );
+        for judgement in [Judgement::Held, unknown(), violated()] {
+            assert_eq!(status(judgement, true), (Status::Unknown, 2));
+        }
+    }
 
     /// A property without rules of its own for cause and story is explained nevertheless.
     #[test]

@@ -40,6 +40,15 @@ pub(super) struct Insufficiency {
     pub is_void: bool,
 }
 
+impl Insufficiency {
+    /// What the scenario asks for and the lock or the backend does not offer. Nothing, if nothing is known about the lock.
+    pub fn inapplicable(&self) -> Vec<Unjudged> {
+        let reasons = self.reasons.iter().filter(|_| !self.is_void);
+        let inapplicable = reasons.filter(|reason| reason.is_inapplicable());
+        inapplicable.cloned().collect()
+    }
+}
+
 impl Sufficiency {
     /// For a history with this header.
     pub fn new(header: &Header) -> Self {
@@ -161,6 +170,15 @@ pub fn unjudged_for(what: &EventKind) -> Option<Unjudged> {
         }
         EventKind::CommandUnknown { command } => Unjudged::CommandUnknown { command },
         EventKind::ExtensionUntested { unsupported } => Unjudged::ExtensionUntested { unsupported },
+        EventKind::LeaseRefused {
+            ttl_ms,
+            granted_ms,
+            message,
+        } => Unjudged::LeaseRefused {
+            ttl_ms,
+            granted_ms,
+            message,
+        },
         EventKind::StockUnknown { reason } => Unjudged::StockUnknown { reason },
         EventKind::FinalInspectionFailed { reason } => Unjudged::FinalInspectionFailed { reason },
         EventKind::NodeLost { node, reason } => Unjudged::NodeLost { node, reason },

@@ -114,6 +114,18 @@ pub enum Unjudged {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unsupported: Option<String>,
     },
+    /// The lock does not take the lease of the scenario.
+    #[error(
+        "the lock refuses a lease of {ttl_ms} ms, and grants one of {granted_ms} ms: {message}"
+    )]
+    LeaseRefused {
+        /// The lease of the scenario.
+        ttl_ms: u64,
+        /// Another one.
+        granted_ms: u64,
+        /// The lock's words.
+        message: String,
+    },
     /// The server that keeps the stock did not do its part.
     #[error("the stock in Redis is not known: {reason}")]
     StockUnknown {
@@ -267,6 +279,20 @@ pub enum StarvedBy {
 }
 
 impl Unjudged {
+    /// True if the scenario asks for something that the lock or the backend does not offer. What was not violated is
+    /// then not applicable.
+    pub fn is_inapplicable(&self) -> bool {
+        match self {
+            Unjudged::BackendUnsupported { .. }
+            | Unjudged::LeaseRefused { .. }
+            | Unjudged::ExtensionUntested {
+                unsupported: Some(_),
+            } => true,
+            Unjudged::FaultMissed { because, .. } => *because == Some(MissedBecause::Unable),
+            _ => false,
+        }
+    }
+
     /// True if the machine was too slow: the run says nothing about the lock, and may be made again.
     pub fn is_machines_fault(&self) -> bool {
         match self {

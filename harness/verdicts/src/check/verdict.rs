@@ -22,7 +22,8 @@ pub enum Status {
     Violated,
     /// Could not be decided.
     Unknown,
-    /// Does not apply to this lock (fencing without tokens).
+    /// Does not apply to this lock (fencing without tokens), or the scenario asks for something that the lock or the
+    /// backend does not offer.
     NotApplicable,
 }
 
@@ -34,10 +35,11 @@ pub struct Verdict {
     /// The cause of a violation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// For a violation: what happened, in at most ten lines. For `unknown`: the reasons in words.
+    /// For a violation: what happened, in at most ten lines. For `unknown`, and where the
+    /// scenario is not applicable: the reasons in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub story: Vec<String>,
-    /// For `unknown`: the reasons. Older records have the words alone.
+    /// For `unknown`, and where the scenario is not applicable: the reasons. Older records have the words alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Unjudged>,
     /// How many violations of this property were found.
@@ -104,10 +106,19 @@ impl Verdict {
     }
 
     /// A verdict `unknown`, for these reasons. Only the first ones are kept.
-    pub fn unknown(mut reasons: Vec<Unjudged>) -> Self {
+    pub fn unknown(reasons: Vec<Unjudged>) -> Self {
+        Verdict::for_reasons(Status::Unknown, reasons)
+    }
+
+    /// A verdict `not-applicable`, because the scenario asks for what is not offered.
+    pub fn inapplicable(reasons: Vec<Unjudged>) -> Self {
+        Verdict::for_reasons(Status::NotApplicable, reasons)
+    }
+
+    fn for_reasons(status: Status, mut reasons: Vec<Unjudged>) -> Self {
         reasons.truncate(STORY_LINES);
         Verdict {
-            status: Status::Unknown,
+            status,
             story: reasons.iter().map(Unjudged::to_string).collect(),
             reasons,
             ..Verdict::held()

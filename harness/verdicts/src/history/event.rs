@@ -211,6 +211,15 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unsupported: Option<String>,
     },
+    /// The lock refused the lease of the run, and no other: every attempt ended in a definite error, and after the run
+    /// a client got the lock with another lease.
+    LeaseRefused {
+        ttl_ms: u64,
+        /// The other lease.
+        granted_ms: u64,
+        /// The lock's words.
+        message: String,
+    },
     /// What the stock is, or was, is not known: the server that keeps it did not do its part.
     StockUnknown { reason: String },
     /// The harness could not account for all changes of the servers' keys, so the history has none. The verdicts
@@ -355,6 +364,8 @@ pub enum MissedBecause {
     /// The failover was left to Sentinels, and none came. A Sentinel writes its file to the disk before it goes
     /// on, so that a busy disk holds it up for seconds.
     NoFailover,
+    /// The backend cannot do it.
+    Unable,
 }
 
 /// What a worker did wrong.
@@ -383,4 +394,6 @@ pub enum EndReason {
     NoWorkers,
     /// Every buyer has all that it wanted; in an open loop, all buyers who arrived were served.
     Served,
+    /// The lock declined what the scenario asks for: extensions, or its lease.
+    Declined,
 }

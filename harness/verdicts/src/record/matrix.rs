@@ -1,6 +1,6 @@
 //! The matrix record: locks × scenarios × backends, their verdicts, and what was expected.
 
-use picklock_scenarios::BackendName;
+use picklock_scenarios::{BackendName, Expectation};
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -223,7 +223,22 @@ impl Cell {
     /// True if the scenario expects something of the lock. Otherwise the cell is shown, but not
     /// judged.
     pub fn is_bound(&self) -> bool {
-        self.expected.values().any(|expected| expected != "any")
+        let is_any = |words: &String| {
+            let expectation = Expectation::try_from(words.clone());
+            matches!(expectation, Ok(Expectation::Any { .. }))
+        };
+        !self.expected.values().all(is_any)
+    }
+
+    /// Why the scenario is not applicable to this lock in this backend; `None`: it is, or the cell could not be run.
+    pub fn inapplicable(&self) -> Option<&str> {
+        let in_every_run = |tally: &Tally| tally.held + tally.violated + tally.unknown == 0;
+        let mut verdicts = self.verdicts.values();
+        let is_inapplicable = self.error.is_none()
+            && self.tally.values().all(in_every_run)
+            && verdicts.all(|one| one.status == Status::NotApplicable);
+        let mut told = self.verdicts.values().filter_map(|one| one.story.first());
+        told.next().map(String::as_str).filter(|_| is_inapplicable)
     }
 }
 

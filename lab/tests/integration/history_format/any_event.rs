@@ -273,6 +273,13 @@ fn not_done() -> impl Strategy<Value = EventKind> {
         (words(), words()).prop_map(|(what, reason)| EventKind::FaultNotUndone { what, reason }),
         words().prop_map(|command| EventKind::CommandUnknown { command }),
         option::of(words()).prop_map(|unsupported| EventKind::ExtensionUntested { unsupported }),
+        (any::<(u64, u64)>(), words()).prop_map(|((ttl_ms, granted_ms), message)| {
+            EventKind::LeaseRefused {
+                ttl_ms,
+                granted_ms,
+                message,
+            }
+        }),
         words().prop_map(|reason| EventKind::StockUnknown { reason }),
         words().prop_map(|reason| EventKind::CustodyIncomplete { reason }),
         words().prop_map(|reason| EventKind::FinalInspectionFailed { reason }),

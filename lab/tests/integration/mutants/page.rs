@@ -1,32 +1,62 @@
-//! The page: the table of mutants, and the table of classes.
+//! The page: the tables of mutants, and the table of classes.
 
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 
-use picklock_harness::check::{Property, Status};
-use picklock_impls::MUTANTS;
+use picklock_harness::check::{Property, judge};
+use picklock_harness::expectation::{Expected, Tables};
+use picklock_harness::record::Surprise;
+use picklock_impls::{BuiltInLock, MUTANTS};
 use picklock_lab::generated_part::replaced_between;
-use picklock_scenarios::profile;
+use picklock_lab::simulated::simulate;
+use picklock_scenarios::{BackendName, catalog, profile};
 
 use super::classes::CLASSES;
 use super::rows::{ROWS, Row, SAFE, Told};
-use super::{found, trial};
+use super::found;
 
 const UPDATE: &str = "PICKLOCK_UPDATE_DOCS";
 
-/// The first scenario of the profile `quick` in which the mutant violates something that the lock that it
-/// was made from keeps.
-fn caught_by_quick(mutant: &str, original: &str) -> Option<&'static str> {
+/// The seeds in which a scenario must catch a mutant to be named in the second table.
+const LIKE_SEEDS: RangeInclusive<u64> = 1..=3;
+
+/// The scenarios that catch a mutant when it is held to its original (`--like`), in each of [`LIKE_SEEDS`].
+fn caught_by(mutant: &'static BuiltInLock, original: &str) -> Vec<&'static str> {
+    let is_caught = |name: &&str| {
+        let scenario = catalog::named(name).unwrap_or_else(|error| panic!("{error}"));
+        let expected = Expected::of(&scenario, original, Tables::NamedOrAll).as_standard();
+        scenario.runs_in(BackendName::Sim)
+            && LIKE_SEEDS.into_iter().all(|seed| {
+                let ran = simulate(mutant, scenario.clone(), seed);
+                let verdicts = ran.map(|ran| judge(&ran.history)).unwrap_or_default();
+                expected
+                    .surprises(&verdicts)
+                    .iter()
+                    .any(Surprise::is_judged)
+            })
+    };
+    catalog::names().filter(is_caught).collect()
+}
+
+/// Which scenarios catch which mutant without being told what to look for.
+fn by_likeness(text: &mut String) {
     let quick = profile::named("quick").expect("there is such a profile");
-    quick.scenarios.iter().copied().find(|scenario| {
-        let (mutant, original) = (trial(mutant, scenario, 1), trial(original, scenario, 1));
-        Property::ALL.iter().any(|property| {
-            let of = |ran: &picklock_harness::trial::Outcome| {
-                let verdict = ran.runs()[0].verdicts.get(property);
-                verdict.map(|verdict| verdict.status)
-            };
-            of(&mutant) == Some(Status::Violated) && of(&original) == Some(Status::Held)
-        })
-    })
+    text.push_str("\n| mutant | held to | `--profile quick` | other scenarios |\n|---|---|---|---|\n");
+    for mutant in MUTANTS {
+        let row = ROWS.iter().find(|row| row.mutant == mutant.name);
+        let original = row.map_or("set-nx-px", |row| row.original);
+        let caught = caught_by(mutant, original);
+        let (quick, others): (Vec<&str>, Vec<&str>) = caught
+            .into_iter()
+            .partition(|name| quick.scenarios.contains(name));
+        let words = |names: Vec<&str>| match names.is_empty() {
+            true => "–".to_owned(),
+            false => format!("`{}`", names.join("`, `")),
+        };
+        let (quick, others) = (words(quick), words(others));
+        let name = mutant.name;
+        writeln!(text, "| `{name}` | `{original}` | {quick} | {others} |").ok();
+    }
 }
 
 fn classes_of(mutant: &str) -> String {
@@ -39,32 +69,29 @@ fn classes_of(mutant: &str) -> String {
 }
 
 fn of_mutants(text: &mut String) {
-    text.push_str("| mutant | what is wrong | class | scenario | violated | cause | seeds | by `quick` |\n");
-    text.push_str("|---|---|---|---|---|---|---|---|\n");
+    text.push_str("| mutant | what is wrong | class | scenario | violated | cause | seeds |\n");
+    text.push_str("|---|---|---|---|---|---|---|\n");
     for mutant in MUTANTS {
         let wrong = mutant.summary.trim_start_matches("mutant: ");
         let name = mutant.name;
         let classes = classes_of(name);
         if let Some((_, why)) = SAFE.iter().find(|(safe, _)| *safe == name) {
-            writeln!(text, "| `{name}` | {wrong} | {classes} | – | {why} | – | – | – |").ok();
+            writeln!(text, "| `{name}` | {wrong} | {classes} | – | {why} | – | – |").ok();
         }
         for row in ROWS.iter().filter(|row| row.mutant == name) {
             let Row {
-                original,
                 scenario,
                 property,
                 cause,
                 ..
             } = row;
             let mark = if row.told == Told::All { "" } else { " *" };
-            let quick = caught_by_quick(name, original);
-            let quick = quick.map_or("–".to_owned(), |quick| format!("`{quick}`"));
             let known = Property::named(property);
             let seeds = known.and_then(|property| found(row, property).seeds);
             let seeds = seeds.map_or("–".to_owned(), |seeds| seeds.to_string());
             writeln!(
                 text,
-                "| `{name}` | {wrong} | {classes} | `{scenario}` | {property} | `{cause}`{mark} | {seeds} | {quick} |"
+                "| `{name}` | {wrong} | {classes} | `{scenario}` | {property} | `{cause}`{mark} | {seeds} |"
             )
             .ok();
         }
@@ -93,6 +120,7 @@ fn of_classes(text: &mut String) {
 fn the_page_is_the_tables() {
     let mut tables = String::new();
     of_mutants(&mut tables);
+    by_likeness(&mut tables);
     of_classes(&mut tables);
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/pages/mutants.md");
     let page = std::fs::read_to_string(path).expect("the page can be read");

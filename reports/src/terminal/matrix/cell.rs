@@ -6,7 +6,7 @@ use picklock_verdicts::record::Cell;
 
 use super::super::line::Line;
 use super::super::styles::{BAD, FAINT, GOOD, STRONG, WARN};
-use crate::matrix::{CellOutcome, distinct};
+use crate::matrix::{CellOutcome, NOT_APPLICABLE, distinct};
 use crate::units::span_us;
 
 /// The sign of the whole cell and its style. Expected results are not emphasised.
@@ -22,6 +22,8 @@ pub(super) fn sign(cell: &Cell) -> (&'static str, Style) {
         (Status::Violated.sign(), STRONG)
     } else if any(Status::Unknown) {
         (Status::Unknown.sign(), WARN)
+    } else if cell.inapplicable().is_some() {
+        (Status::NotApplicable.sign(), FAINT)
     } else {
         (Status::Held.sign(), GOOD)
     }
@@ -55,6 +57,9 @@ pub(super) fn block(cell: &Cell) -> Vec<Line> {
     let (sign, style) = sign(cell);
     if CellOutcome::of(cell) == CellOutcome::NotRun {
         return vec![Line::new().styled(style, "! not run")];
+    }
+    if cell.inapplicable().is_some() {
+        return vec![Line::new().styled(style, &format!("{sign} {NOT_APPLICABLE}"))];
     }
     let letters = |status| {
         let letters = with(cell, status).map(|property| describe(property).letter);

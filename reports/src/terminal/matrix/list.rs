@@ -6,7 +6,7 @@ use picklock_verdicts::record::Cell;
 use super::super::line::{Line, columns};
 use super::super::styles::{BAD, FAINT, STRONG, WARN};
 use super::cell::{p99, sign, with};
-use crate::matrix::{CellOutcome, distinct};
+use crate::matrix::{CellOutcome, NOT_APPLICABLE, distinct};
 
 /// The widest column for names.
 const WIDEST_NAME: usize = 28;
@@ -38,6 +38,10 @@ fn row(cell: &Cell, column: usize, width: usize) -> Vec<Line> {
         let first = error.lines().next().unwrap_or_default();
         let line = line.plain("could not be run: ").plain(first);
         return line.wrap(width, column + 2);
+    }
+    if let Some(reason) = cell.inapplicable() {
+        let text = format!("{NOT_APPLICABLE}: {reason}");
+        return line.styled(FAINT, &text).wrap(width, column + 2);
     }
     let violated = by_cause(cell);
     let unknown: Vec<&str> = with(cell, Status::Unknown).map(|p| p.word()).collect();

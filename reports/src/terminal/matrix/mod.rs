@@ -41,7 +41,7 @@ pub fn matrix(record: &MatrixRecord, width: usize) -> String {
     }
     parts.push(rates::lines(record, width));
     parts.extend(surprises::parts(record, width));
-    parts.push(summary::skipped(record, width));
+    parts.push(summary::not_applicable(record, width));
     parts.push(summary::custody(record, width));
     parts.push(summary::repeats(record, width));
     parts.push(summary::similarity(record, width));

@@ -1,15 +1,17 @@
 //! The title of the table, its legend, and the summary below it.
 
 use picklock_verdicts::check::{Property, Status, describe};
-use picklock_verdicts::record::{CustodyTally, MatrixRecord, SkippedCell};
+use picklock_verdicts::record::{CustodyTally, MatrixRecord};
 
 use super::super::line::Line;
 use super::super::styles::{BAD, FAINT, GOOD, STRONG, WARN};
-use crate::matrix::{CellOutcome, cell_counts, distinct, similarity_in_words};
+use crate::matrix::{
+    CellOutcome, all_in_words, cell_counts, distinct, inapplicable, similarity_in_words,
+};
 use crate::units::count;
 
-/// Reasons for skipped cells beyond this are only counted.
-const SKIPPED: usize = 8;
+/// Further reasons why cells are not applicable are only counted.
+const REASONS: usize = 8;
 
 pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let cells = &record.cells;
@@ -52,36 +54,24 @@ pub(super) fn legend(width: usize) -> Vec<Line> {
         .collect()
 }
 
-/// One line for all locks that are skipped for the same reason.
-pub(super) fn skipped(record: &MatrixRecord, width: usize) -> Vec<Line> {
-    let mut groups: Vec<(&SkippedCell, Vec<&str>)> = Vec::new();
-    for one in &record.skipped {
-        let key = |cell: &SkippedCell| (cell.scenario.clone(), cell.backend, cell.reason.clone());
-        match groups.iter_mut().find(|(first, _)| key(first) == key(one)) {
-            Some((_, locks)) => locks.push(&one.lock),
-            None => groups.push((one, vec![&one.lock])),
-        }
-    }
+/// One line for all locks to which a scenario is not applicable for the same reason.
+pub(super) fn not_applicable(record: &MatrixRecord, width: usize) -> Vec<Line> {
+    let groups = inapplicable(record);
+    let cells: usize = groups.iter().map(|group| group.locks.len()).sum();
     let mut lines = Vec::new();
     if groups.is_empty() {
         return lines;
     }
-    let text = format!("Skipped ({})", count(record.skipped.len(), "cell"));
+    let text = format!("Not applicable ({})", count(cells, "cell"));
     lines.push(Line::new().styled(FAINT, &text));
-    for (one, locks) in groups.iter().take(SKIPPED) {
-        let text = format!(
-            "  {} × {} × {}: {}",
-            locks.join(", "),
-            one.scenario,
-            one.backend,
-            one.reason
-        );
+    for group in groups.iter().take(REASONS) {
+        let text = format!("  {}", group.in_words());
         lines.extend(Line::new().styled(FAINT, &text).wrap(width, 4));
     }
-    if groups.len() > SKIPPED {
+    if groups.len() > REASONS {
         let text = format!(
             "  and {} more (--json has them all)",
-            groups.len() - SKIPPED
+            groups.len() - REASONS
         );
         lines.push(Line::new().styled(FAINT, &text));
     }
@@ -90,13 +80,12 @@ pub(super) fn skipped(record: &MatrixRecord, width: usize) -> Vec<Line> {
 
 /// The number of cells with each outcome.
 pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
-    let cells = &record.cells;
-    if cells.is_empty() && record.interrupted {
+    if record.cells.is_empty() && record.interrupted {
         let text = "interrupted before the first run had ended";
         return Line::new().styled(WARN, text).wrap(width, 2);
     }
-    let mut line = Line::new().plain(&format!("{}: ", count(cells.len(), "cell")));
-    for (index, (outcome, number)) in cell_counts(cells).into_iter().enumerate() {
+    let mut line = Line::new().plain(&format!("{}: ", all_in_words(record)));
+    for (index, (outcome, number)) in cell_counts(record).into_iter().enumerate() {
         if index > 0 {
             line = line.plain(", ");
         }
@@ -104,7 +93,7 @@ pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
             CellOutcome::AsExpected => GOOD,
             CellOutcome::Surprising | CellOutcome::NotRun | CellOutcome::OpenViolated => BAD,
             CellOutcome::NotJudged | CellOutcome::OpenNotJudged => WARN,
-            CellOutcome::OpenHeld => FAINT,
+            CellOutcome::OpenHeld | CellOutcome::NotApplicable => FAINT,
         };
         line = line.styled(style, &format!("{number} {}", outcome.words()));
     }

@@ -8,6 +8,7 @@ use picklock_impls::find;
 use picklock_reports::report_input::{Evidence, ReportInput};
 use picklock_verdicts::assemble::{About, assemble};
 use picklock_verdicts::check::{Property, Status, Verdicts};
+use picklock_verdicts::expectation::{Expected, Tables};
 use picklock_verdicts::history::History;
 use picklock_verdicts::latency;
 use picklock_verdicts::record::{
@@ -54,17 +55,7 @@ pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) 
     let trial = Trial::of(scenario)
         .expect("a scenario of the catalog")
         .seeds(1..=seeds);
-    let expect = &trial.scenario().expect;
-    let expected = expect.get(lock).or_else(|| expect.get("*"));
-    let expected: BTreeMap<Property, String> = expected
-        .into_iter()
-        .flat_map(|expected| {
-            Property::ALL.into_iter().filter_map(|property| {
-                let wanted = expected.get(property.word())?.clone();
-                Some((property, String::from(wanted)))
-            })
-        })
-        .collect();
+    let expected = Expected::of(trial.scenario(), lock, Tables::NamedOrAll).in_words();
     let outcome = match trial.run_lock(&LockFactory::of(find(lock).expect("a built-in lock"))) {
         Ok(outcome) => outcome,
         Err(error) => {

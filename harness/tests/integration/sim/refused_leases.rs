@@ -1,0 +1,91 @@
+//! Locks that refuse the lease of the scenario.
+
+use std::time::Duration;
+
+use picklock_harness::Trial;
+use picklock_harness::check::{Property, Status};
+use picklock_harness::trial::{Outcome, TrialRun};
+use picklock_impls::{Context, DynLock, Grant, Lock, LockError, Node, find};
+
+/// `set-nx-px` in which an acquisition may end before it begins.
+struct Choosy {
+    lock: Box<dyn DynLock>,
+    refuses: fn(Duration) -> bool,
+}
+
+impl Lock for Choosy {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        match (self.refuses)(ttl) {
+            true => Err(LockError::BadCall("only what suits me".into())),
+            false => self.lock.acquire(key, ttl, wait).await,
+        }
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        self.lock.extend(key, grant, ttl).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        self.lock.release(key, grant).await
+    }
+}
+
+fn choosy(scenario: &str, refuses: fn(Duration) -> bool) -> Outcome {
+    let build = move |nodes: Vec<Node>, context: Context| Choosy {
+        lock: (find("set-nx-px").unwrap().build)(nodes, context),
+        refuses,
+    };
+    let trial = Trial::of(scenario).unwrap().seeds(1..4);
+    trial.run("choosy", 1, build).unwrap()
+}
+
+fn statuses(run: &TrialRun) -> Vec<Status> {
+    run.verdicts
+        .values()
+        .map(|verdict| verdict.status)
+        .collect()
+}
+
+fn is_not_applicable_because(run: &TrialRun, said: &str) {
+    let all = Property::ALL.map(|_| Status::NotApplicable);
+    assert_eq!(statuses(run), all);
+    let story = run.verdicts[&Property::Progress].story.join("\n");
+    assert_eq!(story, said);
+}
+
+#[test]
+fn odd_lease_that_is_refused_with_a_definite_error_is_not_applicable() {
+    for run in choosy("fractional-lease", |ttl| ttl.subsec_millis() > 0).runs() {
+        let said = "the lock refuses a lease of 1500 ms, and grants one of 2000 ms: bad call: only what suits me";
+        is_not_applicable_because(run, said);
+        // It is not asked until the limit of the run.
+        assert!(run.history.events.last().unwrap().at_ns < 2_000_000_000);
+    }
+}
+
+/// Also where faults wait for a holder that never comes.
+#[test]
+fn short_lease_that_is_refused_is_not_applicable() {
+    for run in choosy("holder-crash", |ttl| ttl < Duration::from_secs(10)).runs() {
+        let said = "the lock refuses a lease of 1000 ms, and grants one of 30000 ms: bad call: only what suits me";
+        is_not_applicable_because(run, said);
+    }
+}
+
+#[test]
+fn lock_that_refuses_every_lease_makes_no_progress() {
+    for run in choosy("fractional-lease", |_| true).runs() {
+        let progress = &run.verdicts[&Property::Progress];
+        assert_eq!(progress.status, Status::Violated);
+    }
+}

@@ -1,0 +1,57 @@
+//! What is not applicable: cells that were left out beforehand, and those whose runs showed it.
+
+use picklock_scenarios::BackendName;
+use picklock_verdicts::record::MatrixRecord;
+
+/// Cells of one scenario in one backend that are not applicable for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inapplicable<'a> {
+    /// The locks.
+    pub locks: Vec<&'a str>,
+    /// The scenario.
+    pub scenario: &'a str,
+    /// The backend.
+    pub backend: BackendName,
+    /// Why, in words.
+    pub reason: &'a str,
+}
+
+impl Inapplicable<'_> {
+    /// `redlock, fenced × split-vote × sim: it needs 4 nodes`.
+    pub fn in_words(&self) -> String {
+        let locks = self.locks.join(", ");
+        format!(
+            "{locks} × {} × {}: {}",
+            self.scenario, self.backend, self.reason
+        )
+    }
+}
+
+/// All cells of the matrix that are not applicable, those with the same reason together.
+pub fn inapplicable(record: &MatrixRecord) -> Vec<Inapplicable<'_>> {
+    let left_out = record.skipped.iter();
+    let left_out = left_out.map(|one| {
+        let place = (one.scenario.as_str(), one.backend, one.reason.as_str());
+        (one.lock.as_str(), place)
+    });
+    let shown = record.cells.iter().filter_map(|cell| {
+        let reason = cell.inapplicable()?;
+        let place = (cell.scenario.as_str(), cell.backend, reason);
+        Some((cell.lock.name.as_str(), place))
+    });
+    let mut groups: Vec<Inapplicable<'_>> = Vec::new();
+    for (lock, place) in left_out.chain(shown) {
+        let is_same =
+            |one: &&mut Inapplicable<'_>| (one.scenario, one.backend, one.reason) == place;
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.locks.push(lock),
+            None => groups.push(Inapplicable {
+                locks: vec![lock],
+                scenario: place.0,
+                backend: place.1,
+                reason: place.2,
+            }),
+        }
+    }
+    groups
+}
