@@ -44,11 +44,7 @@ pub(crate) trait Variation: Sized + 'static {
     }
 
     /// As [`Lock::release`].
-    async fn release(
-        original: &mut SetNxPx,
-        key: &str,
-        grant: &Grant,
-    ) -> Result<bool, LockError> {
+    async fn release(original: &mut SetNxPx, key: &str, grant: &Grant) -> Result<bool, LockError> {
         Lock::release(original, key, grant).await
     }
 }
@@ -69,10 +65,7 @@ impl<V> Varied<V> {
 }
 
 /// The row of such a lock.
-pub(crate) const fn varied<V: Variation>(
-    name: &'static str,
-    summary: &'static str,
-) -> BuiltInLock {
+pub(crate) const fn varied<V: Variation>(name: &'static str, summary: &'static str) -> BuiltInLock {
     BuiltInLock {
         name,
         summary,

@@ -27,7 +27,8 @@ pub use backend_name::{BackendName, UnknownBackend};
 pub use cause::{CAUSES, Cause, Responsible};
 pub use fault::{
     Action, Capability, DataAction, Direction, FaultKind, FaultPlan, Lasts, LinkAction, NodeAction,
-    Phase, Resource, Selection, ServerError, Strikes, Target, Trigger, TriggerEvent, Who, WorkerAction,
+    Phase, Resource, Selection, ServerError, Strikes, Target, Trigger, TriggerEvent, Who,
+    WorkerAction,
 };
 pub use lease_duration::{BadDuration, LeaseDuration};
 pub use nearest::{did_you_mean, nearest};

@@ -108,7 +108,8 @@ impl<'a> Pump<'a> {
         self.done = 0;
         if !answered_here
             && self.queue.is_clear(now_ns)
-            && !self.shared.proxy.interceptor.is_armed() {
+            && !self.shared.proxy.interceptor.is_armed()
+        {
             self.send_at_once(now_ns)?;
         } else {
             self.admit_all().await?;

@@ -26,9 +26,7 @@ pub(super) fn refuses(error: ServerError, command: &str) -> bool {
         ServerError::Readonly | ServerError::Misconf | ServerError::Noreplicas => {
             kind.writes() || kind == Script
         }
-        ServerError::Clusterdown => {
-            kind.writes() || matches!(kind, Reads | Script | ReadingScript)
-        }
+        ServerError::Clusterdown => kind.writes() || matches!(kind, Reads | Script | ReadingScript),
         ServerError::Loading | ServerError::Busy => {
             !matches!(kind, SetUp | Transaction | Exec) && (command, kind) != ("CONFIG", Server)
         }

@@ -12,7 +12,7 @@ use crate::variation::{Variation, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<WaiterRenews>(
     "waiter-renews",
-    "mutant: set-nx-px whose waiters look by GETEX, and so keep the key alive",
+    "mutant: set-nx-px whose waiters look by PEXPIRE, and so keep the key alive",
 );
 
 struct WaiterRenews;
@@ -24,11 +24,10 @@ impl Variation for WaiterRenews {
         name: &str,
         lease: Lease,
     ) -> Result<Option<Grant>, LockError> {
-        let mut look = redis::cmd("GETEX");
-        look.arg(key).arg("PX").arg(lease.millis());
-        match original.redis.ask::<Option<String>>(look).await? {
-            Some(_) => Ok(None),
-            None => original.attempt(key, name, lease).await,
+        let look = redis::Cmd::pexpire(key, lease.millis().cast_signed());
+        match original.redis.ask::<bool>(look).await? {
+            true => Ok(None),
+            false => original.attempt(key, name, lease).await,
         }
     }
 }

@@ -71,11 +71,21 @@ async fn a_dropped_request_never_arrives_and_neither_does_what_follows_it() {
     let replies = told(&[("GET", Forwarded)]);
     assert_eq!(outcomes(&wire, Direction::Reply), replies);
     let (log, idle) = (wire.log(), picklock_scenarios::Phase::Idle);
-    let get = log.entries().into_iter().rfind(|it| it.command == "GET" && it.sent_ns.is_some());
-    let last = log.entries().into_iter().rfind(|it| it.direction == Direction::Request);
+    let get = log
+        .entries()
+        .into_iter()
+        .rfind(|it| it.command == "GET" && it.sent_ns.is_some());
+    let last = log
+        .entries()
+        .into_iter()
+        .rfind(|it| it.direction == Direction::Request);
     assert!(get.is_some());
     let told_ns = log.last_request_naming(0, 0, idle, 0);
-    assert_eq!(told_ns, last.unwrap().sent_ns, "a swallowed command went out");
+    assert_eq!(
+        told_ns,
+        last.unwrap().sent_ns,
+        "a swallowed command went out"
+    );
 }
 
 #[tokio::test]
@@ -132,7 +142,14 @@ async fn an_answered_command_never_reaches_its_server_and_replies_stay_in_order(
     let error = picklock_scenarios::ServerError::Readonly;
     let refused = "-READONLY You can\\'t write against a read only replica.\\r\\n";
     let fault = wire.impose(on(Direction::Request, Effect::Answer(error)));
-    for command in ["GET lock:1", "SET lock:1 mine", "GET lock:1", "MULTI", "SET lock:1 mine", "EXEC"] {
+    for command in [
+        "GET lock:1",
+        "SET lock:1 mine",
+        "GET lock:1",
+        "MULTI",
+        "SET lock:1 mine",
+        "EXEC",
+    ] {
         client.send(command).await;
     }
     for reply in ["$-1\\r\\n", refused, "$-1\\r\\n", "+OK\\r\\n", refused] {
@@ -144,7 +161,10 @@ async fn an_answered_command_never_reaches_its_server_and_replies_stay_in_order(
     assert_eq!(client.ask("SET lock:1 mine").await, "+OK\\r\\n");
     wire.close().await;
     let answered = |pairs: Vec<(String, Outcome)>| {
-        pairs.into_iter().filter(|(_, outcome)| *outcome == Outcome::Answered).count()
+        pairs
+            .into_iter()
+            .filter(|(_, outcome)| *outcome == Outcome::Answered)
+            .count()
     };
     assert_eq!(answered(outcomes(&wire, Direction::Request)), 2);
     assert_eq!(answered(outcomes(&wire, Direction::Reply)), 2);
@@ -160,8 +180,17 @@ async fn a_replaced_reply_belongs_to_a_command_that_was_executed() {
         frames: Some(1),
         ..on(Direction::Reply, Effect::Answer(error))
     });
-    assert_eq!(client.ask("GET lock:1").await, "$-1\\r\\n", "it is not refused");
-    assert!(client.ask("SET lock:1 mine").await.starts_with("-NOREPLICAS"));
+    assert_eq!(
+        client.ask("GET lock:1").await,
+        "$-1\\r\\n",
+        "it is not refused"
+    );
+    assert!(
+        client
+            .ask("SET lock:1 mine")
+            .await
+            .starts_with("-NOREPLICAS")
+    );
     assert_eq!(client.ask("GET lock:1").await, "$4\\r\\nmine\\r\\n");
     wire.close().await;
 }

@@ -109,7 +109,10 @@ fn every_mutant_is_in_the_tables() {
     let listed = ROWS.iter().map(|row| row.mutant);
     let listed: BTreeSet<&str> = listed.chain(SAFE.iter().map(|(name, _)| *name)).collect();
     assert_eq!(listed, all);
-    let classed = CLASSES.iter().flat_map(|class| class.mutants).chain(UNCLASSED);
+    let classed = CLASSES
+        .iter()
+        .flat_map(|class| class.mutants)
+        .chain(UNCLASSED);
     assert_eq!(classed.copied().collect::<BTreeSet<_>>(), all);
 }
 
@@ -119,9 +122,15 @@ fn built_in_lock_that_stands_for_a_class_violates_something_in_its_scenario() {
         for (lock, scenario) in class.locks {
             let violates = |seed| {
                 let ran = trial(lock, scenario, seed);
-                Property::ALL.iter().any(|one| ran.violation(*one).is_some())
+                Property::ALL
+                    .iter()
+                    .any(|one| ran.violation(*one).is_some())
             };
-            assert!((0..SEEDS).any(violates), "{}: {lock} × {scenario}", class.id);
+            assert!(
+                (0..SEEDS).any(violates),
+                "{}: {lock} × {scenario}",
+                class.id
+            );
         }
     }
 }

@@ -12,8 +12,8 @@ use picklock_lab::simulated::simulate;
 use picklock_scenarios::{BackendName, catalog, profile};
 
 use super::classes::CLASSES;
-use super::rows::{ROWS, Row, SAFE, Told};
 use super::found;
+use super::rows::{ROWS, Row, SAFE, Told};
 
 const UPDATE: &str = "PICKLOCK_UPDATE_DOCS";
 
@@ -41,7 +41,9 @@ fn caught_by(mutant: &'static BuiltInLock, original: &str) -> Vec<&'static str> 
 /// Which scenarios catch which mutant without being told what to look for.
 fn by_likeness(text: &mut String) {
     let quick = profile::named("quick").expect("there is such a profile");
-    text.push_str("\n| mutant | held to | `--profile quick` | other scenarios |\n|---|---|---|---|\n");
+    text.push_str(
+        "\n| mutant | held to | `--profile quick` | other scenarios |\n|---|---|---|---|\n",
+    );
     for mutant in MUTANTS {
         let row = ROWS.iter().find(|row| row.mutant == mutant.name);
         let original = row.map_or("set-nx-px", |row| row.original);
@@ -60,7 +62,9 @@ fn by_likeness(text: &mut String) {
 }
 
 fn classes_of(mutant: &str) -> String {
-    let classes = CLASSES.iter().filter(|class| class.mutants.contains(&mutant));
+    let classes = CLASSES
+        .iter()
+        .filter(|class| class.mutants.contains(&mutant));
     let ids: Vec<&str> = classes.map(|class| class.id).collect();
     match ids.is_empty() {
         true => "–".to_owned(),
@@ -76,7 +80,11 @@ fn of_mutants(text: &mut String) {
         let name = mutant.name;
         let classes = classes_of(name);
         if let Some((_, why)) = SAFE.iter().find(|(safe, _)| *safe == name) {
-            writeln!(text, "| `{name}` | {wrong} | {classes} | – | {why} | – | – |").ok();
+            writeln!(
+                text,
+                "| `{name}` | {wrong} | {classes} | – | {why} | – | – |"
+            )
+            .ok();
         }
         for row in ROWS.iter().filter(|row| row.mutant == name) {
             let Row {
@@ -99,7 +107,9 @@ fn of_mutants(text: &mut String) {
 }
 
 fn of_classes(text: &mut String) {
-    text.push_str("\n| class | what it is | mutants | built-in locks that have it |\n|---|---|---|---|\n");
+    text.push_str(
+        "\n| class | what it is | mutants | built-in locks that have it |\n|---|---|---|---|\n",
+    );
     for class in CLASSES {
         let mutants = class.mutants.iter().map(|name| format!("`{name}`"));
         let locks = class.locks.iter();
@@ -109,7 +119,12 @@ fn of_classes(text: &mut String) {
             false => all.join(", "),
         };
         let (mutants, locks) = (listed(mutants.collect()), listed(locks.collect()));
-        writeln!(text, "| {} | {} | {mutants} | {locks} |", class.id, class.about).ok();
+        writeln!(
+            text,
+            "| {} | {} | {mutants} | {locks} |",
+            class.id, class.about
+        )
+        .ok();
     }
     let none = |class: &&super::classes::Class| class.mutants.is_empty() && class.locks.is_empty();
     let none: Vec<&str> = CLASSES.iter().filter(none).map(|class| class.id).collect();

@@ -78,14 +78,14 @@ pub(super) const ROWS: &[Row] = rows! {
     "ttl-is-wait", "set-nx-px", "calm", "claims", "wrong-expiry", All;
     "millis-as-seconds", "set-nx-px", "calm", "claims", "wrong-expiry", All;
     "validity-from-first-try", "set-nx-px", "gc-pause", "claims", "undetermined", Nothing;
-    "extension-adds-up", "set-nx-px", "late-extend", "claims", "wrong-expiry", All;
+    "extension-adds-up", "set-nx-px", "late-extend", "claims", "wrong-expiry", Nothing;
     "short-extension", "set-nx-px", "late-extend", "claims", "wrong-expiry", All;
     "encoded-release", "set-nx-px", "calm", "claims", "false-release", Nothing;
     "split-key", "set-nx-px", "calm", "lease", "split-key", PropertyOnly;
     "token-by-prefix", "set-nx-px", "gc-pause", "ownership", "stolen-release", All;
     "release-again-late", "set-nx-px", "calm", "lease", "stolen-release", All;
     "renews-any-value", "watchdog", "gc-pause", "ownership", "foreign-renewal", Nothing;
-    "renews-any-value", "watchdog", "dead-holder-kept", "progress", "foreign-renewal", PropertyOnly;
+    "renews-any-value", "watchdog", "dead-holder-kept", "progress", "foreign-renewal", Nothing;
     "waiter-renews", "set-nx-px", "holder-crash", "progress", "foreign-renewal", PropertyOnly;
     "loser-prolongs", "set-nx-px", "holder-crash", "progress", "foreign-renewal", PropertyOnly;
     "quorum-of-answers", "redlock", "split-vote", "lease", "unbacked-grant", All;
