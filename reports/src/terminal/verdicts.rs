@@ -10,10 +10,10 @@ use crate::responsibility::responsibility;
 use crate::verdict_line::verdict_line;
 
 /// The least width for a separate column of causes.
-const ROOMY: usize = 94;
+const ROOMY: usize = 93;
 const PROPERTY_COLUMN: usize = 2;
-const STATUS_COLUMN: usize = 13;
-const CAUSE_COLUMN: usize = 31;
+const STATUS_COLUMN: usize = 12;
+const CAUSE_COLUMN: usize = 30;
 
 /// One row for each property: status, cause, and meaning.
 pub(super) fn table(record: &RunRecord, width: usize) -> Vec<Line> {

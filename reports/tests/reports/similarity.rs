@@ -89,7 +89,7 @@ fn lock_like_no_other_gets_the_closest_one() {
     let lease = (Property::Lease, violated(Cause::Race, &[]));
     let cells = [cell("mine", "late", &[]), cell("mine", "pause", &[lease])];
     let text =
-        "mine: closest to careful, from which 2 of 4 results differ; careful would hold in pause";
+        "mine: closest to careful, from which 2 of 11 results differ; careful would hold in pause";
     assert_eq!(said(&cells, "careful").unwrap(), text);
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use picklock_harness::Trial;
-use picklock_harness::check::{Property, Status};
+use picklock_harness::check::{Cause, Property, Status};
 use picklock_harness::trial::{Outcome, TrialRun};
 use picklock_impls::{Context, DynLock, Grant, Lock, LockError, Node, find};
 
@@ -37,6 +37,39 @@ impl Lock for Choosy {
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         self.lock.release(key, grant).await
+    }
+}
+
+/// A lock that looks at the lease only when it has taken the key.
+struct Littering(Node);
+
+impl Lock for Littering {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        _: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let taken: bool = redis::Cmd::set_nx(key, "me")
+            .query_async(&mut self.0)
+            .await?;
+        match ttl.subsec_millis() {
+            0 if !taken => Ok(None),
+            _ => Err(LockError::BadCall("only what suits me".into())),
+        }
+    }
+
+    async fn extend(
+        &mut self,
+        _: &str,
+        _: &Grant,
+        _: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Ok(None)
+    }
+
+    async fn release(&mut self, _: &str, _: &Grant) -> Result<bool, LockError> {
+        Ok(false)
     }
 }
 
@@ -79,6 +112,18 @@ fn short_lease_that_is_refused_is_not_applicable() {
     for run in choosy("holder-crash", |ttl| ttl < Duration::from_secs(10)).runs() {
         let said = "the lock refuses a lease of 1000 ms, and grants one of 30000 ms: bad call: only what suits me";
         is_not_applicable_because(run, said);
+    }
+}
+
+/// A definite error promises that nothing has happened.
+#[test]
+fn lock_that_leaves_a_key_behind_as_it_refuses_is_not_excused() {
+    let build = |nodes: Vec<Node>, _: Context| Littering(nodes.into_iter().next().unwrap());
+    let trial = Trial::of("fractional-lease").unwrap().seeds(1..4);
+    for run in trial.run("littering", 1, build).unwrap().runs() {
+        let progress = &run.verdicts[&Property::Progress];
+        assert_eq!(progress.status, Status::Violated);
+        assert_eq!(progress.cause, Some(Cause::NoTtl));
     }
 }
 

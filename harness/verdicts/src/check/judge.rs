@@ -8,10 +8,11 @@ use crate::history::{EventKind, History};
 use super::cause::cause;
 use super::double_sale::{late_sellers, overlapping_sellers};
 use super::evidence::Evidence;
-use super::finding::{Judgement, Seen};
+use super::finding::{Finding, Judgement, Seen};
 use super::properties::{Checkers, exclusion, lease};
 use super::story::story;
 use super::sufficiency::{Insufficiency, Sufficiency};
+use super::unjudged::Unjudged;
 use super::verdict::{Status, Verdict, Verdicts};
 use crate::timeline::AttemptTracker;
 
@@ -94,6 +95,14 @@ fn judged_on_time(judgement: Judgement, evidence: &Evidence<'_>) -> Judgement {
     excuse.map_or(judgement, Judgement::Unknown)
 }
 
+/// True if nobody got the lock because it does not take the lease. A key that never expires is the lock's fault
+/// nevertheless.
+fn is_refused_lease(first: &Finding, inapplicable: &[Unjudged]) -> bool {
+    let refused = |reason: &Unjudged| matches!(reason, Unjudged::LeaseRefused { .. });
+    let leaves_none = matches!(&first.seen, Seen::Starvation(it) if !it.has_unexpiring_key);
+    leaves_none && inapplicable.iter().any(refused)
+}
+
 fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insufficiency) -> Verdict {
     let inapplicable = too_little.inapplicable();
     match judgement {
@@ -101,6 +110,9 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insuffici
         Judgement::Held | Judgement::NotApplicable | Judgement::Unknown(_)
             if !inapplicable.is_empty() =>
         {
+            Verdict::inapplicable(inapplicable)
+        }
+        Judgement::Violated { first, .. } if is_refused_lease(&first, &inapplicable) => {
             Verdict::inapplicable(inapplicable)
         }
         Judgement::NotApplicable if !too_little.is_void => Verdict::not_applicable(),
@@ -120,8 +132,6 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insuffici
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::finding::Finding;
-    use crate::check::unjudged::Unjudged;
     use crate::check::verdict::Cause;
     use crate::history::read_history;
 
