@@ -153,7 +153,6 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                     } else {
                         ServerError::Loading
                     }),
-                    executed: kind.takes(Field::Executed) && words,
                     optional,
                 }
             },

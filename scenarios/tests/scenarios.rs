@@ -95,7 +95,7 @@ fn errors_name_line_column_and_the_nearest_word() {
       = help: did you mean `workers`?
     ");
     insta::assert_snapshot!(error("[[fault]]\nkind = \"pause-clinet\"\nat = \"1s\"\n"), @r#"
-    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `crash-client`, `delay`, `drop`, `hold`, `answer`, `cut`, `partition`, `pause-node`, `crash-node`, `cut-replication`, `failover`, `sentinel-failover`, `evict`, `flush-all`, `flush-scripts`, `exhaust`, `clock-jump`, `clock-skew`
+    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `crash-client`, `delay`, `drop`, `hold`, `answer`, `false-answer`, `cut`, `partition`, `pause-node`, `crash-node`, `cut-replication`, `failover`, `sentinel-failover`, `evict`, `flush-all`, `flush-scripts`, `exhaust`, `clock-jump`, `clock-skew`
        |
      4 | kind = "pause-clinet"
        |        ^
@@ -145,13 +145,13 @@ fn contradictory_fields_are_refused_with_their_place() {
        |        ^
       = help: add `error = "READONLY"`; there are READONLY, LOADING, MISCONF, CLUSTERDOWN, NOREPLICAS, BUSY
     "#);
-    insta::assert_snapshot!(error("[[fault]]\nkind = \"drop\"\nat = \"1s\"\nexecuted = true\n"), @"
-    mine.toml:6:12: `drop` has no `executed`
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"drop\"\nat = \"1s\"\nerror = \"BUSY\"\n"), @r#"
+    mine.toml:6:9: `drop` has no `error`
        |
-     6 | executed = true
-       |            ^
+     6 | error = "BUSY"
+       |         ^
       = help: besides its moment and `optional` it takes for, workers, nodes, direction, frames
-    ");
+    "#);
     insta::assert_snapshot!(error("[[fault]]\nkind = \"cut\"\n"), @r#"
     mine.toml:4:8: this fault has no moment
        |

@@ -1,29 +1,26 @@
-//! `answer`: a command is answered with an error, in the server's own words. The server does not see it,
-//! unless it is `executed` all the same.
+//! `answer`: a command is answered with an error, in the server's own words, and the server does not see it.
 
-use super::{Action, Field, Kind, LinkAction, Strikes};
+use super::{Action, FaultPlan, Field, Kind, LinkAction, Strikes};
+
+/// What an answer may have.
+pub(super) const OPTIONAL: &[Field] =
+    &[Field::For, Field::Workers, Field::Nodes, Field::Frames];
 
 pub(super) const KIND: Kind = Kind {
     does: "answers {} with {of}",
     required: &[Field::Error],
-    optional: &[
-        Field::Executed,
-        Field::For,
-        Field::Workers,
-        Field::Nodes,
-        Field::Frames,
-    ],
-    of: |plan| {
-        let word = plan.error?.word();
-        Some(match plan.executed {
-            false => word.to_owned(),
-            true => format!("{word} (executed all the same)"),
-        })
-    },
-    ..Kind::new("answer", Strikes::Links, |plan| {
-        Some(vec![Action::Link(LinkAction::Answer {
-            error: plan.error?,
-            executed: plan.executed,
-        })])
-    })
+    optional: OPTIONAL,
+    of: word,
+    ..Kind::new("answer", Strikes::Links, |plan| answered(plan, false))
 };
+
+/// The error by its first word.
+pub(super) fn word(plan: &FaultPlan) -> Option<String> {
+    Some(plan.error?.word().to_owned())
+}
+
+/// What is done.
+pub(super) fn answered(plan: &FaultPlan, executed: bool) -> Option<Vec<Action>> {
+    let error = plan.error?;
+    Some(vec![Action::Link(LinkAction::Answer { error, executed })])
+}

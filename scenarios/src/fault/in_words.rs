@@ -74,7 +74,7 @@ impl FaultPlan {
             Some(count) => format!("{count} of the "),
         };
         let direction = match self.kind {
-            FaultKind::Answer => Some(Direction::Request),
+            FaultKind::Answer | FaultKind::FalseAnswer => Some(Direction::Request),
             _ => self.direction,
         };
         match direction {

@@ -44,7 +44,7 @@ pub struct FaultPlan {
     /// `delay`: up to this much more, uniformly distributed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<LeaseDuration>,
-    /// `drop`, `delay`, `hold`, `answer`: only this many frames. Default: all while the fault lasts. With a
+    /// `drop`, `delay`, `hold`, `answer`, `false-answer`: only this many frames. Default: all while the fault lasts. With a
     /// `when` on a request or reply, `frames = 1` is the frame that started the fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<u32>,
@@ -54,12 +54,9 @@ pub struct FaultPlan {
     /// `exhaust`: what the node runs out of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what: Option<Resource>,
-    /// `answer`: the error, by its first word.
+    /// `answer`, `false-answer`: the error, by its first word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ServerError>,
-    /// `answer`: the command is executed all the same. Default: the server does not see it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub executed: bool,
     /// A backend that cannot do this fault may leave it out. Otherwise the run is `unknown`.
     #[serde(default)]
     pub optional: bool,
@@ -78,11 +75,10 @@ pub(crate) enum Field {
     Keys,
     Resource,
     Error,
-    Executed,
 }
 
 impl Field {
-    pub(crate) const ALL: [Field; 11] = [
+    pub(crate) const ALL: [Field; 10] = [
         Field::By,
         Field::Jitter,
         Field::Frames,
@@ -93,7 +89,6 @@ impl Field {
         Field::Keys,
         Field::Resource,
         Field::Error,
-        Field::Executed,
     ];
 
     /// What a fault of messages may have, if it can end with a number of them.
@@ -118,7 +113,6 @@ impl Field {
             Field::Keys => "keys",
             Field::Resource => "what",
             Field::Error => "error",
-            Field::Executed => "executed",
         }
     }
 }
@@ -137,7 +131,6 @@ impl FaultPlan {
             Field::Keys => self.keys.is_some(),
             Field::Resource => self.what.is_some(),
             Field::Error => self.error.is_some(),
-            Field::Executed => self.executed,
         }
     }
 }

@@ -114,7 +114,7 @@ fn an_answered_command_is_not_executed_and_fails_its_transaction() {
 
 #[test]
 fn a_command_that_is_answered_after_all_was_executed() {
-    let answer = "[[fault]]\nkind = \"answer\"\nerror = \"LOADING\"\nexecuted = true\nframes = 1\nwhen = { on = \"reply\", command = \"SET\" }";
+    let answer = "[[fault]]\nkind = \"false-answer\"\nerror = \"LOADING\"\nframes = 1\nwhen = { on = \"reply\", command = \"SET\" }";
     let seen = play(1, answer, set_and_look);
     seen.when(
         0,
