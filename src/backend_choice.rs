@@ -46,6 +46,7 @@ impl ChosenBackend {
             worker: lock::worker_command(&spec.lock)?,
             reaper: lock::this_program()?,
             reaper_args: vec!["reaper".into()],
+            starts_only_runs: true,
         }))
     }
 

@@ -48,9 +48,9 @@ impl Failure {
     /// Why a run left no history.
     pub fn of_run(failure: RunFailure) -> Failure {
         match failure {
-            RunFailure::Simulation(
-                error @ (SimError::Stuck { .. } | SimError::Exhausted(_) | SimError::Broken(_)),
-            ) => Failure::Stuck(error.to_string()),
+            RunFailure::Simulation(error @ (SimError::Stuck { .. } | SimError::Broken(_))) => {
+                Failure::Stuck(error.to_string())
+            }
             RunFailure::Worker { error, log } => not_started(&error, &log),
             RunFailure::Interrupted => Failure::Interrupted,
             other => Failure::Environment(other.to_string()),

@@ -15,6 +15,8 @@ struct Known {
     bytes: Vec<u8>,
     name: KeyName,
     held: Option<HeldValue>,
+    /// The worker whose command changed it last.
+    by: Option<usize>,
 }
 
 /// The keys of one node.
@@ -129,6 +131,7 @@ impl KeyWatch {
                 bytes: bytes.to_vec(),
                 name,
                 held: None,
+                by: None,
             });
             self.known.len() - 1
         })
@@ -165,16 +168,28 @@ impl KeyWatch {
     ) {
         let known = &mut self.known[index];
         let held = server.held_value(known.database, &known.bytes);
-        if held == known.held {
+        let change = why();
+        let by = match &change {
+            KeyChange::Command(command) => Some(command.worker),
+            _ => None,
+        };
+        // Two clients may set the same expiry within one millisecond.
+        let is_another_clients = || {
+            by.is_some()
+                && by != known.by
+                && held.as_ref().is_some_and(|it| it.expires_ms.is_some())
+        };
+        if held == known.held && !is_another_clients() {
             return;
         }
+        known.by = by;
         let expires_ms = held.as_ref().and_then(|held| held.expires_ms);
         self.records.push(KeyRecord {
             at_ns: time.at_ns,
             key: known.name.clone(),
             value: held.as_ref().map(|held| Arc::clone(&held.text)),
             ttl_ms: expires_ms.map(|at_ms| at_ms - time.wall_ms),
-            why: why(),
+            why: change,
         });
         known.held = held;
     }

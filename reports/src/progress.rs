@@ -98,6 +98,12 @@ fn words(what: &EventKind) -> Option<String> {
         EventKind::Stalled {
             late_ms: late_ms @ SHORTEST_PAUSE_MS..,
         } => format!("the machine stalled for {late_ms} ms"),
+        EventKind::NodeStoodStill { node, stood_ms, .. } => {
+            format!("node {node} stood still for {stood_ms} ms, and no fault asked for it")
+        }
+        EventKind::WorkerStoodStill {
+            worker, stood_ms, ..
+        } => format!("worker {worker} stood still for {stood_ms} ms, and no fault asked for it"),
         EventKind::BackendUnsupported { .. }
         | EventKind::CommandUnknown { .. }
         | EventKind::ExtensionUntested { .. }
@@ -105,6 +111,8 @@ fn words(what: &EventKind) -> Option<String> {
         | EventKind::StockUnknown { .. }
         | EventKind::FaultNotUndone { .. }
         | EventKind::FinalInspectionFailed { .. }
+        | EventKind::ClientRefused { .. }
+        | EventKind::BudgetSpent { .. }
         | EventKind::ClientGone { .. } => unjudged_for(what)?.to_string(),
         EventKind::CustodyIncomplete { reason } => {
             format!("the account of the servers' keys is not complete: {reason}")

@@ -11,6 +11,11 @@ pub fn responsibility(verdicts: &Verdicts) -> Option<String> {
     let status = |property| verdicts.get(&property).map(|verdict| verdict.status);
     let whose = match (status(Property::Exclusion), status(Property::Lease)) {
         (_, Some(Status::Violated)) => service(verdicts).to_owned(),
+        (Some(Status::Violated), _)
+            if responsible(verdicts, Property::Exclusion) == Responsible::Lock =>
+        {
+            "The lock's: its own commands let two clients in together.".to_owned()
+        }
         (Some(Status::Violated), Some(Status::Held)) => client(verdicts),
         (Some(Status::Violated), _) => {
             "Two clients were inside together, but whether the lock or the client is at fault \
@@ -147,6 +152,19 @@ mod tests {
         for ((exclusion, lease, resource, fencing), sentence) in cases {
             let said = responsibility(&verdicts(exclusion, lease, resource, fencing));
             assert_eq!(said.as_deref(), sentence, "{exclusion} {lease} {resource}");
+        }
+    }
+
+    /// Whatever the leases show: a lock whose own command let two in cannot point at its client.
+    #[test]
+    fn a_proven_cause_says_whose_fault_it_is() {
+        for lease in [Status::Held, Status::Unknown] {
+            let mut verdicts =
+                verdicts(Status::Violated, lease, Status::Held, Status::NotApplicable);
+            let exclusion = verdicts.get_mut(&Property::Exclusion).unwrap();
+            exclusion.cause = Some(Cause::StolenRelease);
+            let said = responsibility(&verdicts).unwrap();
+            assert!(said.starts_with("The lock's: its own commands"), "{said}");
         }
     }
 

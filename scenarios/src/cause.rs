@@ -122,11 +122,43 @@ causes! {
     /// A release told success, and the value was still there.
     FalseRelease "false-release",
         Responsible::Lock,
-        "a release told success and left the key: believe only what the server confirms";
+        "a release left the key: delete what was written, and believe only the server";
     /// Two locks use one key.
     SharedKey "shared-key",
         Responsible::Lock,
         "two locks use one key: put the whole name of the lock into the key";
+    /// One lock is held in several keys.
+    SplitKey "split-key",
+        Responsible::Lock,
+        "one lock was held under several keys: make the key of the lock's name alone";
+    /// A renewal kept another client's value alive.
+    ForeignRenewal "foreign-renewal",
+        Responsible::Lock,
+        "a renewal prolonged another client's lock: compare and prolong in one script";
+    /// Two clients wrote the same value.
+    SharedToken "shared-token",
+        Responsible::Lock,
+        "two clients wrote the same value: use a random one for each acquisition";
+    /// A grant rests on the reply to an earlier command.
+    StaleReply "stale-reply",
+        Responsible::Lock,
+        "a grant rests on the reply to an earlier command: close a connection that timed out";
+    /// The client's own command took its key away while it held the lock.
+    OwnRemoval "own-removal",
+        Responsible::Lock,
+        "the holder's own command took its key away: remove it in the release alone";
+    /// The lock's own rule let two in.
+    NotExclusive "not-exclusive",
+        Responsible::Lock,
+        "the lock's own script let a second client in: its rule admits more than one";
+    /// A lock that promises renewal lost its key, and said nothing.
+    SilentLoss "silent-loss",
+        Responsible::Lock,
+        "the lock promises renewal, and its key ran out without a word";
+    /// It told a longer time than the harness has waited.
+    WrongElapsed "wrong-elapsed",
+        Responsible::Lock,
+        "it told a longer time than anybody has waited: count from the reading of the request";
     /// The evidence does not show any of these causes.
     Undetermined "undetermined",
         Responsible::Undetermined,

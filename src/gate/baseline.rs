@@ -8,6 +8,7 @@ use picklock_reports::gate::{Baseline, GateRuns, Rules, changes};
 use crate::exit::Failure;
 use crate::print;
 use crate::run_directory::RunDirectory;
+use crate::untrusted_file::{self, LONGEST_DOCUMENT, Links};
 
 /// The default file name.
 const DEFAULT: &str = "picklock-baseline.json";
@@ -37,7 +38,7 @@ impl BaselineFile {
     /// It cannot be read, or is not a baseline.
     pub fn read(&self) -> Result<Option<Baseline>, Failure> {
         let wrong = |text: String| Failure::Usage(format!("{}: {text}", self.path.display()));
-        match std::fs::read_to_string(&self.path) {
+        match untrusted_file::read(&self.path, LONGEST_DOCUMENT, Links::Followed) {
             Ok(text) => match Baseline::parse(&text) {
                 Ok(baseline) => Ok(Some(baseline)),
                 Err(error) => Err(wrong(format!("cannot use the baseline: {error}"))),

@@ -78,11 +78,12 @@ pub struct MatrixArgs {
 const MATRIX_HELP: &str = "\
 Expectations:
   A scenario states the expected results: [expect.NAME] for one lock, [expect.\"*\"] for every
-  built-in lock without its own table; a property that is not named holds. Mutants, your own programs and locks with options need a
-  table with their name, or --like. Without either, their cells are open: shown but not judged. The
-  last lines say which built-in lock they behave like. The cells of a built-in lock are also open
-  if --nodes gives it another number of nodes than its own. What a lock does not offer, or a backend
-  cannot do, is not applicable: counted apart, never a failure.
+  built-in lock without its own table; a property that is not named holds. Mutants, your own
+  programs and locks with options need a table with their name, or --like. Without either, their
+  cells are open: shown but not judged. The last lines say which built-in lock they behave like.
+  The cells of a built-in lock are also open if --nodes gives it another number of nodes than its
+  own. What a lock does not offer, or a backend cannot do, is not applicable: counted apart, never
+  a failure.
 
 Exit codes:
   0    every cell is as expected

@@ -64,6 +64,12 @@ const CASES: &[Case] = &[
         "set-nx-px",
         &["exclusion violated clock-jump", "lease violated clock-jump"],
     ),
+    // Frozen while it is asked: its lease begins when it has read that.
+    (
+        "frozen-ask",
+        "set-nx-px",
+        &["exclusion violated evicted", "lease violated evicted"],
+    ),
     // A command is due less than a millisecond before the clock is set forward.
     (
         "jump-back",

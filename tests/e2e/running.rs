@@ -18,8 +18,9 @@ use crate::slots::Slot;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Why a run says nothing: the machine had too much to do.
-const TOO_BUSY: [&str; 5] = [
+const TOO_BUSY: [&str; 6] = [
     "the harness stood still",
+    "and no fault asked for it",
     "a fault lasted too long:",
     "a fault took too long to strike:",
     "the Sentinels did not fail over",

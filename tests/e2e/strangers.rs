@@ -86,6 +86,28 @@ fn only_regular_files_are_judged() {
     );
 }
 
+/// The file lies in somebody's repository, as a configuration does.
+#[test]
+fn only_a_regular_file_is_a_baseline() {
+    let config =
+        "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"set-nx-px\"]\nscenarios = [\"calm\"]\n";
+    for (file, said) in [
+        ("fifo", "a FIFO"),
+        ("/dev/zero", "a device"),
+        ("sparse", "limit 268435456"),
+    ] {
+        let call =
+            picklock(&format!("gate --quiet --baseline {file}")).file("picklock.toml", config);
+        let home = call.temp().with_file_name("");
+        fifo(&home.join("fifo"));
+        // No disk has that much: it is a hole.
+        let sparse = File::create(home.join("sparse")).unwrap();
+        sparse.set_len(30 << 30).unwrap();
+        let outcome = call.run().exits(2);
+        assert!(outcome.stderr.contains(said), "{}", outcome.all());
+    }
+}
+
 #[test]
 fn links_beside_a_record_are_not_followed() {
     let run = kept();

@@ -16,13 +16,20 @@ use tokio::sync::watch;
 
 use super::capped_log::CappedLog;
 use super::process_error::{ProcessError, STOP_WITHIN};
-use super::process_group::Condition;
+use super::process_group::{self, Condition};
 use super::reap_guard::{ReapGuard, Sent, reap_orphan};
 use crate::clock::Clock;
-use crate::process_stat::{Member, ProcessTable};
+use crate::process_stat::{Member, ProcessTable, tracer_of_this_process};
 
 /// Pause between two looks at processes that are about to stop or to end.
 const LOOK: Duration = Duration::from_millis(1);
+
+/// One that was killed ends within this time, unless the kernel or a tracer holds it.
+pub(crate) const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// What is said about one that does not.
+pub const STILL_THERE: &str =
+    "was killed and has not ended: the kernel or a process that traces it holds it";
 
 /// Freezes, thaws and kills a worker with all processes that it started, even while other tasks
 /// wait for it.
@@ -82,6 +89,14 @@ impl WorkerControl {
     /// Two looks in a row must show the same processes, all stopped. What a look may have missed
     /// because it was just being started is in the second one, and what has stopped starts nothing.
     async fn stop(&self) -> Result<(), ProcessError> {
+        if let Some(tracer) = tracer_of_this_process()
+            && self.table().await.is_ok_and(|table| {
+                let members = self.group.reap_guard().members(&table);
+                members.iter().any(|(pid, _)| *pid == tracer)
+            })
+        {
+            return Err(ProcessError::Traces(tracer));
+        }
         self.signal(Signal::STOP).await?;
         let clock = Clock::start();
         let mut before = None;
@@ -120,11 +135,18 @@ impl WorkerControl {
         sent
     }
 
-    /// Kills it and all its descendants (SIGKILL), frozen or not, and waits until it is reaped.
+    /// Kills it and all its descendants (SIGKILL), frozen or not, and waits until it is reaped, but not for
+    /// ever: the kernel or a tracer can hold a process that was killed.
     /// Returns how it ended, by this signal or before it.
     pub async fn kill(&self) -> String {
         WorkerControl::kill_all(std::slice::from_ref(self)).await;
-        self.exited().await
+        let ended = tokio::time::timeout(END_WITHIN, self.exited()).await;
+        ended.unwrap_or_else(|_| STILL_THERE.to_owned())
+    }
+
+    /// True when it was reaped.
+    pub fn has_ended(&self) -> bool {
+        self.how_it_ended.borrow().is_some()
     }
 
     /// Kills these workers and all their descendants, and waits until none of them lives, and their
@@ -132,6 +154,7 @@ impl WorkerControl {
     ///
     /// They are stopped first: what stands still starts nothing that could get away.
     pub async fn kill_all(controls: &[WorkerControl]) {
+        kill_own_tracer(controls).await;
         for control in controls {
             // A process that has already ended needs no signal.
             let _ = control.group.reap_guard().signal(Signal::STOP);
@@ -213,6 +236,25 @@ impl WorkerControl {
         let since_ticks = self.group.reap_guard().since_ticks();
         let table = ProcessTable::look(since_ticks).await;
         table.map_err(ProcessError::Signal)
+    }
+}
+
+/// A tracer of this process below a worker must not be stopped: this process would stop with it, for ever. It is
+/// killed, and lets go of this process with that.
+async fn kill_own_tracer(controls: &[WorkerControl]) {
+    let Some(tracer) = tracer_of_this_process() else {
+        return;
+    };
+    let Some(table) = table_since(controls).await else {
+        return;
+    };
+    let is_below = |control: &WorkerControl| {
+        let members = control.group.reap_guard().members(&table);
+        members.iter().any(|(pid, _)| *pid == tracer)
+    };
+    if controls.iter().any(is_below) {
+        // If it has ended meanwhile, it traces nothing.
+        let _ = process_group::signal_one(tracer, Signal::KILL);
     }
 }
 

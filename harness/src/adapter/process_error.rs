@@ -38,6 +38,9 @@ pub enum ProcessError {
     /// It was told to stop, and did not.
     #[error("the worker did not stop within {STOP_WITHIN:?} after SIGSTOP")]
     DidNotStop,
+    /// One of its processes traces this one, which would stop with it.
+    #[error("process {0} of the worker traces Picklock, which would stop with it")]
+    Traces(u32),
     /// A request cannot be written: the worker does not read any more.
     #[error("cannot send to the worker: {0}")]
     Send(#[source] io::Error),
@@ -67,7 +70,10 @@ impl ProcessError {
         match self {
             ProcessError::Log { source, .. } | ProcessError::Start { source, .. } => Some(source),
             ProcessError::Signal(source) | ProcessError::Send(source) => Some(source),
-            ProcessError::NoProgram | ProcessError::Gone(_) | ProcessError::DidNotStop => None,
+            ProcessError::NoProgram
+            | ProcessError::Gone(_)
+            | ProcessError::DidNotStop
+            | ProcessError::Traces(_) => None,
         }
     }
 }

@@ -74,7 +74,6 @@ impl ReapGuard {
     }
 
     /// The child and its descendants, as far as they live in this table.
-    #[cfg(feature = "servers")]
     pub(super) fn members(&mut self, table: &ProcessTable) -> BTreeSet<Member> {
         self.lineage.members(table)
     }

@@ -8,6 +8,7 @@ mod capabilities;
 mod clocks;
 mod custody;
 mod data;
+mod life;
 mod links;
 mod nodes;
 mod probe;
@@ -26,6 +27,7 @@ pub use clocks::Clocks;
 pub use custody::Custody;
 pub(crate) use data::keys_to_evict;
 pub use data::{Data, DataChange};
+pub use life::{Life, LifeSign};
 pub use links::Links;
 pub use nodes::Nodes;
 pub use probe::Probe;
@@ -49,6 +51,7 @@ pub trait Backend:
     + Custody
     + StockServer
     + Probe
+    + Life
     + 'static
 {
     /// Which backend it is.

@@ -43,6 +43,13 @@ impl LiveWorkers {
         true
     }
 
+    /// How many are alive, or may be started again.
+    pub fn left(&self) -> usize {
+        let slots = self.slots.borrow();
+        let left = slots.iter().filter(|slot| !slot.down || slot.comes_back);
+        left.count()
+    }
+
     /// True while the worker is dead.
     pub fn is_down(&self, worker: usize) -> bool {
         self.slots.borrow()[worker].down

@@ -3,6 +3,7 @@
 mod applicability;
 mod arrivals;
 mod cut_text;
+mod early_end;
 mod live_workers;
 mod recorder;
 mod run_context;
@@ -12,6 +13,7 @@ mod triggers;
 
 pub use applicability::Applicability;
 pub use arrivals::{Arrivals, Turn};
+pub use early_end::EarlyEnd;
 pub use live_workers::LiveWorkers;
 pub use recorder::{Listener, Recorder};
 pub use run_context::{LockIdentity, RunContext};

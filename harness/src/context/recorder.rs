@@ -59,6 +59,14 @@ impl Recorder {
         events.iter().any(of_it)
     }
 
+    /// True if this node was seen to have died.
+    pub fn has_lost(&self, of: usize) -> bool {
+        let events = self.events.borrow();
+        let of_it =
+            |event: &Event| matches!(event.what, EventKind::NodeLost { node, .. } if node == of);
+        events.iter().any(of_it)
+    }
+
     /// Takes the events out.
     pub fn take(&self) -> Vec<Event> {
         self.events.take()

@@ -1,11 +1,13 @@
 //! What the driver and the nemesis of a run share: the backend, the clock, the history, the stock.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::applicability::Applicability;
 use super::arrivals::Arrivals;
+use super::early_end::EarlyEnd;
 use super::live_workers::LiveWorkers;
 use super::recorder::{Listener, Recorder};
 use super::start_gate::StartGate;
@@ -30,6 +32,10 @@ pub struct RunContext<W> {
     pub live_workers: LiveWorkers,
     /// When each worker may begin.
     pub start_gate: StartGate,
+    /// Ends the run before its buyers are done.
+    pub early_end: EarlyEnd,
+    /// The workers of which the wire has refused a client.
+    pub refused: RefCell<BTreeSet<usize>>,
     /// The buyers that arrive, in an open loop.
     pub arrivals: Option<Arrivals>,
     /// Whether the lock offers what the scenario asks for.
@@ -38,6 +44,8 @@ pub struct RunContext<W> {
     pub stock: RefCell<Stock>,
     /// The name and version that the lock reported.
     pub identity: Cell<Option<LockIdentity>>,
+    /// The lock was granted after commands to its nodes, so it uses them.
+    pub lock_uses_nodes: Cell<bool>,
     next_op: Cell<u64>,
 }
 
@@ -82,6 +90,8 @@ impl<W> RunContext<W> {
         Rc::new(RunContext {
             live_workers: LiveWorkers::new(workload.workers),
             start_gate: StartGate::of(workload.opening),
+            early_end: EarlyEnd::default(),
+            refused: RefCell::default(),
             arrivals: Arrivals::of(workload, spec.ttl()),
             applicability: Applicability::default(),
             stock: RefCell::new(stock),
@@ -91,6 +101,7 @@ impl<W> RunContext<W> {
             clock,
             triggers,
             identity: Cell::default(),
+            lock_uses_nodes: Cell::new(false),
             next_op: Cell::new(1),
         })
     }

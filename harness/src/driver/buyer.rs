@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use super::worker_client::{Silence, WorkerClient};
 use crate::backend::Backend;
 use crate::context::RunContext;
-use crate::history::EventKind;
+use crate::history::{EndReason, EventKind};
 
 /// How long a worker may take to answer, in addition to all waiting that the scenario causes,
 /// before it counts as hung. It is long, because a verdict must not depend on a busy machine.
@@ -228,6 +228,11 @@ impl<W: Backend> Buyer<W> {
                 by_fault: false,
                 reason,
             });
+            // One client alone shows nothing.
+            let workers = self.context.spec.scenario.workload.workers;
+            if workers >= 2 && self.context.live_workers.left() < 2 {
+                self.context.early_end.request(EndReason::TooFewClients);
+            }
         }
     }
 }

@@ -15,19 +15,23 @@ use crate::backend::Backend;
 use crate::clock::millis;
 use crate::context::RunContext;
 use crate::entropy;
-use crate::history::EventKind;
+use crate::history::{EndReason, EventKind};
 
 /// A lease that no lock refuses for being short.
 const LONG_LEASE_MS: u64 = 30_000;
 
 /// Lets an additional client take each lock once, and then examines the keys that are left in
-/// Redis.
-pub async fn probe<W: Backend>(context: &Rc<RunContext<W>>) {
+/// Redis. Where that cannot come to anything, nobody tries.
+pub async fn probe<W: Backend>(context: &Rc<RunContext<W>>, end: EndReason) {
     if cannot_be_extended(context) {
         return;
     }
     let prober = context.spec.scenario.workload.workers;
-    if nobody_answers(context) {
+    let is_hopeless = matches!(
+        end,
+        EndReason::NodeLost | EndReason::BudgetSpent | EndReason::ClientsRefused
+    );
+    if is_hopeless || nobody_answers(context) {
         look_for_leftovers(context).await;
         return look_for_lost_nodes(context).await;
     }
@@ -231,7 +235,8 @@ async fn look_for_lost_nodes<W: Backend>(context: &Rc<RunContext<W>>) {
     if faults.any(silences_nodes_for_good) {
         return;
     }
-    for node in 0..context.spec.nodes() {
+    let is_told = |node: &usize| context.recorder.has_lost(*node);
+    for node in (0..context.spec.nodes()).filter(|node| !is_told(node)) {
         let look = context.backend.why_lost(node);
         let answered = timeout(super::buyer::GRACE, look).await;
         if let Some(reason) = answered.unwrap_or_else(|_| Some("it does not answer".into())) {

@@ -89,9 +89,13 @@ impl<W: Backend> Buyer<W> {
         applicability.note_definite_error(self.worker, message, workers);
     }
 
-    /// A lock that grants without a command to its nodes does not use them. Told once.
+    /// A lock that grants without a command to its nodes does not use them. Told once. Not of one that has
+    /// used them before: its nodes may be out of reach.
     fn must_use_nodes(&mut self, op: u64) {
-        if !self.uses_nodes && !self.context.backend.has_spoken(self.worker) {
+        let known = &self.context.lock_uses_nodes;
+        if self.context.backend.has_spoken(self.worker) {
+            known.set(true);
+        } else if !self.uses_nodes && !known.get() {
             self.context.recorder.write(EventKind::GrantWithoutCommand {
                 worker: self.worker,
                 op,

@@ -65,9 +65,12 @@ pub async fn run<W: Backend>(
     let faults = tokio::task::spawn_local(Rc::clone(&nemesis).run(due, ready));
     // If the nemesis has ended, there is nothing to wait for.
     faults_ready.await.unwrap_or_default();
-    let watch = capabilities
-        .can_stall()
-        .then(|| tokio::task::spawn_local(stall::watch(Rc::clone(&context))));
+    let watches = capabilities.can_stall().then(|| {
+        [
+            tokio::task::spawn_local(stall::watch(Rc::clone(&context))),
+            tokio::task::spawn_local(stall::watch_life(Rc::clone(&context))),
+        ]
+    });
     let mut reason = run_workload(&context, buyers, interrupt.as_mut()).await;
     let mut end = Shutdown::begin(interrupt);
     if let Some(arrivals) = &context.arrivals {
@@ -89,14 +92,20 @@ pub async fn run<W: Backend>(
         let stock = context.stock.borrow();
         (stock.left(), stock.sold())
     };
-    if end.is_interrupted() || end.until_interrupted(probe(&context)).await.is_none() {
+    if end.is_interrupted()
+        || end
+            .until_interrupted(probe(&context, reason))
+            .await
+            .is_none()
+    {
         reason = EndReason::Interrupted;
     }
     nemesis.close_endless_links();
-    if let Some(watch) = watch {
+    for watch in watches.iter().flatten() {
         watch.abort();
     }
     stall::note_shortages(&context);
+    end.step(stall::note_life_signs(&context, true)).await;
     context.recorder.write(EventKind::End {
         reason,
         stock_left,
@@ -227,6 +236,7 @@ async fn run_workload<W: Backend>(
                 (false, false) => EndReason::Served,
             }
         }
+        reason = context.early_end.requested() => reason,
         () = tokio::time::sleep(limit) => EndReason::Limit,
         () = interrupt => EndReason::Interrupted,
     }

@@ -1,5 +1,7 @@
 //! Detects what keeps the harness itself from doing its part: stalls of the machine, and shortages.
 //!
+//! It also tells which servers and workers stood still or died although no fault asked for it.
+//!
 //! If the host takes the processors away, or the machine swaps, everything stalls for a while:
 //! buyers, nodes, the wire and the driver. Leases expire in the meantime, and the lock is not
 //! responsible. A sleep of the driver that ends late shows such a stall. A stall of other processes
@@ -11,16 +13,19 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::backend::{Backend, Shortage};
+use crate::backend::{Backend, LifeSign, Shortage};
 use crate::clock::millis;
 use crate::context::RunContext;
-use crate::history::EventKind;
+use crate::history::{EndReason, EventKind};
 
 /// Pause between two checks.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Shorter stalls are not told: timers are no more exact than this.
 const SHORTEST: Duration = Duration::from_millis(3);
+
+/// Servers and workers that stood still for a shorter time are not told: looking at them is no more exact.
+const SHORTEST_STANDSTILL: Duration = Duration::from_millis(60);
 
 /// Stalls of less than this part of a lease are not told. A hold may be late by some of them in a row; whether
 /// it would have been in time without them is for the checkers to say.
@@ -40,6 +45,48 @@ pub(super) async fn watch<W: Backend>(context: Rc<RunContext<W>>) {
             context.recorder.write(EventKind::Stalled { late_ms });
         }
         note_shortages(&context);
+        note_life_signs(&context, false).await;
+    }
+}
+
+/// Watches servers and workers, for as long as it is polled.
+pub(super) async fn watch_life<W: Backend>(context: Rc<RunContext<W>>) {
+    let shortest = SHORTEST_STANDSTILL.max(context.spec.shortest_delay());
+    context.backend.watch_life(shortest).await;
+    // Somebody else ends the run.
+    std::future::pending().await
+}
+
+/// Records who stood still or died and was not told yet. A run without one of its servers ends.
+pub(super) async fn note_life_signs<W: Backend>(context: &RunContext<W>, at_end: bool) {
+    for sign in context.backend.take_life_signs(at_end) {
+        let stood_ms = |since_ns, until_ns: u64| until_ns.saturating_sub(since_ns) / 1_000_000;
+        context.recorder.write(match sign {
+            LifeSign::NodeStoodStill {
+                node,
+                since_ns,
+                until_ns,
+            } => EventKind::NodeStoodStill {
+                node,
+                since_ns,
+                stood_ms: stood_ms(since_ns, until_ns),
+            },
+            LifeSign::WorkerStoodStill {
+                worker,
+                since_ns,
+                until_ns,
+            } => EventKind::WorkerStoodStill {
+                worker,
+                since_ns,
+                stood_ms: stood_ms(since_ns, until_ns),
+            },
+            LifeSign::NodeDied { node } => {
+                let reason = context.backend.why_lost(node).await;
+                let reason = reason.unwrap_or_else(|| "its connections broke".into());
+                context.early_end.request(EndReason::NodeLost);
+                EventKind::NodeLost { node, reason }
+            }
+        });
     }
 }
 
@@ -49,6 +96,23 @@ pub(super) fn note_shortages<W: Backend>(context: &RunContext<W>) {
         context.recorder.write(match shortage {
             Shortage::Exhausted(reason) => EventKind::Shortage { reason },
             Shortage::ClientGone { worker, sent } => EventKind::ClientGone { worker, sent },
+            Shortage::ClientRefused {
+                worker,
+                user,
+                served,
+            } => {
+                context.refused.borrow_mut().insert(worker);
+                EventKind::ClientRefused {
+                    worker,
+                    user,
+                    served,
+                }
+            }
         });
+    }
+    let refused = context.refused.borrow();
+    let is_kept_out = |worker| refused.contains(&worker) && !context.backend.has_spoken(worker);
+    if !refused.is_empty() && (0..context.spec.scenario.workload.workers).all(is_kept_out) {
+        context.early_end.request(EndReason::ClientsRefused);
     }
 }

@@ -1,5 +1,6 @@
 //! The work inside the critical section, and the extensions that holders ask for meanwhile.
 
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -34,15 +35,30 @@ impl<W: Backend> Buyer<W> {
         // The scenario's check refuses an extension at once; this would never end.
         if let Some(extend) = extend.filter(|extend| !extend.is_zero()) {
             while left > extend {
-                tokio::time::sleep(extend).await;
+                self.pass(extend).await?;
                 left -= extend;
                 if self.extend(hold).await? == Work::Stopped {
                     return Ok(Work::Stopped);
                 }
             }
         }
-        tokio::time::sleep(left).await;
+        self.pass(left).await?;
         Ok(Work::Whole)
+    }
+
+    /// Works for so long, unless the worker dies on its own meanwhile: then the section ends there and then. One
+    /// that the nemesis has killed is in the history, and may come back at the end of its section.
+    async fn pass(&mut self, span: Duration) -> Result<(), Broken> {
+        let mut working = pin!(tokio::time::sleep(span));
+        let silence = tokio::select! {
+            biased;
+            () = &mut working => return Ok(()),
+            silence = self.talk.silence(&self.context) => silence,
+        };
+        if self.alive().is_err() {
+            working.await;
+        }
+        Err(silence.into())
     }
 
     /// Asks for an extension. A holder stops when it is refused: it has lost the lock. It also stops

@@ -121,20 +121,36 @@ impl WorkerClient {
         self.grants.borrow_mut().asked = Some((id, op));
         // If this fails, the listener has ended, and the reason is in `answers`.
         self.requests.send(Request { id, ask }).ok();
-        let deadline_ns = context.clock.now_ns().saturating_add(nanos(patience));
-        let deadline = context.clock.instant(deadline_ns);
-        self.patience.as_mut().reset(deadline);
-        let answer = pin!(answer_to(&mut self.answers, context, self.worker, id));
-        match select(answer, self.patience.as_mut()).await {
-            Either::Left((answer, _)) => answer,
-            Either::Right(_) => {
-                let detail = format!(
-                    "no answer to `{asked}` within {} s (wait, command timeouts, longest fault, margin); killed",
-                    patience.as_secs_f64()
-                );
-                note_misbehaviour(context, self.worker, Misbehaviour::Hung, detail);
-                Err(Silence::Hung)
+        let mut answer = pin!(answer_to(&mut self.answers, context, self.worker, id));
+        loop {
+            let deadline_ns = context.clock.now_ns().saturating_add(nanos(patience));
+            let deadline = context.clock.instant(deadline_ns);
+            self.patience.as_mut().reset(deadline);
+            match select(answer.as_mut(), self.patience.as_mut()).await {
+                Either::Left((answer, _)) => return answer,
+                // The history says who stands still.
+                Either::Right(_) if context.backend.is_kept_from_answering(self.worker) => {}
+                Either::Right(_) => break,
             }
+        }
+        let detail = format!(
+            "no answer to `{asked}` within {} s (wait, command timeouts, longest fault, margin); killed",
+            patience.as_secs_f64()
+        );
+        note_misbehaviour(context, self.worker, Misbehaviour::Hung, detail);
+        Err(Silence::Hung)
+    }
+
+    /// Waits until the worker is of no use any more, while it is asked nothing. Cancel-safe.
+    pub async fn silence<W>(&mut self, context: &RunContext<W>) -> Silence {
+        match self.answers.next().await {
+            Some(Ok((answered, _))) => {
+                let fault = ProtocolFault::wrong_id(self.next_id, answered).to_string();
+                note_misbehaviour(context, self.worker, Misbehaviour::OutOfTurn, fault.clone());
+                Silence::BrokeProtocol(fault)
+            }
+            Some(Err(silence)) => silence,
+            None => Silence::Gone("the line is closed".into()),
         }
     }
 

@@ -87,6 +87,27 @@ impl ProcessStat {
     }
 }
 
+/// How long the main thread of a process has run, in nanoseconds. `None`: the kernel does not say, or it has ended.
+#[cfg(feature = "servers")]
+pub(crate) fn ran_ns(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// The process that traces this one, as a debugger does.
+pub(crate) fn tracer_of_this_process() -> Option<u32> {
+    let traces = |thread| number_in_status(thread, "TracerPid:").filter(|tracer| *tracer > 0);
+    // It is one thread of that process.
+    let thread = traces("self").or_else(|| traces("thread-self"))?;
+    number_in_status(&thread.to_string(), "Tgid:")
+}
+
+fn number_in_status(process: &str, field: &str) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix(field))?;
+    value.trim().parse().ok()
+}
+
 /// The ids of all processes that can be seen.
 pub(crate) fn all_processes() -> io::Result<Vec<u32>> {
     numbered_entries(Path::new("/proc"))

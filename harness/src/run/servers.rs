@@ -20,8 +20,8 @@ use crate::record::Redis;
 use crate::run_result::RunResult;
 use crate::server_backend::{Parts, ServerBackend};
 use crate::servers::{
-    BackendError, DescriptorNeed, Layout, Reaper, RunDir, ServerKind, Servers, WallClockShim,
-    WorkerContainers, adopt_orphans, sweep,
+    Adoption, BackendError, DescriptorNeed, Layout, Reaper, RunDir, ServerKind, Servers,
+    WallClockShim, WorkerContainers, adopt_orphans, sweep,
 };
 use crate::spec::RunSpec;
 use crate::wire::Proxy;
@@ -44,6 +44,9 @@ pub struct ServerSetup {
     pub reaper: PathBuf,
     /// The helper's arguments.
     pub reaper_args: Vec<OsString>,
+    /// True in a process that starts nothing but runs, one at a time: every child that it has after one was
+    /// started by a worker, and is ended with it.
+    pub starts_only_runs: bool,
 }
 
 /// Starts servers and workers, runs the scenario, and takes everything down again.
@@ -59,7 +62,8 @@ pub(super) async fn run(
     let triggers = Arc::new(triggers);
     let wire = Proxy::new(clock.clone(), spec.keys(), spec.seed, triggers.clone());
     observer.phase(RunPhase::Setup);
-    adopt_orphans();
+    let adoption = adopt_orphans();
+    let adoption = backend.starts_only_runs.then_some(adoption);
     let reaper = Reaper::spawn(&backend.reaper, &backend.reaper_args)?;
     let (backend, redis, dir) = tokio::select! {
         () = &mut interrupt => {
@@ -81,7 +85,7 @@ pub(super) async fn run(
     let ran = driver::run(context, due, interrupt.as_mut()).await;
     observer.phase(RunPhase::Teardown);
     let before = clock.elapsed();
-    let down = take_down(&backend, &reaper, Shutdown::begin(interrupt)).await;
+    let down = take_down(&backend, &reaper, adoption, Shutdown::begin(interrupt)).await;
     let mut result = ran.map_err(|error| {
         let shortages = wire.take_shortages();
         if shortages.is_empty() {
@@ -104,9 +108,16 @@ pub(super) async fn run(
 async fn take_down(
     backend: &ServerBackend,
     reaper: &Reaper,
+    adoption: Option<Adoption>,
     mut end: Shutdown<'_, impl FusedFuture<Output = ()>>,
 ) -> Result<(), BackendError> {
-    let mut taking = std::pin::pin!(backend.take_down());
+    let mut taking = std::pin::pin!(async {
+        let down = backend.take_down().await;
+        if let Some(adoption) = adoption {
+            adoption.end_strays(reaper.process_id()).await;
+        }
+        down
+    });
     let down = end.step(taking.as_mut()).await;
     down.unwrap_or_else(|| {
         reaper.leave();
@@ -160,6 +171,7 @@ async fn prepare(
         name,
         nodes,
         wire: wire.clone(),
+        clock: clock.clone(),
         command: backend.worker,
         logs: dir.path().to_owned(),
         reaper: reaper.clone(),

@@ -4,7 +4,10 @@
 mod clocks;
 mod custody;
 mod data;
+mod heartbeat;
 mod key_observer;
+mod life;
+mod life_watch;
 mod links;
 mod nodes;
 mod probe;
@@ -12,6 +15,7 @@ mod replication;
 mod resource_exhaustion;
 mod sentinels;
 mod stored_keys;
+mod worker_watch;
 mod workers;
 
 pub use workers::ProcessSession;
@@ -23,13 +27,16 @@ use std::rc::Rc;
 
 use futures_util::future::join_all;
 use picklock_scenarios::{BackendName, Capability};
+use tokio::time::timeout;
 
 use self::data::Administrator;
 use self::key_observer::ObservedNode;
+use self::life_watch::{LifeWatch, Watched};
 use self::sentinels::NO_SENTINELS;
-use crate::adapter::control::WorkerControl;
+use crate::adapter::control::{self, WorkerControl};
 use crate::adapter::worker_command::WorkerCommand;
 use crate::backend::{Backend, Capabilities, Refusal};
+use crate::clock::Clock;
 use crate::history::CustodyCheck;
 use crate::servers::{
     BackendError, Reaper, Registration, ServerAddress, Servers, ShiftedWallClock, WallClockShim,
@@ -71,6 +78,7 @@ pub struct ServerBackend {
     observed: RefCell<Vec<Rc<ObservedNode>>>,
     /// What the look at the keys has confirmed, once the custody was taken.
     look: Cell<Option<CustodyCheck>>,
+    life: LifeWatch,
 }
 
 /// What a server backend works with beside the servers.
@@ -81,6 +89,8 @@ pub struct Parts {
     pub nodes: usize,
     /// The wire, with the run's clock and watcher.
     pub wire: Proxy,
+    /// The run's clock.
+    pub clock: Clock,
     /// What starts each worker.
     pub command: WorkerCommand,
     /// Where workers' logs go.
@@ -110,6 +120,7 @@ impl ServerBackend {
             administrator: Administrator::default(),
             observed: RefCell::default(),
             look: Cell::default(),
+            life: LifeWatch::default(),
         }
     }
 
@@ -214,6 +225,9 @@ impl ServerBackend {
     /// Kills all workers, with all that they started. Where it is cancelled, they are still known.
     async fn end_workers(&self) {
         let running: BTreeSet<usize> = self.workers.borrow().keys().copied().collect();
+        // To be killed, they are stopped.
+        let workers = running.iter().copied().map(Watched::Worker);
+        workers.for_each(|worker| self.life.stop(worker));
         let (controls, containers): (Vec<_>, Vec<_>) = running
             .iter()
             .filter_map(|worker| self.running(*worker).ok())
@@ -222,8 +236,22 @@ impl ServerBackend {
         // One that cannot be removed now is tried again when the backend is taken down, and by the reaper.
         join_all(contained.map(WorkerContainer::remove)).await;
         WorkerControl::kill_all(&controls).await;
+        let ends = controls.iter().map(WorkerControl::exited);
+        // Whoever was killed ends at once, if at all.
+        let _ = timeout(control::END_WITHIN, join_all(ends)).await;
+        for (worker, control) in running.iter().zip(&controls) {
+            self.must_have_ended(*worker, control);
+        }
         let mut workers = self.workers.borrow_mut();
         workers.retain(|worker, _| !running.contains(worker));
+    }
+
+    /// A worker that was killed and does not end is not waited for, and told.
+    fn must_have_ended(&self, worker: usize, control: &WorkerControl) {
+        if !control.has_ended() {
+            let sentence = format!("worker {worker} {}", control::STILL_THERE);
+            self.parts.wire.note_shortage(sentence);
+        }
     }
 
     fn running(&self, worker: usize) -> Result<(WorkerControl, Option<WorkerContainer>), Refusal> {

@@ -2,17 +2,25 @@
 
 use picklock_scenarios::Direction;
 
+use super::life_watch::Watched;
 use super::{ServerBackend, failed};
 use crate::backend::{Nodes, Refusal};
 use crate::wire::{Effect, LinkFault};
 
 impl Nodes for ServerBackend {
     async fn pause_node(&self, node: usize) -> Result<(), Refusal> {
-        self.servers()?.pause(node).await.map_err(failed)
+        self.life.stop(Watched::Node(node));
+        let paused = self.servers()?.pause(node).await;
+        if paused.is_err() {
+            self.life.go_on(Watched::Node(node));
+        }
+        paused.map_err(failed)
     }
 
     async fn resume_node(&self, node: usize) -> Result<(), Refusal> {
-        self.servers()?.resume(node).await.map_err(failed)
+        self.servers()?.resume(node).await.map_err(failed)?;
+        self.life.go_on(Watched::Node(node));
+        Ok(())
     }
 
     async fn crash_node(&self, node: usize) -> Result<(), Refusal> {
@@ -28,7 +36,9 @@ impl Nodes for ServerBackend {
         self.parts
             .wire
             .redirect(node, address.socket())
-            .map_err(failed)
+            .map_err(failed)?;
+        self.life.go_on(Watched::Node(node));
+        Ok(())
     }
 }
 
@@ -40,6 +50,7 @@ impl ServerBackend {
     /// It cannot be killed.
     pub(super) async fn kill_master(&self, node: usize) -> Result<(), Refusal> {
         let servers = self.servers()?;
+        self.life.stop(Watched::Node(node));
         let Some(observer) = self.observer(node) else {
             return servers.crash(node).await.map_err(failed);
         };

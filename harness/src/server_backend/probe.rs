@@ -38,7 +38,15 @@ impl Probe for ServerBackend {
         let address = self.address(node).ok()?;
         let error = address.query::<()>(&["PING"], ANSWER).await.err()?;
         self.note_if_short(&format!("node {node} cannot be asked"), &error);
-        Some(format!("it does not answer any more: {error}"))
+        let mut reason = format!("it does not answer any more: {error}");
+        // A promoted replica has another process.
+        let is_first = !self.promoted.borrow().contains_key(&node);
+        if let Some(servers) = self.servers().ok().filter(|_| is_first) {
+            let condition = servers.condition(node).await;
+            let is_there = condition.split(';').next().unwrap_or_default();
+            reason = format!("{reason}; {is_there}");
+        }
+        Some(reason)
     }
 
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use redis::FromRedisValue;
 use tokio::time::timeout;
 
+use super::life_watch::Watched;
 use super::{ServerBackend, failed, refused};
 use crate::backend::{Refusal, Replication};
 use crate::servers::ServerAddress;
@@ -45,7 +46,9 @@ impl Replication for ServerBackend {
         self.parts
             .wire
             .redirect(node, replica.socket())
-            .map_err(failed)
+            .map_err(failed)?;
+        self.life.go_on(Watched::Node(node));
+        Ok(())
     }
 }
 

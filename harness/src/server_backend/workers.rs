@@ -2,6 +2,7 @@
 
 use tokio::process::Command;
 
+use super::life_watch::Watched;
 use super::{RunningWorker, ServerBackend, failed};
 use crate::adapter::message::Request;
 use crate::adapter::process::{WorkerOutput, WorkerProcess};
@@ -70,6 +71,7 @@ impl Workers for ServerBackend {
         }
         let group = self.parts.reaper.group(control.pid()).map_err(failed)?;
         let marked = self.parts.reaper.marked(&control.mark()).map_err(failed)?;
+        self.life.go_on(Watched::Worker(worker));
         self.workers.borrow_mut().insert(
             worker,
             RunningWorker {
@@ -82,25 +84,35 @@ impl Workers for ServerBackend {
     }
 
     async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal> {
-        match self.running(worker)? {
+        self.life.stop(Watched::Worker(worker));
+        let frozen = match self.running(worker)? {
             (_, Some(container)) => container.freeze().await.map_err(failed),
             (control, None) => control.freeze().await.map_err(failed),
+        };
+        if frozen.is_err() {
+            self.life.go_on(Watched::Worker(worker));
         }
+        frozen
     }
 
     async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal> {
-        match self.running(worker)? {
+        let thawed = match self.running(worker)? {
             (_, Some(container)) => container.thaw().await.map_err(failed),
             (control, None) => control.thaw().await.map_err(failed),
-        }
+        };
+        self.life.go_on(Watched::Worker(worker));
+        thawed
     }
 
     async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
         let (control, container) = self.running(worker)?;
+        // To be killed, it is stopped.
+        self.life.stop(Watched::Worker(worker));
         if let Some(container) = container {
             container.remove().await.map_err(failed)?;
         }
         control.kill().await;
+        self.must_have_ended(worker, &control);
         self.workers.borrow_mut().remove(&worker);
         Ok(())
     }

@@ -49,7 +49,7 @@ mod wall_clock_shim;
 mod worker_container;
 
 pub use binary::Binary;
-pub use child_subreaper::adopt_orphans;
+pub use child_subreaper::{Adoption, adopt_orphans};
 pub use container_streams::carry_streams;
 pub use descriptor_limit::DescriptorNeed;
 pub use detect::{Detection, ServerKind, detect};

@@ -108,6 +108,13 @@ impl Servers {
         self.nodes[node].replicas[replica].address()
     }
 
+    /// The process of the server that listens there, where it is one of this machine.
+    pub fn process_at(&self, address: ServerAddress) -> Option<u32> {
+        let mut servers = self.nodes.iter().flat_map(Node::servers);
+        let server = servers.find(|member| member.address() == address)?;
+        server.server.process_id()
+    }
+
     /// What every server and Sentinel wants of its clients.
     pub fn password(&self) -> Password {
         self.password

@@ -42,6 +42,11 @@ pub(super) trait Server {
     /// Where it listens, on loopback.
     fn address(&self) -> ServerAddress;
 
+    /// The id of its process, where it is one of this machine and runs.
+    fn process_id(&self) -> Option<u32> {
+        None
+    }
+
     /// Where other servers find it.
     fn announced(&self) -> Answer<'_, SocketAddr>;
 

@@ -30,6 +30,9 @@ const START_PATIENCE: Duration = Duration::from_secs(20);
 /// A server whose connections break may be about to end.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
+/// A server that was killed ends within this time, unless something holds it.
+const KILL_PATIENCE: Duration = Duration::from_secs(10);
+
 /// A program that binds this very port may take it in spite of the reservation.
 const PORT_ATTEMPTS: usize = 5;
 
@@ -129,6 +132,12 @@ impl Server for ServerProcess {
         ServerAddress::new(self.port.address(), self.order.password)
     }
 
+    /// `None` also while something is done to it.
+    fn process_id(&self) -> Option<u32> {
+        let state = self.state.try_lock().ok()?;
+        state.running.as_ref().map(|running| running.leader)
+    }
+
     fn announced(&self) -> Answer<'_, SocketAddr> {
         Box::pin(async move { Ok(self.port.address()) })
     }
@@ -162,8 +171,10 @@ impl Server for ServerProcess {
             };
             let doing = format!("kill {}", self.order.name);
             running.kill_group().map_err(io_error(doing.clone()))?;
-            running.child.wait().await.map_err(io_error(doing))?;
-            Ok(())
+            // The kernel or a process that traces it can hold one that was killed.
+            let ended = timeout(KILL_PATIENCE, running.child.wait()).await;
+            let ended = ended.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+            ended.map(|_| ()).map_err(io_error(doing))
         })
     }
 

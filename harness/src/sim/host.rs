@@ -13,6 +13,7 @@ use futures_util::FutureExt;
 use tokio::task::{JoinHandle, LocalSet};
 
 use super::client_endpoint::ClientEndpoint;
+use super::run_budget::RunBudget;
 use super::watchdog::Watchdog;
 use crate::adapter::local_channel::{Receiver, Sender, local_channel};
 use crate::adapter::process::WorkerOutput;
@@ -45,6 +46,7 @@ pub(super) struct HostContext {
     pub(super) clock: Clock,
     pub(super) monitor: Watchdog,
     pub(super) endpoint: ClientEndpoint,
+    pub(super) budget: Rc<RunBudget>,
 }
 
 /// A handle on a host; dropping it drops the host.
@@ -80,6 +82,7 @@ impl Host {
             clock,
             monitor,
             endpoint,
+            budget,
         } = context;
         let switch = Rc::<FreezeSwitch>::default();
         let future = HostFuture {
@@ -91,6 +94,7 @@ impl Host {
             clock,
             monitor,
             endpoint,
+            budget,
             said,
             heard,
             last_ns: 0,
@@ -177,6 +181,7 @@ struct HostFuture {
     clock: Clock,
     monitor: Watchdog,
     endpoint: ClientEndpoint,
+    budget: Rc<RunBudget>,
     /// What the worker has said in its turn. It is forwarded when the turn is over, for the reason
     /// that [`ClientEndpoint::deferring_wakeups`] gives.
     said: Receiver<WorkerOutput>,
@@ -206,6 +211,7 @@ impl Future for HostFuture {
             self.heard.send(WorkerOutput::Exited(how)).ok();
             return Poll::Ready(());
         }
+        self.budget.count_turn();
         let turn = self.monitor.begin(self.worker);
         let endpoint = self.endpoint;
         endpoint.deferring_wakeups(|| self.turn(context));

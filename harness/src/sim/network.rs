@@ -23,6 +23,7 @@ use super::frame::{CommandTag, Frame, Payload};
 use super::network_state::NetworkState;
 use super::node::Node;
 use super::node_observer::NodeMoment;
+use super::run_budget::RunBudget;
 use super::submission_queue::{RequestError, RequestId, Submission};
 use super::timer::Timer;
 use crate::clock::Clock;
@@ -68,6 +69,7 @@ pub(super) struct Network {
     spare: Cell<Vec<Submission>>,
     /// Buffers of commands that were executed, to be reused.
     pub(super) used: RefCell<Vec<Args>>,
+    budget: Rc<RunBudget>,
 }
 
 impl Network {
@@ -80,6 +82,7 @@ impl Network {
         run_clock: Clock,
         log: Option<WireLog>,
         sent: Option<Rc<SentRequests>>,
+        budget: Rc<RunBudget>,
     ) -> Rc<Self> {
         let entropy = crate::entropy::stream(spec.seed, "network", 0);
         Rc::new(Network {
@@ -94,6 +97,7 @@ impl Network {
             sent,
             spare: Cell::default(),
             used: RefCell::default(),
+            budget,
         })
     }
 
@@ -153,6 +157,8 @@ impl Network {
     fn send_command(&self, conn: u64, link: LinkId, command: (Args, RequestId), now_ns: u64) {
         let (args, request) = command;
         let mut state = self.state.borrow_mut();
+        self.budget
+            .count_command(|| state.nodes.iter().map(Node::key_changes).sum());
         if state.broken.contains(&conn) {
             drop(state);
             self.endpoint.complete(request, Err(RequestError::Reset));

@@ -12,7 +12,7 @@ use super::watchdog::Watchdog;
 use crate::clock::{self, Clock};
 use crate::context::{RunContext, Triggers};
 use crate::driver::{self, RunError};
-use crate::history::{Event, EventKind, History};
+use crate::history::{EndReason, Event, EventKind, History};
 use crate::lock_factory::LockFactory;
 use crate::model::ServerVersion;
 use crate::record::Redis;
@@ -44,11 +44,6 @@ pub enum SimError {
         /// How long it was waited for.
         patience: Duration,
     },
-    /// It goes on and on.
-    #[error(
-        "the simulated run has used up its budget of {0}, and is not judged; shorten its `limit`, or let it sell less"
-    )]
-    Exhausted(String),
     /// A worker could not be started.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -92,6 +87,16 @@ fn run_on_runtime(
     monitor: Watchdog,
     observers: Option<NodeObservers>,
 ) -> Result<RunResult, SimError> {
+    let budget = RunBudget::of(&simulation.spec);
+    run_within(budget, simulation, monitor, observers)
+}
+
+fn run_within(
+    budget: RunBudget,
+    simulation: Simulation,
+    monitor: Watchdog,
+    observers: Option<NodeObservers>,
+) -> Result<RunResult, SimError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -101,7 +106,7 @@ fn run_on_runtime(
     let tasks = tokio::task::LocalSet::new();
     // As a task: what is run on a set of tasks is polled whenever any of them is.
     let playing = async move {
-        let played = tokio::task::spawn_local(play(simulation, monitor, observers)).await;
+        let played = tokio::task::spawn_local(play(budget, simulation, monitor, observers)).await;
         played.unwrap_or_else(|error| Err(SimError::Broken(error.to_string())))
     };
     let mut played = std::pin::pin!(tasks.run_until(playing));
@@ -111,6 +116,7 @@ fn run_on_runtime(
 }
 
 async fn play(
+    budget: RunBudget,
     simulation: Simulation,
     monitor: Watchdog,
     observers: Option<NodeObservers>,
@@ -120,6 +126,7 @@ async fn play(
     let (triggers, due) = Triggers::of(&spec.scenario.faults);
     let triggers = Arc::new(triggers);
     let log = simulation.logs_commands.then(|| WireLog::new(&spec.keys()));
+    let budget = Rc::new(budget);
     let backend = Rc::new(SimBackend::new(Parts {
         spec: &spec,
         lock: simulation.lock,
@@ -128,23 +135,21 @@ async fn play(
         log: log.clone(),
         monitor,
         observers,
+        budget: Rc::clone(&budget),
     }));
     let network = backend.network();
     let carrying = tokio::task::spawn_local(Rc::clone(&network).run());
-    let budget = Rc::new(RunBudget::default());
     let counted = Rc::clone(&budget);
     let context = RunContext::new(
         Rc::new(backend),
         Rc::clone(&spec),
         clock,
         triggers,
-        Box::new(move |_| counted.count_event()),
+        Box::new(move |event| counted.count_event(event)),
     );
-    let ran = tokio::select! {
-        biased;
-        ran = driver::run(context, due, std::future::pending()) => ran,
-        what = budget.spent() => return Err(SimError::Exhausted(what)),
-    };
+    let bounding = tokio::task::spawn_local(end_when_spent(budget, Rc::clone(&context)));
+    let ran = driver::run(context, due, std::future::pending()).await;
+    bounding.abort();
     carrying.abort();
     let mut result = ran?;
     note_unknown_commands(&mut result.history, &network.unknown_commands());
@@ -157,6 +162,14 @@ async fn play(
         wire_log: log,
         ..result
     })
+}
+
+/// Ends a run that has used up a budget. What it has shown until then is judged.
+async fn end_when_spent<W>(budget: Rc<RunBudget>, context: Rc<RunContext<W>>) {
+    let (budget, most) = budget.spent().await;
+    let what = EventKind::BudgetSpent { budget, most };
+    context.recorder.write(what);
+    context.early_end.request(EndReason::BudgetSpent);
 }
 
 /// A command that the model does not know was answered with an error, which no real server would
@@ -174,4 +187,74 @@ fn note_unknown_commands(history: &mut History, unknown: &std::collections::BTre
         });
     }
     history.events.push(end);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use picklock_scenarios::catalog;
+
+    use super::*;
+    use crate::check::{Property, Status, Unjudged, judge};
+    use crate::history::Budget;
+
+    fn run_with(budget: RunBudget, lock: &str) -> History {
+        let lock = LockFactory::of(picklock_impls::find(lock).unwrap());
+        let scenario = catalog::named("gc-pause").unwrap();
+        let simulation = Simulation {
+            spec: RunSpec::simulated(lock.spec(&BTreeMap::new()), scenario, 1),
+            lock,
+            logs_commands: false,
+        };
+        run_within(budget, simulation, Watchdog::default(), None)
+            .unwrap()
+            .history
+    }
+
+    fn end_of(history: &History) -> EndReason {
+        match &history.events.last().unwrap().what {
+            EventKind::End { reason, .. } => *reason,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn run_without_budget_left_ends_and_holds_nothing_and_is_the_same_each_time() {
+        for (events, steps, budget, most) in [
+            (20, u64::MAX, Budget::Events, 20),
+            (u64::MAX, 50, Budget::Steps, 50),
+        ] {
+            let run = || run_with(RunBudget::new(events, u64::MAX, steps), "set-nx-px");
+            let history = run();
+            assert_eq!(history, run());
+            assert_eq!(end_of(&history), EndReason::BudgetSpent);
+            for (property, verdict) in judge(&history) {
+                assert_ne!(verdict.status, Status::Held, "{property}");
+                if verdict.status == Status::Unknown {
+                    let reason = Unjudged::BudgetSpent { budget, most };
+                    assert!(verdict.reasons.contains(&reason), "{property}: {verdict:?}");
+                }
+            }
+        }
+    }
+
+    /// What the run has shown before is proven.
+    #[test]
+    fn violation_before_the_budget_is_spent_stays() {
+        let budget = || RunBudget::new(u64::MAX, u64::MAX, u64::MAX);
+        let whole = run_with(budget(), "set-nx-px");
+        let events = whole.events.iter().filter(|event| {
+            !matches!(
+                event.what,
+                EventKind::KeyChanged { .. } | EventKind::End { .. }
+            )
+        });
+        let most = events.count() as u64 - 2;
+        let cut = run_with(RunBudget::new(most, u64::MAX, u64::MAX), "set-nx-px");
+        assert_eq!(end_of(&cut), EndReason::BudgetSpent);
+        let verdicts = judge(&cut);
+        assert_eq!(verdicts[&Property::Exclusion].status, Status::Violated);
+        assert_eq!(verdicts[&Property::Lease].status, Status::Unknown);
+    }
 }

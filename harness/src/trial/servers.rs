@@ -102,6 +102,8 @@ pub(super) fn run_all(
                 worker: WorkerCommand::new(entry.command(&format!("{WORKER}{}", spec.lock.name))?),
                 reaper: reaper.next().unwrap_or_default().into(),
                 reaper_args: reaper.map(OsString::from).collect(),
+                // The process is the user's.
+                starts_only_runs: false,
             });
             let output = run(spec, backend, Rc::new(()), std::future::pending()).await;
             if let Err(RunFailure::Reaper(helper @ ReaperError::Stranger { .. })) = output {

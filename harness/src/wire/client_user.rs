@@ -24,10 +24,11 @@ pub(super) fn serves(
     let ours = client.local_addr();
     match ours.and_then(|ours| ClientUser::of(peer, ours)) {
         Ok(user) if user.may_enter() => return true,
-        Ok(ClientUser::User(user)) => shortages.add(Shortage::Exhausted(format!(
-            "a client of user {user} was refused on a link of worker {worker}: the wire serves its own user, {}",
-            own()
-        ))),
+        Ok(ClientUser::User(user)) => shortages.add(Shortage::ClientRefused {
+            worker,
+            user,
+            served: own(),
+        }),
         // Nothing is lost of a client that gave up before it had said more than that it is there.
         Ok(ClientUser::Gone) => {
             if let Some(sent) = lost(client) {

@@ -22,6 +22,15 @@ pub enum Shortage {
         /// The command that it had sent.
         sent: String,
     },
+    /// A client of another user was refused.
+    ClientRefused {
+        /// On whose link.
+        worker: usize,
+        /// Whose client it was.
+        user: u32,
+        /// Who is served.
+        served: u32,
+    },
 }
 
 impl fmt::Display for Shortage {
@@ -31,6 +40,14 @@ impl fmt::Display for Shortage {
             Shortage::ClientGone { worker, sent } => write!(
                 f,
                 "a client on a link of worker {worker} sent {sent} and was gone before it was known whose it was"
+            ),
+            Shortage::ClientRefused {
+                worker,
+                user,
+                served,
+            } => write!(
+                f,
+                "a client of user {user} was refused on a link of worker {worker}: the wire serves its own user, {served}"
             ),
         }
     }

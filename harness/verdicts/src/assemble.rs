@@ -195,6 +195,12 @@ fn trouble_words(event: &EventKind) -> Option<String> {
         ),
         EventKind::Shortage { reason } => format!("the harness ran short: {reason}"),
         EventKind::Stalled { late_ms } => format!("the machine stalled for {late_ms} ms"),
+        EventKind::NodeStoodStill { node, stood_ms, .. } => {
+            format!("node {node} stood still for {stood_ms} ms, and no fault asked for it")
+        }
+        EventKind::WorkerStoodStill {
+            worker, stood_ms, ..
+        } => format!("worker {worker} stood still for {stood_ms} ms, and no fault asked for it"),
         EventKind::CustodyIncomplete { reason } => {
             format!("the account of the servers' keys is not complete: {reason}")
         }

@@ -53,8 +53,10 @@ pub struct Attempt {
     pub until: u64,
     /// When the release was sent.
     pub release: Option<u64>,
-    /// When the release was answered, and what: `Some(true)` is success, `None` an error.
+    /// When the release was answered, and what: `Some(true)` is success, `None` nothing or an error.
     pub released: Option<(u64, Option<bool>)>,
+    /// It was an error.
+    pub release_failed: bool,
     /// True if the worker was gone before it released.
     pub killed: bool,
     /// Leases that were asked for in extensions, nanoseconds.
@@ -62,6 +64,13 @@ pub struct Attempt {
     extend_asked: u64,
     /// When its last command of an extension changed a key.
     extended_at: u64,
+    /// When its first command changed a key, before it was answered.
+    wrote_at: Option<u64>,
+    /// When it wrote last before it was answered, and on how many nodes.
+    taken: Option<u64>,
+    nodes: Vec<u64>,
+    /// How much later than it was sent its request was read at least, and at most.
+    late: (u64, u64),
     last_answer: u64,
     open: bool,
 }
@@ -105,19 +114,50 @@ impl Attempt {
     fn hear(&mut self, line: &Line, from: u64, lease: u64, is_grant: bool) {
         let valid = line.num("valid_ms").map(|ms| ms.saturating_mul(MS));
         let elapsed = line.num("elapsed_ms").map(|ms| ms.saturating_mul(MS));
+        // A figure that is far longer than anybody has waited is none.
+        let elapsed = elapsed.filter(|it| *it <= line.at - from + 10 * MS + self.ttl / 100);
+        if let (true, Some(elapsed), Some(wrote)) = (is_grant, elapsed, self.wrote_at) {
+            let shown = wrote.saturating_sub(from + elapsed + MS);
+            if shown > 0 {
+                self.late = (shown, wrote - from);
+            }
+        }
         let span = valid.unwrap_or(lease);
+        // One server shows since when a lease runs of which nothing is told.
+        if let (true, None, Some(taken), 1) = (is_grant, valid, self.taken, self.nodes.len()) {
+            self.told.push(Told {
+                at: line.at,
+                least: taken.saturating_add(span).saturating_sub(2 * MS),
+                most: taken.saturating_add(span),
+                claims: false,
+                is_grant,
+            });
+            self.last_answer = line.at;
+            return;
+        }
+        let late = if from == self.asked {
+            self.late
+        } else {
+            (0, 0)
+        };
         let least = match (valid, elapsed) {
             // Nothing was told: the lease counts from the request.
             (None, _) => from.saturating_add(lease),
             // A worker that stood still has read the request later than it was sent, and its command shows
             // when.
             (Some(_), Some(elapsed)) => {
-                let said = from.saturating_add(elapsed).max(self.extended_at);
+                let wrote = self.wrote_at.filter(|_| is_grant).unwrap_or(0);
+                let said = from.saturating_add(elapsed).saturating_add(late.0);
+                let said = said.max(self.extended_at).max(wrote).min(line.at);
                 said.saturating_add(span)
             }
             (Some(_), None) => from.max(self.last_answer).saturating_add(span),
         };
         let most = match (valid, elapsed) {
+            (Some(_), Some(elapsed)) if late.1 > 0 => {
+                let said = from.saturating_add(elapsed).saturating_add(late.1 + MS);
+                said.min(line.at).saturating_add(span)
+            }
             (Some(_), Some(_)) => least,
             _ => line.at.saturating_add(span),
         };
@@ -129,6 +169,22 @@ impl Attempt {
             is_grant,
         });
         self.last_answer = line.at;
+    }
+
+    /// A command set an expiry for a client that is told nothing: its lease may run for longer.
+    fn perhaps_renewed(&mut self, at: u64) {
+        let until = at.saturating_add(self.ttl);
+        let seen = self.taken.is_some() && self.nodes.len() == 1 && self.open;
+        let Some(last) = self.told.last().copied() else {
+            return;
+        };
+        if seen && !self.told[0].claims && until > last.most {
+            self.told.push(Told {
+                at,
+                most: until,
+                ..last
+            });
+        }
     }
 
     /// The client knows that it has no lease any more.
@@ -181,7 +237,10 @@ impl Attempt {
             "released" => {
                 self.released = Some((line.at, line.raw("released").as_bool()));
             }
-            "release-failed" => self.released = Some((line.at, None)),
+            "release-failed" => {
+                self.released = Some((line.at, None));
+                self.release_failed = true;
+            }
             _ => {}
         }
     }
@@ -201,10 +260,15 @@ impl Attempt {
             until: u64::MAX,
             release: None,
             released: None,
+            release_failed: false,
             killed: false,
             extensions: Vec::new(),
             extend_asked: line.at,
             extended_at: 0,
+            wrote_at: None,
+            taken: None,
+            nodes: Vec::new(),
+            late: (0, 0),
             last_answer: line.at,
             open: true,
         }
@@ -235,8 +299,22 @@ pub fn attempts(file: &File) -> Vec<Attempt> {
             }
             "key-changed" => {
                 let attempt = line.op().and_then(|op| by_op.get_mut(&op));
-                if let Some(attempt) = attempt.filter(|_| line.text("phase") == "extend") {
-                    attempt.extended_at = line.at;
+                let Some(attempt) = attempt else { continue };
+                let of_lock = line.has("ttl_ms") || line.raw("key").is_u64();
+                match line.text("phase") {
+                    "extend" => attempt.extended_at = line.at,
+                    "acquire" if line.has("value") && attempt.answer == Answer::None => {
+                        attempt.wrote_at.get_or_insert(line.at);
+                        if of_lock {
+                            attempt.taken = Some(line.at);
+                            let node = line.num("node").unwrap_or_default();
+                            if !attempt.nodes.contains(&node) {
+                                attempt.nodes.push(node);
+                            }
+                        }
+                    }
+                    "idle" if line.has("value") => attempt.perhaps_renewed(line.at),
+                    _ => {}
                 }
             }
             _ => {

@@ -79,7 +79,7 @@ impl Case<'_> {
         let mut causes = Causes::new();
         for attempt in [one, other] {
             match self.backing(attempt).len() {
-                0 => return ["unbacked-grant"].into(),
+                0 => return ["unbacked-grant", "stale-reply"].into(),
                 // Its rule asks for less; what let it have that counts as well.
                 some if some < self.need() => drop(causes.insert("unbacked-grant")),
                 _ => {}
@@ -91,7 +91,7 @@ impl Case<'_> {
             false => (other, one),
         };
         if first.deadline_at(second.from()) <= second.from() && at > second.from() {
-            return ["phantom-extend"].into();
+            return ["phantom-extend", "foreign-renewal"].into();
         }
         // The lease that ran had been told by an extension after the value was gone.
         for attempt in [one, other] {
@@ -99,7 +99,7 @@ impl Case<'_> {
             let ended = self.account.of_attempt(attempt).map(|value| value.until);
             let gone = ended.max().unwrap_or_default();
             if last.is_some_and(|told| !told.is_grant && told.at > gone) {
-                causes.insert("phantom-extend");
+                causes.extend(["phantom-extend", "foreign-renewal"]);
             }
         }
         let rests_on = |attempt| {
@@ -108,6 +108,11 @@ impl Case<'_> {
         };
         for mine in rests_on(one) {
             let others = rests_on(other);
+            let apart = rests_on(other).any(|value| value.node == mine.node)
+                && rests_on(other).all(|value| value.node != mine.node || value.key != mine.key);
+            if apart {
+                causes.insert("split-key");
+            }
             for theirs in others.filter(|value| value.node == mine.node && value.key == mine.key) {
                 let (earlier, later) = match (mine.from, mine.line) < (theirs.from, theirs.line) {
                     true => (mine, theirs),
@@ -115,6 +120,7 @@ impl Case<'_> {
                 };
                 if later.from <= at {
                     causes.extend(self.of_end(earlier, later));
+                    causes.extend(self.of_removal(earlier));
                 }
             }
         }
@@ -142,6 +148,19 @@ impl Case<'_> {
             End::Removed(_) => "stolen-release",
             End::Overwritten(by) => self.of_overwriting(by, value, later),
         })
+    }
+
+    /// What else a removal may be called: a takeover that looked before, or the holder's own command.
+    fn of_removal(&self, value: &Value) -> Vec<&'static str> {
+        let End::Removed(by) = &value.end else {
+            return Vec::new();
+        };
+        let own = value.owner.is_some_and(|(worker, _)| worker == by.worker);
+        match by.phase.as_str() {
+            _ if own => vec!["own-removal", "undetermined"],
+            "acquire" => vec!["race", "not-exclusive", "clock-skew", "clock-jump"],
+            _ => vec!["shared-token"],
+        }
     }
 
     /// True if it would have run out before the later value was written, whatever befell it.
@@ -184,8 +203,22 @@ impl Case<'_> {
             "release" if self.took_again(by, value) => "phantom-extend",
             "release" => "stolen-release",
             _ if skewed => "clock-skew",
+            _ if value.expiries.last().is_some_and(|last| last.ttl.is_none())
+                && self.set_forward(value) =>
+            {
+                "clock-jump"
+            }
+            _ if by.command.starts_with("EVAL") => "not-exclusive",
             _ => "race",
         }
+    }
+
+    /// True if the node's clock had been set forward by the end of a value.
+    fn set_forward(&self, value: &Value) -> bool {
+        self.file.of("fault-began").any(|line| {
+            let by = line.raw("clock")["by_ns"].as_i64().unwrap_or_default();
+            by > 0 && line.at <= value.until && line.list("nodes").contains(&(value.node as i64))
+        })
     }
 
     /// True if it ran out before its time, and the node's clock had been set forward.

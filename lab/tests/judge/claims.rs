@@ -12,6 +12,7 @@
 //! | a validity that is told after the release was sent | promises nothing: the client is giving the lock back |
 //! | how exact | a claim that is no more than 1 ms too long agrees: no figure is more exact; up to 5 ms is undecided |
 //! | "its own value was still there" after a release | on so many nodes that nobody else could get a quorum, when the success arrived, and never removed by that client later |
+//! | a refusal, or a release that says `false` or nothing, while the value "goes on standing" | it stands for a tenth of the lease after that, on as many nodes as matter, and its own client never takes it away |
 //! | two locks, one key | a key into which the acquisitions of two locks wrote values that were granted |
 //! | an expiry that is off | the last one that one request to acquire or extend wrote to a value, not that of a background renewal |
 
@@ -31,6 +32,7 @@ pub fn claims(case: &Case) -> Finding {
         found.extend(false_release(case, attempt));
     }
     for attempt in case.attempts {
+        found.extend(left(case, attempt));
         found.extend(off(case, attempt));
     }
     found.extend(shared(case));
@@ -105,7 +107,7 @@ fn of_told(case: &Case, attempt: &Attempt, told: &Told) -> Option<(u64, Finding)
             note: note(worth),
             ..Finding::plain(Answer::Undecided("some milliseconds too long"))
         },
-        false => Finding::violated(["wrong-expiry"], note(worth)),
+        false => Finding::violated(["wrong-expiry", "stale-reply"], note(worth)),
     };
     Some((told.at, finding))
 }
@@ -166,6 +168,58 @@ fn false_release(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     let enough = (case.file.nodes + 1).saturating_sub(case.need());
     let note = format!("op {} released at {at}, {left} values left", attempt.op);
     (left >= enough).then(|| (at, Finding::violated(["false-release"], note)))
+}
+
+/// A value that stays although the lock says that its client has not got it, or says nothing.
+fn left(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
+    let (at, cause, need) = match (attempt.answer, attempt.released) {
+        (attempt::Answer::Refused | attempt::Answer::Failed(true), _) => {
+            (attempt.answered, "ambiguous-acquire", case.need())
+        }
+        (attempt::Answer::Granted, Some((at, Some(false)))) => {
+            let enough = (case.file.nodes + 1).saturating_sub(case.need());
+            (at, "false-release", enough)
+        }
+        (attempt::Answer::Granted, Some((at, None))) if !attempt.release_failed => {
+            let enough = (case.file.nodes + 1).saturating_sub(case.need());
+            (at, "false-release", enough)
+        }
+        _ => return None,
+    };
+    let until = at + attempt.ttl / 10;
+    let lease = attempt
+        .told
+        .last()
+        .map_or(attempt.asked + attempt.ttl, |told| told.least);
+    let stays = |value: &&Value| {
+        let own = matches!(&value.end, End::Removed(by) | End::Overwritten(by) if by.worker == attempt.worker);
+        let expires = value.expiries.last().is_some_and(|last| last.ttl.is_some());
+        // Who writes over what stands there may take no lock.
+        let over = case.account.values.iter().any(|other| {
+            (other.node, &other.key, other.until) == (value.node, &value.key, value.from)
+                && matches!(other.end, End::Overwritten(_))
+        });
+        (attempt.granted() || !over)
+            && value.stands(at)
+            && value.until > until
+            && !own
+            && (expires || lease > until)
+    };
+    let left = case.account.of_attempt(attempt).filter(stays).count();
+    let note = format!("op {} was answered at {at}, {left} values left", attempt.op);
+    if left < need {
+        return None;
+    }
+    // A few milliseconds more or less decide nothing.
+    let near = |value: &Value| value.until < until + 5 * MS;
+    let finding = match case.account.of_attempt(attempt).filter(stays).any(near) {
+        true => Finding {
+            note,
+            ..Finding::plain(Answer::Undecided("about to end"))
+        },
+        false => Finding::violated([cause], note),
+    };
+    Some((at, finding))
 }
 
 /// An expiry that is not the lease asked for.

@@ -5,9 +5,9 @@
 //! | open | read as |
 //! |---|---|
 //! | who writes while a worker is idle | its renewal |
-//! | an acquisition that removes a value | the undoing of a failed attempt: it counts like a release |
+//! | an acquisition that removes a value | a takeover, if the owner's lease had run out or the attempt writes there: it does not count. Else the undoing of a failed attempt, or a late release |
 //! | an acquisition that writes over a value | taking the lock: it does not count |
-//! | a longer or shorter expiry for a value that stays | neither removes nor replaces it |
+//! | a longer expiry for another client's value that stays | counts if it was written to extend or to release, or by an idle worker: `foreign-renewal`. A shorter one does not, and neither does a collection of several elements |
 //! | a value that an extension wrote first | no acquisition's; it does not count |
 //! | a value that an extension wrote in place of its own attempt's | still the acquisition's: a lock that keeps its expiry in the value would have no owner after its first extension, and nobody could be robbed |
 //! | a release that writes what its attempt took the lock with | a renewal that came late: `phantom-extend` |
@@ -24,6 +24,7 @@ pub fn ownership(case: &Case) -> Finding {
     let mut found: Vec<(u64, usize, Vec<&'static str>, String)> = Vec::new();
     for lock in 0..case.file.locks.len() as u64 {
         for value in case.account.of_lock(lock) {
+            found.extend(prolonged(value));
             let (by, replaced) = match &value.end {
                 End::Removed(by) => (by, false),
                 End::Overwritten(by) => (by, true),
@@ -33,6 +34,9 @@ pub fn ownership(case: &Case) -> Finding {
                 continue;
             };
             if owner == by.worker || (replaced && by.phase == "acquire") {
+                continue;
+            }
+            if by.phase == "acquire" && takes_over(case, value, by) {
                 continue;
             }
             let causes = of_taking(case, value, by, replaced);
@@ -50,6 +54,46 @@ pub fn ownership(case: &Case) -> Finding {
     }
 }
 
+/// The renewals of a value by other clients.
+fn prolonged(value: &Value) -> Vec<(u64, usize, Vec<&'static str>, String)> {
+    let over = |at: u64, ttl: Option<u64>| ttl.map_or(u64::MAX, |ttl| at.saturating_add(ttl));
+    let several = value.text.starts_with('{') && value.text.contains(", ");
+    let renewals = value.expiries.windows(2).filter_map(|pair| {
+        let by = pair[1].by.as_ref()?;
+        let longer = over(pair[1].at, pair[1].ttl) > over(pair[0].at, pair[0].ttl);
+        let owner = value.acquirer.filter(|owner| *owner != by.worker)?;
+        let note = format!(
+            "at {} ns worker {} op {} ({}) prolonged the value of worker {owner}",
+            pair[1].at, by.worker, by.op, by.phase
+        );
+        let counts = longer && by.phase != "acquire" && !several;
+        let causes = vec!["foreign-renewal", "shared-token"];
+        counts.then_some((pair[1].at, value.line, causes, note))
+    });
+    renewals.collect()
+}
+
+/// True if a removal by an attempt to acquire takes the lock over.
+fn takes_over(case: &Case, value: &Value, by: &Author) -> bool {
+    let mut later = case.account.values.iter().filter(|other| {
+        (other.node, &other.key) == (value.node, &value.key) && other.line > value.line
+    });
+    let written = later.next().is_some_and(|next| {
+        let author = next.author.as_ref();
+        author.is_some_and(|author| author.op == by.op && author.phase == "acquire")
+    });
+    let author = value.author.as_ref().map(|author| author.op);
+    let owner = case.attempts.iter().find(|one| Some(one.op) == author);
+    let runs = owner.is_some_and(|owner| {
+        let told = owner.told.iter().rfind(|told| told.at <= value.until);
+        let until = told.map_or(owner.asked.saturating_add(owner.ttl), |told| told.least);
+        let given_back = owner.release.is_some_and(|sent| sent <= value.until);
+        let denied = !owner.granted() && owner.answered <= value.until;
+        !given_back && !denied && value.until < until
+    });
+    written || !runs
+}
+
 fn of_taking(case: &Case, value: &Value, by: &Author, replaced: bool) -> Vec<&'static str> {
     if replaced && (by.phase != "release" || case.took_again(by, value)) {
         return vec!["phantom-extend"];
@@ -58,8 +102,8 @@ fn of_taking(case: &Case, value: &Value, by: &Author, replaced: bool) -> Vec<&'s
     let sent = attempt.and_then(|attempt| attempt.release);
     let came_later = sent.is_some_and(|sent| sent <= value.from);
     match came_later {
-        true => vec!["race", "stolen-release"],
-        false => vec!["stolen-release"],
+        true => vec!["race", "stolen-release", "shared-token"],
+        false => vec!["stolen-release", "shared-token"],
     }
 }
 

@@ -172,6 +172,7 @@ mod tests {
             author: None,
             from_ns,
             expiry: None,
+            renewals: Vec::new(),
             until_ns,
             end: SpanEnd::RanOut,
         }

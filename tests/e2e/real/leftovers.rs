@@ -325,3 +325,84 @@ fn what_belongs_to_others_stays_untouched() {
     let running = docker(&["inspect", "-f", "{{.State.Running}}", &foreign.container]);
     assert_eq!(running, "true", "the foreign container is gone");
 }
+
+/// A lock that starts a process which puts everything off by which it could be known: the folder of the adapters, and
+/// what else it does.
+const HIDES: &str = r#"
+import ctypes, os, pathlib, subprocess, sys, threading
+sys.path.insert(0, ADAPTERS)
+from my_lock import MyLock
+from picklock_adapter import serve
+
+DO
+serve(MyLock, name="hides")
+"#;
+
+/// A call with a lock that does this when it starts. `PYTHON` in the line is the interpreter.
+fn with_deed(line: &str, deed: &str) -> Call {
+    let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let adapters = Path::new(env!("CARGO_MANIFEST_DIR")).join("adapters/python");
+    let text = HIDES.replace("ADAPTERS", &format!("{:?}", adapters.display()));
+    picklock(&line.replace("PYTHON", &python)).file("hides.py", &text.replace("DO", deed))
+}
+
+#[test]
+fn process_that_has_put_off_its_mark_ends_with_the_run() {
+    let deed = r#"
+here = pathlib.Path(__file__).parent
+hide = "env -i setsid sh -c 'echo $$ >>hidden; exec sleep 36000' >/dev/null 2>&1 </dev/null &"
+subprocess.run(["sh", "-c", hide], cwd=here)
+"#;
+    let line = "scenario calm --backend process --impl 'exec:PYTHON hides.py'";
+    let outcome = with_deed(line, deed).run().exits(0);
+    let hidden = outcome.text_file("hidden");
+    let hidden: Vec<u32> = hidden.lines().map(|line| line.parse().unwrap()).collect();
+    // Three workers, and the client after the run.
+    assert_eq!(hidden.len(), 4, "{hidden:?}");
+    for pid in hidden {
+        let place = Path::new("/proc").join(pid.to_string());
+        assert!(!place.exists(), "{pid} lives");
+    }
+}
+
+/// A debugger below a worker may trace Picklock itself. Where it is stopped, Picklock would stop with it.
+#[test]
+fn tracer_of_picklock_below_a_worker_holds_nothing_up() {
+    let deed = r#"
+libc = ctypes.CDLL(None)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+SEIZE, CONT, EVERY_CHILD = 0x4206, 7, 0x40000000
+
+def trace(pid):
+    if libc.ptrace(SEIZE, pid, None, None) != 0:
+        return
+    while True:
+        who, status = os.waitpid(pid, EVERY_CHILD)
+        if not os.WIFSTOPPED(status):
+            return
+        passed_on = os.WSTOPSIG(status) if status >> 16 == 0 else 0
+        libc.ptrace(CONT, who, None, ctypes.c_void_p(passed_on))
+
+threading.Thread(target=trace, args=(os.getppid(),), daemon=True).start()
+"#;
+    let line = "scenario gc-pause --backend process --once --impl 'exec:PYTHON hides.py'";
+    let outcome = with_deed(line, deed).start().finish();
+    assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
+}
+
+/// Somebody stops the helper that cleans up: it is let go on, and nobody waits for it.
+#[test]
+fn reaper_that_is_stopped_holds_nothing_up() {
+    let run = frozen("process");
+    let is_reaper = |process: &&Process| {
+        let line = std::fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
+        line.split(|byte| *byte == 0).nth(1) == Some(b"reaper")
+    };
+    let started = started_by(run.pid());
+    let reaper = started.iter().find(is_reaper).expect("a run has a reaper");
+    let pid = rustix::process::Pid::from_raw(reaper.pid.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, Signal::STOP).unwrap();
+    let outcome = run.finish();
+    assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
+    assert!(!reaper.lives());
+}

@@ -13,10 +13,12 @@
 //! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
 //! - [`moments`]: faults strike at the command that takes the lock, whatever its key is called
 //! - [`cases`]: scenarios that once came out wrong, on processes
+//! - [`peculiar_locks`]: locks with one peculiarity each, the honest ones and the others
 //! - [`leftovers`]: nothing outlives a run, however it ends
 //! - [`hung_engine`]: a container engine that stands still
 //! - [`other_users`]: what other users of the machine can reach
 //! - [`stalls`]: a machine that stands still is not the lock's fault
+//! - [`standstills`]: servers and workers that somebody stops or kills, and clients of another user
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
 //! - [`choice`], [`gate`], [`matrix`], [`replay`]: the commands of these names, with real servers
 //! - [`contained_locks`]: locks in containers of their own
@@ -46,10 +48,12 @@ mod machine_contract;
 mod matrix;
 mod moments;
 mod other_users;
+mod peculiar_locks;
 mod proc_table;
 mod proven_faults;
 mod readme;
 mod replay;
 mod sentinels;
 mod stalls;
+mod standstills;
 mod verdicts;

@@ -20,14 +20,18 @@ use std::time::Duration;
 pub use helper::run_reaper;
 use order::{Belonging, Order};
 
-use super::ProcessIdentity;
+use super::{ProcessIdentity, signals};
+use crate::clock::Clock;
 use crate::process_stat::ProcessStat;
 
 /// What the helper writes when it is ready. From then on, no signal from a terminal ends it.
 const READY: &str = "picklock-reaper/1 ready";
 
-/// Pause between two looks whether the helper has ended.
-const LOOK: Duration = Duration::from_millis(5);
+/// Pause between two looks whether the helper has ended, or reads again.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// The helper is waited for no longer than this. It gives a container engine thirty seconds.
+const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Why the clean-up helper cannot be used. A run should not start without it.
 #[derive(Debug, thiserror::Error)]
@@ -134,6 +138,10 @@ impl Reaper {
             .map_err(start)?;
         let output = child.stdout.take().map(BufReader::new);
         let pipe = child.stdin.take();
+        if let Some(pipe) = &pipe {
+            // A helper that somebody has stopped reads nothing, and nobody may wait for it for ever.
+            rustix::io::ioctl_fionbio(pipe, true).map_err(|error| start(error.into()))?;
+        }
         let line = Arc::new(Line {
             pipe: Mutex::new(pipe),
             child: Mutex::new(child),
@@ -158,6 +166,7 @@ impl Reaper {
         self.line.end();
         let ended = async {
             while self.line.is_running() {
+                self.line.go_on();
                 tokio::time::sleep(LOOK).await;
             }
         };
@@ -261,8 +270,36 @@ impl Line {
         };
         let line = serde_json::to_string(order).map_err(|error| ReaperError::Gone(error.into()))?;
         // One write, so that the death of this process does not leave an incomplete line.
-        pipe.write_all(format!("{line}\n").as_bytes())
-            .map_err(ReaperError::Gone)
+        let line = format!("{line}\n");
+        let clock = Clock::start();
+        loop {
+            match pipe.write(line.as_bytes()) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_for_reader(),
+                Err(error) => return Err(ReaperError::Gone(error)),
+            }
+            if clock.elapsed() > PATIENCE {
+                return Err(ReaperError::Gone(io::ErrorKind::TimedOut.into()));
+            }
+        }
+    }
+
+    /// The helper reads nothing: perhaps somebody has stopped it.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "there is no event: a process that is stopped tells nobody"
+    )]
+    fn wait_for_reader(&self) {
+        self.go_on();
+        std::thread::sleep(LOOK);
+    }
+
+    /// Lets the helper continue, where somebody has stopped it. It must not be what a run waits for.
+    fn go_on(&self) {
+        let pid = (self.child.lock().unwrap_or_else(PoisonError::into_inner)).id();
+        if ProcessStat::of(pid).is_ok_and(|stat| stat.state == 'T') {
+            let _ = signals::thaw(pid);
+        }
     }
 
     /// Ends the pipe, and with it the helper's wait.
@@ -291,9 +328,12 @@ impl Drop for Line {
         if *self.is_left.get_mut() {
             return;
         }
-        let child = self.child.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // It ends on its own when the pipe does. Waiting reaps it, and lets a clean-up finish.
-        let _ = child.wait();
+        // It ends on its own when the pipe does. Waiting reaps it, and lets a clean-up finish. One that does not
+        // end goes on by itself.
+        let clock = Clock::start();
+        while self.is_running() && clock.elapsed() < PATIENCE {
+            self.wait_for_reader();
+        }
     }
 }
 
@@ -319,6 +359,24 @@ mod tests {
         assert!(!stat.has_ended());
         let pid = Pid::from_raw(helper.cast_signed()).unwrap();
         kill_process(pid, Signal::KILL).unwrap();
+    }
+
+    /// A helper that has stopped itself is there, and reads nothing.
+    #[test]
+    fn helper_that_is_stopped_is_let_go_on() {
+        let reaper = helper_that("kill -STOP $$; while read order; do :; done");
+        let helper = reaper.process_id();
+        while ProcessStat::of(helper).unwrap().state != 'T' {
+            std::thread::yield_now();
+        }
+        // More than a pipe holds.
+        for number in 0..2000 {
+            drop(reaper.marked(&format!("{number:0100}")).unwrap());
+        }
+        let pid = Pid::from_raw(helper.cast_signed()).unwrap();
+        kill_process(pid, Signal::STOP).unwrap();
+        drop(reaper);
+        assert!(ProcessStat::of(helper).is_err(), "it was not reaped");
     }
 
     #[tokio::test]

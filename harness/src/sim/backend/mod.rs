@@ -15,7 +15,7 @@ use picklock_scenarios::{BackendName, StockPlace};
 use rand::rngs::StdRng;
 
 use crate::adapter::message::Init;
-use crate::backend::{Backend, Capabilities, Refusal, Sentinels};
+use crate::backend::{Backend, Capabilities, Life, Refusal, Sentinels};
 use crate::clock::Clock;
 use crate::entropy;
 use crate::key_watch::KeyWatch;
@@ -25,6 +25,7 @@ use crate::sim::host::Host;
 use crate::sim::network::Network;
 use crate::sim::node::Node;
 use crate::sim::node_observer::{NodeObservers, ObservedNode};
+use crate::sim::run_budget::RunBudget;
 use crate::sim::subscription::subscribe;
 use crate::sim::wall_clock::SimWallClock;
 use crate::sim::watchdog::Watchdog;
@@ -41,6 +42,7 @@ pub(in crate::sim) struct Parts<'a> {
     pub(in crate::sim) monitor: Watchdog,
     /// Who observes the nodes, if anybody does.
     pub(in crate::sim) observers: Option<NodeObservers>,
+    pub(in crate::sim) budget: Rc<RunBudget>,
 }
 
 /// The simulated backend. Its network must be carried by a task: [`SimBackend::network`].
@@ -50,6 +52,7 @@ pub struct SimBackend {
     clock: Clock,
     monitor: Watchdog,
     network: Rc<Network>,
+    budget: Rc<RunBudget>,
     hosts: RefCell<BTreeMap<usize, Host>>,
     /// Draws what a worker does first when it wakes.
     wakings: RefCell<StdRng>,
@@ -92,6 +95,7 @@ impl SimBackend {
             parts.run_clock,
             parts.log,
             sent.clone(),
+            Rc::clone(&parts.budget),
         );
         SimBackend {
             lock: parts.lock,
@@ -99,6 +103,7 @@ impl SimBackend {
             clock,
             monitor: parts.monitor,
             network,
+            budget: parts.budget,
             hosts: RefCell::default(),
             wakings: RefCell::new(wakings),
             walls: RefCell::default(),
@@ -171,3 +176,6 @@ impl Sentinels for Rc<SimBackend> {
 
     async fn demoted_by_sentinels(&self, _node: usize) {}
 }
+
+/// In virtual time nobody stands still or dies by itself.
+impl Life for Rc<SimBackend> {}

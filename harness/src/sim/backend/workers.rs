@@ -55,6 +55,7 @@ impl Workers for Rc<SimBackend> {
             clock: self.clock.clone(),
             monitor: self.monitor.clone(),
             endpoint: self.network.endpoint,
+            budget: Rc::clone(&self.budget),
         };
         let host = Host::start(worker, around, outbox, work);
         self.hosts.borrow_mut().insert(worker, host);

@@ -292,3 +292,38 @@ async fn prepare_has_the_last_word() {
         WorkerOutput::Exited("exited with status 0".into())
     );
 }
+
+/// Traces a process and then does nothing about it: the first word is its number.
+const TRACER: &str = "
+import ctypes, sys, time
+libc = ctypes.CDLL(None)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+SEIZE = 0x4206
+assert libc.ptrace(SEIZE, int(sys.argv[1]), None, None) == 0
+print('traces', flush=True)
+time.sleep(3600)
+";
+
+/// Whoever is traced is not seen to have ended before its tracer has looked.
+#[tokio::test]
+async fn killed_process_that_a_tracer_holds_is_given_up() {
+    use std::io::BufRead;
+    let mut talk = Talk::with_adapter("polite.py", &[]);
+    assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
+    let control = talk.worker.control.clone();
+    let mut tracer = std::process::Command::new("python3");
+    tracer.args(["-c", TRACER, &control.pid().to_string()]);
+    let mut tracer = tracer.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    let output = tracer.stdout.take().unwrap();
+    std::io::BufReader::new(output)
+        .read_line(&mut said)
+        .unwrap();
+    assert_eq!(said, "traces\n");
+    let how = control.kill().await;
+    assert!(how.contains("has not ended"), "{how}");
+    assert!(!control.has_ended());
+    tracer.kill().unwrap();
+    tracer.wait().unwrap();
+    assert_eq!(control.exited().await, "killed by signal 9 (SIGKILL)");
+}

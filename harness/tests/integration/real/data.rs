@@ -52,16 +52,14 @@ async fn stage(name: BackendName, replicas: usize) -> Stage {
     };
     let node = servers.address(0);
     let replica = (replicas > 0).then(|| servers.replica_address(0, 0));
-    let wire = Proxy::new(
-        Clock::start(),
-        vec![LOCK.into()],
-        7,
-        Arc::new(NoInterceptor),
-    );
+    let clock = Clock::start();
+    let interceptor = Arc::new(NoInterceptor);
+    let wire = Proxy::new(clock.clone(), vec![LOCK.into()], 7, interceptor);
     let parts = Parts {
         name,
         nodes: 1,
         wire,
+        clock,
         command: WorkerCommand::default(),
         logs: dir.path().to_owned(),
         reaper,

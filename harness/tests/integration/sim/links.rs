@@ -268,3 +268,30 @@ fn the_first_command_after_a_cut_fails() {
     assert!(seen.when(0, "SET k v -> reset") < 503);
     seen.when(0, "EXISTS k -> 0");
 }
+
+/// A run in which the command with which worker 0 takes the lock is executed, and answered with a refusal.
+fn lied_to(lock: &str) -> picklock_harness::trial::Outcome {
+    let text = "name = \"lied-to\"\nsummary = \"The lock is taken, and refused in words.\"\n\
+        [workload]\nstock = 6\n[[fault]]\nkind = \"false-answer\"\nerror = \"READONLY\"\n\
+        when = { on = \"reply\", worker = 0, takes = true }\nworkers = \"same\"\nframes = 1\n";
+    let lock = picklock_harness::sim::LockFactory::of(picklock_impls::find(lock).unwrap());
+    let trial = picklock_harness::Trial::of_toml(text).unwrap();
+    trial.seeds(0..5).run_lock(&lock).unwrap()
+}
+
+/// It said that certainly nothing had happened, because its server had said so.
+#[test]
+fn a_lock_is_not_held_to_what_a_server_told_it_falsely() {
+    lied_to("set-nx-px").assert_held(picklock_harness::check::Property::Claims);
+}
+
+/// What it says of its other attempts is untrue by itself.
+#[test]
+fn a_lock_that_lies_by_itself_beside_a_lying_server_is_accused() {
+    let ran = lied_to("encoded-release");
+    let (claims, cause) = (
+        picklock_harness::check::Property::Claims,
+        picklock_harness::check::Cause::FalseRelease,
+    );
+    ran.assert_violated(claims, cause);
+}

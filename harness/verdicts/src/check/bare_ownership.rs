@@ -16,7 +16,7 @@
 //! back as a master, and serve clients whose connections never broke. The lock's key is then on two servers. A
 //! release that succeeds on one of them says nothing of a client that has the lock on the other.
 
-use super::finding::ForeignRelease;
+use super::finding::{ForeignRelease, Taking};
 use crate::timeline::{Attempt, FaultSpan, Hold, Step, Timeline, leaves_two_masters};
 
 /// A release that claims success.
@@ -54,7 +54,7 @@ pub(super) fn foreign_releases(
             owned_ns: owner.begin_ns,
             sent_ns: claim.sent_ns,
             struck_ns: claim.struck_ns,
-            extended: false,
+            how: Taking::Removed,
         });
     }
     (foreign, in_doubt)

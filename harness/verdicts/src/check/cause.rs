@@ -9,12 +9,14 @@
 //! If nothing is shown, the cause is `undetermined`. The verdict does not depend on the cause: a
 //! property is violated before its cause is known.
 
+use picklock_scenarios::Phase;
+
 use super::bare_cause;
 use super::blocked_lock;
 use super::double_sale::{is_interleaved, overlapping_sellers};
 use super::evidence::Evidence;
-use super::finding::{Claim, Finding, ForeignRelease, Seen, StaleToken, Starvation};
-use super::lost_claim::LostClaim;
+use super::finding::{Claim, Finding, ForeignRelease, Seen, StaleToken, Starvation, Taking};
+use super::lost_claim::{LostClaim, is_same_token};
 use super::lost_counter;
 use super::verdict::Cause;
 use crate::timeline::{Hold, Lease, overlap};
@@ -68,9 +70,11 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
         spans: &account.spans,
         quorum: account.nodes.quorum(first.key),
         faults: evidence.timeline.faults(),
+        holds: evidence.timeline.holds(),
     };
     match lost.cause(first, second) {
         Cause::WrongExpiry if over(&first.leases) => Cause::OutlivedLease,
+        Cause::UnbackedGrant if evidence.rests_on_earlier(first, second) => Cause::StaleReply,
         cause => cause,
     }
 }
@@ -85,8 +89,17 @@ fn was_resumed(hold: &Hold, other: &Hold, by_ns: u64) -> bool {
 /// Why a release took another client's lock. If it was sent before the lock was the other client's,
 /// the lock checked ownership and acted later; otherwise it did not check at all.
 fn of_foreign_release(evidence: &Evidence<'_>, release: &ForeignRelease) -> Cause {
-    if evidence.is_extension(release) {
+    let by = evidence.taken_by(release);
+    let spans = evidence.custody().map_or(&[][..], |account| &account.spans);
+    if by.is_some_and(|(by, span)| is_same_token(spans, by, span)) {
+        Cause::SharedToken
+    } else if release.how == Taking::Prolonged {
+        Cause::ForeignRenewal
+    } else if evidence.is_extension(release) {
         Cause::PhantomExtend
+    } else if by.is_some_and(|(by, _)| by.is_script() || by.phase != Phase::Release) {
+        // It looked and acted at once, but not at whose it was; or it is of no release that is under way.
+        Cause::StolenRelease
     } else if release.sent_ns < release.owned_ns {
         Cause::Race
     } else {
@@ -125,7 +138,11 @@ fn of_false_claim(claim: Claim) -> Cause {
     match claim {
         Claim::Grant => Cause::UnbackedGrant,
         Claim::Validity | Claim::Expiry => Cause::WrongExpiry,
+        Claim::EarlierReply => Cause::StaleReply,
+        Claim::Elapsed => Cause::WrongElapsed,
+        Claim::Refusal => Cause::AmbiguousAcquire,
         Claim::Release => Cause::FalseRelease,
+        Claim::Renewal => Cause::SilentLoss,
         Claim::Key => Cause::SharedKey,
     }
 }

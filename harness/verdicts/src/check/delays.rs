@@ -56,7 +56,7 @@ impl Spans {
 const ACTS: usize = 6;
 
 /// The time that the harness lost in a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Delays {
     /// When it stood still.
     pauses: Spans,

@@ -7,11 +7,11 @@ use std::cell::OnceCell;
 
 use picklock_scenarios::Phase;
 
-use crate::custody::Custody;
-use crate::history::{EventKind, History};
+use crate::custody::{Custody, ValueSpan};
+use crate::history::{EventKind, History, KeyCommand};
 use crate::timeline::{Hold, Timeline, forgets};
 
-use super::finding::{ForeignRelease, StaleToken};
+use super::finding::{ForeignRelease, StaleToken, Taking};
 use super::lost_claim::took_again;
 use super::on_time::OnTime;
 use super::properties::ownership::foreign_releases;
@@ -81,7 +81,61 @@ impl<'a> Evidence<'a> {
             .filter(|span| span.from_ns == release.struck_ns);
         let mut authors = struck.filter_map(|span| span.author.as_ref());
         let by = authors.find(|by| by.op == release.releaser && by.phase == Phase::Release);
-        release.extended && by.is_none_or(|by| took_again(spans, by, release.struck_ns))
+        release.how == Taking::Replaced
+            && by.is_none_or(|by| took_again(spans, by, release.struck_ns))
+    }
+
+    /// The command that took a value away or kept it alive, and the value. `None`: the history has no account of it.
+    pub fn taken_by(&self, release: &ForeignRelease) -> Option<(&KeyCommand, &ValueSpan)> {
+        let spans = self.custody()?.spans.iter();
+        let mut owned = spans.filter(|span| {
+            let author = span.author.as_ref();
+            author.is_some_and(|author| author.op == release.owner)
+        });
+        owned.find_map(|span| {
+            let renewals = span.renewals.iter();
+            let renewals = renewals.map(|renewal| (renewal.at_ns, &renewal.by));
+            let ended = span.end.by().map(|by| (span.until_ns, by));
+            let mut commands = ended.into_iter().chain(renewals);
+            let by = commands
+                .find(|(at_ns, by)| (*at_ns, by.op) == (release.struck_ns, release.releaser));
+            by.map(|(_, by)| (by, span))
+        })
+    }
+
+    /// True if one of two holders has written nothing, while what its attempt before had written without a certain
+    /// answer was there: its grant was the reply to that.
+    pub fn rests_on_earlier(&self, one: &Hold, other: &Hold) -> bool {
+        let spans = self.custody().map_or(&[][..], |account| &account.spans);
+        [one, other].into_iter().any(|hold| {
+            let wrote = |op: u64| spans.iter().any(|span| span.is_of(hold.worker, op));
+            !wrote(hold.op) && self.doubt_before(hold).is_some_and(wrote)
+        })
+    }
+
+    /// The attempt of the same client and lock before this one, if it ended without a certain answer.
+    fn doubt_before(&self, hold: &Hold) -> Option<u64> {
+        let before = self.history.events.iter().rev();
+        let before =
+            before.skip_while(|event| event.what.attempt() != Some((hold.worker, hold.op)));
+        let mut before = before.filter_map(|event| match event.what {
+            EventKind::AcquireFailed {
+                worker,
+                op,
+                definite,
+                ..
+            } if worker == hold.worker => Some((op, !definite)),
+            EventKind::Granted { worker, op, .. } | EventKind::Refused { worker, op }
+                if worker == hold.worker && op != hold.op =>
+            {
+                Some((op, false))
+            }
+            _ => None,
+        });
+        before
+            .next()
+            .filter(|(_, in_doubt)| *in_doubt)
+            .map(|(op, _)| op)
     }
 
     /// The custody: all values of the servers' keys. `None`: the history has no account of them.
@@ -111,6 +165,7 @@ impl<'a> Evidence<'a> {
             return false;
         }
         hold.told
+            || hold.seen
             || !hold.could_wait
             || self.timeline.faults().iter().any(|fault| {
                 !forgets(fault.fault)

@@ -78,8 +78,19 @@ pub struct ForeignRelease {
     /// When the last command of the release was sent; with custody, when the command took the value
     /// away.
     pub struck_ns: u64,
-    /// It was no release, but an extension that replaced the value.
-    pub extended: bool,
+    /// What the command did to the owner's value.
+    pub how: Taking,
+}
+
+/// What a command did to another client's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taking {
+    /// It removed the value.
+    Removed,
+    /// It put another value in its place.
+    Replaced,
+    /// It kept the value alive for longer.
+    Prolonged,
 }
 
 /// What a lock said, and did not do.
@@ -102,8 +113,16 @@ pub enum Claim {
     Validity,
     /// The lease that was asked for: the expiry that was written is another one.
     Expiry,
-    /// That it has released the lock: its value was still there.
+    /// The same, where its value is that of an earlier attempt in doubt: it rests on the late reply to that.
+    EarlierReply,
+    /// How long it took: longer than the driver has waited.
+    Elapsed,
+    /// That it has not got the lock: its value was there, and stayed.
+    Refusal,
+    /// What it says of its release: its value was still there.
     Release,
+    /// That it renews its lease: it did not.
+    Renewal,
     /// That it is a lock of its own: another one uses the same key.
     Key,
 }

@@ -8,7 +8,8 @@ use crate::history::{EventKind, History};
 use super::cause::cause;
 use super::double_sale::{late_sellers, overlapping_sellers};
 use super::evidence::Evidence;
-use super::finding::{Finding, Judgement, Seen};
+use super::finding::{Finding, ForeignRelease, Judgement, Seen};
+use super::on_time::OnTime;
 use super::properties::{Checkers, exclusion, lease};
 use super::story::story;
 use super::sufficiency::{Insufficiency, Sufficiency};
@@ -85,6 +86,9 @@ fn judged_on_time(judgement: Judgement, evidence: &Evidence<'_>) -> Judgement {
                 _ => Some([earlier, later]),
             }
         }
+        Seen::ForeignRelease(first) => {
+            return released_on_time(judgement, &first, evidence, on_time);
+        }
         // What was sold remains sold. Whether two sellers overlapped is the question.
         Seen::WrongStock(stock) if overlapping_sellers(evidence, &stock, first.at_ns).is_none() => {
             late_sellers(evidence, &stock, first.at_ns).map(|(one, other)| [one.op, other.op])
@@ -101,6 +105,32 @@ fn is_refused_lease(first: &Finding, inapplicable: &[Unjudged]) -> bool {
     let refused = |reason: &Unjudged| matches!(reason, Unjudged::LeaseRefused { .. });
     let leaves_none = matches!(&first.seen, Seen::Starvation(it) if !it.has_unexpiring_key);
     leaves_none && inapplicable.iter().any(refused)
+}
+
+/// A release of another client's lock, unless its client or a server stood still before it struck: without that it
+/// might have come in time. If another one shows that nobody stood still before, that is the finding.
+fn released_on_time(
+    judgement: Judgement,
+    first: &ForeignRelease,
+    evidence: &Evidence<'_>,
+    on_time: &OnTime,
+) -> Judgement {
+    let late = |release: &ForeignRelease| {
+        let worker = evidence.worker_of(release.releaser)?;
+        let hold = evidence.hold(release.releaser);
+        let since_ns = hold.map_or(release.sent_ns, |hold| hold.acquire_ns);
+        on_time.standstill(worker, (since_ns, release.struck_ns))
+    };
+    let Some(reason) = late(first) else {
+        return judgement;
+    };
+    let releases = evidence.foreign_releases().iter();
+    let in_time = releases.filter(|release| late(release).is_none());
+    let in_time = in_time.map(|release| (release.struck_ns, Seen::ForeignRelease(*release)));
+    match Judgement::of(Property::Ownership, in_time.collect()) {
+        Judgement::Held => Judgement::Unknown(reason),
+        again => again,
+    }
 }
 
 fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insufficiency) -> Verdict {

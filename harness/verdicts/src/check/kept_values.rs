@@ -1,7 +1,7 @@
-//! Values that are still there when their lock says that it is free.
+//! Values that are still there when their lock says that it is free, or that it never was its client's.
 //!
-//! A client may remove its value later than it says so: then it was on its way to be removed. So a
-//! release is judged when the history is over.
+//! A client may remove its value later than it says so: then it was on its way to be removed. So what was said
+//! is judged when the history is over.
 //!
 //! Some locks write another value to release: "free", or a number that is one less. If that is a value
 //! that the same client had written in an attempt in doubt, the lock is still taken: the hold of an attempt
@@ -16,18 +16,22 @@ use crate::custody::{Expiry, Holding, KeyUpdate, NodeClocks, may_be_a_claim};
 use crate::history::{Event, KeyCommand, KeyName};
 use crate::timeline::{Attempt, Step, UnderWay};
 
+use super::false_answers::FalseAnswers;
+use super::left_value::{LeftValue, Said, passing_until_ns};
+
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
 const SLACK_NS: u64 = 2_000_000;
 
-/// The values of attempts that are under way, and of releases that claimed success too early.
+/// The values of attempts that are under way, and those that were left.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KeptValues {
     clocks: NodeClocks,
+    false_answers: FalseAnswers,
     /// What is there of each attempt.
     attempts: UnderWay<Vec<Value>>,
     claims: Claims,
-    /// In the order of their claims.
-    early: Vec<EarlyRelease>,
+    /// In the order in which they were spoken of.
+    left: Vec<LeftValue>,
 }
 
 /// By place: the worker that took the lock there last, and the values that it has written to take it, as
@@ -88,25 +92,17 @@ struct Value {
     expiry: Option<Expiry>,
     /// The attempt has removed it itself.
     removed: bool,
-}
-
-/// A release that claimed success while values of it were still there.
-#[derive(Debug, Clone)]
-pub(super) struct EarlyRelease {
-    /// When it claimed so.
-    pub(super) at_ns: u64,
-    pub(super) worker: usize,
-    pub(super) op: u64,
-    /// The lock.
-    pub(super) lock: u32,
-    /// Where they were.
-    kept: Vec<(usize, KeyName)>,
+    /// It is a collection in a key of another name than the lock's: perhaps of those who wait.
+    is_collection: bool,
+    /// The key was free when it was written. Who writes over what stands there may take no lock.
+    on_free_key: bool,
 }
 
 impl KeptValues {
     /// An event of the history.
     pub(super) fn event(&mut self, event: &Event) {
         self.clocks.event(event);
+        self.false_answers.event(event);
     }
 
     /// The nodes' wall clocks so far.
@@ -115,11 +111,14 @@ impl KeptValues {
     }
 
     /// A key was changed.
-    pub(super) fn changed(&mut self, update: &KeyUpdate<'_>) {
+    pub(super) fn changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
         self.claims.changed(update);
         let removed_own = self.removed_own(update);
-        if let Some(op) = removed_own {
-            self.removed_early(op, update);
+        if !self.left.is_empty() && (update.ends_value() || removed_own.is_some()) {
+            self.left
+                .iter_mut()
+                .for_each(|left| left.ended(at_ns, update, removed_own));
+            self.left.retain(|left| !left.kept.is_empty());
         }
         if update.ends_value()
             && let Some(before) = &update.before
@@ -142,6 +141,8 @@ impl KeptValues {
             key: update.key.clone(),
             expiry: now.expiry,
             removed: removed_own.is_some(),
+            on_free_key: now.on_free_key,
+            is_collection: now.value.starts_with('{') && !matches!(update.key, KeyName::Lock(_)),
         };
         match values.iter_mut().find(|value| value.is_at(update)) {
             Some(known) => *known = value,
@@ -175,35 +176,21 @@ impl KeptValues {
         (own && releases && gone).then_some(command.op)
     }
 
-    fn removed_early(&mut self, op: u64, update: &KeyUpdate<'_>) {
-        for release in self.early.iter_mut().filter(|release| release.op == op) {
-            let elsewhere =
-                |kept: &(usize, KeyName)| (kept.0, &kept.1) != (update.node, update.key);
-            release.kept.retain(elsewhere);
-        }
-        self.early.retain(|release| !release.kept.is_empty());
-    }
-
     /// An attempt made a step.
     pub(super) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if step == Step::Asked {
             self.attempts.begin(attempt.op, Vec::new());
             self.claims.unsettled.insert(attempt.op);
         }
-        if let Step::Answered {
-            released: Some(true),
-            ..
-        } = step
+        if let Some(said) = Said::by(step)
+            && !self.false_answers.may_mislead(attempt)
         {
-            let kept = self.kept(at_ns, attempt.op);
+            let kept = match said {
+                Said::Free => self.kept(at_ns, attempt.op),
+                _ => self.standing(at_ns, attempt),
+            };
             if !kept.is_empty() {
-                self.early.push(EarlyRelease {
-                    at_ns,
-                    worker: attempt.worker,
-                    op: attempt.op,
-                    lock: attempt.key,
-                    kept,
-                });
+                self.left.push(LeftValue::of(at_ns, attempt, said, kept));
             }
         }
         let certain = match step {
@@ -232,19 +219,31 @@ impl KeptValues {
         kept.map(|value| (value.node, value.key.clone())).collect()
     }
 
-    /// The releases whose values stayed, in the order of their claims.
-    pub(super) fn into_early(self) -> Vec<EarlyRelease> {
-        self.early
+    /// Where values of the attempt are, and go on standing. A lock may keep the end of its lease in the value:
+    /// without an expiry it stands as long as that.
+    fn standing(&self, at_ns: u64, attempt: &Attempt) -> Vec<(usize, KeyName)> {
+        let until_ns = passing_until_ns(at_ns, attempt);
+        let lease_ns = match attempt.begin_ns {
+            Some(_) => attempt.deadline_ns,
+            None => attempt.acquire_ns.saturating_add(attempt.ttl_ns),
+        };
+        let values = self.attempts.get(attempt.op).map_or(&[][..], Vec::as_slice);
+        let stands = |value: &&Value| {
+            let released = |other: &Value| other.node == value.node && other.removed;
+            let lives = value.lives(&self.clocks, until_ns);
+            let runs = value.expiry.is_some() || lease_ns > until_ns;
+            let is_lock = attempt.begin_ns.is_some() || value.on_free_key;
+            lives && runs && is_lock && !value.is_collection && !values.iter().any(released)
+        };
+        let standing = values.iter().filter(stands);
+        standing
+            .map(|value| (value.node, value.key.clone()))
+            .collect()
     }
-}
 
-impl EarlyRelease {
-    /// On how many nodes values stayed.
-    pub(super) fn nodes(&self) -> usize {
-        let mut nodes: Vec<usize> = self.kept.iter().map(|(node, _)| *node).collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        nodes.len()
+    /// What stayed, in the order in which it was spoken of.
+    pub(super) fn into_left(self) -> Vec<LeftValue> {
+        self.left
     }
 }
 

@@ -13,8 +13,9 @@ use picklock_scenarios::Phase;
 
 use crate::custody::{SpanEnd, ValueSpan};
 use crate::history::KeyCommand;
-use crate::timeline::{FaultSpan, Hold, Lease, overlap, spoils_clocks};
+use crate::timeline::{FaultSpan, Hold, HoldEnd, Lease, overlap, spoils_clocks};
 
+use super::taken_value::shares_element;
 use super::verdict::Cause;
 
 /// Two attempts on the same key, and what the servers and the faults say.
@@ -23,6 +24,8 @@ pub(super) struct LostClaim<'a> {
     /// How many nodes a grant must rest on.
     pub quorum: usize,
     pub faults: &'a [FaultSpan<'a>],
+    /// All holds, in the order in which they began.
+    pub holds: &'a [Hold],
 }
 
 impl LostClaim<'_> {
@@ -40,39 +43,52 @@ impl LostClaim<'_> {
             (other, one)
         };
         let mut ends = Vec::new();
-        let mut nodes = 0;
-        for taken in self.taken(later) {
-            nodes += 1;
-            if let Some(span) = self.last_before(earlier, taken) {
-                ends.push(self.cause_of_end(span, taken, earlier, later));
+        let claims = self.claims(later);
+        let nodes: Vec<usize> = by_node(&claims).map(|span| span.node).collect();
+        for node in &nodes {
+            let here = || claims.iter().copied().filter(|span| span.node == *node);
+            let met = here().find_map(|taken| Some((taken, self.last_before(earlier, taken)?)));
+            match met {
+                Some((taken, span)) => ends.push(self.cause_of_end(span, taken, earlier, later)),
+                None if here().all(|taken| self.took_another_key(earlier, taken)) => {
+                    ends.push(Cause::SplitKey);
+                }
+                None => {}
             }
         }
-        decisive(&ends, nodes, quorum)
+        decisive(&ends, nodes.len(), quorum)
+    }
+
+    /// True if an attempt took the lock on this node as well, and in keys of which the other one wrote none.
+    fn took_another_key(&self, hold: &Hold, taken: &ValueSpan) -> bool {
+        let claims = self.claims(hold);
+        claims
+            .iter()
+            .any(|span| span.node == taken.node && span.key != taken.key)
     }
 
     /// The values that an attempt was granted the lock with, in the order in which they were written:
-    /// on each node the last, because an attempt may have tried more than once.
-    fn taken<'a>(&'a self, hold: &'a Hold) -> Vec<&'a ValueSpan> {
-        let mut taken: Vec<&ValueSpan> = Vec::new();
+    /// of each key the last, because an attempt may have tried more than once.
+    fn claims<'a>(&'a self, hold: &'a Hold) -> Vec<&'a ValueSpan> {
+        let mut claims: Vec<&ValueSpan> = Vec::new();
         for span in self.spans_of(hold) {
             let acquires = span.phase() == Some(Phase::Acquire) && span.from_ns <= hold.begin_ns;
             if acquires && !is_undone(span, hold) {
-                taken.retain(|one| (one.node, &one.key) != (span.node, &span.key));
-                taken.push(span);
+                claims.retain(|one| (one.node, &one.key) != (span.node, &span.key));
+                claims.push(span);
             }
         }
         // A counter beside the lock is none of its nodes.
-        taken.retain(|span| span.may_be_a_claim());
-        let mut nodes = HashSet::new();
-        taken.retain(|span| nodes.insert(span.node));
-        taken
+        claims.retain(|span| span.may_be_a_claim());
+        claims
     }
 
     /// When the attempt had taken a quorum. `None`: it never had.
     fn taken_ns(&self, hold: &Hold, quorum: usize) -> Option<u64> {
+        let claims = self.claims(hold);
         // In the order of time, so the last of the quorum completes it.
-        let taken = self.taken(hold);
-        taken.get(quorum.checked_sub(1)?).map(|span| span.from_ns)
+        let taken = by_node(&claims).nth(quorum.checked_sub(1)?);
+        taken.map(|span| span.from_ns)
     }
 
     fn spans_of<'a>(&'a self, hold: &'a Hold) -> impl Iterator<Item = &'a ValueSpan> {
@@ -98,21 +114,38 @@ impl LostClaim<'_> {
         later: &Hold,
     ) -> Cause {
         let due_ns = self.due_ns(span).filter(|due_ns| *due_ns <= taken.from_ns);
-        match (&span.end, due_ns) {
+        let cause = match (&span.end, due_ns) {
             (SpanEnd::RanOut, _) => of_running_out(span.until_ns, earlier, later),
             // Lost or not, the later attempt would have found it gone.
             (end, Some(_)) if end.is_loss() && has_lapsed(earlier, later) => Cause::PhantomExtend,
             (end, Some(due_ns)) if end.is_loss() => of_running_out(due_ns, earlier, later),
             (SpanEnd::ClockLeapt, Some(due_ns)) => of_running_out(due_ns, earlier, later),
-            _ => self.cause_of_loss(span, earlier, later),
+            _ => self.cause_of_loss(span, taken, earlier, later),
+        };
+        // What it extended was the other client's value.
+        let extended = |by: &KeyCommand| by.is_of(earlier.worker, earlier.op);
+        let mut renewals = taken.foreign_renewals();
+        match cause == Cause::PhantomExtend && renewals.any(|renewal| extended(&renewal.by)) {
+            true => Cause::ForeignRenewal,
+            false => cause,
         }
     }
 
     /// The same of a value without whose end the later attempt would have found it.
-    fn cause_of_loss(&self, span: &ValueSpan, earlier: &Hold, later: &Hold) -> Cause {
+    fn cause_of_loss(
+        &self,
+        span: &ValueSpan,
+        taken: &ValueSpan,
+        earlier: &Hold,
+        later: &Hold,
+    ) -> Cause {
         match &span.end {
             SpanEnd::ClockLeapt => Cause::ClockJump,
-            SpanEnd::Removed(by) => of_removal(by, earlier, later),
+            SpanEnd::Removed(by) => self.of_removal(by, span, earlier, later),
+            // Both stand in it.
+            SpanEnd::Overwritten(_) if shares_element(&span.value, &taken.value) => {
+                Cause::NotExclusive
+            }
             SpanEnd::Overwritten(by) => match self.of_overwriting(by, span, earlier) {
                 // It was free for all to take, until an extension was granted.
                 Cause::Race if !share_granted_leases(earlier, later) => Cause::PhantomExtend,
@@ -138,26 +171,111 @@ impl LostClaim<'_> {
         knows.then(|| expiry.over_ns())
     }
 
-    /// A client wrote over a value that was still there. If a clock of one of the two was wrong by then, and
-    /// it went by its clock, that is why; else it had looked before it wrote. A renewal may come as
-    /// late as during the release: it writes once more what the attempt took the lock with.
+    /// A client wrote over a value that was still there. A renewal may come as late as during the release: it
+    /// writes once more what the attempt took the lock with.
     fn of_overwriting(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Cause {
-        let skewed = self.faults.iter().any(|fault| {
-            spoils_clocks(fault.fault)
-                && fault.struck()
-                && fault.began_ns <= span.until_ns
-                && [by.worker, earlier.worker]
-                    .iter()
-                    .any(|worker| fault.workers.contains(worker))
-        });
         match by.phase {
             Phase::Idle | Phase::Extend => Cause::PhantomExtend,
             Phase::Release if took_again(self.spans, by, span.until_ns) => Cause::PhantomExtend,
             Phase::Release => Cause::StolenRelease,
-            Phase::Acquire if skewed => Cause::ClockSkew,
-            Phase::Acquire => Cause::Race,
+            Phase::Acquire => (self.of_clocks(by, span, earlier)).unwrap_or(match by.is_script() {
+                true => Cause::NotExclusive,
+                false => Cause::Race,
+            }),
         }
     }
+
+    /// Why a client took a value for over that was not, if it went by a clock: one of the two clients' was wrong by
+    /// then, or the server's leapt, and the value has no expiry of the server's own.
+    fn of_clocks(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Option<Cause> {
+        let mut clocks = self.faults.iter().filter(|fault| {
+            spoils_clocks(fault.fault) && fault.struck() && fault.began_ns <= span.until_ns
+        });
+        clocks.find_map(|fault| {
+            let skewed = [by.worker, earlier.worker];
+            let skewed = skewed.iter().any(|worker| fault.workers.contains(worker));
+            let leapt = fault.nodes.contains(&span.node)
+                && fault.clock.is_some_and(|shift| shift.by_ns > 0)
+                && span.expiry.is_none();
+            match (skewed, leapt) {
+                (true, _) => Some(Cause::ClockSkew),
+                (_, true) => Some(Cause::ClockJump),
+                _ => None,
+            }
+        })
+    }
+
+    /// A command removed the earlier value: by whose?
+    fn of_removal(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold, later: &Hold) -> Cause {
+        let own = by.is_of(earlier.worker, earlier.op);
+        match by.phase {
+            // It took the lock and gave it back before it was granted.
+            Phase::Acquire if own => Cause::UnbackedGrant,
+            Phase::Release if own => Cause::Undetermined,
+            _ if own && late_release(self.holds, by, earlier.key, span.until_ns).is_none() => {
+                Cause::OwnRemoval
+            }
+            _ if own => Cause::StolenRelease,
+            Phase::Acquire if by.op == later.op => self.of_takeover(by, span, earlier),
+            _ if is_same_token(self.spans, by, span) => Cause::SharedToken,
+            _ => Cause::StolenRelease,
+        }
+    }
+
+    /// A client removed the earlier value, and took the lock itself. A lock that takes over by removal has looked
+    /// before, and removed what came meanwhile; with others the removal is not of this acquisition.
+    fn of_takeover(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Cause {
+        let takes_over = self.spans.iter().any(|other| {
+            let in_acquisition =
+                matches!(&other.end, SpanEnd::Removed(by) if by.phase == Phase::Acquire);
+            let is_old = other.until_ns.saturating_sub(other.from_ns) >= earlier.ttl_ns;
+            in_acquisition && is_old && (other.node, &other.key) == (span.node, &span.key)
+        });
+        let by_clocks = self.of_clocks(by, span, earlier);
+        by_clocks.unwrap_or(match (by.is_script(), takes_over) {
+            (true, _) => Cause::NotExclusive,
+            (false, true) => Cause::Race,
+            (false, false) => Cause::StolenRelease,
+        })
+    }
+}
+
+/// The first of these values on each node.
+fn by_node<'a>(claims: &'a [&'a ValueSpan]) -> impl Iterator<Item = &'a ValueSpan> {
+    let mut nodes = HashSet::new();
+    let claims = claims.iter().copied();
+    claims.filter(move |span| nodes.insert(span.node))
+}
+
+/// The hold whose release is perhaps late with this command, which removed a value outside any release: the last one
+/// of the same client and lock that was given back at most a lease before.
+pub(super) fn late_release<'a>(
+    holds: &'a [Hold],
+    by: &KeyCommand,
+    lock: u32,
+    at_ns: u64,
+) -> Option<&'a Hold> {
+    let mut earlier = holds.iter().rev();
+    earlier.find(|hold| {
+        (hold.worker, hold.key) == (by.worker, lock)
+            && hold.ended == HoldEnd::Released
+            && (hold.end_ns..=hold.end_ns.saturating_add(hold.ttl_ns)).contains(&at_ns)
+    })
+}
+
+/// True if a script of a client found there what its own attempt had written, though another client's attempt had
+/// written it, too.
+pub(super) fn is_same_token(spans: &[ValueSpan], by: &KeyCommand, span: &ValueSpan) -> bool {
+    let mut own = spans
+        .iter()
+        .filter(|own| own.is_of(by.worker, by.op) && own.phase() == Some(Phase::Acquire));
+    let foreign = span
+        .author
+        .as_ref()
+        .is_some_and(|author| author.worker != by.worker);
+    by.is_script()
+        && foreign
+        && own.any(|own| (own.node, &own.key, &own.value) == (span.node, &span.key, &span.value))
 }
 
 /// True if the attempt wrote at this time once more what it had taken the lock with.
@@ -198,18 +316,6 @@ fn of_running_out(over_ns: u64, earlier: &Hold, later: &Hold) -> Cause {
         true => Cause::PhantomExtend,
         // The lock promised more than it had written.
         false => Cause::WrongExpiry,
-    }
-}
-
-/// A command removed the earlier value: by whose?
-fn of_removal(by: &KeyCommand, earlier: &Hold, later: &Hold) -> Cause {
-    let own = by.is_of(earlier.worker, earlier.op);
-    match by.phase {
-        // It took the lock and gave it back before it was granted.
-        Phase::Acquire if own => Cause::UnbackedGrant,
-        _ if own => Cause::Undetermined,
-        Phase::Acquire if by.op == later.op => Cause::Race,
-        _ => Cause::StolenRelease,
     }
 }
 

@@ -1,4 +1,4 @@
-//! The run as it would have been, had the harness been on time.
+//! The run as it would have been, had the machine been on time.
 //!
 //! A violation must not rest on what the machine did. While the harness stands still ([`EventKind::Stalled`]),
 //! replies lie in its wire and releases are asked for late, and a hold that waits for a fault to strike
@@ -11,6 +11,9 @@
 //!   lease, and would have come in time without what the harness waited or stood still since the lease was
 //!   told.
 //!
+//! What a client would have done, had it or a server not stood still without a fault, nobody knows. So its hold
+//! counts only until that began, and not at all if it began later.
+//!
 //! A grant that would have come after its lease anyway comes so much earlier as it lay in the harness. No other
 //! hold begins earlier, and all end earlier, if anything. So two that overlap here would have overlapped on a
 //! machine that is on time, and such a violation stands. One that shows only in the history itself proves nothing.
@@ -21,18 +24,21 @@ use crate::history::{EventKind, History};
 use crate::timeline::{Attempt, AttemptTracker, Hold, Step, overlap};
 
 use super::delays::Delays;
+use super::standstill::Standstill;
 use super::unjudged::Unjudged;
 
 /// The shortened holds of a run.
 #[derive(Debug)]
 pub(super) struct OnTime {
-    /// The holds that were too long because of the harness, by attempt.
+    /// The holds that were too long because of the machine, by attempt.
     holds: BTreeMap<u64, Shortened>,
     /// The first hold that outlived its lease because it waited for a fault to strike.
     waited: Option<Shortened>,
+    /// When servers and workers stood still without a fault.
+    standstills: Vec<Standstill>,
 }
 
-/// A hold that was too long because of the harness.
+/// A hold that was too long because of the machine.
 #[derive(Debug, Clone, Copy)]
 struct Shortened {
     worker: usize,
@@ -44,8 +50,17 @@ struct Shortened {
     lost_ns: u64,
     /// Until when.
     until_ns: u64,
+    why: Why,
+}
+
+/// Why a hold was too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    HarnessPause,
     /// It waited for a fault to strike.
-    waited: bool,
+    Waited,
+    /// Its worker or a server stood still.
+    StoodStill(Standstill),
 }
 
 /// A hold that is on.
@@ -58,6 +73,8 @@ struct Open {
     late_ns: u64,
     /// The same since the lock told the latest end of the lease.
     late_since_told_ns: u64,
+    /// The earliest time at which the lock can have been taken.
+    taken_ns: u64,
     /// The earliest time at which it can have told that.
     told_ns: u64,
     earliest_deadline_ns: u64,
@@ -66,12 +83,17 @@ struct Open {
 }
 
 impl OnTime {
-    /// The holds of this history, shortened. `None`: the harness lost no time that a hold could have.
+    /// The holds of this history, shortened. `None`: the machine lost no time that a hold could have.
     pub(super) fn of(history: &History) -> Option<OnTime> {
-        let delays = Delays::of(history)?;
+        let (delays, standstills) = (Delays::of(history), Standstill::all_of(history));
+        if delays.is_none() && standstills.is_empty() {
+            return None;
+        }
+        let delays = delays.unwrap_or_default();
         let mut on_time = OnTime {
             holds: BTreeMap::new(),
             waited: None,
+            standstills,
         };
         let mut open: BTreeMap<u64, Open> = BTreeMap::new();
         let mut tracker = AttemptTracker::new(history.header.workers);
@@ -139,15 +161,31 @@ impl OnTime {
             end_ns: hold.earliest_deadline_ns,
             lost_ns,
             until_ns: at_ns,
-            waited: waited_ns > 0,
+            why: match waited_ns {
+                0 => Why::HarnessPause,
+                _ => Why::Waited,
+            },
         };
         hold.shorten(shortened);
-        if shortened.waited {
+        if shortened.why == Why::Waited {
             self.waited.get_or_insert(shortened);
         }
     }
 
     fn ended(&mut self, at_ns: u64, attempt: &Attempt, hold: &mut Open) {
+        let span = (hold.taken_ns, at_ns);
+        let standstills = self.standstills.iter();
+        let touching = standstills.filter(|it| it.touches(attempt.worker, span));
+        if let Some(standstill) = touching.min_by_key(|it| it.from_ns) {
+            hold.shorten(Shortened {
+                worker: attempt.worker,
+                begin_ns: hold.begin_ns,
+                end_ns: standstill.from_ns,
+                lost_ns: standstill.until_ns - standstill.from_ns,
+                until_ns: standstill.until_ns,
+                why: Why::StoodStill(*standstill),
+            });
+        }
         let lost_ns = hold.late_ns;
         if lost_ns > 0 {
             hold.shorten(Shortened {
@@ -156,7 +194,7 @@ impl OnTime {
                 end_ns: at_ns.saturating_sub(lost_ns),
                 lost_ns,
                 until_ns: at_ns,
-                waited: false,
+                why: Why::HarnessPause,
             });
         }
         if let Some(shortened) = hold.shortened {
@@ -194,6 +232,15 @@ impl OnTime {
         self.waited.map(|waited| waited.reason(history))
     }
 
+    /// Why what this worker did between these times may rest on a standstill. `None`: nobody stood still that it
+    /// depends on.
+    pub(super) fn standstill(&self, worker: usize, span: (u64, u64)) -> Option<Unjudged> {
+        let mut standstills = self.standstills.iter();
+        standstills
+            .find(|it| it.touches(worker, span))
+            .map(Standstill::reason)
+    }
+
     /// Why a violation by these attempts proves nothing. `None`: no hold of theirs was too long.
     pub(super) fn reason(&self, ops: [u64; 2], history: &History) -> Option<Unjudged> {
         let mut shortened = ops.iter().filter_map(|op| self.holds.get(op));
@@ -208,19 +255,20 @@ impl Shortened {
     }
 
     fn reason(&self, history: &History) -> Unjudged {
-        if self.waited {
-            return Unjudged::LateInjection {
+        match self.why {
+            Why::StoodStill(standstill) => standstill.reason(),
+            Why::Waited => Unjudged::LateInjection {
                 worker: self.worker,
                 waited_ns: self.lost_ns,
                 fault: last_fault_struck(history, self.until_ns)
                     .unwrap_or("a fault")
                     .to_owned(),
-            };
-        }
-        Unjudged::HeldByHarnessPause {
-            worker: self.worker,
-            lost_ms: self.lost_ns / 1_000_000,
-            until_ns: self.until_ns,
+            },
+            Why::HarnessPause => Unjudged::HeldByHarnessPause {
+                worker: self.worker,
+                lost_ms: self.lost_ns / 1_000_000,
+                until_ns: self.until_ns,
+            },
         }
     }
 }
@@ -239,6 +287,7 @@ impl Open {
             event_ns: at_ns,
             late_ns: delays.paused_ns(taken_ns, at_ns),
             late_since_told_ns: delays.paused_ns(attempt.said_ns.0, at_ns),
+            taken_ns: earliest_ns,
             told_ns: attempt.said_ns.0,
             earliest_deadline_ns: attempt.deadline_ns,
             latest_deadline_ns: attempt.latest_deadline_ns,

@@ -10,6 +10,7 @@ use crate::timeline::{Attempt, Step};
 
 use super::harness_pause::HarnessPauses;
 use super::ongoing::Ongoing;
+use super::standstill::{LongStandstills, Standstill};
 use super::unjudged::Unjudged;
 
 /// Watches whether the lock was put to the test.
@@ -20,11 +21,13 @@ pub(super) struct Sufficiency {
     /// The attempts that are over: key, request, and the end of the hold (or the refusal).
     attempts: Vec<(u32, u64, u64)>,
     workers: usize,
-    /// The workers that died on their own.
+    /// The workers that are dead, and those of them that died on their own.
+    down: BTreeSet<usize>,
     dead: BTreeSet<usize>,
     reasons: Vec<Unjudged>,
     ongoing: Ongoing,
     pauses: HarnessPauses,
+    standstills: LongStandstills,
     /// The first fault that outlasted the hold that it found.
     overran: Option<Unjudged>,
     /// Why nothing in this history is about the lock.
@@ -57,10 +60,12 @@ impl Sufficiency {
             min_grants: header.min_grants,
             attempts: Vec::new(),
             workers: header.workers,
+            down: BTreeSet::new(),
             dead: BTreeSet::new(),
             reasons: Vec::new(),
             ongoing: Ongoing::default(),
             pauses: HarnessPauses::new(header),
+            standstills: LongStandstills::new(header),
             overran: None,
             void: None,
         }
@@ -93,11 +98,20 @@ impl Sufficiency {
                 });
             }
             EventKind::WorkerDown {
-                worker,
-                by_fault: false,
-                ..
+                worker, by_fault, ..
             } => {
-                self.dead.insert(*worker);
+                self.down.insert(*worker);
+                if !by_fault {
+                    self.dead.insert(*worker);
+                }
+            }
+            EventKind::WorkerUp { worker, .. } => {
+                self.down.remove(worker);
+            }
+            EventKind::NodeStoodStill { .. } | EventKind::WorkerStoodStill { .. } => {
+                if let Some(standstill) = Standstill::of(event) {
+                    self.standstills.ended(standstill);
+                }
             }
             what => self.reasons.extend(unjudged_for(what)),
         }
@@ -119,6 +133,7 @@ impl Sufficiency {
         let mut reasons: Vec<Unjudged> = self.void.into_iter().collect();
         reasons.append(&mut self.reasons);
         reasons.extend(self.pauses.reason());
+        reasons.extend(self.standstills.reason());
         reasons.extend(self.overran);
         if self.grants < self.min_grants {
             reasons.push(Unjudged::TooFewGrants {
@@ -126,8 +141,12 @@ impl Sufficiency {
                 needed: self.min_grants,
             });
         }
+        let left = self.workers.saturating_sub(self.down.len());
         if self.workers > 0 && self.dead.len() >= self.workers {
             reasons.push(Unjudged::EverybodyDied);
+        } else if !self.dead.is_empty() && left < 2 {
+            let died = self.dead.into_iter().collect();
+            reasons.push(Unjudged::TooFewClients { died, left });
         }
         if !have_competed(self.attempts) {
             reasons.push(Unjudged::NobodyCompeted);
@@ -194,6 +213,16 @@ pub fn unjudged_for(what: &EventKind) -> Option<Unjudged> {
         },
         EventKind::Shortage { reason } => Unjudged::ResourceExhaustion { reason },
         EventKind::ClientGone { worker, sent } => Unjudged::ClientGone { worker, sent },
+        EventKind::ClientRefused {
+            worker,
+            user,
+            served,
+        } => Unjudged::ClientRefused {
+            worker,
+            user,
+            served,
+        },
+        EventKind::BudgetSpent { budget, most } => Unjudged::BudgetSpent { budget, most },
         EventKind::End {
             reason: EndReason::Interrupted,
             ..
@@ -232,7 +261,10 @@ mod tests {
             read_history(&text[..]).unwrap().header.workers
         };
         assert_eq!(reasons(false, workers), [Unjudged::EverybodyDied]);
-        assert_eq!(reasons(false, workers - 1), []);
+        let died = (0..workers - 1).collect();
+        let alone = Unjudged::TooFewClients { died, left: 1 };
+        assert_eq!(reasons(false, workers - 1), [alone]);
+        assert_eq!(reasons(false, workers - 2), []);
         assert_eq!(reasons(true, workers), []);
     }
 }

@@ -5,7 +5,7 @@
 use picklock_scenarios::BackendName;
 use serde::{Deserialize, Serialize};
 
-use crate::history::MissedBecause;
+use crate::history::{Budget, MissedBecause};
 
 /// What to do about a machine that was too slow for a run.
 const RUN_AGAIN: &str = "the lock was not put to the test that the scenario describes; run it again on a machine \
@@ -45,6 +45,22 @@ pub enum Unjudged {
         lost_ms: u64,
         /// When the hold ended, or its lease was told anew.
         until_ns: u64,
+    },
+    /// A server or a worker stood still, and no fault asked for it.
+    #[error("{who} stood still for {stood:.1} s until {until:.3} s, and no fault asked for it{others}: stopped by somebody \
+         else, or kept from the processor; {RUN_AGAIN}",
+        stood = *.stood_ms as f64 / 1e3,
+        until = seconds(*.until_ns),
+        others = other_standstills(*.count))]
+    StoodStill {
+        /// Who.
+        who: Party,
+        /// For how long, the first time.
+        stood_ms: u64,
+        /// Until when.
+        until_ns: u64,
+        /// How often servers and workers did.
+        count: u64,
     },
     /// A client outlived its lease only because it waited for a fault to strike.
     #[error("a fault took too long to strike: worker {worker} held the lock and waited {waited:.3} s for {fault}, and so \
@@ -161,6 +177,28 @@ pub enum Unjudged {
         /// When.
         came_ns: u64,
     },
+    /// The lock's clients belong to a user that the wire does not serve.
+    #[error(
+        "a client of user {user} was refused on a link of worker {worker}: the wire serves its own user, {served}; \
+         start the adapter as the user who starts Picklock"
+    )]
+    ClientRefused {
+        /// On whose link.
+        worker: usize,
+        /// Whose client it was.
+        user: u32,
+        /// Who is served.
+        served: u32,
+    },
+    /// A simulated run had used up what it may use.
+    #[error("the simulated run used up its budget of {}, and ended before its time; shorten its `limit`, or let it sell less",
+        budget_words(*.budget, *.most))]
+    BudgetSpent {
+        /// What.
+        budget: Budget,
+        /// How much it may use.
+        most: u64,
+    },
     /// The harness ran out of something.
     #[error("the harness itself ran short: {reason}")]
     ResourceExhaustion {
@@ -204,13 +242,22 @@ pub enum Unjudged {
     /// Every worker died on its own.
     #[error("too little to judge: every worker died on its own, and nobody was left to try")]
     EverybodyDied,
+    /// Workers died on their own, and the others are too few to compete.
+    #[error("too little to judge: {} died on {}, and {} to compete",
+        workers(.died), own(.died), left_words(*.left))]
+    TooFewClients {
+        /// Who died on its own.
+        died: Vec<usize>,
+        /// How many were alive.
+        left: usize,
+    },
     /// No two workers ever wanted a lock at the same time.
     #[error("too little to judge: no two workers ever competed for a lock")]
     NobodyCompeted,
     /// Two leases may have run at the same time.
     #[error(
         "a client got the lock while another's lease may have been running: how long it ran is not known, because the \
-         lock did not say"
+         lock did not say; let its adapter tell since when a grant is good (`asked_at`, or `try_for`), or `valid_ms`"
     )]
     LeasesMayHaveOverlapped,
     /// The history has no count of the stock at its end.
@@ -236,6 +283,18 @@ pub enum Unjudged {
         /// The reason.
         by: StarvedBy,
     },
+}
+
+/// A server or a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Party {
+    /// The server of the node with this number.
+    #[error("node {0}")]
+    Node(usize),
+    /// The worker with this number.
+    #[error("worker {0}")]
+    Worker(usize),
 }
 
 /// What was going on while the harness stood still.
@@ -298,6 +357,7 @@ impl Unjudged {
         match self {
             Unjudged::HarnessPause { .. }
             | Unjudged::HeldByHarnessPause { .. }
+            | Unjudged::StoodStill { .. }
             | Unjudged::LateInjection { .. }
             | Unjudged::FaultOverran { .. }
             | Unjudged::ClientGone { .. } => true,
@@ -316,6 +376,42 @@ fn other_pauses(count: u64) -> String {
     match count {
         1 => String::new(),
         count => format!(", the first of {count} such stalls"),
+    }
+}
+
+fn other_standstills(count: u64) -> String {
+    match count {
+        1 => String::new(),
+        count => format!(" (the first of {count} times that a server or a worker did)"),
+    }
+}
+
+fn budget_words(budget: Budget, most: u64) -> String {
+    match budget {
+        Budget::Events => format!("{most} events"),
+        Budget::Memory => format!("{} MiB of history", most >> 20),
+        Budget::Steps => format!("{most} steps (turns of its workers, and commands)"),
+        Budget::VirtualTime => format!("{} days of virtual time", most / (24 * 3600)),
+    }
+}
+
+fn workers(numbers: &[usize]) -> String {
+    let words: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    let plural = if words.len() == 1 { "" } else { "s" };
+    format!("worker{plural} {}", words.join(", "))
+}
+
+fn own(died: &[usize]) -> &'static str {
+    match died {
+        [_] => "its own",
+        _ => "their own",
+    }
+}
+
+fn left_words(left: usize) -> &'static str {
+    match left {
+        0 => "nobody was left",
+        _ => "one client alone was left, with nobody",
     }
 }
 

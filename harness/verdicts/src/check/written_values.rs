@@ -18,6 +18,7 @@ pub(super) struct WrittenValues {
 #[derive(Debug, Clone)]
 struct Standing {
     worker: usize,
+    op: u64,
     node: usize,
     key: KeyName,
     expiry: Option<Expiry>,
@@ -30,6 +31,8 @@ pub(super) struct Written {
     values: Vec<WrittenValue>,
     /// It took something away, too: perhaps that is how it takes the lock.
     pub(super) took_away: bool,
+    /// The values are those of this earlier attempt of its client.
+    pub(super) left_by: Option<u64>,
 }
 
 /// One value that an attempt has written.
@@ -76,8 +79,10 @@ impl WrittenValues {
             self.there.resize(update.place + 1, None);
         }
         self.there[update.place] = update.now.and_then(|now| {
+            let author = now.author.as_ref()?;
             Some(Standing {
-                worker: now.author.as_ref()?.worker,
+                worker: author.worker,
+                op: author.op,
                 node: update.node,
                 key: update.key.clone(),
                 expiry: now.expiry,
@@ -105,6 +110,7 @@ impl WrittenValues {
             let lives = (standing.expiry).is_none_or(|expiry| over_ns(expiry) > at_ns);
             let of_another = matches!(standing.key, KeyName::Lock(other) if other != lock);
             if standing.worker == worker && lives && !of_another {
+                kept.left_by = Some(standing.op);
                 kept.set(WrittenValue {
                     node: standing.node,
                     key: standing.key.clone(),

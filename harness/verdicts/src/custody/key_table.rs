@@ -52,6 +52,22 @@ impl KeyUpdate<'_> {
         }
     }
 
+    /// True if the value is still there, and its expiry was set anew or taken away.
+    pub fn sets_expiry(&self) -> bool {
+        let over_ns = |holding: &Holding| holding.expiry.map(Expiry::over_ns);
+        let stays = (self.before.as_ref().zip(self.now))
+            .filter(|(before, now)| before.serial == now.serial);
+        stays.is_some_and(|(before, now)| now.expiry.is_some() || over_ns(before) != over_ns(now))
+    }
+
+    /// True if the value is still there, and lives longer than before.
+    pub fn prolongs(&self) -> bool {
+        let over_ns = |holding: &Holding| holding.expiry.map_or(u64::MAX, Expiry::over_ns);
+        let stays = (self.before.as_ref().zip(self.now))
+            .filter(|(before, now)| before.serial == now.serial);
+        stays.is_some_and(|(before, now)| over_ns(now) > over_ns(before))
+    }
+
     /// True if the value is another one, or gone: not only its expiry has changed.
     pub fn ends_value(&self) -> bool {
         match (&self.before, self.now) {

@@ -34,4 +34,4 @@ pub use lock_keys::{lock_keys, may_be_a_claim, takes_lock};
 pub use node_clocks::NodeClocks;
 pub use nodes_used::NodesUsed;
 pub use of_history::Custody;
-pub use value_span::{Fate, SpanEnd, ValueSpan};
+pub use value_span::{Fate, Renewal, SpanEnd, ValueSpan};

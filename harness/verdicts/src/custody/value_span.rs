@@ -28,6 +28,8 @@ pub struct ValueSpan {
     pub from_ns: u64,
     /// The life that it was given last. `None`: it never expires.
     pub expiry: Option<Expiry>,
+    /// How its expiry was set anew after it had been written, in the order of time.
+    pub renewals: Vec<Renewal>,
     /// Until when it was there. An expiry is over when the node's clock says so, whether or not the
     /// server has removed the key by then.
     pub until_ns: u64,
@@ -58,6 +60,13 @@ impl ValueSpan {
             .is_some_and(|expiry| expiry.set_ns > self.from_ns)
     }
 
+    /// How commands of other clients than its writer's have set its expiry anew.
+    pub fn foreign_renewals(&self) -> impl Iterator<Item = &Renewal> {
+        let owner = self.author.as_ref().map(|author| author.worker);
+        let renewals = self.renewals.iter();
+        renewals.filter(move |renewal| owner.is_some_and(|owner| owner != renewal.by.worker))
+    }
+
     /// True if it was there at a time.
     pub fn stands_at(&self, at_ns: u64) -> bool {
         let stays = self.end == SpanEnd::Stays;
@@ -79,6 +88,17 @@ impl ValueSpan {
             | SpanEnd::Unseen => Fate::Lost,
         }
     }
+}
+
+/// An expiry that was set anew for a value that was there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renewal {
+    /// When, nanoseconds since the run began.
+    pub at_ns: u64,
+    /// The life that the value got, milliseconds by the node's clock; `None`: it never expires.
+    pub ttl_ms: Option<i64>,
+    /// Whose command did that.
+    pub by: KeyCommand,
 }
 
 /// How the end of a value concerns the client that wrote it.
@@ -177,6 +197,12 @@ impl SpanReader {
                     let span = &mut self.spans[index];
                     span.value = Arc::clone(&now.value);
                     span.expiry = now.expiry;
+                    let by = update.command().filter(|_| update.sets_expiry());
+                    span.renewals.extend(by.map(|by| Renewal {
+                        at_ns,
+                        ttl_ms: now.expiry.map(|expiry| expiry.ttl_ms),
+                        by: by.clone(),
+                    }));
                 }
                 None => {
                     self.open.insert(place, self.spans.len());
@@ -229,6 +255,7 @@ fn begun(update: &KeyUpdate<'_>, now: &Holding) -> ValueSpan {
         author: now.author.clone(),
         from_ns: now.written_ns,
         expiry: now.expiry,
+        renewals: Vec::new(),
         until_ns: u64::MAX,
         end: SpanEnd::Stays,
     }

@@ -279,6 +279,29 @@ pub enum EventKind {
     /// whose it was. So it was not served. That takes a client that gives up, and a wire that got no processor
     /// for a while.
     ClientGone { worker: usize, sent: String },
+    /// A node's server answered nothing from `since_ns` on, and no fault asked for it: stopped by somebody else,
+    /// or kept from the processor. Told when it answers again, or when the run ends. Less than a tenth of a
+    /// lease is not told.
+    NodeStoodStill {
+        node: usize,
+        since_ns: u64,
+        stood_ms: u64,
+    },
+    /// The same of a worker: its process was stopped, or did not get the processor.
+    WorkerStoodStill {
+        worker: usize,
+        since_ns: u64,
+        stood_ms: u64,
+    },
+    /// A client on a link of the worker belongs to this user, and the wire serves another one only. Told once for
+    /// each worker and user.
+    ClientRefused {
+        worker: usize,
+        user: u32,
+        served: u32,
+    },
+    /// A simulated run has used up what it may use, and ends.
+    BudgetSpent { budget: Budget, most: u64 },
     /// The machine prevented the driver from running for this long, until now. All other processes
     /// may have been stalled as well. Less than a hundredth of a lease is not told.
     Stalled { late_ms: u64 },
@@ -328,6 +351,8 @@ impl EventKind {
             EventKind::WorkerUp { worker, .. }
             | EventKind::WorkerDown { worker, .. }
             | EventKind::FaultEscaped { worker, .. }
+            | EventKind::WorkerStoodStill { worker, .. }
+            | EventKind::ClientRefused { worker, .. }
             | EventKind::Misbehaved { worker, .. } => Some(worker),
             _ => self.attempt().map(|(worker, _)| worker),
         }
@@ -368,6 +393,20 @@ pub enum MissedBecause {
     Unable,
 }
 
+/// What a simulated run may use up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Budget {
+    /// Events of its history, changes of keys included.
+    Events,
+    /// Bytes of its history, by what the events have room for.
+    Memory,
+    /// Turns of its workers, and commands.
+    Steps,
+    /// Seconds of virtual time.
+    VirtualTime,
+}
+
 /// What a worker did wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -396,4 +435,12 @@ pub enum EndReason {
     Served,
     /// The lock declined what the scenario asks for: extensions, or its lease.
     Declined,
+    /// A server died, and no fault asked for it.
+    NodeLost,
+    /// Workers died on their own, and fewer than two were left.
+    TooFewClients,
+    /// The wire refused every client of every worker.
+    ClientsRefused,
+    /// The simulated run has used up a budget.
+    BudgetSpent,
 }

@@ -71,4 +71,9 @@ impl KeyCommand {
     pub fn shares_attempt(&self, other: &KeyCommand) -> bool {
         self.is_of(other.worker, other.op)
     }
+
+    /// True for a script or a function: it looks and acts at once.
+    pub fn is_script(&self) -> bool {
+        matches!(&*self.command, "EVAL" | "EVALSHA" | "FCALL")
+    }
 }

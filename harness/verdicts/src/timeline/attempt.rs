@@ -2,8 +2,9 @@
 
 use super::grant_order;
 use super::last_answer::LastAnswer;
-use super::lease_deadline::{LeaseDeadline, Report};
+use super::lease_deadline::LeaseDeadline;
 use super::nanoseconds::ms;
+use super::request_read::{RequestRead, is_void};
 use crate::history::{Event, EventKind};
 
 /// One attempt to buy, as far as it has come.
@@ -38,8 +39,12 @@ pub struct Attempt {
     pub(super) longest_written_ns: u64,
     /// True when the deadline is the lock's own word.
     pub told: bool,
-    /// A value was written to a server for it.
-    pub(super) taken: bool,
+    /// True when the lock said nothing, and a server shows since when its lease runs.
+    pub seen: bool,
+    /// What it said that it took is more than the driver has waited, in milliseconds.
+    pub void_elapsed_ms: Option<u64>,
+    pub(super) read: RequestRead,
+    pub(super) last_write: LastWrite,
     /// When the holder's last request to extend was sent, while it is unanswered.
     pub extend_ns: Option<u64>,
     /// When a command of that extension last changed a key of a server: it was answered later.
@@ -52,6 +57,16 @@ pub struct Attempt {
     pub(super) last_answer: LastAnswer,
     /// When and how the hold ended, if it has.
     pub ended: Option<(u64, HoldEnd)>,
+}
+
+/// Where the attempt has written the lock's key in order to take it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum LastWrite {
+    #[default]
+    Nowhere,
+    /// On this node alone, and when it did so last.
+    On(usize, u64),
+    OnSeveral,
 }
 
 /// How a hold ended.
@@ -143,7 +158,10 @@ impl Attempt {
             longest_told_ns: 0,
             longest_written_ns: 0,
             told: false,
-            taken: false,
+            seen: false,
+            void_elapsed_ms: None,
+            read: RequestRead::at_once(at_ns),
+            last_write: LastWrite::Nowhere,
             extend_ns: None,
             extend_written_ns: 0,
             follows_ns: at_ns,
@@ -162,10 +180,21 @@ impl Attempt {
     ) {
         self.begin_ns = Some(at_ns);
         self.told = valid_ms.is_some();
-        let deadline = match valid_ms {
-            Some(valid_ms) => self.reported(at_ns, valid_ms, elapsed_ms),
-            None => {
-                let not_before_ns = self.answered(at_ns, elapsed_ms);
+        let waited_ns = at_ns.saturating_sub(self.acquire_ns);
+        self.void_elapsed_ms = elapsed_ms.filter(|it| is_void(*it, waited_ns, self.ttl_ns));
+        if let (Some(elapsed_ms), None) = (elapsed_ms, self.void_elapsed_ms) {
+            self.read.answered(elapsed_ms);
+        }
+        let deadline = match (valid_ms, self.last_write) {
+            (Some(valid_ms), _) => self.reported(at_ns, valid_ms, elapsed_ms),
+            // It said nothing, but the server knows since when the key is the client's.
+            (None, LastWrite::On(_, written_ns)) => {
+                self.seen = true;
+                self.answered(at_ns, elapsed_ms);
+                LeaseDeadline::of_write(written_ns, self.ttl_ns)
+            }
+            (None, _) => {
+                let (not_before_ns, _) = self.answered(at_ns, elapsed_ms);
                 let deadline = LeaseDeadline::of_ttl(self.acquire_ns, at_ns, self.ttl_ns);
                 LeaseDeadline {
                     said_ns: (not_before_ns.max(self.acquire_ns), at_ns),
@@ -184,27 +213,22 @@ impl Attempt {
         valid_ms: u64,
         elapsed_ms: Option<u64>,
     ) -> LeaseDeadline {
-        let not_before_ns = self.answered(arrived_ns, elapsed_ms);
-        let since_ns = match elapsed_ms {
-            Some(_) => self.acquire_ns,
-            None => not_before_ns,
-        };
-        let report = Report {
-            arrived_ns,
-            valid_ms,
-            elapsed_ms,
-        };
-        LeaseDeadline::reported(since_ns, report)
+        let said_ns = self.answered(arrived_ns, elapsed_ms);
+        LeaseDeadline::reported(said_ns, valid_ms)
     }
 
-    /// The worker answered. Returns the earliest time at which it can have written that.
-    fn answered(&mut self, arrived_ns: u64, elapsed_ms: Option<u64>) -> u64 {
+    /// The worker answered. Returns between which times it can have written that.
+    fn answered(&mut self, arrived_ns: u64, elapsed_ms: Option<u64>) -> (u64, u64) {
         let not_before_ns = self.last_answer.arrived(arrived_ns);
-        if let Some(elapsed_ms) = elapsed_ms {
-            let written_ns = self.acquire_ns.saturating_add(ms(elapsed_ms));
-            self.last_answer.written(written_ns.min(arrived_ns));
+        let waited_ns = arrived_ns.saturating_sub(self.acquire_ns);
+        match elapsed_ms.filter(|it| !is_void(*it, waited_ns, self.ttl_ns)) {
+            Some(elapsed_ms) => {
+                let written_ns = self.read.reported(elapsed_ms, arrived_ns);
+                self.last_answer.written(written_ns.0);
+                written_ns
+            }
+            None => (not_before_ns, arrived_ns),
         }
-        not_before_ns
     }
 
     /// What the answer to the request to extend says about the lease. An answer that nothing asked
@@ -218,24 +242,23 @@ impl Attempt {
         let asked_ns = self.extend_ns.take()?;
         let not_before_ns = self.last_answer.arrived(arrived_ns).max(asked_ns);
         let Some(valid_ms) = valid_ms else {
-            return Some(LeaseDeadline::of_ttl(asked_ns, arrived_ns, self.ttl_ns));
+            return Some(match self.seen && self.extend_written_ns > 0 {
+                true => LeaseDeadline::of_write(self.extend_written_ns, self.ttl_ns),
+                false => LeaseDeadline::of_ttl(asked_ns, arrived_ns, self.ttl_ns),
+            });
         };
-        let since_ns = match elapsed_ms {
+        let waited_ns = arrived_ns.saturating_sub(asked_ns);
+        let said_ns = match elapsed_ms.filter(|it| !is_void(*it, waited_ns, self.ttl_ns)) {
             Some(elapsed_ms) => {
-                let written_ns = asked_ns.saturating_add(ms(elapsed_ms));
-                self.last_answer.written(written_ns.min(arrived_ns));
-                asked_ns
+                let said_ns = asked_ns.saturating_add(ms(elapsed_ms)).min(arrived_ns);
+                self.last_answer.written(said_ns);
+                (said_ns, said_ns)
             }
-            None => not_before_ns,
-        };
-        let report = Report {
-            arrived_ns,
-            valid_ms,
-            elapsed_ms,
+            None => (not_before_ns, arrived_ns),
         };
         // It says how long it took, not when it read the request. What it did to the servers shows the
         // earliest time, and its answer the latest.
-        let deadline = LeaseDeadline::reported(since_ns, report);
+        let deadline = LeaseDeadline::reported(said_ns, valid_ms);
         let written_ns = self.extend_written_ns.max(asked_ns).min(arrived_ns);
         let earliest_ns = deadline
             .earliest_ns
@@ -247,12 +270,35 @@ impl Attempt {
         })
     }
 
-    /// Its first value was written to a server, and it was not granted yet.
-    pub(super) fn taken(&mut self, at_ns: u64) {
-        if self.begin_ns.is_none() && !self.taken {
-            self.taken = true;
+    /// A command has changed a key of a node in order to take the lock; `of_lock`: the lock's. What comes after the
+    /// grant shows nothing of the time before it.
+    pub(super) fn taken(&mut self, at_ns: u64, node: usize, of_lock: bool) {
+        if self.begin_ns.is_some() {
+            return;
+        }
+        if self.read.wrote(at_ns) {
             self.last_answer.written(at_ns);
         }
+        if of_lock {
+            self.last_write = match self.last_write {
+                LastWrite::Nowhere => LastWrite::On(node, at_ns),
+                LastWrite::On(before, _) if before == node => LastWrite::On(node, at_ns),
+                _ => LastWrite::OnSeveral,
+            };
+        }
+    }
+
+    /// A command of a holder that is told nothing has set the key's expiry anew, perhaps its own key's: then the
+    /// lease may run for longer. `None`: nothing changes.
+    pub(super) fn perhaps_renewed(&self, at_ns: u64) -> Option<LeaseDeadline> {
+        let deadline = self.deadline();
+        let latest_ns = at_ns.saturating_add(self.ttl_ns);
+        let is_longer = self.seen && latest_ns > deadline.latest_ns;
+        is_longer.then_some(LeaseDeadline {
+            latest_ns,
+            said_ns: (at_ns, at_ns),
+            ..deadline
+        })
     }
 
     pub(super) fn deadline(&self) -> LeaseDeadline {

@@ -6,7 +6,7 @@ use super::fault::FaultSpan;
 use crate::history::{EventKind, History};
 
 /// The kind of fault that freezes workers, as histories call it.
-const PAUSE_CLIENT: &str = "pause-client";
+pub(super) const PAUSE_CLIENT: &str = "pause-client";
 
 /// Spans of all workers that were frozen. A freeze ends with its fault, with its worker's death, or
 /// with the history; freezes that overlap or touch are one.

@@ -44,6 +44,8 @@ pub struct Hold {
     pub possible_leases: Vec<Lease>,
     /// True when the deadline is the lock's own word, not computed from the TTL.
     pub told: bool,
+    /// True when the lock said nothing, and a server shows since when its lease runs.
+    pub seen: bool,
     /// True when the client may have waited inside its request for the lock.
     pub could_wait: bool,
     /// The token of the grant.
@@ -154,6 +156,7 @@ impl Hold {
             leases: Lease::started(begin_ns, attempt.deadline_ns),
             possible_leases: Lease::started(begin_ns, attempt.latest_deadline_ns),
             told: attempt.told,
+            seen: attempt.seen,
             could_wait: attempt.wait_ns > 0,
             token,
             fence: attempt.fence,

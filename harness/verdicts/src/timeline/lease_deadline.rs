@@ -1,19 +1,21 @@
 //! When a lease ends. This is the only place where that is computed.
 //!
 //! A lock that reports how long its client may believe that it holds (`valid_ms`) did so
-//! `elapsed_ms` after it had read the request, and it read the request after the driver had sent
-//! it. So the lease runs until `acquire + elapsed + valid`, which is never later than what the
-//! client believes. (`granted + valid` would be too late where the worker was frozen between
-//! computing the time and writing the line.) No report is younger than its arrival: a lock that
-//! claims so has counted `elapsed_ms` wrongly.
+//! `elapsed_ms` after it had read the request. So the lease runs until `read + elapsed + valid`. When the
+//! request was read is bounded in `request_read.rs`: usually it is when it was sent. (`granted + valid`
+//! would be too late where the worker was frozen between computing the time and writing the line.) No
+//! report is younger than its arrival: a lock that claims so has counted `elapsed_ms` wrongly, and a figure
+//! that is far too long counts as none.
 //!
 //! What a lock leaves out is bounded by the driver's clock. The end is then known only as a
 //! span, from [`LeaseDeadline::earliest_ns`] to [`LeaseDeadline::latest_ns`]:
 //!
 //! - a report without `elapsed_ms` is no older than the answer before it (see `last_answer.rs`) and
 //!   no younger than its arrival;
-//! - a grant without `valid_ms` is worth the TTL, counted from a time between the request and the
-//!   arrival: the server cannot have set the key before it was asked.
+//! - a grant without `valid_ms` is worth the TTL. With custody it counts from when its key was written, if that
+//!   was on one node only; if a command of the holder sets an expiry after that, it may run for longer. Else it
+//!   counts from a time between the request and the arrival: the server cannot have set the key before it was
+//!   asked.
 //!
 //! A renewal in the background counts `elapsed_ms` from the request to acquire, and an extension that the
 //! holder asked for from the request to extend. The worker may have read that request late, so such an
@@ -39,34 +41,27 @@ pub(super) struct LeaseDeadline {
     pub(super) said_ns: (u64, u64),
 }
 
-/// What a grant or an extension says about its lease.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Report {
-    /// When it arrived at the driver.
-    pub(super) arrived_ns: u64,
-    /// How long the client may believe that it holds.
-    pub(super) valid_ms: u64,
-    /// How long after reading the request (to acquire, or to extend) the lock said so.
-    pub(super) elapsed_ms: Option<u64>,
-}
+/// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
+const SERVER_SLACK_NS: u64 = 2_000_000;
 
 impl LeaseDeadline {
-    /// What a lock reported. `since_ns`: when the request was sent that it counts `elapsed_ms`
-    /// from; without `elapsed_ms`, the earliest time at which it can have reported.
-    pub(super) fn reported(since_ns: u64, report: Report) -> Self {
-        let valid_ns = ms(report.valid_ms);
-        let said_ns = match report.elapsed_ms {
-            Some(elapsed_ms) => {
-                let said_ns = since_ns.saturating_add(ms(elapsed_ms));
-                let said_ns = said_ns.min(report.arrived_ns);
-                (said_ns, said_ns)
-            }
-            None => (since_ns, report.arrived_ns),
-        };
+    /// What a lock reported, between these times.
+    pub(super) fn reported(said_ns: (u64, u64), valid_ms: u64) -> Self {
+        let valid_ns = ms(valid_ms);
         LeaseDeadline {
             earliest_ns: said_ns.0.saturating_add(valid_ns),
             latest_ns: said_ns.1.saturating_add(valid_ns),
             said_ns,
+        }
+    }
+
+    /// Of a grant without a report, whose key was written on its only server at this time.
+    pub(super) fn of_write(written_ns: u64, ttl_ns: u64) -> Self {
+        let over_ns = written_ns.saturating_add(ttl_ns);
+        LeaseDeadline {
+            earliest_ns: over_ns.saturating_sub(SERVER_SLACK_NS),
+            latest_ns: over_ns,
+            said_ns: (written_ns, written_ns),
         }
     }
 

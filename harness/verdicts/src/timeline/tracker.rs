@@ -14,6 +14,7 @@ use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 use super::attempt::{Attempt, Denial, HoldEnd, Step};
 use super::fault::{forgets, spoils_clocks};
+use super::frozen::PAUSE_CLIENT;
 use super::lease_deadline::LeaseDeadline;
 
 /// The attempts that are under way.
@@ -24,6 +25,8 @@ pub struct AttemptTracker {
     forgot_ns: Option<u64>,
     /// True once some clock was wrong.
     clocks_spoilt: bool,
+    /// The freezes that are on: which fault, and of which workers.
+    freezes: Vec<(u32, Vec<usize>)>,
 }
 
 impl AttemptTracker {
@@ -33,6 +36,7 @@ impl AttemptTracker {
             workers: vec![Vec::new(); workers],
             forgot_ns: None,
             clocks_spoilt: false,
+            freezes: Vec::new(),
         }
     }
 
@@ -42,8 +46,17 @@ impl AttemptTracker {
         let at_ns = event.at_ns;
         match &event.what {
             EventKind::WorkerDown { worker, .. } => self.down(at_ns, *worker, see),
-            EventKind::FaultBegan { fault, .. } => self.fault(at_ns, fault),
+            EventKind::FaultBegan {
+                id, fault, workers, ..
+            } => {
+                self.fault(at_ns, fault);
+                if fault == PAUSE_CLIENT {
+                    self.frozen(at_ns, *id, workers);
+                }
+            }
+            EventKind::FaultEnded { id } => self.thawed(at_ns, *id),
             EventKind::KeyChanged {
+                node,
                 key,
                 value: Some(_),
                 ttl_ms,
@@ -52,7 +65,7 @@ impl AttemptTracker {
             } => {
                 // What never expires beside the lock is a counter.
                 let of_lock = ttl_ms.is_some() || matches!(key, KeyName::Lock(_));
-                self.taken(at_ns, command, of_lock.then_some(*ttl_ms));
+                self.wrote(at_ns, *node, command, of_lock.then_some(*ttl_ms), see);
             }
             what => {
                 let attempt = what.attempt();
@@ -184,7 +197,11 @@ impl AttemptTracker {
     }
 
     fn asked(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) {
-        if let Some(attempt) = Attempt::asked(event) {
+        if let Some(mut attempt) = Attempt::asked(event) {
+            let mut freezes = self.freezes.iter();
+            if freezes.any(|(_, workers)| workers.contains(&attempt.worker)) {
+                attempt.read.frozen();
+            }
             see(&attempt, Step::Asked);
             if let Some(open) = self.workers.get_mut(attempt.worker) {
                 open.push(attempt);
@@ -246,17 +263,50 @@ impl AttemptTracker {
 
     /// A command has written the lock's value, or its expiry. A grant cannot have been reported before its
     /// first, nor an extension before its last.
-    fn taken(&mut self, at_ns: u64, command: &KeyCommand, lives: Option<Option<i64>>) {
-        let Some(attempt) = self.find((command.worker, command.op)) else {
+    fn wrote(
+        &mut self,
+        at_ns: u64,
+        node: usize,
+        command: &KeyCommand,
+        lives: Option<Option<i64>>,
+        see: impl FnMut(&Attempt, Step),
+    ) {
+        let name = (command.worker, command.op);
+        let Some(attempt) = self.find(name) else {
             return;
         };
         if let Some(ttl_ms) = lives {
             attempt.written(ttl_ms);
         }
         match command.phase {
-            Phase::Acquire => attempt.taken(at_ns),
+            Phase::Acquire => attempt.taken(at_ns, node, lives.is_some()),
             Phase::Extend => attempt.extend_written_ns = at_ns,
             Phase::Idle | Phase::Release => {}
+        }
+        if command.phase == Phase::Idle
+            && let Some(deadline) = attempt.perhaps_renewed(at_ns)
+        {
+            self.move_lease(at_ns, name, see, |_| deadline);
+        }
+    }
+
+    /// Workers are frozen: also those that are asked at this very moment.
+    fn frozen(&mut self, at_ns: u64, id: u32, workers: &[usize]) {
+        self.freezes.push((id, workers.to_vec()));
+        for worker in workers {
+            let open = self.workers.get_mut(*worker).into_iter().flatten();
+            open.filter(|attempt| attempt.acquire_ns == at_ns && attempt.begin_ns.is_none())
+                .for_each(|attempt| attempt.read.frozen());
+        }
+    }
+
+    fn thawed(&mut self, at_ns: u64, id: u32) {
+        let Some(index) = self.freezes.iter().position(|(freeze, _)| *freeze == id) else {
+            return;
+        };
+        for worker in self.freezes.swap_remove(index).1 {
+            let open = self.workers.get_mut(worker).into_iter().flatten();
+            open.for_each(|attempt| attempt.read.thawed(at_ns));
         }
     }
 

@@ -10,7 +10,7 @@ use picklock_harness::adapter::message::Request;
 use picklock_harness::adapter::process::WorkerOutput;
 use picklock_harness::adapter::protocol_fault::{read_message, too_long};
 use picklock_harness::backend::{
-    Backend, Capabilities, Clocks, Custody, Data, DataChange, Links, Nodes, Probe, Refusal,
+    Backend, Capabilities, Clocks, Custody, Data, DataChange, Life, Links, Nodes, Probe, Refusal,
     Replication, Sentinels, Session, StockServer, Workers,
 };
 use picklock_harness::history::{CustodyCheck, Event};
@@ -284,6 +284,8 @@ impl Probe for TalkingBackend {
         None
     }
 }
+
+impl Life for TalkingBackend {}
 
 impl Backend for TalkingBackend {
     fn name(&self) -> BackendName {

@@ -9,7 +9,7 @@ use picklock_scenarios::Phase;
 
 use super::claims::only_node;
 use super::contents::{Content, Place, change, command, content, is_lock, over_ns, places};
-use super::pairs::{Hold, holds, overlapping, words};
+use super::pairs::{Hold, asked, holds, overlapping, words};
 use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::history::{Event, EventKind, History, KeyChange, KeyCommand};
 
@@ -75,15 +75,24 @@ fn of_values(history: &History, one: &Hold, other: &Hold) -> Cause {
         false => (other, one, one_took.1),
     };
     let mut ends: Vec<Cause> = Vec::new();
-    for (place, at) in &votes {
-        if let Some(begun) = last_of(events, earlier, *place, events[*at].at_ns) {
-            ends.push(end_of(
-                events,
-                (*place, begun),
-                earlier,
-                (later, *at),
-                quorum,
-            ));
+    let all = all_votes(events, later);
+    for (place, _) in &votes {
+        // A lock may write several keys: one that both wrote decides.
+        let here = all.iter().filter(|(other, _)| other.0 == place.0);
+        let met = here.clone().find_map(|(place, at)| {
+            let begun = last_of(events, earlier, *place, events[*at].at_ns)?;
+            Some((*place, *at, begun))
+        });
+        if let Some((place, at, begun)) = met {
+            ends.push(end_of(events, (place, begun), earlier, (later, at), quorum));
+        } else {
+            let other_key = |(place, _): &(Place<'_>, usize)| {
+                let mut theirs = all_votes(events, earlier).into_iter();
+                theirs.any(|(other, _)| other.0 == place.0 && other.1 != place.1)
+            };
+            if here.clone().all(other_key) {
+                ends.push(Cause::SplitKey);
+            }
         }
     }
     // Which end could not have been spared?
@@ -107,6 +116,14 @@ fn of_values(history: &History, one: &Hold, other: &Hold) -> Cause {
 
 /// The values with which an attempt took the lock, one for each node: where, and which event wrote it.
 fn votes<'a>(events: &'a [Event], hold: &Hold) -> Vec<(Place<'a>, usize)> {
+    let mut votes = all_votes(events, hold);
+    let mut nodes = BTreeSet::new();
+    votes.retain(|(place, _)| nodes.insert(place.0));
+    votes
+}
+
+/// The same for every key.
+fn all_votes<'a>(events: &'a [Event], hold: &Hold) -> Vec<(Place<'a>, usize)> {
     let mut votes: Vec<(Place<'a>, usize)> = Vec::new();
     for place in places(events) {
         let begun = values_of(events, hold.op, place).filter(|(index, value)| {
@@ -125,8 +142,6 @@ fn votes<'a>(events: &'a [Event], hold: &Hold) -> Vec<(Place<'a>, usize)> {
         }
     }
     votes.sort_by_key(|(place, index)| (events[*index].at_ns, place.0, *index));
-    let mut nodes = BTreeSet::new();
-    votes.retain(|(place, _)| nodes.insert(place.0));
     votes
 }
 
@@ -215,6 +230,75 @@ fn end_of(
     (later, taken): (&Hold, usize),
     quorum: usize,
 ) -> Cause {
+    let cause = plain_end_of(events, (place, begun), earlier, (later, taken), quorum);
+    // What it extended was the other client's.
+    let renewed = (taken + 1..events.len()).any(|index| {
+        let stays = content(events, index + 1, place).is_some_and(|now| now.begun == taken);
+        let here = change(&events[index]).is_some_and(|change| change.0 == place);
+        let life = |count: usize| over_ns(events, place, count).0;
+        let set = change(&events[index]).is_some_and(|change| change.2.is_some())
+            || life(index) != life(index + 1);
+        let by = command(&events[index]).is_some_and(|by| by.op == earlier.op);
+        stays && here && by && set
+    });
+    match cause {
+        Cause::PhantomExtend if renewed => Cause::ForeignRenewal,
+        cause => cause,
+    }
+}
+
+/// True if the worker of this attempt began to release another hold of the lock at most a lease before.
+fn released_before(events: &[Event], of: u64, lock: u32, at_ns: u64) -> bool {
+    let worker = |of: u64| {
+        events.iter().find_map(|event| match event.what {
+            EventKind::Acquire { worker, op, .. } if op == of => Some(worker),
+            _ => None,
+        })
+    };
+    events.iter().any(|event| match event.what {
+        EventKind::Release { op, .. } => {
+            let same_lock = asked(events, op).is_some_and(|asked| asked.1 == lock);
+            same_lock
+                && worker(op) == worker(of)
+                && event.at_ns <= at_ns
+                && at_ns <= event.at_ns + 40_000_000
+        }
+        _ => false,
+    })
+}
+
+/// True if the lock takes over by removal: an acquisition has removed a value there that was older than a lease.
+fn takes_over(events: &[Event], place: Place<'_>) -> bool {
+    (0..events.len()).any(|index| {
+        let Some((here, None, ..)) = change(&events[index]) else {
+            return false;
+        };
+        let acquires = command(&events[index]).is_some_and(|by| by.phase == Phase::Acquire);
+        let old = content(events, index, place)
+            .is_some_and(|before| events[index].at_ns - events[before.begun].at_ns >= 40_000_000);
+        here == place && acquires && old
+    })
+}
+
+/// True if the node's clock had leapt by then, and the value has no expiry of the server's own.
+fn went_by_clock(events: &[Event], (place, begun): (Place<'_>, usize), gone: usize) -> bool {
+    let expires = last_content(events, place, begun).is_none_or(|last| last.expires);
+    let until_ns = events[gone].at_ns;
+    !expires
+        && events.iter().any(|event| {
+            matches!(&event.what, EventKind::FaultBegan { nodes, clock: Some(shift), .. }
+                if nodes.contains(&place.0) && shift.by_ns > 0 && event.at_ns <= until_ns)
+        })
+}
+
+/// The same, whosever value was extended.
+fn plain_end_of(
+    events: &[Event],
+    (place, begun): (Place<'_>, usize),
+    earlier: &Hold,
+    (later, taken): (&Hold, usize),
+    quorum: usize,
+) -> Cause {
     let gone = ended(events, (place, begun));
     let until_ns = |hold: &Hold| {
         words(events, hold.op)
@@ -250,18 +334,26 @@ fn end_of(
         };
     };
     let by = gone.and_then(|gone| command(&events[gone]));
+    let by_clock = gone.is_some_and(|gone| went_by_clock(events, (place, begun), gone));
+    let late = |by: &KeyCommand| released_before(events, by.op, earlier.key, seen_ns);
     match (why, by) {
         (KeyChange::Expired, _) => ran_out(),
         (_, Some(by)) if value.is_some() => match by.phase {
             Phase::Idle | Phase::Extend => Cause::PhantomExtend,
             Phase::Release if took_again(events, by, value) => Cause::PhantomExtend,
             Phase::Release => Cause::StolenRelease,
+            _ if by_clock => Cause::ClockJump,
             _ if apart => Cause::PhantomExtend,
             _ => Cause::Race,
         },
         (_, Some(by)) if by.op == earlier.op && by.phase == Phase::Acquire => Cause::UnbackedGrant,
-        (_, Some(by)) if by.op == earlier.op => Cause::Undetermined,
-        (_, Some(by)) if by.op == later.op && by.phase == Phase::Acquire => Cause::Race,
+        (_, Some(by)) if by.op == earlier.op && by.phase == Phase::Release => Cause::Undetermined,
+        (_, Some(by)) if by.op == earlier.op && !late(by) => Cause::OwnRemoval,
+        (_, Some(by)) if by.op == later.op && by.phase == Phase::Acquire => match by_clock {
+            true => Cause::ClockJump,
+            false if takes_over(events, place) => Cause::Race,
+            false => Cause::StolenRelease,
+        },
         (_, Some(_)) => Cause::StolenRelease,
         _ if was_over => ran_out(),
         (

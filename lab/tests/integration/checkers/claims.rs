@@ -118,6 +118,14 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
                 released: Some(true),
                 ..
             } if kept(history, index, op) => found.push(event.at_ns),
+            EventKind::Released {
+                op,
+                released: Some(false),
+                ..
+            } if stands(history, index, op) > may_stay(history, op) => found.push(event.at_ns),
+            EventKind::Refused { op, .. } if stands(history, index, op) >= needed(history, op) => {
+                found.push(event.at_ns);
+            }
             _ => {}
         }
     }
@@ -265,14 +273,6 @@ fn shared(events: &[Event], index: usize, op: u64) -> bool {
 /// True if a release that claimed success left its lock where nobody else can get it.
 fn kept(history: &History, index: usize, op: u64) -> bool {
     let events = &history.events;
-    let (lock, nodes) = (
-        asked(events, op).map_or(0, |asked| asked.1),
-        history.header.nodes,
-    );
-    let may_stay = match only_node(events, lock) {
-        Some(_) => 0,
-        None => nodes - (nodes / 2 + 1),
-    };
     let removal = |at: &usize| removed_own(events, *at, op);
     let released: Vec<usize> = (0..index)
         .filter(removal)
@@ -291,7 +291,130 @@ fn kept(history: &History, index: usize, op: u64) -> bool {
         .map(|place| place.0)
         .collect();
     kept.dedup();
-    kept.len() > may_stay
+    kept.len() > may_stay(history, op)
+}
+
+/// On how many nodes an attempt needs its value.
+fn needed(history: &History, op: u64) -> usize {
+    let lock = asked(&history.events, op).map_or(0, |asked| asked.1);
+    match only_node(&history.events, lock) {
+        Some(_) => 1,
+        None => history.header.nodes / 2 + 1,
+    }
+}
+
+/// On how many nodes its value may stay so that others can have a quorum.
+fn may_stay(history: &History, op: u64) -> usize {
+    let lock = asked(&history.events, op).map_or(0, |asked| asked.1);
+    match only_node(&history.events, lock) {
+        Some(_) => 0,
+        None => history.header.nodes - needed(history, op),
+    }
+}
+
+/// The keys that all grants of a lock have written.
+fn keys_of_grants(events: &[Event], lock: u32) -> Vec<&KeyName> {
+    let mut keys: Option<Vec<&KeyName>> = None;
+    for (index, event) in events.iter().enumerate() {
+        let EventKind::Granted { worker, op, .. } = event.what else {
+            continue;
+        };
+        let is_of_lock = asked(events, op).is_some_and(|asked| asked.1 == lock);
+        let rests = !wrote(events, index, op) && !there(events, index, worker, op).is_empty();
+        if !is_of_lock || rests {
+            continue;
+        }
+        let written: Vec<&KeyName> = own(events, index, op)
+            .iter()
+            .map(|own| own.place.1)
+            .collect();
+        match &mut keys {
+            Some(known) => known.retain(|key| written.contains(key)),
+            None if wrote_values(events, index, op) => keys = Some(written),
+            None => {}
+        }
+    }
+    keys.unwrap_or_default()
+}
+
+/// On how many nodes a value of the attempt goes on standing although it was refused, or is said to be gone: for a
+/// tenth of a lease of 40 ms, and not removed by its own client.
+fn stands(history: &History, index: usize, op: u64) -> usize {
+    let events = &history.events;
+    let Some((asked_ns, lock, _)) = asked(events, op) else {
+        return 0;
+    };
+    let until_ns = events[index].at_ns + 4 * MS;
+    let worker = events.iter().find_map(|event| match event.what {
+        EventKind::Acquire { worker, op: of, .. } if of == op => Some(worker),
+        _ => None,
+    });
+    let keys = keys_of_grants(events, lock);
+    let lease_ns = words(&events[..index], op)
+        .last()
+        .map(|word| word.until_ns.0);
+    let lease_ns = lease_ns.unwrap_or(asked_ns + 40 * MS);
+    let stays = |place: &Place<'_>| {
+        let Some(now) = content(events, index, *place) else {
+            return false;
+        };
+        let own = now.author.is_some_and(|author| author.op == op);
+        let gone = (index..events.len())
+            .find(|at| content(events, at + 1, *place).is_none_or(|then| then.begun != now.begun));
+        let passing = gone.is_some_and(|at| {
+            let by_own = command(&events[at]).is_some_and(|by| Some(by.worker) == worker);
+            by_own || events[at].at_ns < until_ns
+        });
+        // Its own client wrote another value there, to mark that the lock is free.
+        let marked = (index..events.len()).any(|at| {
+            removed_own(events, at, op)
+                && change(&events[at]).is_some_and(|change| change.0 == *place)
+        });
+        let passing = passing || marked;
+        // Whether a clock was set just before or just after, in the same moment, is not known.
+        let here = |event: &Event| change(event).is_some_and(|change| change.0 == *place);
+        let set = events[..index].iter().rposition(here).unwrap_or(0);
+        let shifted_ns = events[..set].iter().map(|event| match &event.what {
+            EventKind::FaultBegan {
+                nodes,
+                clock: Some(shift),
+                ..
+            } if nodes.contains(&place.0) && event.at_ns == events[set].at_ns => shift.by_ns,
+            _ => 0,
+        });
+        let over_ns = over_ns(events, *place, index).0;
+        let over_ns = over_ns.saturating_add_signed(-shifted_ns.sum::<i64>());
+        let lives = over_ns > until_ns + SLACK_NS;
+        let runs = now.expires || lease_ns > until_ns;
+        // Who writes over what stands there may take no lock.
+        let granted = words(&events[..index], op).first().is_some();
+        let is_own = granted || now.on_free;
+        own && is_own
+            && is_lock(place.1, now.expires)
+            && (keys.contains(&place.1) || place.1 == &KeyName::Lock(lock))
+            && lives
+            && runs
+            && !passing
+    };
+    let released = |node: usize| {
+        (0..index).any(|at| {
+            removed_own(events, at, op)
+                && change(&events[at]).is_some_and(|change| change.0.0 == node)
+                && !is_restored(events, at, index, op)
+        })
+    };
+    let mut nodes: Vec<usize> = (places(events).iter().filter(|place| stays(place)))
+        .map(|place| place.0)
+        .filter(|node| !released(*node))
+        .collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes.len()
+}
+
+/// True if an attempt has left a value in any key.
+fn wrote_values(events: &[Event], index: usize, op: u64) -> bool {
+    wrote(events, index, op)
 }
 
 /// True if this event takes the attempt's own value away in order to release it.

@@ -64,6 +64,30 @@ proptest! {
         }
     }
 
+    /// Had nobody stood still, there would be no more overlaps than there were.
+    #[test]
+    fn standstills_only_take_violations_away(
+        history in generate::histories(60),
+        standstills in proptest::collection::vec(
+            (any::<proptest::sample::Index>(), 0..9_000_000_u64, proptest::option::of(0..3_usize)), 0..4
+        ),
+    ) {
+        let mut still = history.clone();
+        for (index, length_ns, worker) in standstills {
+            let index = index.index(still.events.len() + 1);
+            let at_ns = index.checked_sub(1).map_or(0, |before| still.events[before].at_ns);
+            let (since_ns, stood_ms) = (at_ns.saturating_sub(length_ns), length_ns / 1_000_000);
+            let what = match worker {
+                Some(worker) => EventKind::WorkerStoodStill { worker, since_ns, stood_ms },
+                None => EventKind::NodeStoodStill { node: 0, since_ns, stood_ms },
+            };
+            still.events.insert(index, Event { at_ns, what });
+        }
+        for property in [Property::Exclusion, Property::Lease, Property::Resource] {
+            prop_assert!(count(&still, property).0 <= count(&history, property).0);
+        }
+    }
+
     /// Leases that only may have overlapped decide nothing.
     #[test]
     fn lease_is_undecided_exactly_where_leases_may_have_overlapped(
@@ -187,10 +211,13 @@ fn the_histories_of_keys_contain_every_kind_of_violation() {
         }
     }
     let kinds = [
-        (Property::Ownership, "stolen-release race phantom-extend"),
+        (
+            Property::Ownership,
+            "stolen-release race phantom-extend foreign-renewal",
+        ),
         (
             Property::Claims,
-            "unbacked-grant wrong-expiry false-release shared-key",
+            "unbacked-grant wrong-expiry false-release shared-key ambiguous-acquire",
         ),
         (Property::Lease, CAUSES_OF_LEASE),
         (Property::Exclusion, "outlived-lease expired-grant"),
@@ -205,4 +232,4 @@ fn the_histories_of_keys_contain_every_kind_of_violation() {
 }
 
 const CAUSES_OF_LEASE: &str = "unbacked-grant wrong-expiry stolen-release race phantom-extend evicted \
-    lost-on-restart lost-on-failover quorum-erosion clock-jump undetermined";
+    lost-on-restart lost-on-failover quorum-erosion clock-jump split-key own-removal undetermined";

@@ -1,7 +1,9 @@
 //! Every pair of holds, by the definitions and nothing else. Quadratic, and shares no code with
 //! the checkers: holds are gathered by scanning the whole history for each attempt.
 
-use picklock_verdicts::history::{Event, EventKind, History};
+use picklock_scenarios::Phase;
+
+use picklock_verdicts::history::{Event, EventKind, History, KeyChange};
 
 const MS: u64 = 1_000_000;
 
@@ -155,11 +157,29 @@ pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
             .flat_map(|(arrived, written)| [(arrived < &at_ns).then_some(*arrived), Some(*written)])
             .flatten()
             .fold(acquire_ns, u64::max);
-        let own_ns = elapsed_ms.map(|elapsed| (acquire_ns + elapsed * MS).min(at_ns));
-        reports.push((at_ns, own_ns.unwrap_or(acquire_ns)));
+        let (first_ns, grant_elapsed_ms) = first_write(events, of);
+        let own_ns = elapsed_ms.map(|elapsed| {
+            // When the request was read: as it was sent, unless its first write shows that it was later.
+            let late_ns = first_ns
+                .zip(grant_elapsed_ms)
+                .and_then(|(first_ns, elapsed)| {
+                    let shown_ns = first_ns.saturating_sub(elapsed * MS + MS);
+                    (shown_ns > acquire_ns).then_some((shown_ns, first_ns))
+                });
+            let (from_ns, until_ns) = late_ns.unwrap_or((acquire_ns, acquire_ns));
+            let said_ns = (from_ns + elapsed * MS)
+                .max(first_ns.unwrap_or(0))
+                .min(at_ns);
+            let latest_ns = match late_ns {
+                Some(_) => (until_ns + elapsed * MS + MS).clamp(said_ns, at_ns),
+                None => said_ns,
+            };
+            (said_ns, latest_ns)
+        });
+        reports.push((at_ns, own_ns.map_or(acquire_ns, |own_ns| own_ns.0)));
         let said_ns = match (valid_ms, own_ns) {
             (None, _) => (acquire_ns, at_ns),
-            (_, Some(own_ns)) => (own_ns, own_ns),
+            (_, Some(own_ns)) => own_ns,
             (_, None) => (not_before_ns, at_ns),
         };
         let valid_ns = valid_ms.unwrap_or(ttl_ms) * MS;
@@ -170,6 +190,27 @@ pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
         });
     }
     words
+}
+
+/// When a command of the attempt first changed a key, before its grant, and how long the grant says that it took.
+fn first_write(events: &[Event], of: u64) -> (Option<u64>, Option<u64>) {
+    let mut first_ns = None;
+    for event in events {
+        match &event.what {
+            EventKind::KeyChanged {
+                value: Some(_),
+                why: KeyChange::Command(by),
+                ..
+            } if by.op == of && by.phase == Phase::Acquire => {
+                first_ns.get_or_insert(event.at_ns);
+            }
+            EventKind::Granted { op, elapsed_ms, .. } if *op == of => {
+                return (first_ns, *elapsed_ms);
+            }
+            _ => {}
+        }
+    }
+    (None, None)
 }
 
 /// The stretches that these words leave. `pick`: when a word counts as said, and its deadline.

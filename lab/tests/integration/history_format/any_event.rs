@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use picklock_verdicts::history::{ClockShift, EndReason, EventKind, Misbehaviour};
+use picklock_verdicts::history::{Budget, ClockShift, EndReason, EventKind, Misbehaviour};
 
 /// The header of the histories has so many workers, and so many keys.
 pub(super) const WORKERS: usize = 3;
@@ -253,6 +253,7 @@ fn loss() -> impl Strategy<Value = EventKind> {
         (0..WORKERS, any::<String>())
             .prop_map(|(worker, sent)| EventKind::ClientGone { worker, sent }),
         not_done(),
+        stood_still(),
         (0..4_u32, 0..WORKERS, option::of(0..5_usize), any::<u64>()).prop_map(
             |(id, worker, node, came_ns)| EventKind::FaultEscaped {
                 id,
@@ -263,6 +264,40 @@ fn loss() -> impl Strategy<Value = EventKind> {
         ),
         (0..WORKERS, 0..6_u64, vec(any::<String>(), 0..3))
             .prop_map(|(worker, op, nodes)| EventKind::GrantWithoutCommand { worker, op, nodes }),
+    ]
+}
+
+/// What the machine did to servers, workers and runs.
+fn stood_still() -> impl Strategy<Value = EventKind> {
+    let budget = prop::sample::select(vec![
+        Budget::Events,
+        Budget::Memory,
+        Budget::Steps,
+        Budget::VirtualTime,
+    ]);
+    prop_oneof![
+        (any::<usize>(), any::<u64>(), any::<u64>()).prop_map(|(node, since_ns, stood_ms)| {
+            EventKind::NodeStoodStill {
+                node,
+                since_ns,
+                stood_ms,
+            }
+        }),
+        (0..WORKERS, any::<u64>(), any::<u64>()).prop_map(|(worker, since_ns, stood_ms)| {
+            EventKind::WorkerStoodStill {
+                worker,
+                since_ns,
+                stood_ms,
+            }
+        }),
+        (0..WORKERS, any::<u32>(), any::<u32>()).prop_map(|(worker, user, served)| {
+            EventKind::ClientRefused {
+                worker,
+                user,
+                served,
+            }
+        }),
+        (budget, any::<u64>()).prop_map(|(budget, most)| EventKind::BudgetSpent { budget, most }),
     ]
 }
 

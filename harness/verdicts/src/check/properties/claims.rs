@@ -1,6 +1,6 @@
 //! Claims: what the lock says agrees with what it did to the servers' keys.
 //!
-//! A lock says four things, and the custody shows whether they are true:
+//! A lock says these things, and the custody shows whether they are true:
 //!
 //! - "You have it, for so long." Its value was written to a quorum of the nodes, and the expiry on them
 //!   is over no sooner than the client was told. An expiry is counted from the last moment at which it
@@ -10,12 +10,17 @@
 //! - "As long as you asked for." The expiry is the lease, or that rounded up to a whole second. A lock
 //!   may count the lease from the request, and write the rest (`PXAT`, or what is left of it). A key
 //!   without expiry is not judged: some locks measure the lease in another way.
-//! - "It is free." After a release that claims success, the value is gone from so many nodes that
+//! - "It is free." After a release, whatever it says of its success, the value is gone from so many nodes that
 //!   another client can get a quorum. A value that the client's own command removes later was on its
 //!   way to be removed.
+//! - "You have not got it." After a refusal, and after an error before which certainly nothing had happened, the
+//!   client's own value does not go on standing on a quorum of the nodes.
+//! - "It took so long." No answer took longer than the driver has waited for it.
 //! - "It is this lock." No other lock uses the same key.
 //!
 //! Without custody nothing of this can be shown, and the property does not apply.
+
+use std::collections::{BTreeMap, HashSet};
 
 use picklock_scenarios::Property;
 
@@ -24,9 +29,10 @@ use crate::check::description::Description;
 use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
 use crate::check::kept_values::KeptValues;
 use crate::check::key_users::KeyUsers;
+use crate::check::left_value::{LeftValue, Said};
 use crate::check::written_values::{Written, WrittenValue, WrittenValues};
 use crate::custody::{Expiry, KeyUpdate, NodesUsed};
-use crate::history::{Event, Header};
+use crate::history::{Event, Header, KeyName};
 use crate::timeline::{Attempt, Step, Timeline};
 
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
@@ -43,6 +49,10 @@ pub(in crate::check) struct Claims {
     nodes_used: NodesUsed,
     written: WrittenValues,
     users: KeyUsers,
+    /// By lock: the keys that all its grants have written.
+    lock_keys: BTreeMap<u32, Vec<KeyName>>,
+    /// The attempts that ended without a certain answer.
+    in_doubt: HashSet<u64>,
     kept: KeptValues,
     found: Vec<Found>,
 }
@@ -71,6 +81,7 @@ impl Claims {
 
     fn granted(&mut self, at_ns: u64, attempt: &Attempt) {
         let written = self.written.of(attempt.op);
+        self.judge_elapsed(at_ns, attempt);
         // A lock that keeps its value from one attempt to the next has nothing to write. But the value
         // lives no longer for it.
         if written.is_empty()
@@ -78,10 +89,36 @@ impl Claims {
         {
             return self.judge_validity(at_ns, attempt, &kept);
         }
+        self.note_keys(attempt.key, &written);
         self.judge_expiry(at_ns, attempt, &written);
         self.judge_grant(at_ns, attempt, &written);
         self.judge_validity(at_ns, attempt, &written);
         self.judge_key(at_ns, attempt, &written);
+    }
+
+    /// "It took so long."
+    fn judge_elapsed(&mut self, at_ns: u64, attempt: &Attempt) {
+        let Some(elapsed_ms) = attempt.void_elapsed_ms else {
+            return;
+        };
+        let waited_ms = at_ns.saturating_sub(attempt.acquire_ns) / 1_000_000;
+        let statement = format!(
+            "worker {} said that it took {elapsed_ms} ms, {waited_ms} ms after it was asked",
+            attempt.worker
+        );
+        self.found(at_ns, Claim::Elapsed, vec![attempt.op], statement);
+    }
+
+    /// The keys that all grants of a lock have written are certainly the lock's.
+    fn note_keys(&mut self, lock: u32, written: &Written) {
+        let keys = || written.lock_values().map(|value| &value.key);
+        match self.lock_keys.get_mut(&lock) {
+            Some(known) => known.retain(|key| keys().any(|written| written == key)),
+            None if written.is_empty() => {}
+            None => {
+                self.lock_keys.insert(lock, keys().cloned().collect());
+            }
+        }
     }
 
     /// What is there of an earlier attempt of this worker. `None`: nothing.
@@ -154,7 +191,11 @@ impl Claims {
                 "worker {} was told a lease that ends {more_ms} ms after the expiry that was written",
                 attempt.worker
             );
-            self.found(at_ns, Claim::Validity, vec![attempt.op], statement);
+            let about = match written.left_by.filter(|op| self.in_doubt.contains(op)) {
+                Some(_) => Claim::EarlierReply,
+                None => Claim::Validity,
+            };
+            self.found(at_ns, about, vec![attempt.op], statement);
         }
     }
 
@@ -175,24 +216,41 @@ impl Claims {
         self.found(at_ns, Claim::Key, vec![first, op], statement);
     }
 
-    /// "It is free."
-    fn judge_releases(&mut self) {
-        for release in std::mem::take(&mut self.kept).into_early() {
-            let stayed = release.nodes();
-            let alone = self.nodes_used.only_node(release.lock).is_some();
-            let may_stay = if alone {
-                0
-            } else {
-                self.nodes - (self.nodes / 2 + 1)
+    /// "It is free", or "You have not got it."
+    fn judge_left(&mut self) {
+        for left in std::mem::take(&mut self.kept).into_left() {
+            let stayed = self.stayed_on(&left);
+            let alone = self.nodes_used.only_node(left.lock).is_some();
+            let quorum = self.nodes / 2 + 1;
+            let too_many = match (alone, left.said.is_of_release()) {
+                (true, _) => 1,
+                // So many that the rest is no quorum.
+                (false, true) => self.nodes - quorum + 1,
+                (false, false) => quorum,
             };
-            if stayed > may_stay {
+            if stayed >= too_many {
                 let statement = format!(
-                    "worker {} was told that the lock is free, and its value stayed on {stayed} of {} nodes",
-                    release.worker, self.nodes
+                    "worker {} {}, and its value stayed on {stayed} of {} nodes",
+                    left.worker,
+                    left.said.in_words(),
+                    self.nodes
                 );
-                self.found(release.at_ns, Claim::Release, vec![release.op], statement);
+                let about = match left.said.is_of_release() {
+                    true => Claim::Release,
+                    false => Claim::Refusal,
+                };
+                self.found(left.at_ns, about, vec![left.op], statement);
             }
         }
+    }
+
+    /// On how many nodes it stayed. Only who says that it is free speaks of whatever it has written.
+    fn stayed_on(&self, left: &LeftValue) -> usize {
+        let keys = self
+            .lock_keys
+            .get(&left.lock)
+            .map_or(&[][..], Vec::as_slice);
+        left.nodes((left.said != Said::Free).then_some(keys))
     }
 }
 
@@ -214,6 +272,8 @@ impl Checker for Claims {
             nodes_used: NodesUsed::new(header.nodes),
             written: WrittenValues::default(),
             users: KeyUsers::default(),
+            lock_keys: BTreeMap::new(),
+            in_doubt: HashSet::new(),
             kept: KeptValues::default(),
             found: Vec::new(),
         }
@@ -235,7 +295,13 @@ impl Checker for Claims {
                     .filter(|_| written.is_empty());
                 self.judge_validity(at_ns, attempt, &kept.unwrap_or(written));
             }
-            Step::Answered { .. } | Step::Denied(_) | Step::Gone => self.written.forget(attempt.op),
+            Step::Denied(denial) => {
+                if !denial.is_definite() {
+                    self.in_doubt.insert(attempt.op);
+                }
+                self.written.forget(attempt.op);
+            }
+            Step::Answered { .. } | Step::Gone => self.written.forget(attempt.op),
             _ => {}
         }
     }
@@ -244,17 +310,17 @@ impl Checker for Claims {
         self.kept.event(event);
     }
 
-    fn key_changed(&mut self, _: u64, update: &KeyUpdate<'_>) {
+    fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
         self.nodes_used.key_changed(update);
         self.written.changed(update);
-        self.kept.changed(update);
+        self.kept.changed(at_ns, update);
     }
 
     fn finish(mut self, _: &Timeline<'_>) -> Judgement {
         if !self.custody {
             return Judgement::NotApplicable;
         }
-        self.judge_releases();
+        self.judge_left();
         // A lock that only ever used one of several nodes asks for no majority.
         let nodes_used = &self.nodes_used;
         let is_alone = |lock: u32| nodes_used.only_node(lock).is_some();

@@ -12,8 +12,8 @@
 //! may have run. Two leases that certainly ran at the same time prove a violation. If two may have
 //! done so, the history does not decide it.
 //!
-//! A lock that does not say how long its lease runs granted it at some time between the request and
-//! the arrival. If it was granted late, its lease lasted at least a TTL from then, and may have met
+//! A lock that does not say how long its lease runs has one from when its key was written, where the custody
+//! of its only node shows that. Else it granted it at some time between the request and the arrival. If it was granted late, its lease lasted at least a TTL from then, and may have met
 //! another one. If it was granted early, it may have been in the middle of another's lease. If one of
 //! the two is true of every such time, the service let two in, whenever it was.
 //!
@@ -48,7 +48,7 @@ fn was_granted_beside(hold: &Hold, other: &Hold) -> bool {
     let early_ns = met.from_ns.max(hold.begin_ns).saturating_sub(hold.ttl_ns);
     let around =
         |lease: &timeline::Lease| lease.from_ns < hold.acquire_ns && early_ns < lease.until_ns;
-    !hold.told && certain.iter().any(around)
+    !hold.told && !hold.seen && certain.iter().any(around)
 }
 
 /// How many leases of two holds certainly overlap, and since when.

@@ -1,9 +1,13 @@
-//! Ownership: no client's release or renewal takes away another client's lock.
+//! Ownership: no client's release or renewal takes away another client's lock, or takes part in it.
 //!
 //! With custody it is seen on the servers: a command that a client sent to release or to extend its
-//! lock removed or replaced a value that another client's acquisition had written. An attempt that
-//! deletes another client's value while it takes its own back counts as a release too. A value that
+//! lock removed, replaced or prolonged a value that another client's acquisition had written. A renewal that
+//! keeps another client's value alive takes part in a lock that is not its own. A value that
 //! never expires and has not the name of a lock is none (a counter, a list of those who wait).
+//!
+//! A removal in an acquisition takes the lock over if the owner's lease had run out by then, or if the attempt is
+//! the next to write there: that is a question of leases. One that removes a running lease and writes nothing
+//! (it undoes what was not its own, or came late, from an earlier release) counts as a release.
 //!
 //! A value that was written on a free key is its writer's, whether or not its writer learns that it has
 //! the lock. One that was written over another may be none: GETSET writes also where it finds that
@@ -27,7 +31,7 @@ use crate::check::taken_value::TakenValue;
 use crate::check::unjudged::Unjudged;
 use crate::custody::{KeyTable, KeyUpdate};
 use crate::history::{Header, KeyName};
-use crate::timeline::{Attempt, AttemptTracker, Step, Timeline};
+use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step, Timeline};
 
 /// The checker.
 pub(in crate::check) struct Ownership {
@@ -41,6 +45,8 @@ pub(in crate::check) struct Ownership {
     unproven: HashMap<usize, u64>,
     /// Such values that were taken away while their attempts were under way.
     waiting: Vec<TakenValue>,
+    /// The place of what an attempt has removed in order to acquire, and the attempt: it may take the lock over.
+    takeovers: Vec<(usize, u64, ForeignRelease)>,
     found: Vec<ForeignRelease>,
 }
 
@@ -50,6 +56,8 @@ struct Asked {
     op: u64,
     key: u32,
     answer: Answer,
+    /// Until when its lease runs at least.
+    deadline_ns: u64,
     released_ns: Option<u64>,
 }
 
@@ -65,9 +73,13 @@ enum Answer {
 
 impl Ownership {
     /// All foreign releases, and whether another one may have been of another master.
-    fn releases(self, timeline: &Timeline<'_>) -> (Vec<ForeignRelease>, bool) {
+    fn releases(mut self, timeline: &Timeline<'_>) -> (Vec<ForeignRelease>, bool) {
         match self.custody {
-            true => (self.found, false),
+            true => {
+                let removed = self.takeovers.into_iter().map(|(.., release)| release);
+                self.found.extend(removed);
+                (self.found, false)
+            }
             false => bare_ownership::foreign_releases(&self.claims, timeline),
         }
     }
@@ -89,13 +101,44 @@ impl Ownership {
     }
 
     fn took(&mut self, taken: &TakenValue) {
+        let release = self.foreign(taken);
+        if !taken.is_of_acquisition() {
+            self.found.push(release);
+        } else if self.lease_runs(taken) {
+            self.takeovers.push((taken.place, taken.by.op, release));
+        }
+    }
+
+    /// The key that an attempt has freed is written again: by itself, or it was none.
+    fn settle_takeovers(&mut self, update: &KeyUpdate<'_>) {
+        let by = update.command();
+        let takes = |op: u64| by.is_some_and(|by| (by.op, by.phase) == (op, Phase::Acquire));
+        let (here, elsewhere): (Vec<_>, Vec<_>) = std::mem::take(&mut self.takeovers)
+            .into_iter()
+            .partition(|(place, ..)| *place == update.place);
+        self.takeovers = elsewhere;
+        let others = here.into_iter().filter(|(_, op, _)| !takes(*op));
+        self.found.extend(others.map(|(.., release)| release));
+    }
+
+    /// True if the owner's lease was certainly running when its value was removed.
+    fn lease_runs(&self, taken: &TakenValue) -> bool {
+        let owner = self.asked(taken.owner);
+        owner.is_some_and(|owner| {
+            owner.answer != Answer::Denied
+                && owner.released_ns.is_none()
+                && taken.at_ns < owner.deadline_ns
+        })
+    }
+
+    fn foreign(&self, taken: &TakenValue) -> ForeignRelease {
         let releaser = self.asked((taken.by.worker, taken.by.op));
         let named = match taken.key {
             KeyName::Lock(lock) => lock,
             KeyName::Other(_) => 0,
         };
         let key = releaser.or(self.asked(taken.owner));
-        self.found.push(ForeignRelease {
+        ForeignRelease {
             key: key.map_or(named, |asked| asked.key),
             releaser: taken.by.op,
             owner: taken.owner.1,
@@ -104,8 +147,8 @@ impl Ownership {
                 .and_then(|asked| asked.released_ns)
                 .unwrap_or(taken.at_ns),
             struck_ns: taken.at_ns,
-            extended: taken.extended,
-        });
+            how: taken.how,
+        }
     }
 
     /// The last attempt of a worker is kept until its next: its commands may come late.
@@ -120,11 +163,16 @@ impl Ownership {
                     op: attempt.op,
                     key: attempt.key,
                     answer: Answer::Awaited,
+                    deadline_ns: attempt.acquire_ns.saturating_add(attempt.ttl_ns),
                     released_ns: None,
                 };
             }
+            Step::LeaseMoved { .. } if asked.op == attempt.op => {
+                asked.deadline_ns = attempt.deadline_ns;
+            }
             Step::Begun => {
                 asked.answer = Answer::Granted;
+                asked.deadline_ns = attempt.deadline_ns;
                 self.confirm(attempt);
             }
             Step::Denied(_) | Step::Gone => {
@@ -134,7 +182,10 @@ impl Ownership {
                 let owner = (attempt.worker, attempt.op);
                 self.waiting.retain(|taken| taken.owner != owner);
             }
-            Step::Ended(_) if asked.op == attempt.op => asked.released_ns = Some(at_ns),
+            // A client that was killed has given nothing back.
+            Step::Ended(HoldEnd::Released) if asked.op == attempt.op => {
+                asked.released_ns = Some(at_ns);
+            }
             _ => {}
         }
     }
@@ -173,6 +224,7 @@ impl Checker for Ownership {
             attempts: Vec::new(),
             unproven: HashMap::new(),
             waiting: Vec::new(),
+            takeovers: Vec::new(),
             found: Vec::new(),
         }
     }
@@ -185,6 +237,9 @@ impl Checker for Ownership {
     }
 
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
+        if update.now.is_some() && !self.takeovers.is_empty() {
+            self.settle_takeovers(update);
+        }
         let unproven = match update.ends_value() && !self.unproven.is_empty() {
             true => self.unproven.remove(&update.place),
             false => None,

@@ -24,7 +24,9 @@
 //! A wrong clock may keep a key alive for longer than its TTL, by as much as the clock jumps back.
 //! If a clock was wrong, waiting too long is `unknown`. The same holds if the machine stood still
 //! while a client waited, and if attempts of workers that a fault struck left the lock in doubt for
-//! so long. A fault that escaped leaves a client at work that counts as frozen or dead: `unknown`, too.
+//! so long, and if a server or a worker stood still without a fault. A fault that escaped leaves a client at work that counts as frozen or dead: `unknown`, too.
+
+use std::collections::BTreeMap;
 
 use picklock_scenarios::Property;
 
@@ -33,6 +35,8 @@ use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, Judgement, Seen, Starvation};
 use crate::check::outstanding::Outstanding;
 use crate::check::reach::Reach;
+use crate::check::standstill::Standstill;
+use crate::check::sufficiency::unjudged_for;
 use crate::check::unjudged::{StarvedBy, Unjudged};
 use crate::check::waiters::Waiters;
 use crate::custody::KeyUpdate;
@@ -76,6 +80,12 @@ pub(in crate::check) struct Progress {
     escaped: bool,
     /// When the harness stood still: from, until.
     harness_pauses: Vec<(u64, u64)>,
+    /// Servers and workers that stood still for a short time.
+    standstills: Vec<Standstill>,
+    /// A long standstill in which nobody got the lock.
+    stood_still: Option<Unjudged>,
+    /// The workers whose clients the wire refused, and the first time that it did.
+    refused: BTreeMap<usize, Unjudged>,
 }
 
 impl Progress {
@@ -84,6 +94,14 @@ impl Progress {
         // It is not known since when the node was gone, so no waiting can be held against the lock.
         if self.lost_node.is_some() {
             return self.lost_node.clone();
+        }
+        if self.refused.len() >= self.workers {
+            return self.refused.values().next().cloned();
+        }
+        let span = (first.from_ns, first.until_ns);
+        let mut standstills = self.standstills.iter();
+        if let Some(standstill) = standstills.find(|it| it.meets(span)) {
+            return Some(standstill.reason());
         }
         let meanwhile = |(from_ns, until_ns): &&(u64, u64)| {
             *from_ns <= first.until_ns && first.from_ns <= *until_ns
@@ -231,6 +249,37 @@ impl Progress {
         }
     }
 
+    /// A fault or a long standstill began or ended: from now on the locks are judged anew.
+    fn begin_anew(&mut self, at_ns: u64) {
+        self.faults_clear_ns = at_ns.saturating_add(self.lease_ns);
+        for state in &mut self.keys {
+            state.outstanding.forgive();
+            state.kept_away = false;
+        }
+        let reach = &self.reach;
+        let reaches = |worker, key| reach.has_quorum(worker, key);
+        self.waiters.begin_anew(at_ns, reaches);
+    }
+
+    /// A server or a worker stood still until now. What nobody got meanwhile proves nothing. Long ones begin
+    /// anew what is judged: a lock that nobody gets afterwards either is violated all the same.
+    fn stood_still(&mut self, standstill: Standstill) {
+        if !standstill.is_long(self.ttl_ns) {
+            return self.standstills.push(standstill);
+        }
+        self.look_at_all(standstill.until_ns);
+        let keys = &mut self.keys;
+        self.found.retain(|found| {
+            let rests_on_it = standstill.meets((found.from_ns, found.until_ns));
+            if rests_on_it {
+                keys[found.key as usize].starved = false;
+                self.stood_still.get_or_insert(standstill.reason());
+            }
+            !rests_on_it
+        });
+        self.begin_anew(standstill.until_ns);
+    }
+
     fn count_unexpiring_keys(&mut self) {
         for key in 0..self.keys.len() {
             let state = &self.keys[key];
@@ -282,6 +331,9 @@ impl Checker for Progress {
             lost_node: None,
             escaped: false,
             harness_pauses: Vec::new(),
+            standstills: Vec::new(),
+            stood_still: None,
+            refused: BTreeMap::new(),
         }
     }
 
@@ -333,14 +385,7 @@ impl Checker for Progress {
             self.look_at_all(at_ns);
         }
         if self.reach.event(at_ns, &event.what) {
-            self.faults_clear_ns = at_ns.saturating_add(self.lease_ns);
-            for state in &mut self.keys {
-                state.outstanding.forgive();
-                state.kept_away = false;
-            }
-            let reach = &self.reach;
-            let reaches = |worker, key| reach.has_quorum(worker, key);
-            self.waiters.begin_anew(at_ns, reaches);
+            self.begin_anew(at_ns);
         }
         match &event.what {
             EventKind::WorkerDown { worker, .. } => self.waiters.forget(*worker),
@@ -372,6 +417,16 @@ impl Checker for Progress {
                 });
             }
             EventKind::FaultEscaped { .. } => self.escaped = true,
+            EventKind::NodeStoodStill { .. } | EventKind::WorkerStoodStill { .. } => {
+                if let Some(standstill) = Standstill::of(event) {
+                    self.stood_still(standstill);
+                }
+            }
+            EventKind::ClientRefused { worker, .. } => {
+                if let Some(why) = unjudged_for(&event.what) {
+                    self.refused.entry(*worker).or_insert(why);
+                }
+            }
             EventKind::Stalled { late_ms } => self
                 .harness_pauses
                 .push((at_ns.saturating_sub(ms(*late_ms)), at_ns)),
@@ -404,6 +459,9 @@ impl Checker for Progress {
             .iter()
             .min_by_key(|starvation| starvation.until_ns);
         let Some(mut first) = first.copied() else {
+            if let Some(stood_still) = self.stood_still {
+                return Judgement::Unknown(stood_still);
+            }
             let undecided = self.undecided;
             return undecided.map_or(Judgement::Held, |by| {
                 Judgement::Unknown(Unjudged::Starved { by })

@@ -3,12 +3,13 @@
 use picklock_scenarios::Phase;
 
 use crate::check::evidence::Evidence;
+use crate::check::lost_claim::late_release;
 use crate::custody::{SpanEnd, ValueSpan};
 use crate::history::KeyCommand;
 use crate::timeline::Hold;
 
 use super::draft::Draft;
-use super::sentence::Weight;
+use super::sentence::{Weight, clock, length};
 
 /// Tells how the values of a holder went away before another client was granted the lock. Values
 /// that ran out when they were to, and those that the holder removed itself, need no word.
@@ -21,13 +22,12 @@ pub(super) fn tell_lost_values(
     let mut lost: Vec<(u64, String, Vec<usize>)> = Vec::new();
     let spans = evidence.custody().map_or(&[][..], |account| &account.spans);
     for span in spans {
-        let own = |by: &KeyCommand| by.is_of(hold.worker, hold.op);
         let written = span.is_of(hold.worker, hold.op);
         let in_time = (hold.acquire_ns..=to_ns).contains(&span.until_ns);
         if !written || !in_time {
             continue;
         }
-        let Some(how) = how_lost(span, own) else {
+        let Some(how) = how_lost(evidence, span, hold) else {
             continue;
         };
         match lost.iter_mut().find(|(_, other, _)| *other == how) {
@@ -48,26 +48,41 @@ pub(super) fn tell_lost_values(
     }
 }
 
-/// How a value went away, as the rest of a sentence.
-fn how_lost(span: &ValueSpan, own: impl Fn(&KeyCommand) -> bool) -> Option<String> {
-    let by = |by: &KeyCommand| {
-        let asked = match by.phase {
-            Phase::Acquire => " to acquire",
-            Phase::Extend => " to extend",
-            Phase::Release => " to release",
-            Phase::Idle => "",
-        };
-        format!("{} of worker {}{asked}", by.command, by.worker)
+/// How a value of a holder went away, as the rest of a sentence.
+fn how_lost(evidence: &Evidence<'_>, span: &ValueSpan, hold: &Hold) -> Option<String> {
+    let is_part_of_hold = |by: &KeyCommand| {
+        by.is_of(hold.worker, hold.op) && matches!(by.phase, Phase::Acquire | Phase::Release)
     };
+    let sender = |by: &KeyCommand| sender(evidence, by, hold.key, span.until_ns);
     Some(match &span.end {
         SpanEnd::Stays | SpanEnd::RanOut | SpanEnd::Unseen => return None,
-        SpanEnd::Removed(command) | SpanEnd::Overwritten(command) if own(command) => return None,
-        SpanEnd::Removed(command) => format!("was removed by {}", by(command)),
-        SpanEnd::Overwritten(command) => format!("was overwritten by {}", by(command)),
+        SpanEnd::Removed(by) if is_part_of_hold(by) => return None,
+        SpanEnd::Overwritten(by) if by.is_of(hold.worker, hold.op) => return None,
+        SpanEnd::Removed(by) => format!("was removed by {}", sender(by)),
+        SpanEnd::Overwritten(by) => format!("was overwritten by {}", sender(by)),
         SpanEnd::ClockLeapt => "expired early: the node's clock was set forward".into(),
         SpanEnd::Evicted => "was evicted".into(),
         SpanEnd::Flushed => "was flushed".into(),
         SpanEnd::LostInRestart => "was gone after the restart".into(),
         SpanEnd::LostInFailover => "was gone after the failover".into(),
     })
+}
+
+/// A command that struck a lock at this time, with its sender and what it belonged to.
+pub(super) fn sender(evidence: &Evidence<'_>, by: &KeyCommand, lock: u32, at_ns: u64) -> String {
+    let late = || late_release(evidence.timeline.holds(), by, lock, at_ns);
+    let asked = match by.phase {
+        Phase::Extend => " to extend".to_owned(),
+        Phase::Release => " to release".to_owned(),
+        phase => match (late(), phase) {
+            (Some(hold), _) => format!(
+                " ({} after it had begun to release what it got at {})",
+                length(at_ns - hold.end_ns),
+                clock(hold.begin_ns)
+            ),
+            (None, Phase::Acquire) => " to acquire".to_owned(),
+            (None, _) => " (outside any release)".to_owned(),
+        },
+    };
+    format!("{} of worker {}{asked}", by.command, by.worker)
 }

@@ -1,11 +1,14 @@
 //! A story in the making: everything that could be told, of which the most important is chosen.
 
+use picklock_scenarios::Phase;
+
 use crate::check::evidence::Evidence;
-use crate::check::finding::ForeignRelease;
+use crate::check::finding::{ForeignRelease, Taking};
 use crate::check::verdict::STORY_LINES;
 use crate::history::EventKind;
 use crate::timeline::{Hold, HoldEnd};
 
+use super::custody::sender;
 use super::sentence::{Weight, clock, length, lock, sentence};
 
 /// All lines that a story could have.
@@ -112,15 +115,27 @@ impl Draft {
                 format!("written {ago} earlier")
             }
         };
-        let what = match evidence.is_extension(release) {
-            true => "renewal",
-            false => "release",
+        let releaser = name(release.releaser);
+        let by = evidence.taken_by(release).map(|(by, _)| by);
+        let outside = by.filter(|by| !matches!(by.phase, Phase::Release | Phase::Extend));
+        let what = match (release.how, outside) {
+            (Taking::Removed, Some(by)) => sender(evidence, by, release.key, release.struck_ns),
+            (Taking::Removed, None) => format!("the release of {releaser}"),
+            (Taking::Prolonged, _) => match by {
+                Some(by) => format!("the renewal of {releaser} ({})", by.command),
+                None => format!("the renewal of {releaser}"),
+            },
+            (Taking::Replaced, _) => match evidence.is_extension(release) {
+                true => format!("the renewal of {releaser}"),
+                false => format!("the release of {releaser}"),
+            },
         };
-        let text = format!(
-            "the {what} of {} took the lock of {}, {since}",
-            name(release.releaser),
-            name(release.owner),
-        );
+        let did = match release.how {
+            Taking::Prolonged => "prolonged",
+            _ => "took",
+        };
+        let owner = name(release.owner);
+        let text = format!("{what} {did} the lock of {owner}, {since}");
         self.tell(release.struck_ns, Weight::Plot, text);
     }
 

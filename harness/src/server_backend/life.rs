@@ -1,0 +1,45 @@
+//! Servers and workers that stand still or die although no fault asked for it.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use super::heartbeat::Heartbeat;
+use super::{ServerBackend, worker_watch};
+use crate::backend::{Life, LifeSign};
+
+impl Life for ServerBackend {
+    async fn watch_life(&self, shortest: Duration) {
+        self.life.tell_from(shortest);
+        let clock = &self.parts.clock;
+        let nodes = (0..self.parts.nodes).map(|node| async move {
+            let address = || self.address(node).ok();
+            let process = |address| self.servers().ok()?.process_at(address);
+            let heartbeat = Heartbeat {
+                node,
+                life: &self.life,
+                clock,
+                address: &address,
+                process: &process,
+            };
+            heartbeat.run().await;
+        });
+        let leaders = || {
+            let workers = self.workers.borrow();
+            let leader = |(worker, running): (&usize, &super::RunningWorker)| {
+                (*worker, running.control.pid())
+            };
+            workers.iter().map(leader).collect()
+        };
+        let workers = worker_watch::watch(&self.life, clock, leaders);
+        tokio::join!(join_all(nodes), workers);
+    }
+
+    fn take_life_signs(&self, at_end: bool) -> Vec<LifeSign> {
+        self.life.take(at_end)
+    }
+
+    fn is_kept_from_answering(&self, worker: usize) -> bool {
+        self.life.keeps_from_answering(worker)
+    }
+}

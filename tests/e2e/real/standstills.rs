@@ -1,0 +1,241 @@
+//! Servers and workers that somebody stops or kills, and clients that are refused: named, and no lock is blamed.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::leftovers::frozen_run;
+use super::proc_table::{Process, started_by, workers_of};
+use crate::running::{Outcome, Running, picklock};
+
+/// Two sell for as long as it takes to look at them.
+const LONG_SALE: &str = r#"
+name = "long-sale"
+summary = "A sale that goes on while somebody else is at work."
+
+[workload]
+workers = 3
+stock = 40
+ttl = "2s"
+section = "0.1ttl"
+wait = "2ttl"
+limit = "60s"
+"#;
+
+/// A run of this sale in which somebody has the lock.
+fn sale(flags: &str) -> Running {
+    let line =
+        format!("scenario long-sale.toml --impl set-nx-px --backend process --json --once {flags}");
+    let mut run = picklock(&line).file("long-sale.toml", LONG_SALE).start();
+    run.hear("got the lock");
+    run
+}
+
+fn server_of(run: &Running) -> Process {
+    let mut servers = started_by(run.pid()).into_iter();
+    let server = servers.find(|one| one.name.contains("redis"));
+    server.expect("a run on processes has a server")
+}
+
+fn send(process: &Process, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(process.pid).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "not a wait for something: the standstill is what is tested, and has a length"
+)]
+fn stop_for(process: &Process, how_long: Duration) {
+    send(process, Signal::STOP);
+    std::thread::sleep(how_long);
+    send(process, Signal::CONT);
+}
+
+/// Nothing is judged, and every verdict says that this stood still.
+#[track_caller]
+fn names(outcome: &Outcome, who: &str) {
+    assert_eq!(outcome.code, Some(3), "{}", outcome.all());
+    let document = outcome.document();
+    let said = format!("{who} stood still for ");
+    for (property, verdict) in judged(&document) {
+        assert_eq!(
+            verdict["status"],
+            "unknown",
+            "{property}: {}",
+            outcome.all()
+        );
+        let story = verdict["story"].to_string();
+        let is_named = story.contains(&said) && story.contains("and no fault asked for it");
+        assert!(is_named, "{property}: {story}");
+    }
+    assert!(document["trouble"].to_string().contains(&said));
+}
+
+/// The verdicts of properties that apply.
+fn judged(document: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let verdicts = document["verdicts"].as_object().unwrap().iter();
+    verdicts.filter(|(_, verdict)| verdict["status"] != "not-applicable")
+}
+
+#[test]
+fn server_that_somebody_stops_is_named_and_nothing_is_judged() {
+    let run = sale("");
+    stop_for(&server_of(&run), Duration::from_secs(3));
+    names(&run.finish(), "node 0");
+}
+
+#[test]
+fn worker_that_somebody_stops_is_named_and_nothing_is_judged() {
+    let run = sale("");
+    let workers = workers_of(run.pid());
+    assert_eq!(workers.len(), 3);
+    stop_for(&workers[1], Duration::from_secs(3));
+    names(&run.finish(), "worker 1");
+}
+
+/// The violation that the fault makes is there without the standstill, and stays.
+#[test]
+fn violation_beside_the_standstill_of_a_bystander_stays() {
+    let line = "scenario gc-pause --impl set-nx-px --backend process --json --once";
+    let run = frozen_run(picklock(line));
+    let holder = workers_of(run.pid())
+        .into_iter()
+        .position(|one| one.is_frozen());
+    let holder = holder.expect("a frozen worker");
+    let mut run = run;
+    // The successor is inside beside the frozen holder: now it may stand still.
+    run.hear("bought");
+    let successor = run.hear("got the lock");
+    let outcome_of = |run: Running| run.finish();
+    let workers = workers_of(run.pid());
+    let other = (0..3)
+        .find(|worker| *worker != holder && !successor.contains(&format!("worker {worker} got")));
+    stop_for(&workers[other.unwrap()], Duration::from_millis(1500));
+    let outcome = outcome_of(run);
+    let exclusion = &outcome.document()["verdicts"]["exclusion"];
+    assert_eq!(exclusion["status"], "violated", "{}", outcome.all());
+    assert_eq!(exclusion["cause"], "outlived-lease", "{}", outcome.all());
+}
+
+#[test]
+fn run_that_was_spoilt_by_a_standstill_is_made_once_more() {
+    let line = "scenario long-sale.toml --impl set-nx-px --backend process";
+    let mut run = picklock(line).file("long-sale.toml", LONG_SALE).start();
+    run.hear("got the lock");
+    stop_for(&server_of(&run), Duration::from_secs(3));
+    let outcome = run.finish();
+    let said = outcome.all();
+    assert!(said.contains("so it is made once more"), "{said}");
+}
+
+/// A node that dies ends the run there and then, and is named.
+#[test]
+fn server_that_somebody_kills_ends_the_run_and_is_named() {
+    let run = sale("--out run");
+    send(&server_of(&run), Signal::KILL);
+    let outcome = run.finish().exits(3);
+    let document = outcome.document();
+    for (property, verdict) in judged(&document) {
+        assert_eq!(
+            verdict["status"],
+            "unknown",
+            "{property}: {}",
+            outcome.all()
+        );
+        let story = verdict["story"].to_string();
+        assert!(story.contains("node 0 failed on its own"), "{story}");
+        assert!(story.contains("SIGKILL"), "{story}");
+    }
+    let history = outcome.text_file("run/history.jsonl");
+    assert!(history.contains(r#""reason":"node-lost""#), "{history}");
+}
+
+#[test]
+fn two_of_three_workers_that_somebody_kills_leave_nobody_to_compete() {
+    let run = sale("--out run");
+    let workers = workers_of(run.pid());
+    for worker in &workers[1..] {
+        send(worker, Signal::KILL);
+    }
+    let outcome = run.finish().exits(3);
+    let document = outcome.document();
+    for (property, verdict) in judged(&document) {
+        assert_eq!(
+            verdict["status"],
+            "unknown",
+            "{property}: {}",
+            outcome.all()
+        );
+        let story = verdict["story"].to_string();
+        assert!(story.contains("workers 1, 2 died on their own"), "{story}");
+    }
+    let history = outcome.text_file("run/history.jsonl");
+    assert!(
+        history.contains(r#""reason":"too-few-clients""#),
+        "{history}"
+    );
+}
+
+/// A fault of the scenario is no standstill: a paused and a crashed server, a frozen worker.
+#[test]
+fn faults_are_no_standstills() {
+    for scenario in ["node-pause", "node-restart-aof", "gc-pause", "holder-crash"] {
+        let line = format!("scenario {scenario} --impl set-nx-px --backend process --json");
+        let outcome = picklock(&line).run();
+        let trouble = outcome.document()["trouble"].to_string();
+        assert!(
+            !trouble.contains("no fault asked for it"),
+            "{scenario}: {trouble}"
+        );
+        assert!(
+            !trouble.contains("failed on its own"),
+            "{scenario}: {trouble}"
+        );
+    }
+}
+
+/// The program of the adapters, for everybody.
+const REFUSED: &str = r#"
+import os, pathlib, sys
+sys.path.insert(0, ADAPTERS)
+from my_lock import MyLock
+from picklock_adapter import serve
+serve(MyLock, name="somebody-else")
+"#;
+
+#[test]
+fn lock_of_another_user_is_not_judged() {
+    let adapters = Path::new(env!("CARGO_MANIFEST_DIR")).join("adapters/python");
+    let text = REFUSED.replace("ADAPTERS", &format!("{:?}", adapters.display()));
+    let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let line = format!(
+        "scenario calm --backend process --json --out run \
+         --impl 'exec:setpriv --reuid=65534 --clear-groups {python} lock.py'"
+    );
+    let call = picklock(&line).file("lock.py", &text);
+    let everybody = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(call.temp().parent().unwrap(), everybody).unwrap();
+    let outcome = call.start().finish().exits(3);
+    for (property, verdict) in judged(&outcome.document()) {
+        assert_eq!(
+            verdict["status"],
+            "unknown",
+            "{property}: {}",
+            outcome.all()
+        );
+        let story = verdict["story"].to_string();
+        assert!(
+            story.contains("a client of user 65534 was refused"),
+            "{story}"
+        );
+    }
+    let history = outcome.text_file("run/history.jsonl");
+    assert!(
+        history.contains(r#""reason":"clients-refused""#),
+        "{history}"
+    );
+}
