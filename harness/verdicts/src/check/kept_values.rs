@@ -136,6 +136,12 @@ impl KeptValues {
         let Some(values) = self.attempts.get_mut(op) else {
             return;
         };
+        // What a release writes beside the lock, a signal for those who wait, was never its client's hold.
+        let by_release = command.is_some_and(|command| command.phase == Phase::Release);
+        let beside = !matches!(update.key, KeyName::Lock(_));
+        if by_release && beside && !values.iter().any(|value| value.is_at(update)) {
+            return;
+        }
         let value = Value {
             node: update.node,
             key: update.key.clone(),
