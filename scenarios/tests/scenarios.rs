@@ -138,20 +138,6 @@ fn contradictory_fields_are_refused_with_their_place() {
        |        ^
       = help: add `by = "1.5ttl"`
     "#);
-    insta::assert_snapshot!(error("[[fault]]\nkind = \"answer\"\nat = \"1s\"\n"), @r#"
-    mine.toml:4:8: `answer` needs `error`
-       |
-     4 | kind = "answer"
-       |        ^
-      = help: add `error = "READONLY"`; there are READONLY, LOADING, MISCONF, CLUSTERDOWN, NOREPLICAS, BUSY
-    "#);
-    insta::assert_snapshot!(error("[[fault]]\nkind = \"drop\"\nat = \"1s\"\nerror = \"BUSY\"\n"), @r#"
-    mine.toml:6:9: `drop` has no `error`
-       |
-     6 | error = "BUSY"
-       |         ^
-      = help: besides its moment and `optional` it takes for, workers, nodes, direction, frames
-    "#);
     insta::assert_snapshot!(error("[[fault]]\nkind = \"cut\"\n"), @r#"
     mine.toml:4:8: this fault has no moment
        |

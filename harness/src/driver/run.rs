@@ -6,6 +6,7 @@ use std::rc::Rc;
 use futures_util::FutureExt;
 use futures_util::future::FusedFuture;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 use super::buyer::Buyer;
 use super::probe::probe;
@@ -65,12 +66,7 @@ pub async fn run<W: Backend>(
     let faults = tokio::task::spawn_local(Rc::clone(&nemesis).run(due, ready));
     // If the nemesis has ended, there is nothing to wait for.
     faults_ready.await.unwrap_or_default();
-    let watches = capabilities.can_stall().then(|| {
-        [
-            tokio::task::spawn_local(stall::watch(Rc::clone(&context))),
-            tokio::task::spawn_local(stall::watch_life(Rc::clone(&context))),
-        ]
-    });
+    let watches = capabilities.can_stall().then(|| stall::begin(&context));
     let mut reason = run_workload(&context, buyers, interrupt.as_mut()).await;
     let mut end = Shutdown::begin(interrupt);
     if let Some(arrivals) = &context.arrivals {
@@ -101,9 +97,7 @@ pub async fn run<W: Backend>(
         reason = EndReason::Interrupted;
     }
     nemesis.close_endless_links();
-    for watch in watches.iter().flatten() {
-        watch.abort();
-    }
+    watches.iter().flatten().for_each(JoinHandle::abort);
     stall::note_shortages(&context);
     end.step(stall::note_life_signs(&context, true)).await;
     context.recorder.write(EventKind::End {
@@ -265,6 +259,7 @@ fn header<W: Backend>(backend: &W, spec: &RunSpec, lock: &str) -> Header {
         update: scenario.workload.update,
         min_grants: scenario.judge.min_grants,
         progress_within_ms: millis(scenario.judge.progress_within.resolve(spec.ttl())),
+        renews: spec.lock.renews,
         custody: false,
         custody_check: None,
     }

@@ -80,8 +80,7 @@ impl Network {
         interceptor: Arc<dyn Interceptor>,
         clock: Clock,
         run_clock: Clock,
-        log: Option<WireLog>,
-        sent: Option<Rc<SentRequests>>,
+        (log, sent): (Option<WireLog>, Option<Rc<SentRequests>>),
         budget: Rc<RunBudget>,
     ) -> Rc<Self> {
         let entropy = crate::entropy::stream(spec.seed, "network", 0);

@@ -24,3 +24,20 @@ pub(super) fn answered(plan: &FaultPlan, executed: bool) -> Option<Vec<Action>> 
     let error = plan.error?;
     Some(vec![Action::Link(LinkAction::Answer { error, executed })])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Scenario;
+
+    #[test]
+    fn answer_without_an_error_is_refused_with_all_errors() {
+        for kind in ["answer", "false-answer"] {
+            let text = format!(
+                "name = \"x\"\nsummary = \"x\"\n[[fault]]\nkind = \"{kind}\"\nat = \"1s\"\n"
+            );
+            let error = Scenario::parse(&text, "x.toml").unwrap_err().to_string();
+            assert!(error.contains("needs `error`"), "{error}");
+            assert!(error.contains("READONLY, LOADING, MISCONF, CLUSTERDOWN, NOREPLICAS, BUSY"));
+        }
+    }
+}

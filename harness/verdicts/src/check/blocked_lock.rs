@@ -26,7 +26,7 @@ struct Asked {
 }
 
 /// Why nobody got the lock.
-pub(super) fn cause(history: &History, custody: &Custody, starvation: &Starvation) -> Cause {
+pub(super) fn why_blocked(history: &History, custody: &Custody, starvation: &Starvation) -> Cause {
     let asked = asked(history);
     let lock_of = |op| asked.get(&op).map(|attempt: &Asked| attempt.lock);
     let keys = custody.keys_of(starvation.key, lock_of);

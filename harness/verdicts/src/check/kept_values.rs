@@ -126,7 +126,11 @@ impl KeptValues {
             self.ended(before, update, removed_own.is_some());
         }
         let Some(now) = update.now else { return };
-        let Some(author) = &now.author else { return };
+        // What a release wrote is no claim of its own: what is left of others, or a mark that the lock is free.
+        let author = now.author.as_ref();
+        let Some(author) = author.filter(|author| author.phase != Phase::Release) else {
+            return;
+        };
         let acquires = |command: &&KeyCommand| command.phase == Phase::Acquire;
         let command = update.command();
         let command = command.filter(|command| command.shares_attempt(author));
@@ -136,12 +140,6 @@ impl KeptValues {
         let Some(values) = self.attempts.get_mut(op) else {
             return;
         };
-        // What a release writes beside the lock, a signal for those who wait, was never its client's hold.
-        let by_release = command.is_some_and(|command| command.phase == Phase::Release);
-        let beside = !matches!(update.key, KeyName::Lock(_));
-        if by_release && beside && !values.iter().any(|value| value.is_at(update)) {
-            return;
-        }
         let value = Value {
             node: update.node,
             key: update.key.clone(),

@@ -6,7 +6,7 @@
 //! found, the holds and the faults are kept).
 //!
 //! Checkers return findings: what was seen, and the attempts, keys and times that prove it. Only
-//! then is a finding explained, from evidence: `cause` decides its cause (`lost_claim` from the custody,
+//! then is a finding explained: `evidence` looks up what it names, `cause` decides its cause (`lost_claim` from the custody,
 //! `bare_cause` where there is none), and `story` tells it.
 //!
 //! There is no clock, no I/O and no guess here. What a history does not prove is not `violated`.
@@ -18,8 +18,8 @@ mod cause;
 mod checker;
 mod delays;
 mod description;
-mod double_sale;
 mod evidence;
+mod facts;
 mod false_answers;
 mod finding;
 mod harness_pause;
@@ -34,9 +34,11 @@ mod on_time;
 mod ongoing;
 mod outstanding;
 mod overlap;
+mod promised_renewal;
 mod properties;
 mod reach;
 mod standstill;
+mod starvation_excuse;
 mod story;
 mod sufficiency;
 mod taken_value;

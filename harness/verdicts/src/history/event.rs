@@ -287,7 +287,8 @@ pub enum EventKind {
         since_ns: u64,
         stood_ms: u64,
     },
-    /// The same of a worker: its process was stopped, or did not get the processor.
+    /// The same of a worker: its process was stopped, or did not get the processor. The client that looks at the
+    /// locks after the run counts as one more.
     WorkerStoodStill {
         worker: usize,
         since_ns: u64,
@@ -351,8 +352,6 @@ impl EventKind {
             EventKind::WorkerUp { worker, .. }
             | EventKind::WorkerDown { worker, .. }
             | EventKind::FaultEscaped { worker, .. }
-            | EventKind::WorkerStoodStill { worker, .. }
-            | EventKind::ClientRefused { worker, .. }
             | EventKind::Misbehaved { worker, .. } => Some(worker),
             _ => self.attempt().map(|(worker, _)| worker),
         }

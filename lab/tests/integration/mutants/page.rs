@@ -20,6 +20,9 @@ const UPDATE: &str = "PICKLOCK_UPDATE_DOCS";
 /// The seeds in which a scenario must catch a mutant to be named in the second table.
 const LIKE_SEEDS: RangeInclusive<u64> = 1..=3;
 
+/// Further scenarios that catch a mutant are only counted.
+const NAMED: usize = 8;
+
 /// The scenarios that catch a mutant when it is held to its original (`--like`), in each of [`LIKE_SEEDS`].
 fn caught_by(mutant: &'static BuiltInLock, original: &str) -> Vec<&'static str> {
     let is_caught = |name: &&str| {
@@ -51,9 +54,14 @@ fn by_likeness(text: &mut String) {
         let (quick, others): (Vec<&str>, Vec<&str>) = caught
             .into_iter()
             .partition(|name| quick.scenarios.contains(name));
-        let words = |names: Vec<&str>| match names.is_empty() {
-            true => "–".to_owned(),
-            false => format!("`{}`", names.join("`, `")),
+        let words = |names: Vec<&str>| match names.len() {
+            0 => "–".to_owned(),
+            1..=NAMED => format!("`{}`", names.join("`, `")),
+            all => format!(
+                "`{}`, and {} more",
+                names[..NAMED].join("`, `"),
+                all - NAMED
+            ),
         };
         let (quick, others) = (words(quick), words(others));
         let name = mutant.name;

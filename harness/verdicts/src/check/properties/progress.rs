@@ -26,8 +26,6 @@
 //! while a client waited, and if attempts of workers that a fault struck left the lock in doubt for
 //! so long, and if a server or a worker stood still without a fault. A fault that escaped leaves a client at work that counts as frozen or dead: `unknown`, too.
 
-use std::collections::BTreeMap;
-
 use picklock_scenarios::Property;
 
 use crate::check::checker::Checker;
@@ -36,7 +34,7 @@ use crate::check::finding::{Finding, Judgement, Seen, Starvation};
 use crate::check::outstanding::Outstanding;
 use crate::check::reach::Reach;
 use crate::check::standstill::Standstill;
-use crate::check::sufficiency::unjudged_for;
+use crate::check::starvation_excuse::StarvationExcuses;
 use crate::check::unjudged::{StarvedBy, Unjudged};
 use crate::check::waiters::Waiters;
 use crate::custody::KeyUpdate;
@@ -74,43 +72,14 @@ pub(in crate::check) struct Progress {
     latest_ns: u64,
     found: Vec<Starvation>,
     undecided: Option<StarvedBy>,
-    /// A node that failed by itself, and how.
-    lost_node: Option<Unjudged>,
     /// A fault escaped.
     escaped: bool,
-    /// When the harness stood still: from, until.
-    harness_pauses: Vec<(u64, u64)>,
-    /// Servers and workers that stood still for a short time.
-    standstills: Vec<Standstill>,
+    excuses: StarvationExcuses,
     /// A long standstill in which nobody got the lock.
     stood_still: Option<Unjudged>,
-    /// The workers whose clients the wire refused, and the first time that it did.
-    refused: BTreeMap<usize, Unjudged>,
 }
 
 impl Progress {
-    /// Why the first violation may be due to the machine and not to the lock.
-    fn excuse(&self, first: &Starvation) -> Option<Unjudged> {
-        // It is not known since when the node was gone, so no waiting can be held against the lock.
-        if self.lost_node.is_some() {
-            return self.lost_node.clone();
-        }
-        if self.refused.len() >= self.workers {
-            return self.refused.values().next().cloned();
-        }
-        let span = (first.from_ns, first.until_ns);
-        let mut standstills = self.standstills.iter();
-        if let Some(standstill) = standstills.find(|it| it.meets(span)) {
-            return Some(standstill.reason());
-        }
-        let meanwhile = |(from_ns, until_ns): &&(u64, u64)| {
-            *from_ns <= first.until_ns && first.from_ns <= *until_ns
-        };
-        let (from_ns, until_ns) = self.harness_pauses.iter().find(meanwhile)?;
-        let by = StarvedBy::HarnessPause((until_ns - from_ns) / 1_000_000);
-        Some(Unjudged::Starved { by })
-    }
-
     /// The key was wanted since then, by this worker (the number after the last one is the probe) or by others
     /// before it, until now: was that too long?
     fn look(&mut self, at_ns: u64, key: u32, worker: usize, since_ns: u64) {
@@ -265,7 +234,7 @@ impl Progress {
     /// anew what is judged: a lock that nobody gets afterwards either is violated all the same.
     fn stood_still(&mut self, standstill: Standstill) {
         if !standstill.is_long(self.ttl_ns) {
-            return self.standstills.push(standstill);
+            return self.excuses.stood_still(standstill);
         }
         self.look_at_all(standstill.until_ns);
         let keys = &mut self.keys;
@@ -328,12 +297,9 @@ impl Checker for Progress {
             latest_ns: 0,
             found: Vec::new(),
             undecided: None,
-            lost_node: None,
             escaped: false,
-            harness_pauses: Vec::new(),
-            standstills: Vec::new(),
+            excuses: StarvationExcuses::new(header.workers),
             stood_still: None,
-            refused: BTreeMap::new(),
         }
     }
 
@@ -378,6 +344,7 @@ impl Checker for Progress {
     fn event(&mut self, event: &Event) {
         let at_ns = event.at_ns;
         self.latest_ns = at_ns;
+        self.excuses.event(event);
         if matches!(
             event.what,
             EventKind::FaultBegan { .. } | EventKind::FaultEnded { .. }
@@ -410,26 +377,12 @@ impl Checker for Progress {
                     }
                 }
             }
-            EventKind::NodeLost { node, reason } => {
-                self.lost_node.get_or_insert_with(|| Unjudged::NodeLost {
-                    node: *node,
-                    reason: reason.clone(),
-                });
-            }
             EventKind::FaultEscaped { .. } => self.escaped = true,
             EventKind::NodeStoodStill { .. } | EventKind::WorkerStoodStill { .. } => {
                 if let Some(standstill) = Standstill::of(event) {
                     self.stood_still(standstill);
                 }
             }
-            EventKind::ClientRefused { worker, .. } => {
-                if let Some(why) = unjudged_for(&event.what) {
-                    self.refused.entry(*worker).or_insert(why);
-                }
-            }
-            EventKind::Stalled { late_ms } => self
-                .harness_pauses
-                .push((at_ns.saturating_sub(ms(*late_ms)), at_ns)),
             EventKind::End { .. } => self.run_over(at_ns),
             _ => {}
         }
@@ -477,7 +430,7 @@ impl Checker for Progress {
         // nothing.
         let kept = state.left || state.probe_granted == Some(true);
         first.doubt = first.doubt.filter(|_| kept);
-        if let (false, Some(reason)) = (first.has_unexpiring_key, self.excuse(&first)) {
+        if let (false, Some(reason)) = (first.has_unexpiring_key, self.excuses.of(&first)) {
             return Judgement::Unknown(reason);
         }
         Judgement::Violated {
