@@ -20,7 +20,6 @@ mod lease;
 mod lease_duration;
 mod node;
 mod options;
-mod own_attempt;
 mod patience;
 mod quorum;
 mod renewal;
@@ -29,6 +28,7 @@ mod single_node;
 mod stopwatch;
 mod subscription;
 mod token;
+mod variation;
 
 /// One line for each file of a folder: declares the file, and lists the lock in it.
 macro_rules! locks {
@@ -91,6 +91,25 @@ locks! {
     extend_recreates,
     extend_without_token,
     sleeps_until_notified,
+    refusal_is_grant,
+    impatience_is_grant,
+    refused_but_won,
+    ttl_is_wait,
+    millis_as_seconds,
+    validity_from_first_try,
+    extension_adds_up,
+    short_extension,
+    encoded_release,
+    split_key,
+    token_by_prefix,
+    release_again_late,
+    renews_any_value,
+    waiter_renews,
+    loser_prolongs,
+    quorum_of_answers,
+    releases_a_quorum,
+    subscribes_too_late,
+    reads_old_replies,
 }
 
 pub use context::{Context, WallClock};

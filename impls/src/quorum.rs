@@ -118,9 +118,21 @@ impl Nodes {
         token: &str,
         timeout: Option<Duration>,
     ) -> Answers {
+        self.delete_on(self.len(), key, token, timeout).await
+    }
+
+    /// The same on the first `count` nodes.
+    pub(crate) async fn delete_on(
+        &mut self,
+        count: usize,
+        key: &str,
+        token: &str,
+        timeout: Option<Duration>,
+    ) -> Answers {
         let mut delete = Invocation::new(&COMPARE_AND_DELETE, key);
         delete.evaluate.arg(token);
-        self.invoke(&delete, timeout).await
+        let asked = self.0.iter_mut().take(count);
+        within(timeout, asked.map(|node| delete.ask(node))).await
     }
 
     /// Gives the key a new time to live on every node where it holds the token.
@@ -133,11 +145,7 @@ impl Nodes {
     ) -> Answers {
         let mut prolong = Invocation::new(&COMPARE_AND_PEXPIRE, key);
         prolong.evaluate.arg(token).arg(lease.millis());
-        self.invoke(&prolong, timeout).await
-    }
-
-    async fn invoke(&mut self, invocation: &Invocation, timeout: Option<Duration>) -> Answers {
-        let asked = self.0.iter_mut().map(|node| invocation.ask(node));
+        let asked = self.0.iter_mut().map(|node| prolong.ask(node));
         within(timeout, asked).await
     }
 }

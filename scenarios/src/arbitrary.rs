@@ -10,15 +10,15 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::fault::{
-    Direction, FaultKind, FaultPlan, Field, Phase, Resource, Selection, Strikes, Trigger,
-    TriggerEvent, Who,
+    Direction, FaultKind, FaultPlan, Field, Phase, Resource, Selection, ServerError, Strikes,
+    Trigger, TriggerEvent, Who,
 };
 use crate::lease_duration::LeaseDuration;
 use crate::rate::{Per, Rate};
 use crate::scenario::{Judge, Scenario};
 use crate::signed_duration::SignedDuration;
 use crate::topology::{Persistence, Topology};
-use crate::workload::{Update, Workload, WorkloadKind};
+use crate::workload::{Seeds, Update, Workload, WorkloadKind};
 
 /// The kinds that need no replicas: generated scenarios have none.
 fn kinds() -> Vec<FaultKind> {
@@ -148,6 +148,11 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                     } else {
                         Resource::Connections
                     }),
+                    error: kind.takes(Field::Error).then_some(if jittered {
+                        ServerError::Readonly
+                    } else {
+                        ServerError::Loading
+                    }),
                     optional,
                 }
             },
@@ -202,8 +207,9 @@ fn extend_within(section: LeaseDuration, times: u32) -> Option<LeaseDuration> {
 pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> {
     let open = option::weighted(0.3, arrivals());
     let section = (span(), option::weighted(0.3, 1u32..4));
-    (2usize..5, 1usize..3, 1i64..6, any::<bool>(), section, open).prop_flat_map(
-        move |(workers, keys, stock, write, (section, extensions), open)| {
+    let bits = (any::<bool>(), prop::bool::weighted(0.1));
+    (2usize..5, 1usize..3, 1i64..6, bits, section, open).prop_flat_map(
+        move |(workers, keys, stock, (write, same), (section, extensions), open)| {
             vec(fault(workers, nodes), 0..=faults).prop_map(move |faults| Scenario {
                 name: "generated".into(),
                 summary: "A generated plan.".into(),
@@ -228,6 +234,7 @@ pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> 
                     } else {
                         Update::Decrement
                     },
+                    seeds: if same { Seeds::Same } else { Seeds::Different },
                     section,
                     extend: extensions.and_then(|times| extend_within(section, times)),
                     ..Workload::default()

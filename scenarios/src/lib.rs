@@ -27,7 +27,8 @@ pub use backend_name::{BackendName, UnknownBackend};
 pub use cause::{CAUSES, Cause, Responsible};
 pub use fault::{
     Action, Capability, DataAction, Direction, FaultKind, FaultPlan, Lasts, LinkAction, NodeAction,
-    Phase, Resource, Selection, Strikes, Target, Trigger, TriggerEvent, Who, WorkerAction,
+    Phase, Resource, Selection, ServerError, Strikes, Target, Trigger, TriggerEvent, Who,
+    WorkerAction,
 };
 pub use lease_duration::{BadDuration, LeaseDuration};
 pub use nearest::{did_you_mean, nearest};
@@ -37,4 +38,4 @@ pub use rate::{BadRate, Per, Rate};
 pub use scenario::{Expectation, Judge, OTHERS, Scenario};
 pub use signed_duration::SignedDuration;
 pub use topology::{Persistence, Topology};
-pub use workload::{Opening, SoldOut, StockPlace, Update, Workload, WorkloadKind};
+pub use workload::{Opening, Seeds, SoldOut, StockPlace, Update, Workload, WorkloadKind};

@@ -55,6 +55,28 @@ pub enum Opening {
     OneFirst,
 }
 
+/// Which seeds workers are given for their tokens and delays.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Seeds {
+    /// Each worker, and each start of it, its own.
+    #[default]
+    Different,
+    /// All of them the same, as clients that were forked, or restored from one snapshot, after their
+    /// generator was seeded. A lock that takes its tokens from elsewhere does not notice.
+    Same,
+}
+
+impl Seeds {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes every field by reference"
+    )]
+    fn are_different(&self) -> bool {
+        *self == Seeds::Different
+    }
+}
+
 /// What the buyers do. The `flash-sale` workload: until it is sold out, take the lock, read the
 /// stock, work for `section`, change the stock, release the lock.
 ///
@@ -89,6 +111,9 @@ pub struct Workload {
     pub sold_out: SoldOut,
     /// Which buyers start first.
     pub opening: Opening,
+    /// Which seeds workers are given.
+    #[serde(skip_serializing_if = "Seeds::are_different")]
+    pub seeds: Seeds,
     /// Lease time requested at every acquisition. Must be absolute.
     pub ttl: LeaseDuration,
     /// How long the work inside the critical section takes.
@@ -136,6 +161,7 @@ impl Default for Workload {
             stock_in: StockPlace::Driver,
             sold_out: SoldOut::Seen,
             opening: Opening::Together,
+            seeds: Seeds::Different,
             ttl: LeaseDuration::Absolute(Duration::from_secs(1)),
             section: LeaseDuration::Ttl(0.1),
             extend: None,

@@ -3,6 +3,8 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use picklock_scenarios::Seeds;
+
 use super::buyer::Buyer;
 use super::worker_client::{Silence, WorkerClient};
 use crate::adapter::message::{Answer, Init, PROTOCOL, RequestKind};
@@ -56,8 +58,13 @@ impl<W: Backend> Buyer<W> {
         let spec = &context.spec;
         let (session, nodes) = context.backend.start_worker(worker, incarnation).await?;
         let mut talk = WorkerClient::begin(context, worker, session);
-        let purpose = format!("worker {worker}");
-        let seed = entropy::derive(spec.seed, &purpose, u64::from(incarnation));
+        let seed = match spec.scenario.workload.seeds {
+            Seeds::Same => entropy::derive(spec.seed, "workers", 0),
+            Seeds::Different => {
+                let purpose = format!("worker {worker}");
+                entropy::derive(spec.seed, &purpose, u64::from(incarnation))
+            }
+        };
         let init = init(spec, worker, nodes.clone(), seed);
         let patience = START + START_EACH * worker_count(spec) + spec.longest_fault();
         match talk.ask(context, 0, init, patience).await {

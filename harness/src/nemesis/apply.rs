@@ -1,7 +1,7 @@
 //! Applies the actions of a fault to everything that it strikes.
 
 use picklock_scenarios::{
-    Action, DataAction, FaultPlan, LinkAction, NodeAction, Target, WorkerAction,
+    Action, DataAction, Direction, FaultPlan, LinkAction, NodeAction, Target, WorkerAction,
 };
 
 use super::clocks::ClockOf;
@@ -134,16 +134,23 @@ impl<W: Backend> Nemesis<W> {
                 jitter: jitter.resolve(ttl),
             },
             LinkAction::Drop => Effect::Drop,
+            LinkAction::Answer { error, .. } => Effect::Answer(error),
             LinkAction::Hold => Effect::Hold,
             LinkAction::Partition => Effect::Partition,
         };
         // A counted fault that a frame started strikes that frame first, whatever else passes.
         let frame = location.frame.filter(|_| plan.frames.is_some());
+        // Whether its server has seen a command depends on which way the answer strikes.
+        let direction = match action {
+            LinkAction::Answer { executed: true, .. } => Some(Direction::Reply),
+            LinkAction::Answer { .. } => Some(Direction::Request),
+            _ => plan.direction.or(frame.map(|(_, direction)| direction)),
+        };
         let imposed = backend.impose(LinkFault {
             workers: Some(target.workers.clone()),
             nodes: Some(target.nodes.clone()),
             conn: frame.map(|(conn, _)| conn),
-            direction: plan.direction.or(frame.map(|(_, direction)| direction)),
+            direction,
             effect,
             frames: plan.frames,
         });

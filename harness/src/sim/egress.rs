@@ -13,6 +13,7 @@ use super::event_queue::NetworkEvent;
 use super::frame::{Frame, Payload};
 use super::network::{LATENCY, Network};
 use super::network_state::NetworkState;
+use super::submission_queue::RequestError;
 use crate::model::Reply;
 use crate::wire::{Acquired, Gate, InterceptedFrame, LinkId, Outcome, Step, Terms, Verdict};
 
@@ -81,7 +82,6 @@ impl Network {
         let Some(first) = path.arriving.front().filter(|_| !path.gated) else {
             return false;
         };
-        let is_message = first.is_message();
         if !path.shown {
             path.shown = true;
             if let Some(gate) = self.gate(link, first, &names[first.tag.name]) {
@@ -95,15 +95,22 @@ impl Network {
             return false;
         };
         path.shown = false;
-        let verdict = if is_message {
-            path.link.judge(true)
-        } else {
-            Verdict::Pass(Terms::default())
+        let verdict = match frame.is_message() {
+            true => path.link.judge(Some(&names[frame.tag.name])),
+            false => Verdict::Pass(Terms::default()),
         };
         match verdict {
-            Verdict::Pass(terms) => path.link.admit(frame, now_ns, terms),
+            Verdict::Pass(terms) => {
+                path.link.admit(frame.answered(terms.answer), now_ns, terms);
+            }
             Verdict::Drop => {
                 self.log_frame(link, names, &frame, (now_ns, None), Outcome::Dropped);
+            }
+            Verdict::Reset => {
+                self.log_frame(link, names, &frame, (now_ns, None), Outcome::Cut);
+                drop(state);
+                self.reset(&[way.0], RequestError::Reset);
+                return false;
             }
         }
         true

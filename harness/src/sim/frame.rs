@@ -1,6 +1,6 @@
 //! The frames that travel on the simulated network.
 
-use picklock_scenarios::{Direction, Phase};
+use picklock_scenarios::{Direction, Phase, ServerError};
 
 use super::args::Args;
 use crate::model::Reply;
@@ -18,6 +18,8 @@ pub(super) struct CommandTag {
     pub(super) phase: Phase,
     /// Whether it took a lock, of a command that was executed while somebody wanted to know.
     pub(super) acquired: Acquired,
+    /// A fault answers it with this error, and its node gets something else.
+    pub(super) answer: Option<ServerError>,
 }
 
 impl CommandTag {
@@ -29,8 +31,14 @@ impl CommandTag {
             op: 0,
             phase: Phase::Idle,
             acquired: Acquired::Nothing,
+            answer: None,
         }
     }
+}
+
+/// The reply of a server in that state.
+pub(super) fn error_reply(error: ServerError) -> Reply {
+    Reply::Error(error.text().into())
 }
 
 /// One frame.
@@ -54,6 +62,18 @@ impl Frame {
     /// True for a command, a reply or a publication: what an interceptor sees, and what a fault can strike.
     pub(super) fn is_message(&self) -> bool {
         !matches!(self.payload, Payload::Close)
+    }
+
+    /// The frame when a fault answers it: its node refuses the command, or the reply is replaced.
+    pub(super) fn answered(mut self, answer: Option<ServerError>) -> Frame {
+        match (answer, &self.payload) {
+            (Some(error), Payload::Reply(_)) => {
+                self.payload = Payload::Reply(error_reply(error));
+            }
+            (Some(_), Payload::Command(_)) => self.tag.answer = answer,
+            _ => {}
+        }
+        self
     }
 
     pub(super) fn direction(&self) -> Direction {

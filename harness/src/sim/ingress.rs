@@ -4,13 +4,13 @@ use picklock_scenarios::Direction;
 
 use super::args::Args;
 use super::event_queue::NetworkEvent;
-use super::frame::{Frame, Payload};
+use super::frame::{Frame, Payload, error_reply};
 use super::network::{LATENCY, Network};
 use super::node::Node;
 use super::node_observer::NodeMoment;
 use super::submission_queue::RequestError;
 use crate::model::{ClientId, Reply};
-use crate::wire::{Acquired, LinkId, Outcome};
+use crate::wire::{Acquired, LinkId, Outcome, REFUSED};
 
 /// Executes a command at a node.
 fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply {
@@ -109,10 +109,19 @@ impl Network {
         if self.sent.is_some() {
             state.nodes[link.node].observe(NodeMoment::Executing { conn, client }, at_ns);
         }
-        state.note_command(link, &tag, at_ns);
+        if tag.answer.is_none() {
+            state.note_command(link, &tag, at_ns);
+        }
         let asked = self.interceptor.is_armed() && self.interceptor.waits_for_acquire(link);
         let before = state.nodes[link.node].key_changes();
-        let reply = execute(&mut state.nodes[link.node], client, &args, at_ns);
+        let node = &mut state.nodes[link.node];
+        let reply = match tag.answer {
+            None => execute(node, client, &args, at_ns),
+            Some(error) => {
+                node.execute(client, REFUSED, at_ns);
+                error_reply(error)
+            }
+        };
         state.note_key_changes(link, &mut tag, &args, at_ns);
         if asked && state.nodes[link.node].took_since(before) {
             tag.acquired = Acquired::Lock;

@@ -30,8 +30,13 @@ impl Network {
             key,
             op,
             phase,
+            answer,
             ..
         } = frame.tag;
+        let outcome = match (answer, outcome) {
+            (Some(_), Outcome::Forwarded) => Outcome::Answered,
+            _ => outcome,
+        };
         let name = names.get(name).map_or("", |name| name);
         let record = LogRecord {
             at_ns: came_ns.saturating_sub(ahead_ns),

@@ -230,6 +230,12 @@ impl Network {
         self.reset(&hit, RequestError::Reset);
     }
 
+    /// Resets the connections in which something is missing.
+    pub(super) fn reset_holes(&self, conns: &[u64]) {
+        self.process_events(self.clock.now_ns());
+        self.reset(conns, RequestError::Reset);
+    }
+
     /// Resets connections, and tells their clients why.
     pub(super) fn reset(&self, conns: &[u64], error: RequestError) {
         for conn in conns {

@@ -171,6 +171,7 @@ impl NetworkState {
             op,
             phase,
             acquired: Acquired::Nothing,
+            answer: None,
         }
     }
 

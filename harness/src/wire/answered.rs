@@ -4,12 +4,13 @@ use memchr::memmem;
 
 /// The first words of the errors with which a server refuses a command before it executes it. MONITOR
 /// does not tell about those (`rejectCommand` in Redis's server.c).
-const REFUSALS: [&[u8]; 8] = [
+const REFUSALS: [&[u8]; 9] = [
     b"OOM",
     b"LOADING",
     b"MISCONF",
     b"READONLY",
     b"NOREPLICAS",
+    b"CLUSTERDOWN",
     b"MASTERDOWN",
     b"NOAUTH",
     b"NOPERM",

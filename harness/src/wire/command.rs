@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use memchr::memmem::Finder;
+use picklock_scenarios::ServerError;
 
 use super::derived_keys::DerivedKeys;
 use super::operation::Operation;
@@ -90,6 +91,8 @@ pub(super) struct Request {
     pub digest: u64,
     /// Among those that its connection has sent, from 0, where these are kept; otherwise 0.
     pub number: u64,
+    /// The wire answers it with this error, and its server gets something else.
+    pub answer: Option<ServerError>,
 }
 
 impl Request {
@@ -102,6 +105,7 @@ impl Request {
             operation,
             digest: 0,
             number: 0,
+            answer: None,
         }
     }
 }
@@ -169,6 +173,7 @@ pub(super) fn read(frame: &[u8], shape: Shape, keys: &Keys, operation: Operation
         operation,
         digest: 0,
         number: 0,
+        answer: None,
     }
 }
 

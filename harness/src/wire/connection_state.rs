@@ -168,6 +168,11 @@ impl<'a> ConnectionState<'a> {
         (acquired, request.key.or(key))
     }
 
+    /// Resets the connection, on both sides.
+    pub(super) fn reset(&self) {
+        self.proxy.cut_notice(self.conn).notify_one();
+    }
+
     /// True if what is sent here is to be recognised later.
     pub(super) fn keeps_requests(&self) -> bool {
         self.proxy.sent.get().is_some()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use picklock_scenarios::Direction;
+use picklock_scenarios::{Direction, ServerError};
 
 use super::LinkId;
 
@@ -19,8 +19,13 @@ pub enum Effect {
         /// Up to this much more, drawn uniformly.
         jitter: Duration,
     },
-    /// They never arrive; the connection stays open.
+    /// They never arrive. A byte stream never has a hole: as long as the fault is in force whatever comes
+    /// next in that direction of the connection is dropped too, if it may strike it. What it may not
+    /// strike any more resets the connection, and so does the fault's end, unless it was counted.
     Drop,
+    /// Commands that the error would refuse are answered with it. In the direction of requests, the server
+    /// is sent something that it refuses in their place; in the direction of replies, it has executed them.
+    Answer(ServerError),
     /// They wait until the fault is lifted, and then go on in order.
     Hold,
     /// Not one byte passes until the fault is lifted; then everything does, as TCP would

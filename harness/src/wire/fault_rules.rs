@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use picklock_scenarios::Direction;
+use picklock_scenarios::{Direction, ServerError};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
 use super::LinkId;
 use super::fault::{Effect, ImposedId};
 use super::imposed_faults::{Imposed, ImposedFaults};
+use super::refused_command::refuses;
 use crate::entropy;
 
 /// What happens to a frame.
@@ -17,6 +18,8 @@ use crate::entropy;
 pub(crate) enum Verdict {
     /// It is swallowed.
     Drop,
+    /// Something before it was swallowed, so it cannot arrive: its connection is reset.
+    Reset,
     /// It goes on, under these terms.
     Pass(Terms),
 }
@@ -28,6 +31,8 @@ pub(crate) struct Terms {
     pub(crate) delay: Duration,
     /// Not while one of these is in force.
     pub(crate) holds: Vec<ImposedId>,
+    /// The command is answered with this error, or its reply becomes this one.
+    pub(crate) answer: Option<ServerError>,
 }
 
 /// The faults that match one direction of one connection. They are looked up again only when the
@@ -40,6 +45,8 @@ pub(crate) struct FaultRules {
     /// The version of the table that `matching` is from; `None` before the first look.
     version: Option<u64>,
     matching: Vec<Arc<Imposed>>,
+    /// Something was swallowed: nothing that comes later may arrive.
+    has_hole: bool,
     seed: u64,
     /// Made for the first frame that needs it: most connections never do.
     jitter: Option<StdRng>,
@@ -62,6 +69,7 @@ impl ImposedFaults {
             direction,
             version: None,
             matching: Vec::new(),
+            has_hole: false,
             seed,
             jitter: None,
         }
@@ -78,21 +86,32 @@ impl FaultRules {
         self.matching = matching;
     }
 
-    /// True when no fault matches.
+    /// True when no fault matches, and none has left a hole.
     pub(crate) fn is_quiet(&mut self) -> bool {
         self.refresh();
-        self.matching.is_empty()
+        self.matching.is_empty() && !self.has_hole
     }
 
     /// Decides about the next frame, which counts as struck by the faults that apply.
-    /// `is_message`: it is a command or a reply. Only those can be dropped, because bytes that
-    /// are not RESP have no beginning and no end.
-    pub(crate) fn verdict(&mut self, is_message: bool) -> Verdict {
+    /// `command`: the one that it is, or answers; `None` for bytes that are not RESP. Those have no
+    /// beginning and no end, and cannot be dropped.
+    pub(crate) fn verdict(&mut self, command: Option<&str>) -> Verdict {
         self.refresh();
         let mut terms = Terms::default();
         for imposed in &self.matching {
             match imposed.effect() {
-                Effect::Drop if is_message && imposed.strike() => return Verdict::Drop,
+                Effect::Drop if command.is_some() && imposed.strike() => {
+                    if !std::mem::replace(&mut self.has_hole, true) {
+                        imposed.leaves_hole(self.conn);
+                    }
+                    return Verdict::Drop;
+                }
+                Effect::Answer(error)
+                    if command.is_some_and(|command| refuses(error, command))
+                        && imposed.strike() =>
+                {
+                    terms.answer = Some(error);
+                }
                 Effect::Delay { by, jitter: width } if imposed.strike() => {
                     terms.delay += by;
                     if !width.is_zero() {
@@ -104,7 +123,10 @@ impl FaultRules {
                 _ => {}
             }
         }
-        Verdict::Pass(terms)
+        match self.has_hole {
+            true => Verdict::Reset,
+            false => Verdict::Pass(terms),
+        }
     }
 
     /// True when one of these faults is still in force.

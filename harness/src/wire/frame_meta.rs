@@ -34,4 +34,9 @@ impl FrameMeta {
     pub(super) fn is_message(&self) -> bool {
         !matches!(self.shape, Shape::Raw | Shape::Blank)
     }
+
+    /// The command that it is, or answers; `None`: it is no message.
+    pub(super) fn command(&self) -> Option<&str> {
+        self.is_message().then(|| self.request.command.as_str())
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use picklock_scenarios::Direction;
 use tokio::sync::watch;
@@ -18,6 +18,8 @@ pub(crate) struct Imposed {
     fault: LinkFault,
     frames_left: Option<AtomicU32>,
     struck: AtomicU64,
+    /// The connections in which it has left a hole, if its end is to reset them.
+    holes: Mutex<Vec<u64>>,
 }
 
 impl Imposed {
@@ -27,6 +29,7 @@ impl Imposed {
             frames_left: fault.frames.map(AtomicU32::new),
             fault,
             struck: AtomicU64::new(0),
+            holes: Mutex::default(),
         }
     }
 
@@ -49,6 +52,18 @@ impl Imposed {
             self.count_strike();
         }
         strikes
+    }
+
+    /// It has swallowed something on this connection.
+    pub(super) fn leaves_hole(&self, conn: u64) {
+        // A counted fault is over when it has struck, and its client has not been waiting for long.
+        if self.frames_left.is_none() {
+            self.holes().push(conn);
+        }
+    }
+
+    fn holes(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.holes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts one more strike, without a limit.
@@ -100,12 +115,17 @@ impl ImposedFaults {
         })
     }
 
-    pub(crate) fn lift(&self, id: ImposedId) {
+    /// Lifts a fault. Returns the connections that must be reset, because something is missing in them.
+    #[must_use]
+    pub(crate) fn lift(&self, id: ImposedId) -> Vec<u64> {
         self.change(|faults| {
-            if let Some(imposed) = faults.in_force.remove(&id) {
-                faults.lifted.insert(id, imposed);
-            }
-        });
+            let Some(imposed) = faults.in_force.remove(&id) else {
+                return Vec::new();
+            };
+            let holes = std::mem::take(&mut *imposed.holes());
+            faults.lifted.insert(id, imposed);
+            holes
+        })
     }
 
     /// How many frames a fault has struck, whether it is in force or lifted.

@@ -5,7 +5,7 @@
 //! no clock: its driver says what time it is, and moves the bytes.
 //!
 //! - **Admission.** A frame is judged once, when it is next in order (a gate before it is open).
-//!   A drop swallows it. A delay, with its jitter, and a hold are dealt out here and stay with the
+//!   A drop swallows it, and what follows. A delay, with its jitter, and a hold are dealt out here and stay with the
 //!   frame.
 //! - **Order.** Only the first frame can go on. None is due before the one ahead of it.
 //! - **Partition.** It stops whatever is first, at any time, also in the middle of a frame.
@@ -74,9 +74,9 @@ impl<T> LinkState<T> {
         self.rules.is_quiet()
     }
 
-    /// Judges the next frame. `is_message`: it is a command or a reply, not mere bytes.
-    pub(crate) fn judge(&mut self, is_message: bool) -> Verdict {
-        self.rules.verdict(is_message)
+    /// Judges the next frame. `command`: the one that it is, or answers; `None` for mere bytes.
+    pub(crate) fn judge(&mut self, command: Option<&str>) -> Verdict {
+        self.rules.verdict(command)
     }
 
     /// Lets a frame wait for its turn, under the terms of its verdict. What is never judged, such
@@ -90,6 +90,9 @@ impl<T> LinkState<T> {
         }
         if !terms.holds.is_empty() {
             outcome = Outcome::Held;
+        }
+        if terms.answer.is_some() {
+            outcome = Outcome::Answered;
         }
         self.queue.push_back(Waiting {
             frame,
@@ -109,7 +112,9 @@ impl<T> LinkState<T> {
         };
         first.stopped = self.rules.is_partitioned(!first.stopped);
         if first.stopped || self.rules.holds(&first.holds) {
-            first.outcome = Outcome::Held;
+            if first.outcome != Outcome::Answered {
+                first.outcome = Outcome::Held;
+            }
             return Step::WaitForFaults;
         }
         if first.due_ns > now_ns {

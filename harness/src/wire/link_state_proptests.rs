@@ -90,6 +90,8 @@ struct Oracle {
     ended: Vec<Ended>,
     /// When the latest delay ends that any frame so far was given.
     latest_ns: u64,
+    /// A frame was dropped.
+    has_hole: bool,
 }
 
 impl Oracle {
@@ -102,13 +104,17 @@ impl Oracle {
             match fault.effect {
                 _ if !applies => {}
                 Effect::Drop => {
+                    self.has_hole = true;
                     self.ended.push((number, now_ns, Outcome::Dropped));
                     return;
                 }
                 Effect::Delay { by, .. } => due_ns += u64::try_from(by.as_nanos()).unwrap(),
                 Effect::Hold => held_by.push(index),
-                Effect::Partition => {}
+                Effect::Answer(_) | Effect::Partition => {}
             }
+        }
+        if self.has_hole {
+            return self.ended.push((number, now_ns, Outcome::Cut));
         }
         let outcome = match () {
             () if !held_by.is_empty() => Outcome::Held,
@@ -190,8 +196,9 @@ impl Machine {
             self.ended.push((number, now_ns, Outcome::Forwarded));
             return;
         }
-        match self.link.judge(is_message) {
+        match self.link.judge(is_message.then_some("SET")) {
             Verdict::Drop => self.ended.push((number, now_ns, Outcome::Dropped)),
+            Verdict::Reset => self.ended.push((number, now_ns, Outcome::Cut)),
             Verdict::Pass(terms) => self.link.admit(number, now_ns, terms),
         }
     }
@@ -231,7 +238,7 @@ proptest! {
                 Input::Lift(which) if !oracle.faults.is_empty() => {
                     let which = which % oracle.faults.len();
                     oracle.faults[which].lifted = true;
-                    machine.table.lift(machine.imposed[which]);
+                    let _ = machine.table.lift(machine.imposed[which]);
                 }
                 Input::Lift(_) => {}
                 Input::Pass(time_ns) => now_ns += time_ns,
@@ -258,7 +265,7 @@ proptest! {
             let jitter = Duration::from_nanos(jitter_ns);
             let id = machine.table.impose(LinkFault::everywhere(Effect::Delay { by, jitter }));
             machine.frame(number, true, now_ns);
-            machine.table.lift(id);
+            let _ = machine.table.lift(id);
             from_ns = (now_ns + by_ns + 1).max(from_ns);
             to_ns = (now_ns + by_ns + 1 + jitter_ns).max(to_ns);
             ranges.push((from_ns, to_ns));

@@ -160,7 +160,8 @@ impl Appending<'_> {
     /// Appends one line. `words`: the preview of the frame; they are joined by spaces.
     pub(crate) fn push<'t>(&mut self, record: &LogRecord, words: impl Iterator<Item = &'t [u8]>) {
         let state = &mut *self.0;
-        let sent = record.outcome != Outcome::Dropped && record.direction == Direction::Request;
+        let lost = matches!(record.outcome, Outcome::Dropped | Outcome::Answered);
+        let sent = !lost && record.direction == Direction::Request;
         if let (Some(sent_ns), Some(key), true) = (record.sent_ns, record.key, sent) {
             let last = state.last.entry(record.link.worker).or_default();
             let kind = (record.phase, key, record.link.node);

@@ -15,6 +15,9 @@ pub enum Outcome {
     Held,
     /// A fault dropped it.
     Dropped,
+    /// A fault answered it with an error: a command that its server never saw, or a reply that was
+    /// replaced.
+    Answered,
     /// Its connection was cut, or broke, before it went on.
     Cut,
     /// From here on the connection carries bytes that are not RESP; they are not logged.

@@ -15,7 +15,7 @@
 //!             │                                                              │ otherwise
 //!             │ fast path: the whole chunk             slow path: frame by frame
 //!             │ one clock read, one log lock             interceptor ─> gate? wait
-//!             │                                          fault_rules ─> drop: log, done
+//!             │                                          fault_rules ─> drop: log, done (or reset)
 //!             │                                               │ delay, hold: not before ...
 //!             v                                               v
 //!           write <──── first, due, not stopped ───────── link_state: a queue,
@@ -32,13 +32,17 @@
 //!   nothing else.
 //! - **A request is pending from just before its first byte is written.** A dropped one never is,
 //!   so replies keep matching.
+//! - **A byte stream never has a hole.** What would follow a dropped frame is dropped with it, or resets the
+//!   connection: a client that sends several commands at once would match every later reply wrongly.
 //! - **Memory is bounded**: a full send queue stops the reading, and TCP slows the sender. A frame
 //!   beyond 8 MiB is not parsed, nor one that is not whole while all connections together keep too
 //!   much (`frame_budget`).
 //! - **What is not RESP passes unchanged.** The log notes it once, and the connection is a byte
 //!   pipe from there: partition, cut, delay and hold still work, on chunks; drop does not.
 //!
-//! The wire does not answer, change or reorder anything, and leads to loopback addresses only. It serves
+//! The wire does not change or reorder anything, and answers only where a fault says so (`refused_command`): the
+//! server then gets, in the place of the command, one that it refuses, so that replies stay in order and a
+//! transaction fails as it would. It leads to loopback addresses only. It serves
 //! clients of its own user only (`client_user`), and logs in to servers that want a password (`login`):
 //! what comes from a worker reaches them as it is.
 //! A node with Sentinels has several servers that can be its master: each has a link of its own,
@@ -87,6 +91,7 @@ mod pending;
 mod proxy;
 mod proxy_state;
 mod pump;
+mod refused_command;
 mod reply_kind;
 mod reply_scan;
 mod reply_stream;
@@ -125,6 +130,7 @@ pub(crate) use imposed_faults::ImposedFaults;
 pub(crate) use last_commands::LastCommands;
 pub(crate) use link_state::{LinkState, Step, is_handshake_blocked};
 pub(crate) use log_record::{LogRecord, preview_of_command, preview_of_reply};
+pub(crate) use refused_command::REFUSED;
 pub(crate) use reply_stream::bulk_strings;
 #[cfg(feature = "servers")]
 pub(crate) use resource_exhaustion::is_shortage;

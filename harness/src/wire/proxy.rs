@@ -210,9 +210,12 @@ impl Proxy {
         self.state.faults.impose(fault)
     }
 
-    /// Lifts a fault. What it kept back goes on, in order. Delays that it has dealt out stay.
+    /// Lifts a fault. What it kept back goes on, in order. Delays that it has dealt out stay. Connections
+    /// in which it has swallowed something are reset.
     pub fn lift(&self, id: ImposedId) {
-        self.state.faults.lift(id);
+        for conn in self.state.faults.lift(id) {
+            self.state.cut_notice(conn).notify_one();
+        }
     }
 
     /// How many frames a fault has struck so far, whether it is in force or lifted; for a

@@ -103,10 +103,13 @@ impl<'a> Pump<'a> {
         let now_ns = self.shared.proxy.clock.now_ns();
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
-        self.find_frames(now_ns, &mut frames);
+        let answered_here = self.find_frames(now_ns, &mut frames);
         self.frames = frames;
         self.done = 0;
-        if self.queue.is_clear(now_ns) && !self.shared.proxy.interceptor.is_armed() {
+        if !answered_here
+            && self.queue.is_clear(now_ns)
+            && !self.shared.proxy.interceptor.is_armed()
+        {
             self.send_at_once(now_ns)?;
         } else {
             self.admit_all().await?;
@@ -190,16 +193,19 @@ impl<'a> Pump<'a> {
         })
     }
 
-    /// Finds the whole frames of what was read.
-    fn find_frames(&mut self, now_ns: u64, frames: &mut Frames) {
+    /// Finds the whole frames of what was read. True if one of them is the reply to a command that the wire
+    /// answers.
+    fn find_frames(&mut self, now_ns: u64, frames: &mut Frames) -> bool {
+        let mut answered_here = false;
         let mut pending = self.shared.pending();
         while !self.shared.is_raw() {
             match self.reader.next_frame() {
                 Ok(Some(extent)) => {
                     let meta = self.meta(&extent, now_ns, &mut pending);
+                    answered_here |= meta.request.answer.is_some();
                     frames.push((extent.range, meta));
                 }
-                Ok(None) => return,
+                Ok(None) => return answered_here,
                 Err(reason) => {
                     self.shared.turn_raw(self.direction, now_ns, reason);
                 }
@@ -207,6 +213,7 @@ impl<'a> Pump<'a> {
         }
         let rest = self.reader.take_raw();
         frames.extend(rest.map(|extent| self.raw(extent)));
+        answered_here
     }
 
     fn meta(&self, extent: &Extent, now_ns: u64, pending: &mut Pending) -> FrameMeta {
@@ -228,7 +235,11 @@ impl<'a> Pump<'a> {
                     _ => (ReplyKind::of(frame), Answered::Done),
                 };
                 let request = pending.answered_by(kind);
-                if request.is_some() {
+                if let Some(request) = &request {
+                    let answered = match request.answer {
+                        Some(_) => Answered::Refused,
+                        None => answered,
+                    };
                     self.shared.replied(now_ns, answered);
                 }
                 request

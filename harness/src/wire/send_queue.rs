@@ -14,6 +14,7 @@ use super::frame_meta::FrameMeta;
 use super::imposed_faults::FaultChanges;
 use super::link_state::{LinkState, Step};
 use super::log_entry::Outcome;
+use super::refused_command::REFUSED_BYTES;
 
 /// With more waiting bytes than this nothing more is read, and TCP slows the sender down.
 const FULL: usize = 1 << 20;
@@ -94,12 +95,24 @@ impl<'a> SendQueue<'a> {
         Ok(())
     }
 
-    /// Judges the next frame: lets it wait for its turn, or drops it.
-    pub(super) fn admit(&mut self, meta: FrameMeta, bytes: &[u8]) {
-        match self.link.judge(meta.is_message()) {
-            Verdict::Drop => self.note(&meta, bytes, None, Outcome::Dropped),
-            Verdict::Pass(terms) => {
-                self.enqueue(Payload::Frame(meta), bytes, meta.at_ns, terms);
+    /// Judges the next frame: lets it wait for its turn, drops it, or ends its connection.
+    pub(super) fn admit(&mut self, mut meta: FrameMeta, bytes: &[u8]) {
+        let mut terms = match self.link.judge(meta.command()) {
+            Verdict::Drop => return self.note(&meta, bytes, None, Outcome::Dropped),
+            Verdict::Reset => {
+                self.note(&meta, bytes, None, Outcome::Cut);
+                return self.shared.reset();
+            }
+            Verdict::Pass(terms) => terms,
+        };
+        // The reply to a command that was answered here is what its server said to what it got instead.
+        terms.answer = terms.answer.or(meta.request.answer);
+        meta.request.answer = terms.answer;
+        match terms.answer.filter(|_| self.direction == Direction::Reply) {
+            None => self.enqueue(Payload::Frame(meta), bytes, meta.at_ns, terms),
+            Some(error) => {
+                let bytes = format!("-{}\r\n", error.text()).into_bytes();
+                self.enqueue(Payload::Frame(meta), &bytes, meta.at_ns, terms);
             }
         }
     }
@@ -156,6 +169,11 @@ impl<'a> SendQueue<'a> {
                 let (direction, bytes) = (self.direction, &outgoing.bytes);
                 self.shared
                     .note(direction, &meta, bytes, Some(now_ns), outcome);
+                if direction == Direction::Request && meta.request.answer.is_some() {
+                    self.waiting_bytes -= outgoing.bytes.len();
+                    outgoing.bytes = REFUSED_BYTES.to_vec();
+                    self.waiting_bytes += outgoing.bytes.len();
+                }
             }
             Payload::Rest => {}
             Payload::End => {

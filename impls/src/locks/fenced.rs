@@ -29,9 +29,9 @@ use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::own_attempt::{Attempt, OwnAttempt};
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, Varied};
 
 /// Takes the key if it is free, and counts its grants.
 static SET_AND_COUNT: LazyLock<Script> =
@@ -43,13 +43,13 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     nodes: 1,
     replicas: 0,
     options: RETRY,
-    build: |nodes, context| Box::new(OwnAttempt::<Fenced>::new(nodes, context)),
+    build: |nodes, context| Box::new(Varied::<Fenced>::new(nodes, context)),
 };
 
 /// Extends and releases like `set-nx-px`.
 struct Fenced;
 
-impl Attempt for Fenced {
+impl Variation for Fenced {
     async fn attempt(
         original: &mut SetNxPx,
         key: &str,

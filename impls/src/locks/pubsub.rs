@@ -61,15 +61,17 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     nodes: 1,
     replicas: 0,
     options: &[],
-    build: |nodes, context| Box::new(PubSub::new(nodes, context)),
+    build: |nodes, context| Box::new(PubSub::new(nodes, context, true)),
 };
 
-struct PubSub {
+pub(crate) struct PubSub {
     redis: SingleNode,
     /// The same for all acquisitions: that is how the server knows a holder that comes again.
     name: String,
     /// Of the last acquisition.
     lease_ms: u64,
+    /// When it has subscribed it tries again before it sleeps.
+    tries_when_subscribed: bool,
 }
 
 /// What an attempt has found.
@@ -84,11 +86,17 @@ fn channel(key: &str) -> String {
 }
 
 impl PubSub {
-    fn new(nodes: Vec<Node>, mut context: Context) -> Self {
+    /// `tries_when_subscribed`: false for a mutant.
+    pub(crate) fn new(
+        nodes: Vec<Node>,
+        mut context: Context,
+        tries_when_subscribed: bool,
+    ) -> Self {
         PubSub {
             redis: SingleNode::first_of(nodes),
             name: random_token(&mut context.entropy),
             lease_ms: DEFAULT_LEASE_MS,
+            tries_when_subscribed,
         }
     }
 
@@ -124,7 +132,13 @@ impl PubSub {
             }
             subscription = match subscription {
                 // What was published before the subscription is not heard, so the lock is tried again.
-                None => Some(self.redis.connection()?.subscribe(&channel(key)).await?),
+                None => {
+                    let subscribed = self.redis.connection()?.subscribe(&channel(key)).await?;
+                    match self.tries_when_subscribed {
+                        true => Some(subscribed),
+                        false => released(subscribed, None, until).await,
+                    }
+                }
                 Some(subscribed) => released(subscribed, held_for, until).await,
             };
         }

@@ -63,6 +63,10 @@ pub(crate) const NODE_TIMEOUT: OptionSpec = OptionSpec {
 pub(crate) struct Rules {
     /// How many of this many nodes are enough.
     pub(crate) quorum: fn(usize) -> usize,
+    /// A node that has not answered counts as one of those of which a majority is needed.
+    pub(crate) counts_silent_nodes: bool,
+    /// A release goes to every node, not to as many as are enough.
+    pub(crate) releases_every_node: bool,
     /// A node that takes too long counts as failed.
     pub(crate) nodes_timed: bool,
     /// What is left of a lease of the first duration after the second, which includes the allowance
@@ -74,6 +78,8 @@ impl Rules {
     /// The published algorithm.
     pub(crate) const PUBLISHED: Rules = Rules {
         quorum: |nodes| nodes / 2 + 1,
+        counts_silent_nodes: true,
+        releases_every_node: true,
         nodes_timed: true,
         validity: |lease, spent| lease.checked_sub(spent).filter(|left| !left.is_zero()),
     };
@@ -164,7 +170,11 @@ impl Redlock {
             .nodes
             .take(key, &token, terms.lease, terms.node_timeout)
             .await;
-        if answers.yes >= terms.quorum
+        let quorum = match self.rules.counts_silent_nodes {
+            true => terms.quorum,
+            false => (self.rules.quorum)(answers.yes + answers.no),
+        };
+        if answers.yes >= quorum
             && let Some(valid_until) = terms.valid_until(asked)
         {
             return Ok(Grant {
@@ -230,10 +240,11 @@ impl Lock for Redlock {
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         self.nodes.must_not_be_empty()?;
         let quorum = (self.rules.quorum)(self.nodes.len());
-        let answers = self
-            .nodes
-            .delete(key, &grant.token, self.node_timeout)
-            .await;
+        let (token, timeout) = (&grant.token, self.node_timeout);
+        let answers = match self.rules.releases_every_node {
+            true => self.nodes.delete(key, token, timeout).await,
+            false => self.nodes.delete_on(quorum, key, token, timeout).await,
+        };
         answers.decide(quorum)
     }
 }

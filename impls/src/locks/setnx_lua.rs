@@ -21,9 +21,9 @@ use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::own_attempt::{Attempt, OwnAttempt};
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, Varied};
 
 /// Takes the key if it is free, and gives it a time to live.
 static SETNX_PEXPIRE: LazyLock<Script> =
@@ -35,13 +35,13 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     nodes: 1,
     replicas: 0,
     options: RETRY,
-    build: |nodes, context| Box::new(OwnAttempt::<SetnxLua>::new(nodes, context)),
+    build: |nodes, context| Box::new(Varied::<SetnxLua>::new(nodes, context)),
 };
 
 /// Extends and releases like `set-nx-px`.
 struct SetnxLua;
 
-impl Attempt for SetnxLua {
+impl Variation for SetnxLua {
     async fn attempt(
         original: &mut SetNxPx,
         key: &str,

@@ -8,22 +8,17 @@ use crate::attempts::Attempts;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::own_attempt::{Attempt, OwnAttempt};
-use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "error-is-grant",
-    summary: "mutant: set-nx-px that goes on after an error as if it had the lock",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(OwnAttempt::<ErrorIsGrant>::new(nodes, context)),
-};
+pub(crate) const LOCK: BuiltInLock = varied::<ErrorIsGrant>(
+    "error-is-grant",
+    "mutant: set-nx-px that goes on after an error as if it had the lock",
+);
 
 struct ErrorIsGrant;
 
-impl Attempt for ErrorIsGrant {
+impl Variation for ErrorIsGrant {
     async fn attempt(
         original: &mut SetNxPx,
         key: &str,

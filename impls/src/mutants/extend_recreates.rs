@@ -8,44 +8,33 @@ use std::time::Duration;
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
-use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::{SetNxPx, set_nx_px};
-use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "extend-recreates",
-    summary: "mutant: set-nx-px whose extension takes a lost lock anew",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(ExtendRecreates(SetNxPx::new(nodes, context))),
-};
+pub(crate) const LOCK: BuiltInLock = varied::<ExtendRecreates>(
+    "extend-recreates",
+    "mutant: set-nx-px whose extension takes a lost lock anew",
+);
 
-struct ExtendRecreates(SetNxPx);
+struct ExtendRecreates;
 
-impl DelegatingLock for ExtendRecreates {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
-    }
-
+impl Variation for ExtendRecreates {
     async fn extend(
-        &mut self,
+        original: &mut SetNxPx,
         key: &str,
         grant: &Grant,
         ttl: Duration,
     ) -> Result<Option<Grant>, LockError> {
-        let extended = Lock::extend(&mut self.0, key, grant, ttl).await?;
+        let extended = Lock::extend(original, key, grant, ttl).await?;
         if extended.is_some() {
             return Ok(extended);
         }
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
         let command = set_nx_px(key, &grant.token, lease);
-        let taken: bool = self.0.redis.ask(command).await?;
+        let taken: bool = original.redis.ask(command).await?;
         Ok(taken.then(|| lease.extended(grant, asked)))
     }
 }

@@ -8,32 +8,21 @@ use std::time::Duration;
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
-use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "extend-without-token",
-    summary: "mutant: set-nx-px whose extension extends any lock that it finds",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(ExtendWithoutToken(SetNxPx::new(nodes, context))),
-};
+pub(crate) const LOCK: BuiltInLock = varied::<ExtendWithoutToken>(
+    "extend-without-token",
+    "mutant: set-nx-px whose extension extends any lock that it finds",
+);
 
-struct ExtendWithoutToken(SetNxPx);
+struct ExtendWithoutToken;
 
-impl DelegatingLock for ExtendWithoutToken {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
-    }
-
+impl Variation for ExtendWithoutToken {
     async fn extend(
-        &mut self,
+        original: &mut SetNxPx,
         key: &str,
         grant: &Grant,
         ttl: Duration,
@@ -41,7 +30,7 @@ impl DelegatingLock for ExtendWithoutToken {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
         let command = redis::Cmd::pexpire(key, lease.millis().cast_signed());
-        let there: bool = self.0.redis.ask(command).await?;
+        let there: bool = original.redis.ask(command).await?;
         Ok(there.then(|| lease.extended(grant, asked)))
     }
 }

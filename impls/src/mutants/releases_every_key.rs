@@ -10,37 +10,26 @@ use redis::Script;
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
-use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
+use crate::variation::{Variation, varied};
 
 /// Deletes everything if the key holds the token.
 static DELETE_EVERY_KEY: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("delete_every_key.lua")));
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "releases-every-key",
-    summary: "mutant: set-nx-px whose release deletes the keys of all locks",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(ReleasesEveryKey(SetNxPx::new(nodes, context))),
-};
+pub(crate) const LOCK: BuiltInLock = varied::<ReleasesEveryKey>(
+    "releases-every-key",
+    "mutant: set-nx-px whose release deletes the keys of all locks",
+);
 
-struct ReleasesEveryKey(SetNxPx);
+struct ReleasesEveryKey;
 
-impl DelegatingLock for ReleasesEveryKey {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
-    }
-
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+impl Variation for ReleasesEveryKey {
+    async fn release(original: &mut SetNxPx, key: &str, grant: &Grant) -> Result<bool, LockError> {
         let deleted: u64 = DELETE_EVERY_KEY
             .key(key)
             .arg(&grant.token)
-            .invoke_async(self.0.redis.connection()?)
+            .invoke_async(original.redis.connection()?)
             .await?;
         Ok(deleted > 0)
     }

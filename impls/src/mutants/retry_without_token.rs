@@ -7,32 +7,21 @@
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
-use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
+use crate::variation::{Variation, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "retry-without-token",
-    summary: "mutant: set-nx-px that repeats an unanswered release as a plain DEL",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(RetryWithoutToken(SetNxPx::new(nodes, context))),
-};
+pub(crate) const LOCK: BuiltInLock = varied::<RetryWithoutToken>(
+    "retry-without-token",
+    "mutant: set-nx-px that repeats an unanswered release as a plain DEL",
+);
 
-struct RetryWithoutToken(SetNxPx);
+struct RetryWithoutToken;
 
-impl DelegatingLock for RetryWithoutToken {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
-    }
-
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        match Lock::release(&mut self.0, key, grant).await {
+impl Variation for RetryWithoutToken {
+    async fn release(original: &mut SetNxPx, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        match Lock::release(original, key, grant).await {
             Err(LockError::Ambiguous(_)) => {
-                let deleted: u64 = self.0.redis.ask(redis::Cmd::del(key)).await?;
+                let deleted: u64 = original.redis.ask(redis::Cmd::del(key)).await?;
                 Ok(deleted == 1)
             }
             answer => answer,

@@ -8,22 +8,17 @@ use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::own_attempt::{Attempt, OwnAttempt};
-use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "seconds-as-millis",
-    summary: "mutant: SET NX PX with a number of seconds; the key is gone at once",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(OwnAttempt::<SecondsAsMillis>::new(nodes, context)),
-};
+pub(crate) const LOCK: BuiltInLock = varied::<SecondsAsMillis>(
+    "seconds-as-millis",
+    "mutant: SET NX PX with a number of seconds; the key is gone at once",
+);
 
 struct SecondsAsMillis;
 
-impl Attempt for SecondsAsMillis {
+impl Variation for SecondsAsMillis {
     async fn attempt(
         original: &mut SetNxPx,
         key: &str,

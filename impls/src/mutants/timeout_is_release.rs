@@ -6,30 +6,19 @@
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
-use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
+use crate::variation::{Variation, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "timeout-is-release",
-    summary: "mutant: set-nx-px that claims success for a release without an answer",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(TimeoutIsRelease(SetNxPx::new(nodes, context))),
-};
+pub(crate) const LOCK: BuiltInLock = varied::<TimeoutIsRelease>(
+    "timeout-is-release",
+    "mutant: set-nx-px that claims success for a release without an answer",
+);
 
-struct TimeoutIsRelease(SetNxPx);
+struct TimeoutIsRelease;
 
-impl DelegatingLock for TimeoutIsRelease {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
-    }
-
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        match Lock::release(&mut self.0, key, grant).await {
+impl Variation for TimeoutIsRelease {
+    async fn release(original: &mut SetNxPx, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        match Lock::release(original, key, grant).await {
             Err(LockError::Ambiguous(_)) => Ok(true),
             answer => answer,
         }

@@ -8,22 +8,17 @@ use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::own_attempt::{Attempt, OwnAttempt};
-use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "whole-seconds",
-    summary: "mutant: SET NX EX with the whole seconds of the lease, rounded down",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(OwnAttempt::<WholeSeconds>::new(nodes, context)),
-};
+pub(crate) const LOCK: BuiltInLock = varied::<WholeSeconds>(
+    "whole-seconds",
+    "mutant: SET NX EX with the whole seconds of the lease, rounded down",
+);
 
 struct WholeSeconds;
 
-impl Attempt for WholeSeconds {
+impl Variation for WholeSeconds {
     async fn attempt(
         original: &mut SetNxPx,
         key: &str,

@@ -152,6 +152,7 @@ impl Dice {
             "delay",
             "drop",
             "hold",
+            "answer",
             "cut",
             "partition",
             "pause-node",
@@ -175,7 +176,10 @@ impl Dice {
         let by_event = moment.starts_with("when");
         let mut text = format!("[[fault]]\nkind = \"{kind}\"\n{moment}\noptional = true\n");
         let on_workers = matches!(kind, "pause-client" | "crash-client" | "clock-skew");
-        let on_links = matches!(kind, "delay" | "drop" | "hold" | "cut" | "partition");
+        let on_links = matches!(
+            kind,
+            "delay" | "drop" | "hold" | "answer" | "cut" | "partition"
+        );
         let span = 1 + self.below(30);
         let lasts = format!("for = \"{}ttl\"\n", span as f64 / 10.0);
         if on_workers || on_links {
@@ -193,7 +197,7 @@ impl Dice {
         match kind {
             "pause-client" | "pause-node" => text.push_str(&lasts),
             "crash-client" | "crash-node" | "exhaust" | "clock-jump" | "clock-skew"
-            | "partition" | "delay" | "drop" | "hold"
+            | "partition" | "delay" | "drop" | "hold" | "answer"
                 if !self.once_in(4) || matches!(kind, "hold") =>
             {
                 text.push_str(&lasts);
@@ -205,7 +209,7 @@ impl Dice {
             let direction = self.of(&["request", "reply"]);
             writeln!(text, "direction = \"{direction}\"").unwrap_or_default();
         }
-        if matches!(kind, "drop" | "hold" | "delay") && self.once_in(2) {
+        if matches!(kind, "drop" | "hold" | "delay" | "answer") && self.once_in(2) {
             writeln!(text, "frames = {}", 1 + self.below(2)).unwrap_or_default();
         }
         text
@@ -227,6 +231,10 @@ impl Dice {
             "exhaust" => {
                 let what = self.of(&["memory", "connections"]);
                 writeln!(text, "what = \"{what}\"").unwrap_or_default();
+            }
+            "answer" => {
+                let error = self.of(&["READONLY", "LOADING", "NOREPLICAS", "BUSY"]);
+                writeln!(text, "error = \"{error}\"").unwrap_or_default();
             }
             "evict" if keys > 1 && self.once_in(2) => text.push_str("keys = [0]\n"),
             _ => {}

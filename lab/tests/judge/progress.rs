@@ -61,7 +61,7 @@ impl Fault {
     fn takes(&self, worker: u64, node: usize) -> bool {
         let node = self.nodes.contains(&(node as i64));
         match self.word.as_str() {
-            "delay" | "drop" | "hold" | "cut" | "partition" => {
+            "delay" | "drop" | "hold" | "answer" | "false-answer" | "cut" | "partition" => {
                 node && self.workers.contains(&(worker as i64))
             }
             "pause-node" | "crash-node" | "exhaust" => node,

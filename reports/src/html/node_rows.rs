@@ -56,7 +56,7 @@ pub(super) fn node_rows(
             "failover" | "cut-replication" => "role",
             "clock-jump" => "clock",
             // Faults of links are shown as bands over all lanes.
-            "delay" | "drop" | "hold" | "cut" | "partition" => continue,
+            "delay" | "drop" | "hold" | "answer" | "false-answer" | "cut" | "partition" => continue,
             _ => "other",
         };
         // A new role and a wrong clock last to the end.

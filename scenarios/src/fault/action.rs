@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::server_error::ServerError;
 use super::strikes::Strikes;
 use crate::lease_duration::LeaseDuration;
 use crate::signed_duration::SignedDuration;
@@ -73,8 +74,15 @@ pub enum LinkAction {
         /// And up to this much more.
         jitter: LeaseDuration,
     },
-    /// Commands or replies are dropped; the connection stays open.
+    /// Commands or replies are dropped, and whatever follows them on their connection.
     Drop,
+    /// Commands are answered with an error.
+    Answer {
+        /// The error. Only commands that it would refuse are struck.
+        error: ServerError,
+        /// They are executed all the same.
+        executed: bool,
+    },
     /// Commands or replies are kept back in order, until it is undone.
     Hold,
     /// Nothing passes, and new connections hang.

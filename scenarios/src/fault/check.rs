@@ -2,6 +2,7 @@
 
 use super::plan::{FaultPlan, Field};
 use super::selection::Selection;
+use super::server_error::ServerError;
 use super::strikes::Strikes;
 use super::trigger::{Phase, Trigger, TriggerEvent};
 use crate::problem::Problem;
@@ -128,6 +129,10 @@ fn fields(plan: &FaultPlan) -> Result<(), Problem> {
         if !plan.has(field) && plan.kind.requires(field) {
             let such_as = match field {
                 Field::Resource => "add `what = \"memory\"` or `what = \"connections\"`".to_owned(),
+                Field::Error => {
+                    let words = ServerError::ALL.map(ServerError::word).join(", ");
+                    format!("add `error = \"READONLY\"`; there are {words}")
+                }
                 _ => format!("add `{name} = \"1.5ttl\"`"),
             };
             return Err(Problem::at(&["kind"], format!("`{word}` needs `{name}`")).hint(such_as));

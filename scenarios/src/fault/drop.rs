@@ -1,4 +1,5 @@
-//! `drop`: commands or replies are dropped; the connection stays open.
+//! `drop`: commands or replies are dropped. A byte stream never has a hole, so nothing that follows them
+//! arrives on the same connection: it is dropped too, or the connection is reset.
 
 use super::{Action, Field, Kind, LinkAction, Strikes};
 

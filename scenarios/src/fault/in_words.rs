@@ -1,6 +1,7 @@
 //! What a fault does and when, as a sentence for people.
 
 use super::describe::numbers;
+use super::kind::FaultKind;
 use super::plan::FaultPlan;
 use super::selection::{Selection, Who};
 use super::strikes::Strikes;
@@ -72,7 +73,11 @@ impl FaultPlan {
             Some(1) => "one of the ".to_owned(),
             Some(count) => format!("{count} of the "),
         };
-        match self.direction {
+        let direction = match self.kind {
+            FaultKind::Answer | FaultKind::FalseAnswer => Some(Direction::Request),
+            _ => self.direction,
+        };
+        match direction {
             Some(Direction::Request) => format!("{count}commands from {clients} to {servers}"),
             Some(Direction::Reply) => format!("{count}replies from {servers} to {clients}"),
             None => format!("{count}messages between {clients} and {servers}"),

@@ -24,6 +24,8 @@ macro_rules! kinds {
             Delay: delay,
             Drop: drop,
             Hold: hold,
+            Answer: answer,
+            FalseAnswer: false_answer,
             Cut: cut,
             Partition: partition,
             PauseNode: pause_node,
@@ -95,6 +97,8 @@ pub(crate) struct Kind {
     /// True when it strikes once, and what follows is up to the lock. All others go on, and excuse a
     /// lock that stands still, until they are over.
     pub(super) strikes_once: bool,
+    /// True when a lock that believes its servers believes something untrue. It is not held to what it says then.
+    pub(super) lies: bool,
     /// What it is a fault of, in words, if that is not clear from what it strikes: `memory`.
     pub(super) of: fn(&FaultPlan) -> Option<String>,
 }
@@ -123,6 +127,7 @@ impl Kind {
             lasts: FaultPlan::as_given,
             loses: None,
             strikes_once: false,
+            lies: false,
             of: |_| None,
         }
     }
@@ -199,6 +204,11 @@ impl FaultKind {
     /// True when it strikes once, and what follows is up to the lock.
     pub fn strikes_once(self) -> bool {
         self.row().strikes_once
+    }
+
+    /// True when a lock that believes its servers believes something untrue.
+    pub fn lies(self) -> bool {
+        self.row().lies
     }
 
     /// True when it needs nodes that have replicas.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::action::Resource;
 use super::kind::FaultKind;
 use super::selection::Selection;
+use super::server_error::ServerError;
 use super::trigger::{Direction, Trigger};
 use crate::lease_duration::LeaseDuration;
 use crate::signed_duration::SignedDuration;
@@ -43,7 +44,7 @@ pub struct FaultPlan {
     /// `delay`: up to this much more, uniformly distributed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<LeaseDuration>,
-    /// `drop`, `delay`, `hold`: only this many frames. Default: all while the fault lasts. With a
+    /// `drop`, `delay`, `hold`, `answer`, `false-answer`: only this many frames. Default: all while the fault lasts. With a
     /// `when` on a request or reply, `frames = 1` is the frame that started the fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<u32>,
@@ -53,6 +54,9 @@ pub struct FaultPlan {
     /// `exhaust`: what the node runs out of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what: Option<Resource>,
+    /// `answer`, `false-answer`: the error, by its first word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ServerError>,
     /// A backend that cannot do this fault may leave it out. Otherwise the run is `unknown`.
     #[serde(default)]
     pub optional: bool,
@@ -70,10 +74,11 @@ pub(crate) enum Field {
     Nodes,
     Keys,
     Resource,
+    Error,
 }
 
 impl Field {
-    pub(crate) const ALL: [Field; 9] = [
+    pub(crate) const ALL: [Field; 10] = [
         Field::By,
         Field::Jitter,
         Field::Frames,
@@ -83,6 +88,7 @@ impl Field {
         Field::Nodes,
         Field::Keys,
         Field::Resource,
+        Field::Error,
     ];
 
     /// What a fault of messages may have, if it can end with a number of them.
@@ -106,6 +112,7 @@ impl Field {
             Field::Nodes => "nodes",
             Field::Keys => "keys",
             Field::Resource => "what",
+            Field::Error => "error",
         }
     }
 }
@@ -123,6 +130,7 @@ impl FaultPlan {
             Field::Nodes => self.nodes.is_some(),
             Field::Keys => self.keys.is_some(),
             Field::Resource => self.what.is_some(),
+            Field::Error => self.error.is_some(),
         }
     }
 }

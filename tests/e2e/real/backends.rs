@@ -16,7 +16,7 @@ const LOCKS: [&str; 4] = ["redlock", "set-nx-px", "setnx-expire", "getset"];
 
 /// Faults that the catalog does not show, each by itself: what a backend makes of one must be what
 /// the others make of it. Name, persistence, and the fault.
-const FAULTS: [(&str, &str, &str); 12] = [
+const FAULTS: [(&str, &str, &str); 13] = [
     (
         "lost-request",
         "none",
@@ -71,6 +71,11 @@ const FAULTS: [(&str, &str, &str); 12] = [
         "memory-full",
         "none",
         "kind = \"exhaust\"\nwhat = \"memory\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"0.5ttl\"",
+    ),
+    (
+        "read-only",
+        "none",
+        "kind = \"answer\"\nerror = \"READONLY\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"0.5ttl\"",
     ),
     (
         "nodes-leap-back",

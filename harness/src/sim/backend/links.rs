@@ -14,7 +14,8 @@ impl Links for Rc<SimBackend> {
     }
 
     fn lift(&self, id: ImposedId) {
-        self.network.faults.lift(id);
+        let holes = self.network.faults.lift(id);
+        self.network.reset_holes(&holes);
         self.network.look_again();
     }
 

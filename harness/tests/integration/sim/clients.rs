@@ -1,10 +1,15 @@
 //! Faults of clients: frozen and killed whole, background tasks included.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use picklock_harness::history::EventKind;
+use picklock_harness::sim::{LockFactory, run};
+use picklock_impls::find;
+use picklock_scenarios::Scenario;
 
 use super::actor::{Actor, play};
+use super::simulation;
 
 /// Renews in the background for as long as it lives, as a watchdog lock does.
 async fn renew_in_background(actor: Actor) {
@@ -89,4 +94,27 @@ fn the_last_command_of_a_killed_client_arrives() {
     assert!(seen.by(0).is_empty());
     seen.when(1, "GET k -> nil");
     seen.when(1, "EXISTS k -> 1");
+}
+
+/// The tokens of all grants of a run in which each of three clients buys one unit.
+fn tokens(seeds: &str) -> BTreeSet<String> {
+    let text = format!(
+        "name = \"seeds\"\nsummary = \"One unit each.\"\n[workload]\npurchases = 1\nseeds = \"{seeds}\"\n"
+    );
+    let scenario = Scenario::parse(&text, "seeds.toml").unwrap();
+    let lock = LockFactory::of(find("set-nx-px").unwrap());
+    let history = run(simulation(scenario, &lock, 3)).unwrap();
+    let events = history.history.events.into_iter();
+    events
+        .filter_map(|event| match event.what {
+            EventKind::Granted { token, .. } => Some(token),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn workers_with_the_same_seed_take_the_lock_under_the_same_token() {
+    assert_eq!(tokens("same").len(), 1);
+    assert_eq!(tokens("different").len(), 3);
 }

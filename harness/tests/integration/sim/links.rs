@@ -61,9 +61,10 @@ fn a_swallowed_reply_leaves_what_was_done() {
     seen.when(0, "GET k -> v");
 }
 
-/// The protocol has no numbers: who shares a connection gets the next reply, whosever it is.
+/// The protocol has no numbers: who shares a connection would take the next reply for the one that is
+/// missing.
 #[test]
-fn after_a_swallowed_reply_the_next_one_is_taken_for_it() {
+fn what_follows_a_swallowed_reply_resets_the_connection() {
     let drop =
         "[[fault]]\nkind = \"drop\"\nwhen = { on = \"reply\", command = \"SET\" }\nframes = 1";
     let seen = play(1, drop, |actor| async move {
@@ -72,8 +73,54 @@ fn after_a_swallowed_reply_the_next_one_is_taken_for_it() {
             futures_util::future::join(actor.ask("SET k v"), actor.ask("GET k")).await;
         }
     });
-    seen.when(0, "SET k v -> v");
-    seen.when(0, "GET k -> timed out");
+    assert!(seen.when(0, "SET k v -> reset") < 105);
+    assert!(seen.when(0, "GET k -> reset") < 105);
+}
+
+#[test]
+fn the_end_of_a_drop_resets_the_connections_in_which_something_is_missing() {
+    let drop = "[[fault]]\nkind = \"drop\"\nat = \"50ms\"\nfor = \"200ms\"\nworkers = [0]";
+    let seen = play(1, drop, |actor| async move {
+        actor.at(100).await;
+        actor.ask("SET k v").await;
+        actor.ask("GET k").await;
+    });
+    assert_eq!(seen.when(0, "SET k v -> reset"), 250);
+    assert!(seen.when(0, "GET k -> v") < 255, "worker 1 has set it");
+    assert!(seen.when(1, "SET k v -> OK") < 105);
+}
+
+#[test]
+fn an_answered_command_is_not_executed_and_fails_its_transaction() {
+    let answer =
+        "[[fault]]\nkind = \"answer\"\nerror = \"READONLY\"\nat = \"50ms\"\nfor = \"200ms\"";
+    let seen = play(1, answer, |actor| async move {
+        if actor.role == 0 {
+            actor.at(100).await;
+            let asked = ["SET k v", "GET k", "MULTI", "SET k w", "EXEC"];
+            futures_util::future::join_all(asked.map(|words| actor.ask(words))).await;
+            actor.at(300).await;
+            actor.ask("SET k v").await;
+        }
+    });
+    let texts: Vec<String> = seen.by(0).into_iter().map(|(_, text)| text).collect();
+    let refused = "ReadOnly: You can't write against a read only replica.";
+    assert_eq!(texts[0], format!("SET k v -> {refused}"));
+    assert_eq!(texts[1..3], ["GET k -> nil", "MULTI -> OK"]);
+    assert_eq!(texts[3], format!("SET k w -> {refused}"));
+    assert!(texts[4].contains("Transaction discarded"), "{}", texts[4]);
+    assert_eq!(texts[5], "SET k v -> OK");
+}
+
+#[test]
+fn a_command_that_is_answered_after_all_was_executed() {
+    let answer = "[[fault]]\nkind = \"false-answer\"\nerror = \"LOADING\"\nframes = 1\nwhen = { on = \"reply\", command = \"SET\" }";
+    let seen = play(1, answer, set_and_look);
+    seen.when(
+        0,
+        "SET k v -> BusyLoading: Redis is loading the dataset in memory",
+    );
+    seen.when(0, "GET k -> v");
 }
 
 #[test]
@@ -220,4 +267,31 @@ fn the_first_command_after_a_cut_fails() {
     });
     assert!(seen.when(0, "SET k v -> reset") < 503);
     seen.when(0, "EXISTS k -> 0");
+}
+
+/// A run in which the command with which worker 0 takes the lock is executed, and answered with a refusal.
+fn lied_to(lock: &str) -> picklock_harness::trial::Outcome {
+    let text = "name = \"lied-to\"\nsummary = \"The lock is taken, and refused in words.\"\n\
+        [workload]\nstock = 6\n[[fault]]\nkind = \"false-answer\"\nerror = \"READONLY\"\n\
+        when = { on = \"reply\", worker = 0, takes = true }\nworkers = \"same\"\nframes = 1\n";
+    let lock = picklock_harness::sim::LockFactory::of(picklock_impls::find(lock).unwrap());
+    let trial = picklock_harness::Trial::of_toml(text).unwrap();
+    trial.seeds(0..5).run_lock(&lock).unwrap()
+}
+
+/// It said that certainly nothing had happened, because its server had said so.
+#[test]
+fn a_lock_is_not_held_to_what_a_server_told_it_falsely() {
+    lied_to("set-nx-px").assert_held(picklock_harness::check::Property::Claims);
+}
+
+/// What it says of its other attempts is untrue by itself.
+#[test]
+fn a_lock_that_lies_by_itself_beside_a_lying_server_is_accused() {
+    let ran = lied_to("encoded-release");
+    let (claims, cause) = (
+        picklock_harness::check::Property::Claims,
+        picklock_harness::check::Cause::FalseRelease,
+    );
+    ran.assert_violated(claims, cause);
 }

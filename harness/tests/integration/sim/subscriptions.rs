@@ -50,12 +50,12 @@ fn a_message_comes_at_once_and_only_after_the_subscription() {
 }
 
 #[test]
-fn a_swallowed_message_is_lost_and_the_next_one_comes() {
+fn a_swallowed_message_is_lost_and_the_next_one_ends_the_subscription() {
     let seen = with("kind = \"drop\"\nat = \"100ms\"\nframes = 1\ndirection = \"reply\"");
     seen.when(1, "PUBLISH news one -> 1");
     let lines = heard(&seen);
     assert_eq!(lines.len(), 1, "{lines:?}");
-    seen.when(0, "heard two");
+    seen.when(0, "heard reset");
 }
 
 #[test]

@@ -49,51 +49,150 @@ async fn has_struck(wire: &Proxy, fault: ImposedId) {
 }
 
 #[tokio::test]
-async fn one_dropped_request_never_arrives_and_replies_still_match() {
+async fn a_dropped_request_never_arrives_and_neither_does_what_follows_it() {
     let redis = Redis::start().await;
     let wire = wire();
-    let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
+    let address = wire.open(LINK, redis.address).await.unwrap();
+    let mut client = Client::connect(address).await;
     let fault = wire.impose(LinkFault {
         frames: Some(1),
         ..on(Direction::Request, Effect::Drop)
     });
     client.send("SET lock:1 swallowed").await;
-    assert_eq!(client.ask("GET lock:1").await, "$-1\\r\\n");
-    assert_eq!(client.ask("PING").await, "+PONG\\r\\n");
+    client.send("GET lock:1").await;
+    client.is_reset().await;
     assert_eq!(wire.struck(fault), 1);
+    let mut next = Client::connect(address).await;
+    assert_eq!(next.ask("GET lock:1").await, "$-1\\r\\n");
     wire.close().await;
-    use Outcome::{Dropped, Forwarded};
-    let requests = told(&[("SET", Dropped), ("GET", Forwarded), ("PING", Forwarded)]);
+    use Outcome::{Cut, Dropped, Forwarded};
+    let requests = told(&[("SET", Dropped), ("GET", Cut), ("GET", Forwarded)]);
     assert_eq!(outcomes(&wire, Direction::Request), requests);
-    let replies = told(&[("GET", Forwarded), ("PING", Forwarded)]);
+    let replies = told(&[("GET", Forwarded)]);
     assert_eq!(outcomes(&wire, Direction::Reply), replies);
-    let last = wire
-        .log()
-        .last_request_naming(0, 0, picklock_scenarios::Phase::Idle, 0);
-    let get = wire
-        .log()
+    let (log, idle) = (wire.log(), picklock_scenarios::Phase::Idle);
+    let get = log
         .entries()
         .into_iter()
-        .find(|e| e.command == "GET");
-    assert_eq!(last, get.unwrap().sent_ns, "a swallowed command went out");
+        .rfind(|it| it.command == "GET" && it.sent_ns.is_some());
+    let last = log
+        .entries()
+        .into_iter()
+        .rfind(|it| it.direction == Direction::Request);
+    assert!(get.is_some());
+    let told_ns = log.last_request_naming(0, 0, idle, 0);
+    assert_eq!(
+        told_ns,
+        last.unwrap().sent_ns,
+        "a swallowed command went out"
+    );
 }
 
 #[tokio::test]
-async fn one_dropped_reply_is_swallowed_after_the_command_was_carried_out() {
+async fn a_dropped_reply_is_never_replaced_by_the_next_one() {
     let redis = Redis::start().await;
     let wire = wire();
-    let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
+    let address = wire.open(LINK, redis.address).await.unwrap();
+    let mut client = Client::connect(address).await;
     let fault = wire.impose(LinkFault {
         frames: Some(1),
         ..on(Direction::Reply, Effect::Drop)
     });
     client.send("SET lock:1 mine").await;
-    assert_eq!(client.ask("GET lock:1").await, "$4\\r\\nmine\\r\\n");
+    client.send("GET lock:1").await;
+    client.is_reset().await;
     wire.lift(fault);
     assert_eq!(wire.struck(fault), 1, "counted after the end, too");
+    let mut next = Client::connect(address).await;
+    assert_eq!(next.ask("GET lock:1").await, "$4\\r\\nmine\\r\\n");
     wire.close().await;
-    let expected = told(&[("SET", Outcome::Dropped), ("GET", Outcome::Forwarded)]);
+    use Outcome::{Cut, Dropped, Forwarded};
+    let expected = told(&[("SET", Dropped), ("GET", Cut), ("GET", Forwarded)]);
     assert_eq!(outcomes(&wire, Direction::Reply), expected);
+}
+
+#[tokio::test]
+async fn the_end_of_a_drop_resets_the_connections_in_which_something_is_missing() {
+    let redis = Redis::start().await;
+    let wire = wire();
+    let address = wire.open(LINK, redis.address).await.unwrap();
+    let (mut client, mut second) = (
+        Client::connect(address).await,
+        Client::connect(address).await,
+    );
+    assert_eq!(second.ask("PING").await, "+PONG\\r\\n");
+    let fault = wire.impose(on(Direction::Reply, Effect::Drop));
+    client.send("SET lock:1 mine").await;
+    client.send("GET lock:1").await;
+    while wire.struck(fault) < 2 {
+        tokio::task::yield_now().await;
+    }
+    assert!(client.is_silent());
+    wire.lift(fault);
+    client.is_reset().await;
+    assert_eq!(second.ask("PING").await, "+PONG\\r\\n");
+    wire.close().await;
+}
+
+#[tokio::test]
+async fn an_answered_command_never_reaches_its_server_and_replies_stay_in_order() {
+    let redis = Redis::start().await;
+    let wire = wire();
+    let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
+    let error = picklock_scenarios::ServerError::Readonly;
+    let refused = "-READONLY You can\\'t write against a read only replica.\\r\\n";
+    let fault = wire.impose(on(Direction::Request, Effect::Answer(error)));
+    for command in [
+        "GET lock:1",
+        "SET lock:1 mine",
+        "GET lock:1",
+        "MULTI",
+        "SET lock:1 mine",
+        "EXEC",
+    ] {
+        client.send(command).await;
+    }
+    for reply in ["$-1\\r\\n", refused, "$-1\\r\\n", "+OK\\r\\n", refused] {
+        assert_eq!(client.reply().await, reply);
+    }
+    assert!(client.reply().await.starts_with("-EXECABORT"));
+    assert_eq!(wire.struck(fault), 2);
+    wire.lift(fault);
+    assert_eq!(client.ask("SET lock:1 mine").await, "+OK\\r\\n");
+    wire.close().await;
+    let answered = |pairs: Vec<(String, Outcome)>| {
+        pairs
+            .into_iter()
+            .filter(|(_, outcome)| *outcome == Outcome::Answered)
+            .count()
+    };
+    assert_eq!(answered(outcomes(&wire, Direction::Request)), 2);
+    assert_eq!(answered(outcomes(&wire, Direction::Reply)), 2);
+}
+
+#[tokio::test]
+async fn a_replaced_reply_belongs_to_a_command_that_was_executed() {
+    let redis = Redis::start().await;
+    let wire = wire();
+    let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
+    let error = picklock_scenarios::ServerError::Noreplicas;
+    wire.impose(LinkFault {
+        frames: Some(1),
+        ..on(Direction::Reply, Effect::Answer(error))
+    });
+    assert_eq!(
+        client.ask("GET lock:1").await,
+        "$-1\\r\\n",
+        "it is not refused"
+    );
+    assert!(
+        client
+            .ask("SET lock:1 mine")
+            .await
+            .starts_with("-NOREPLICAS")
+    );
+    assert_eq!(client.ask("GET lock:1").await, "$4\\r\\nmine\\r\\n");
+    wire.close().await;
 }
 
 async fn holds_and_lets_go_in_order(direction: Direction) {

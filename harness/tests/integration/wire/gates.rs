@@ -116,7 +116,7 @@ async fn a_strike_drops_exactly_the_frame_at_its_gate() {
     assert_eq!(second.ask("PING").await, "+PONG\\r\\n");
     assert_eq!(wire.struck(fault), 0);
     stopped.open.send(()).unwrap();
-    assert_eq!(client.ask("TTL lock:1").await, ":50\\r\\n");
+    assert_eq!(second.ask("TTL lock:1").await, ":50\\r\\n");
     wire.close().await;
     let entries = wire.log().entries();
     let dropped: Vec<_> = entries

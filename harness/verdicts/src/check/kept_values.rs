@@ -16,6 +16,7 @@ use crate::custody::{Expiry, Holding, KeyUpdate, NodeClocks, may_be_a_claim};
 use crate::history::{Event, KeyCommand, KeyName};
 use crate::timeline::{Attempt, Step, UnderWay};
 
+use super::false_answers::FalseAnswers;
 use super::left_value::{LeftValue, Said, passing_until_ns};
 
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
@@ -25,6 +26,7 @@ const SLACK_NS: u64 = 2_000_000;
 #[derive(Debug, Clone, Default)]
 pub(super) struct KeptValues {
     clocks: NodeClocks,
+    false_answers: FalseAnswers,
     /// What is there of each attempt.
     attempts: UnderWay<Vec<Value>>,
     claims: Claims,
@@ -100,6 +102,7 @@ impl KeptValues {
     /// An event of the history.
     pub(super) fn event(&mut self, event: &Event) {
         self.clocks.event(event);
+        self.false_answers.event(event);
     }
 
     /// The nodes' wall clocks so far.
@@ -183,7 +186,9 @@ impl KeptValues {
             self.attempts.begin(attempt.op, Vec::new());
             self.claims.unsettled.insert(attempt.op);
         }
-        if let Some(said) = Said::by(step) {
+        if let Some(said) = Said::by(step)
+            && !self.false_answers.may_mislead(attempt)
+        {
             let kept = match said {
                 Said::Free => self.kept(at_ns, attempt.op),
                 _ => self.standing(at_ns, attempt),

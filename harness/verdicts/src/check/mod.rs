@@ -20,6 +20,7 @@ mod delays;
 mod description;
 mod evidence;
 mod facts;
+mod false_answers;
 mod finding;
 mod harness_pause;
 mod judge;

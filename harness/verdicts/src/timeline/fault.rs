@@ -62,6 +62,11 @@ pub fn strikes_once(fault: &str) -> bool {
     FaultKind::named(fault).is_some_and(FaultKind::strikes_once)
 }
 
+/// True for faults that tell clients untruths: a lock that believes them is not held to what it says.
+pub fn lies(fault: &str) -> bool {
+    FaultKind::named(fault).is_some_and(FaultKind::lies)
+}
+
 /// All faults of a history, in the order in which they began.
 pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
     let mut spans: Vec<FaultSpan<'_>> = Vec::new();

@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use crate::history::History;
 
 pub use attempt::{Attempt, Denial, HoldEnd, Step};
-pub use fault::{FaultSpan, forgets, leaves_two_masters, loses, spoils_clocks, strikes_once};
+pub use fault::{FaultSpan, forgets, leaves_two_masters, lies, loses, spoils_clocks, strikes_once};
 pub use hold::{Hold, LeasePhase, LeaseState};
 pub use lease::{Lease, overlap};
 pub use nanoseconds::{is_rounded_up, ms};

@@ -1,0 +1,34 @@
+//! `encoded-release`: `set-nx-px` that encodes its token when it writes it, and not when it compares.
+//!
+//! No release ever finds its value, so each lock is waited out (L16: laravel#36337, phpredis#1939, where
+//! a client's serialiser changes the value of `SET` and not the argument of a script). Caught by `claims`,
+//! cause `false-release`, while nothing goes wrong.
+
+use crate::BuiltInLock;
+use crate::attempts::Attempts;
+use crate::contract::{Grant, LockError};
+use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::variation::{Variation, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<EncodedRelease>(
+    "encoded-release",
+    "mutant: set-nx-px that writes its token in quotes and compares without",
+);
+
+struct EncodedRelease;
+
+impl Variation for EncodedRelease {
+    async fn attempt(
+        original: &mut SetNxPx,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let taken = original.attempt(key, &format!("\"{name}\""), lease).await?;
+        Ok(taken.map(|grant| Grant {
+            token: name.to_owned(),
+            ..grant
+        }))
+    }
+}

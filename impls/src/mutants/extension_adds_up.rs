@@ -1,0 +1,42 @@
+//! `extension-adds-up`: `set-nx-px` whose extension adds a lease to what is left of the old one.
+//!
+//! A holder that extends early and often has a key that outlives it for long (S6). Caught by `claims`,
+//! cause `wrong-expiry`, when a holder extends its lease.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use redis::Script;
+
+use crate::BuiltInLock;
+use crate::contract::{Grant, LockError};
+use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, varied};
+
+static ADD_A_LEASE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("add_a_lease.lua")));
+
+pub(crate) const LOCK: BuiltInLock = varied::<ExtensionAddsUp>(
+    "extension-adds-up",
+    "mutant: set-nx-px whose extensions add up",
+);
+
+struct ExtensionAddsUp;
+
+impl Variation for ExtensionAddsUp {
+    async fn extend(
+        original: &mut SetNxPx,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let asked = Stopwatch::start();
+        let mut add = ADD_A_LEASE.key(key);
+        add.arg(&grant.token).arg(lease.millis());
+        let extended: bool = add.invoke_async(original.redis.connection()?).await?;
+        Ok(extended.then(|| lease.extended(grant, asked)))
+    }
+}

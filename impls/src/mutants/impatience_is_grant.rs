@@ -1,0 +1,33 @@
+//! `impatience-is-grant`: `set-nx-px` that goes on without the lock once it has waited long enough.
+//!
+//! Whoever loses patience runs all the same (S18: appstrate#1417). Caught by `lease`, cause
+//! `unbacked-grant`, when a client waits for less time than another one holds the lock.
+
+use std::time::Duration;
+
+use crate::BuiltInLock;
+use crate::attempts::{self, Attempts};
+use crate::contract::{Grant, LockError};
+use crate::lease::Lease;
+use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, Varied, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<ImpatienceIsGrant>(
+    "impatience-is-grant",
+    "mutant: set-nx-px that goes on without the lock when its wait is over",
+);
+
+struct ImpatienceIsGrant;
+
+impl Variation for ImpatienceIsGrant {
+    async fn acquire(
+        lock: &mut Varied<Self>,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let taken = attempts::acquire(lock, key, ttl, wait).await?;
+        let lease = Lease::new(ttl)?;
+        Ok(taken.or_else(|| Some(lease.grant(lock.name(), Stopwatch::start()))))
+    }
+}

@@ -1,0 +1,33 @@
+//! `loser-prolongs`: `SETNX`, then `PEXPIRE` whether it has won or not.
+//!
+//! Each client that is refused pushes the holder's expiry on (L12: kenn/redis-mutex#5). Caught by
+//! `progress`, cause `foreign-renewal`, when a holder dies and others wait for it.
+
+use crate::BuiltInLock;
+use crate::contract::{Grant, LockError};
+use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<LoserProlongs>(
+    "loser-prolongs",
+    "mutant: SETNX, then PEXPIRE by winners and losers alike",
+);
+
+struct LoserProlongs;
+
+impl Variation for LoserProlongs {
+    async fn attempt(
+        original: &mut SetNxPx,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let asked = Stopwatch::start();
+        let taken: bool = original.redis.ask(redis::Cmd::set_nx(key, name)).await?;
+        let expiry = lease.millis().cast_signed();
+        let _: bool = original.redis.ask(redis::Cmd::pexpire(key, expiry)).await?;
+        Ok(taken.then(|| lease.grant(name, asked)))
+    }
+}

@@ -1,0 +1,34 @@
+//! `millis-as-seconds`: `SET key token NX EX`, with a number of milliseconds where Redis expects seconds.
+//!
+//! The key of a holder that dies stays for a thousand times the lease (S6: phpredis#640). Caught by
+//! `claims`, cause `wrong-expiry`, while nothing goes wrong.
+
+use crate::BuiltInLock;
+use crate::contract::{Grant, LockError};
+use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<MillisAsSeconds>(
+    "millis-as-seconds",
+    "mutant: SET NX EX with a number of milliseconds; the key stays for hours",
+);
+
+struct MillisAsSeconds;
+
+impl Variation for MillisAsSeconds {
+    async fn attempt(
+        original: &mut SetNxPx,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let asked = Stopwatch::start();
+        let mut set = redis::cmd("SET");
+        set.arg(key).arg(name).arg("NX").arg("EX");
+        set.arg(lease.millis());
+        let taken: bool = original.redis.ask(set).await?;
+        Ok(taken.then(|| lease.grant(name, asked)))
+    }
+}

@@ -1,0 +1,23 @@
+//! `quorum-of-answers`: redlock that asks for a majority of the nodes that have answered.
+//!
+//! Two clients that reach different nodes both have one (S8, L6: a node that cannot be reached is left out
+//! of the count). Caught by `lease`, cause `unbacked-grant`, when the network splits the nodes between two
+//! clients.
+
+use crate::BuiltInLock;
+use crate::locks::redlock::{OPTIONS, Redlock, Rules};
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "quorum-of-answers",
+    summary: "mutant: redlock that needs a majority of those nodes only that answer",
+    nodes: 5,
+    replicas: 0,
+    options: OPTIONS,
+    build: |nodes, context| {
+        let rules = Rules {
+            counts_silent_nodes: false,
+            ..Rules::PUBLISHED
+        };
+        Box::new(Redlock::new(nodes, context, rules))
+    },
+};

@@ -1,0 +1,32 @@
+//! `refused-but-won`: `set-nx-px` that refuses when the reply with which it has won comes after its wait.
+//!
+//! The key stays, and nobody knows whose it is (L15: redisson#4197). Caught by `claims` when the reply to
+//! the command that takes the lock is late.
+
+use std::time::Duration;
+
+use crate::BuiltInLock;
+use crate::attempts;
+use crate::contract::{Grant, LockError};
+use crate::stopwatch::Deadline;
+use crate::variation::{Variation, Varied, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<RefusedButWon>(
+    "refused-but-won",
+    "mutant: set-nx-px that refuses a lock that it has taken too late, and leaves it",
+);
+
+struct RefusedButWon;
+
+impl Variation for RefusedButWon {
+    async fn acquire(
+        lock: &mut Varied<Self>,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let until = Deadline::after(wait);
+        let taken = attempts::acquire(lock, key, ttl, wait).await?;
+        Ok(taken.filter(|_| !until.left().is_zero()))
+    }
+}

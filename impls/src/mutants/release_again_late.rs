@@ -1,0 +1,40 @@
+//! `release-again-late`: `set-nx-px` that sends a plain `DEL` a moment after a release that has succeeded.
+//!
+//! By then the next client has the lock (S4: a release in a `finally` behind one in the body, or a client
+//! that sends a command twice). Caught by `lease`, cause `stolen-release`, while nothing goes wrong.
+
+use std::time::Duration;
+
+use crate::BuiltInLock;
+use crate::contract::{Grant, Lock, LockError};
+use crate::locks::set_nx_px::SetNxPx;
+use crate::variation::{Variation, varied};
+
+/// How long after it.
+const LATER: Duration = Duration::from_millis(30);
+
+pub(crate) const LOCK: BuiltInLock = varied::<ReleaseAgainLate>(
+    "release-again-late",
+    "mutant: set-nx-px that repeats its release later, as a plain DEL",
+);
+
+struct ReleaseAgainLate;
+
+impl Variation for ReleaseAgainLate {
+    async fn release(
+        original: &mut SetNxPx,
+        key: &str,
+        grant: &Grant,
+    ) -> Result<bool, LockError> {
+        let released = Lock::release(original, key, grant).await?;
+        if released {
+            let (mut redis, key) = (original.redis.apart(), key.to_owned());
+            tokio::task::spawn_local(async move {
+                tokio::time::sleep(LATER).await;
+                // Nobody reads the answer.
+                redis.ask::<u64>(redis::Cmd::del(key)).await.ok();
+            });
+        }
+        Ok(released)
+    }
+}

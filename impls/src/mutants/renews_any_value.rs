@@ -1,0 +1,63 @@
+//! `renews-any-value`: a watchdog that renews by a plain `PEXPIRE`, whatever the key holds, until it is
+//! told to release.
+//!
+//! A holder that wakes up late prolongs its successor's lock (S4: Redisson's MultiLock). If the successor
+//! is dead, nobody gets the lock for as long as the late one works. Caught by `ownership`, and by
+//! `progress` when the successor dies, cause `foreign-renewal`.
+
+use crate::BuiltInLock;
+use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
+use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::locks::watchdog::OPTIONS;
+use crate::options::Options;
+use crate::renewal::Habits;
+use crate::renewing::{Renewable, Renewing};
+use crate::stopwatch::Deadline;
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "renews-any-value",
+    summary: "mutant: a watchdog that renews whatever value the key holds",
+    nodes: 1,
+    replicas: 0,
+    options: OPTIONS,
+    build: |nodes, context| {
+        let habits = Habits {
+            minds_the_lease: false,
+            ..Habits::SOUND
+        };
+        let lock = RenewsAnyValue(SetNxPx::new(nodes, context));
+        Box::new(Renewing::new(lock, habits))
+    },
+};
+
+struct RenewsAnyValue(SetNxPx);
+
+impl Renewable for RenewsAnyValue {
+    fn options(&self) -> &Options {
+        &self.0.context.options
+    }
+
+    fn renewal(
+        &self,
+        key: &str,
+        _grant: &Grant,
+        lease: Lease,
+    ) -> impl AsyncFnMut() -> Result<Option<Deadline>, LockError> + 'static {
+        let mut redis = self.0.redis.apart();
+        let command = redis::Cmd::pexpire(key, lease.millis().cast_signed());
+        async move || {
+            let _: bool = redis.ask(command.clone()).await?;
+            Ok(Some(Deadline::after(lease.duration())))
+        }
+    }
+}
+
+impl DelegatingLock for RenewsAnyValue {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
+    }
+}

@@ -1,0 +1,33 @@
+//! `short-extension`: `set-nx-px` whose extension is half as long as it tells.
+//!
+//! The key expires while its holder still counts on it (S6). Caught by `claims`, cause `wrong-expiry`, when
+//! a holder extends its lease.
+
+use std::time::Duration;
+
+use crate::BuiltInLock;
+use crate::contract::{Grant, Lock, LockError};
+use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<ShortExtension>(
+    "short-extension",
+    "mutant: set-nx-px that extends by half of what it tells",
+);
+
+struct ShortExtension;
+
+impl Variation for ShortExtension {
+    async fn extend(
+        original: &mut SetNxPx,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let (lease, asked) = (Lease::new(ttl)?, Stopwatch::start());
+        let extended = Lock::extend(original, key, grant, ttl / 2).await?;
+        Ok(extended.map(|_| lease.extended(grant, asked)))
+    }
+}

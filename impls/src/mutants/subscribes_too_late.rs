@@ -1,0 +1,19 @@
+//! `subscribes-too-late`: `pubsub` that does not try again when its subscription stands.
+//!
+//! A release between its attempt and its subscription is not heard, and it sleeps until its wait is over
+//! (L8: redisson#1763). Caught by `progress` when the `SUBSCRIBE` is late.
+
+use crate::BuiltInLock;
+use crate::locks::pubsub::PubSub;
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "subscribes-too-late",
+    summary: "mutant: pubsub whose waiters miss a release just before their SUBSCRIBE",
+    nodes: 1,
+    replicas: 0,
+    options: &[],
+    build: |nodes, context| {
+        let tries_when_subscribed = false;
+        Box::new(PubSub::new(nodes, context, tries_when_subscribed))
+    },
+};

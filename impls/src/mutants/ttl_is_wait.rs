@@ -1,0 +1,34 @@
+//! `ttl-is-wait`: `set-nx-px` whose key lives for as long as its client was ready to wait for it.
+//!
+//! The two durations of the call are mixed up (S6: Hangfire.Redis#67, kork#165), and the client is told
+//! the lease that it asked for. Caught by `claims`, cause `wrong-expiry`, while nothing goes wrong.
+
+use std::time::Duration;
+
+use crate::BuiltInLock;
+use crate::attempts;
+use crate::contract::{Grant, LockError};
+use crate::stopwatch::Deadline;
+use crate::variation::{Variation, Varied, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<TtlIsWait>(
+    "ttl-is-wait",
+    "mutant: set-nx-px whose key expires after the time that it would have waited",
+);
+
+struct TtlIsWait;
+
+impl Variation for TtlIsWait {
+    async fn acquire(
+        lock: &mut Varied<Self>,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let taken = attempts::acquire(lock, key, wait.max(ttl / 10), wait).await?;
+        Ok(taken.map(|grant| Grant {
+            valid_until: Some(Deadline::after(ttl)),
+            ..grant
+        }))
+    }
+}

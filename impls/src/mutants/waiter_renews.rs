@@ -1,0 +1,33 @@
+//! `waiter-renews`: `set-nx-px` that looks at the key first, and gives it a new expiry each time.
+//!
+//! As long as somebody waits, the key of a dead holder never expires (L12). Caught by `progress`, cause
+//! `foreign-renewal`, when a holder dies.
+
+use crate::BuiltInLock;
+use crate::attempts::Attempts;
+use crate::contract::{Grant, LockError};
+use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::variation::{Variation, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<WaiterRenews>(
+    "waiter-renews",
+    "mutant: set-nx-px whose waiters look by PEXPIRE, and so keep the key alive",
+);
+
+struct WaiterRenews;
+
+impl Variation for WaiterRenews {
+    async fn attempt(
+        original: &mut SetNxPx,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let look = redis::Cmd::pexpire(key, lease.millis().cast_signed());
+        match original.redis.ask::<bool>(look).await? {
+            true => Ok(None),
+            false => original.attempt(key, name, lease).await,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! `set-nx-px` that does some things in a way of its own, and the others as before.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use crate::attempts::{self, Attempts};
+use crate::contract::{Grant, Lock, LockError};
+use crate::delegating_lock::DelegatingLock;
+use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::patience::RETRY;
+use crate::{BuiltInLock, Context, Node};
+
+/// What is different. `original` has the connection.
+pub(crate) trait Variation: Sized + 'static {
+    /// All attempts of one acquisition.
+    async fn acquire(
+        lock: &mut Varied<Self>,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        attempts::acquire(lock, key, ttl, wait).await
+    }
+
+    /// One attempt, as [`Attempts::attempt`].
+    async fn attempt(
+        original: &mut SetNxPx,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        original.attempt(key, name, lease).await
+    }
+
+    /// As [`Lock::extend`].
+    async fn extend(
+        original: &mut SetNxPx,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lock::extend(original, key, grant, ttl).await
+    }
+
+    /// As [`Lock::release`].
+    async fn release(original: &mut SetNxPx, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        Lock::release(original, key, grant).await
+    }
+}
+
+/// The lock with this variation.
+pub(crate) struct Varied<V> {
+    original: SetNxPx,
+    way: PhantomData<V>,
+}
+
+impl<V> Varied<V> {
+    pub(crate) fn new(nodes: Vec<Node>, context: Context) -> Self {
+        Varied {
+            original: SetNxPx::new(nodes, context),
+            way: PhantomData,
+        }
+    }
+}
+
+/// The row of such a lock.
+pub(crate) const fn varied<V: Variation>(name: &'static str, summary: &'static str) -> BuiltInLock {
+    BuiltInLock {
+        name,
+        summary,
+        nodes: 1,
+        replicas: 0,
+        options: RETRY,
+        build: |nodes, context| Box::new(Varied::<V>::new(nodes, context)),
+    }
+}
+
+impl<V: Variation> Attempts for Varied<V> {
+    fn context(&mut self) -> &mut Context {
+        &mut self.original.context
+    }
+
+    async fn attempt(
+        &mut self,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        V::attempt(&mut self.original, key, name, lease).await
+    }
+}
+
+impl<V: Variation> DelegatingLock for Varied<V> {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.original
+    }
+
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        V::acquire(self, key, ttl, wait).await
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        V::extend(&mut self.original, key, grant, ttl).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        V::release(&mut self.original, key, grant).await
+    }
+}

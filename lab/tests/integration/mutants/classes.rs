@@ -1,0 +1,81 @@
+//! The classes of bugs that real libraries had, and what shows each of them here.
+//!
+//! The numbers are those of the project's notes on public bug trackers; the documentation of the mutants
+//! names reports for each.
+
+/// A class of bugs.
+pub(super) struct Class {
+    pub(super) id: &'static str,
+    pub(super) about: &'static str,
+    /// Mutants that have the bug.
+    pub(super) mutants: &'static [&'static str],
+    /// Built-in locks that have it by design, each with a scenario that shows it.
+    pub(super) locks: &'static [(&'static str, &'static str)],
+}
+
+macro_rules! classes {
+    ($($id:literal, $about:literal, [$($mutant:literal),*], [$($lock:literal x $scenario:literal),*];)*) => {
+        &[$(Class {
+            id: $id,
+            about: $about,
+            mutants: &[$($mutant),*],
+            locks: &[$(($lock, $scenario)),*],
+        }),*]
+    };
+}
+
+pub(super) const CLASSES: &[Class] = classes! {
+    "S1", "two holders because a lease ran out", [], ["set-nx-px" x "gc-pause"];
+    "S2", "a renewal is lost, and nobody is told", ["watchdog-silent"], [];
+    "S3", "an extension makes an expired key anew",
+        ["phantom-extend", "renews-by-set", "extend-recreates"], [];
+    "S4", "a release or an extension by somebody who is not the owner",
+        ["release-without-token", "retry-without-token", "extend-without-token", "releases-every-key",
+         "token-by-prefix", "release-again-late", "renews-any-value"],
+        ["setnx-expire" x "gc-pause"];
+    "S5", "a grant that had run out when it came", ["expired-is-held"], ["set-nx-px" x "late-grant"];
+    "S6", "wrong arithmetic of durations",
+        ["whole-seconds", "seconds-as-millis", "millis-as-seconds", "ttl-is-wait",
+         "validity-underflow", "validity-from-first-try", "extension-adds-up", "short-extension"], [];
+    "S7", "a failover before the lock was replicated", [], ["set-nx-px" x "master-failover"];
+    "S8", "nodes that forget, or do not count", ["redlock-no-quorum", "quorum-of-answers"],
+        ["set-nx-px" x "node-restart", "redlock" x "quorum-erosion"];
+    "S9", "a wall clock is believed", ["validity-by-wall-clock"],
+        ["set-nx-px" x "clock-jump", "getset" x "clock-skew"];
+    "S10", "the key is evicted or flushed", [], ["set-nx-px" x "eviction"];
+    "S11", "an acquisition is sent again and counted twice", ["renews-in-doubt", "stale-hold-count"],
+        ["pubsub" x "lost-reply"];
+    "S12", "one identity for several acquisitions or locks",
+        ["token-per-client", "truncated-key", "one-key-for-all"], [];
+    "S13", "fencing tokens that do not increase", ["fence-per-client"], [];
+    "S14", "a transaction that falls back to a plain DEL", [], ["get-then-del" x "stale-delete"];
+    "S15", "the work is done although nothing was taken", ["no-lock", "error-is-grant"], [];
+    "S16", "the reply to an earlier command is read", ["reads-old-replies"], [];
+    "S17", "one lock under several keys", ["split-key"], [];
+    "S18", "a refusal is taken for a grant", ["refusal-is-grant", "impatience-is-grant"], [];
+    "S19", "a release without having acquired", [], [];
+    "S21", "effects outside the lock", [], [];
+    "S22", "exclusion where once was meant", [], [];
+    "L1", "a key without expiry", ["no-expiry"], ["setnx-expire" x "crash-mid-acquire"];
+    "L2", "renewals that outlive the release", ["watchdog-outlives-unlock"], [];
+    "L3", "the token is forgotten before the release has succeeded", [], [];
+    "L4", "a release that failed is not tried again", ["timeout-is-release"], [];
+    "L5", "part of an acquisition is kept", [], [];
+    "L6", "one node of several that is dead stops everything", [], [];
+    "L7", "an extension that failed frees the lock", [], [];
+    "L8", "a waiter is never woken", ["sleeps-until-notified", "subscribes-too-late"], [];
+    "L9", "a fair queue drifts or stands still", [], [];
+    "L10", "an even number of nodes, or no time-out for one", ["half-quorum"], [];
+    "L11", "a script that the server has forgotten", [], [];
+    "L12", "those who wait keep the key alive", ["waiter-renews", "loser-prolongs"], [];
+    "L13", "a late command lands after the clean-up", [], [];
+    "L14", "a release on some nodes only", ["releases-a-quorum"], [];
+    "L15", "a refused acquisition that has won", ["refused-but-won", "validity-from-first-try"], [];
+    "L16", "a value or a name is encoded differently", ["encoded-release"], [];
+    "L17", "waiters use up a pool", [], [];
+    "L18", "busy waiting", [], [];
+    "L19", "a client waits for itself", [], [];
+};
+
+/// Mutants without a class: what is wrong with them is no bug of that list.
+pub(super) const UNCLASSED: &[&str] = &["twice-as-slow"];

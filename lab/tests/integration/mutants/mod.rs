@@ -1,0 +1,175 @@
+//! lab/pages/mutants.md is what comes out: each mutant is caught by a scenario of the catalog.
+//!
+//! `PICKLOCK_UPDATE_DOCS=1 cargo test -p picklock-lab mutants` writes the page anew from the tables here:
+//! [`rows`] says what catches which mutant, [`classes`] what each is an example of, and [`page`] writes it.
+
+mod classes;
+mod page;
+mod rows;
+
+use std::collections::BTreeSet;
+
+use picklock_harness::Trial;
+use picklock_harness::check::{Property, Status};
+use picklock_harness::lock_factory::LockFactory;
+use picklock_harness::trial::Outcome;
+use picklock_impls::{MUTANTS, find};
+
+use classes::{CLASSES, UNCLASSED};
+use rows::{ROWS, Row, SAFE, Told};
+
+/// A mutant must be caught within so many seeds.
+const SEEDS: u64 = 20;
+
+fn trial(lock: &str, scenario: &str, seed: u64) -> Outcome {
+    let factory = LockFactory::of(find(lock).unwrap_or_else(|| panic!("no lock `{lock}`")));
+    let trial = Trial::of(scenario).unwrap_or_else(|error| panic!("{error}"));
+    let ran = trial.seeds([seed]).run_lock(&factory);
+    ran.unwrap_or_else(|error| panic!("{lock} × {scenario}: {error}"))
+}
+
+/// What the checkers gave for a violation of the property.
+struct Found {
+    causes: BTreeSet<String>,
+    /// How many seeds it took to find the row's cause, or, if none gives it, the first violation.
+    seeds: Option<u64>,
+}
+
+fn found(row: &Row, property: Property) -> Found {
+    let mut found = Found {
+        causes: BTreeSet::new(),
+        seeds: None,
+    };
+    for seed in 0..SEEDS {
+        let ran = trial(row.mutant, row.scenario, seed);
+        let cause = ran
+            .violation(property)
+            .and_then(|run| run.verdicts[&property].cause);
+        let Some(cause) = cause else { continue };
+        found.causes.insert(cause.word().to_owned());
+        found.seeds.get_or_insert(seed + 1);
+        if cause.word() == row.cause {
+            found.seeds = Some(seed + 1);
+            break;
+        }
+    }
+    found
+}
+
+/// What is wrong with a row, in words; `None`: nothing.
+fn complaint(row: &Row) -> Option<String> {
+    let Some(property) = Property::named(row.property) else {
+        let known = row.told != Told::Nothing;
+        return known.then(|| "there is no such property".into());
+    };
+    let Found { causes, .. } = found(row, property);
+    let told = match (causes.is_empty(), causes.contains(row.cause)) {
+        (true, _) => Told::Nothing,
+        (false, false) => Told::PropertyOnly,
+        (false, true) => Told::All,
+    };
+    if told != row.told {
+        return Some(format!(
+            "the checkers tell {told:?} of it, and the table says {:?}; causes: {causes:?}",
+            row.told
+        ));
+    }
+    let accused = (0..SEEDS).find_map(|seed| {
+        let ran = trial(row.original, row.scenario, seed);
+        ran.violation(property).map(|run| run.seed)
+    });
+    accused.map(|seed| format!("`{}` violates it as well, seed {seed}", row.original))
+}
+
+/// A row that is told better than the table says fails as well: then the table has to say so.
+#[test]
+fn every_mutant_is_caught_by_its_scenario() {
+    let complaints: Vec<String> = ROWS
+        .iter()
+        .filter_map(|row| {
+            let Row {
+                mutant,
+                scenario,
+                property,
+                cause,
+                ..
+            } = row;
+            let complaint = complaint(row)?;
+            Some(format!(
+                "{mutant} × {scenario}, {property}: {cause}: {complaint}"
+            ))
+        })
+        .collect();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn every_mutant_is_in_the_tables() {
+    let all: BTreeSet<&str> = MUTANTS.iter().map(|mutant| mutant.name).collect();
+    let listed = ROWS.iter().map(|row| row.mutant);
+    let listed: BTreeSet<&str> = listed.chain(SAFE.iter().map(|(name, _)| *name)).collect();
+    assert_eq!(listed, all);
+    let classed = CLASSES
+        .iter()
+        .flat_map(|class| class.mutants)
+        .chain(UNCLASSED);
+    assert_eq!(classed.copied().collect::<BTreeSet<_>>(), all);
+}
+
+#[test]
+fn built_in_lock_that_stands_for_a_class_violates_something_in_its_scenario() {
+    for class in CLASSES {
+        for (lock, scenario) in class.locks {
+            let violates = |seed| {
+                let ran = trial(lock, scenario, seed);
+                Property::ALL
+                    .iter()
+                    .any(|one| ran.violation(*one).is_some())
+            };
+            assert!(
+                (0..SEEDS).any(violates),
+                "{}: {lock} × {scenario}",
+                class.id
+            );
+        }
+    }
+}
+
+/// The complaints are seen to come.
+#[test]
+fn a_wrong_row_is_complained_about() {
+    let row = |mutant, scenario, property, told| Row {
+        mutant,
+        original: "set-nx-px",
+        scenario,
+        property,
+        cause: "stolen-release",
+        told,
+    };
+    let wrong = [
+        row("release-without-token", "calm", "ownership", Told::All),
+        row(
+            "release-without-token",
+            "gc-pause",
+            "ownership",
+            Told::PropertyOnly,
+        ),
+        row(
+            "release-without-token",
+            "gc-pause",
+            "exclusion",
+            Told::PropertyOnly,
+        ),
+        row("release-without-token", "gc-pause", "manners", Told::All),
+    ];
+    for row in &wrong {
+        assert!(
+            complaint(row).is_some(),
+            "{} {}",
+            row.scenario,
+            row.property
+        );
+    }
+    let status = trial("set-nx-px", "calm", 0).runs()[0].verdicts[&Property::Lease].status;
+    assert_eq!(status, Status::Held);
+}

@@ -1,0 +1,159 @@
+//! The page: the tables of mutants, and the table of classes.
+
+use std::fmt::Write;
+use std::ops::RangeInclusive;
+
+use picklock_harness::check::{Property, judge};
+use picklock_harness::expectation::{Expected, Tables};
+use picklock_harness::record::Surprise;
+use picklock_impls::{BuiltInLock, MUTANTS};
+use picklock_lab::generated_part::replaced_between;
+use picklock_lab::simulated::simulate;
+use picklock_scenarios::{BackendName, catalog, profile};
+
+use super::classes::CLASSES;
+use super::found;
+use super::rows::{ROWS, Row, SAFE, Told};
+
+const UPDATE: &str = "PICKLOCK_UPDATE_DOCS";
+
+/// The seeds in which a scenario must catch a mutant to be named in the second table.
+const LIKE_SEEDS: RangeInclusive<u64> = 1..=3;
+
+/// Further scenarios that catch a mutant are only counted.
+const NAMED: usize = 8;
+
+/// The scenarios that catch a mutant when it is held to its original (`--like`), in each of [`LIKE_SEEDS`].
+fn caught_by(mutant: &'static BuiltInLock, original: &str) -> Vec<&'static str> {
+    let is_caught = |name: &&str| {
+        let scenario = catalog::named(name).unwrap_or_else(|error| panic!("{error}"));
+        let expected = Expected::of(&scenario, original, Tables::NamedOrAll).as_standard();
+        scenario.runs_in(BackendName::Sim)
+            && LIKE_SEEDS.into_iter().all(|seed| {
+                let ran = simulate(mutant, scenario.clone(), seed);
+                let verdicts = ran.map(|ran| judge(&ran.history)).unwrap_or_default();
+                expected
+                    .surprises(&verdicts)
+                    .iter()
+                    .any(Surprise::is_judged)
+            })
+    };
+    catalog::names().filter(is_caught).collect()
+}
+
+/// Which scenarios catch which mutant without being told what to look for.
+fn by_likeness(text: &mut String) {
+    let quick = profile::named("quick").expect("there is such a profile");
+    text.push_str(
+        "\n| mutant | held to | `--profile quick` | other scenarios |\n|---|---|---|---|\n",
+    );
+    for mutant in MUTANTS {
+        let row = ROWS.iter().find(|row| row.mutant == mutant.name);
+        let original = row.map_or("set-nx-px", |row| row.original);
+        let caught = caught_by(mutant, original);
+        let (quick, others): (Vec<&str>, Vec<&str>) = caught
+            .into_iter()
+            .partition(|name| quick.scenarios.contains(name));
+        let words = |names: Vec<&str>| match names.len() {
+            0 => "–".to_owned(),
+            1..=NAMED => format!("`{}`", names.join("`, `")),
+            all => format!(
+                "`{}`, and {} more",
+                names[..NAMED].join("`, `"),
+                all - NAMED
+            ),
+        };
+        let (quick, others) = (words(quick), words(others));
+        let name = mutant.name;
+        writeln!(text, "| `{name}` | `{original}` | {quick} | {others} |").ok();
+    }
+}
+
+fn classes_of(mutant: &str) -> String {
+    let classes = CLASSES
+        .iter()
+        .filter(|class| class.mutants.contains(&mutant));
+    let ids: Vec<&str> = classes.map(|class| class.id).collect();
+    match ids.is_empty() {
+        true => "–".to_owned(),
+        false => ids.join(", "),
+    }
+}
+
+fn of_mutants(text: &mut String) {
+    text.push_str("| mutant | what is wrong | class | scenario | violated | cause | seeds |\n");
+    text.push_str("|---|---|---|---|---|---|---|\n");
+    for mutant in MUTANTS {
+        let wrong = mutant.summary.trim_start_matches("mutant: ");
+        let name = mutant.name;
+        let classes = classes_of(name);
+        if let Some((_, why)) = SAFE.iter().find(|(safe, _)| *safe == name) {
+            writeln!(
+                text,
+                "| `{name}` | {wrong} | {classes} | – | {why} | – | – |"
+            )
+            .ok();
+        }
+        for row in ROWS.iter().filter(|row| row.mutant == name) {
+            let Row {
+                scenario,
+                property,
+                cause,
+                ..
+            } = row;
+            let mark = if row.told == Told::All { "" } else { " *" };
+            let known = Property::named(property);
+            let seeds = known.and_then(|property| found(row, property).seeds);
+            let seeds = seeds.map_or("–".to_owned(), |seeds| seeds.to_string());
+            writeln!(
+                text,
+                "| `{name}` | {wrong} | {classes} | `{scenario}` | {property} | `{cause}`{mark} | {seeds} |"
+            )
+            .ok();
+        }
+    }
+}
+
+fn of_classes(text: &mut String) {
+    text.push_str(
+        "\n| class | what it is | mutants | built-in locks that have it |\n|---|---|---|---|\n",
+    );
+    for class in CLASSES {
+        let mutants = class.mutants.iter().map(|name| format!("`{name}`"));
+        let locks = class.locks.iter();
+        let locks = locks.map(|(lock, scenario)| format!("`{lock}` × `{scenario}`"));
+        let listed = |all: Vec<String>| match all.is_empty() {
+            true => "–".to_owned(),
+            false => all.join(", "),
+        };
+        let (mutants, locks) = (listed(mutants.collect()), listed(locks.collect()));
+        writeln!(
+            text,
+            "| {} | {} | {mutants} | {locks} |",
+            class.id, class.about
+        )
+        .ok();
+    }
+    let none = |class: &&super::classes::Class| class.mutants.is_empty() && class.locks.is_empty();
+    let none: Vec<&str> = CLASSES.iter().filter(none).map(|class| class.id).collect();
+    writeln!(text, "\nNothing shows {}.", none.join(", ")).ok();
+}
+
+#[test]
+fn the_page_is_the_tables() {
+    let mut tables = String::new();
+    of_mutants(&mut tables);
+    by_likeness(&mut tables);
+    of_classes(&mut tables);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/pages/mutants.md");
+    let page = std::fs::read_to_string(path).expect("the page can be read");
+    let wanted = replaced_between(&page, &tables).expect("lab/pages/mutants.md has both markers");
+    if std::env::var_os(UPDATE).is_some() {
+        std::fs::write(path, wanted).expect("the page can be written");
+        return;
+    }
+    assert!(
+        page == wanted,
+        "lab/pages/mutants.md is not up to date: `{UPDATE}=1 cargo test -p picklock-lab mutants` writes it anew"
+    );
+}

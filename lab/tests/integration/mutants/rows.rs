@@ -1,0 +1,107 @@
+//! Which scenario catches which mutant, and as what.
+
+/// How much of a row the checkers can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    /// The property and its cause.
+    All,
+    /// The property. The cause that is given is another one, or `undetermined`.
+    PropertyOnly,
+    /// Nothing.
+    Nothing,
+}
+
+/// The scenario that catches a mutant, and as what. The lock that the mutant was made from keeps the
+/// property there.
+pub(super) struct Row {
+    pub(super) mutant: &'static str,
+    pub(super) original: &'static str,
+    pub(super) scenario: &'static str,
+    pub(super) property: &'static str,
+    pub(super) cause: &'static str,
+    pub(super) told: Told,
+}
+
+/// One row for each way in which a mutant is caught.
+macro_rules! rows {
+    ($($mutant:literal, $original:literal, $scenario:literal, $property:literal, $cause:literal, $told:ident;)*) => {
+        &[$(Row {
+            mutant: $mutant,
+            original: $original,
+            scenario: $scenario,
+            property: $property,
+            cause: $cause,
+            told: Told::$told,
+        }),*]
+    };
+}
+
+pub(super) const ROWS: &[Row] = rows! {
+    "no-lock", "set-nx-px", "calm", "lease", "unbacked-grant", All;
+    "no-expiry", "set-nx-px", "holder-crash", "progress", "no-ttl", All;
+    "release-without-token", "set-nx-px", "gc-pause", "ownership", "stolen-release", All;
+    "expired-is-held", "redlock", "late-grant", "exclusion", "expired-grant", All;
+    "redlock-no-quorum", "redlock", "split-vote", "lease", "unbacked-grant", All;
+    "phantom-extend", "watchdog", "late-extend", "lease", "phantom-extend", All;
+    "watchdog-silent", "watchdog", "late-grant", "resource", "expired-grant", All;
+    "watchdog-outlives-unlock", "watchdog", "lost-release", "progress", "renewed-after-release", All;
+    "renews-in-doubt", "watchdog", "lost-reply", "progress", "ambiguous-acquire", All;
+    "fence-per-client", "fenced", "calm", "fencing", "undetermined", All;
+    "retry-without-token", "set-nx-px", "lost-release-reply", "lease", "stolen-release", All;
+    "retry-without-token", "set-nx-px", "lost-release-reply", "ownership", "race", All;
+    "token-per-client", "set-nx-px", "late-release", "lease", "stolen-release", All;
+    "whole-seconds", "set-nx-px", "fractional-lease", "lease", "wrong-expiry", All;
+    "whole-seconds", "set-nx-px", "fractional-lease", "claims", "wrong-expiry", All;
+    "seconds-as-millis", "set-nx-px", "calm", "lease", "wrong-expiry", All;
+    "seconds-as-millis", "set-nx-px", "calm", "claims", "wrong-expiry", All;
+    "error-is-grant", "set-nx-px", "memory-full", "lease", "unbacked-grant", All;
+    "timeout-is-release", "set-nx-px", "lost-release", "claims", "false-release", All;
+    "stale-hold-count", "set-nx-px", "stale-delete", "exclusion", "unbacked-grant", All;
+    "half-quorum", "redlock", "split-vote", "lease", "unbacked-grant", All;
+    "truncated-key", "set-nx-px", "two-keys", "progress", "shared-key", All;
+    "truncated-key", "set-nx-px", "two-keys", "claims", "shared-key", All;
+    "one-key-for-all", "set-nx-px", "two-keys", "progress", "shared-key", All;
+    "one-key-for-all", "set-nx-px", "two-keys", "claims", "shared-key", All;
+    "releases-every-key", "set-nx-px", "two-keys", "lease", "stolen-release", All;
+    "validity-underflow", "redlock", "late-grant", "lease", "wrong-expiry", All;
+    "validity-underflow", "redlock", "late-grant", "claims", "wrong-expiry", All;
+    "validity-by-wall-clock", "set-nx-px", "clock-back", "lease", "wrong-expiry", All;
+    "validity-by-wall-clock", "set-nx-px", "clock-back", "claims", "wrong-expiry", All;
+    "renews-by-set", "watchdog", "late-extend", "lease", "phantom-extend", All;
+    "renews-by-set", "watchdog", "late-eviction", "resource", "evicted", All;
+    "extend-recreates", "set-nx-px", "extend-after-gap", "resource", "phantom-extend", All;
+    "extend-without-token", "set-nx-px", "late-extend", "lease", "foreign-renewal", All;
+    "extend-without-token", "set-nx-px", "late-extend", "ownership", "foreign-renewal", All;
+    "sleeps-until-notified", "signal-list", "sleeping-waiters", "progress", "lost-wake-up", All;
+    "refusal-is-grant", "set-nx-px", "calm", "lease", "unbacked-grant", All;
+    "impatience-is-grant", "set-nx-px", "late-winner", "lease", "unbacked-grant", All;
+    "refused-but-won", "set-nx-px", "late-winner", "claims", "ambiguous-acquire", All;
+    "ttl-is-wait", "set-nx-px", "calm", "claims", "wrong-expiry", All;
+    "millis-as-seconds", "set-nx-px", "calm", "claims", "wrong-expiry", All;
+    "validity-from-first-try", "set-nx-px", "gc-pause", "claims", "ambiguous-acquire", All;
+    "extension-adds-up", "set-nx-px", "extend", "claims", "wrong-expiry", Nothing;
+    "short-extension", "set-nx-px", "late-extend", "claims", "wrong-expiry", All;
+    "encoded-release", "set-nx-px", "calm", "claims", "false-release", All;
+    "split-key", "set-nx-px", "calm", "lease", "split-key", All;
+    "token-by-prefix", "set-nx-px", "gc-pause", "ownership", "stolen-release", All;
+    "release-again-late", "set-nx-px", "calm", "lease", "stolen-release", All;
+    "renews-any-value", "watchdog", "gc-pause", "ownership", "foreign-renewal", All;
+    "renews-any-value", "watchdog", "dead-holder-kept", "progress", "foreign-renewal", Nothing;
+    "waiter-renews", "set-nx-px", "holder-crash", "progress", "foreign-renewal", PropertyOnly;
+    "loser-prolongs", "set-nx-px", "holder-crash", "progress", "foreign-renewal", PropertyOnly;
+    "quorum-of-answers", "redlock", "split-vote", "lease", "unbacked-grant", All;
+    "subscribes-too-late", "pubsub", "late-subscribe", "progress", "lost-wake-up", PropertyOnly;
+    "reads-old-replies", "set-nx-px", "network-delay", "claims", "stale-reply", All;
+    "error-is-grant", "set-nx-px", "read-only", "lease", "unbacked-grant", All;
+    "error-is-grant", "set-nx-px", "busy-node", "lease", "unbacked-grant", All;
+};
+
+/// Mutants that keep every property: what is wrong with them is something else.
+pub(super) const SAFE: &[(&str, &str)] = &[
+    ("twice-as-slow", BY_LATENCY),
+    // Its release leaves values on a minority of its nodes: the lock is free, and nobody is waited for.
+    ("releases-a-quorum", BY_LATENCY),
+];
+
+const BY_LATENCY: &str =
+    "no property: a limit on the latency of `acquire` catches it (`picklock gate`)";

@@ -1,0 +1,75 @@
+//! The errors with which a server refuses commands while something is wrong with it.
+
+use serde::{Deserialize, Serialize};
+
+/// An error by its first word, as servers write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum ServerError {
+    /// It is a replica, and must not be written to.
+    Readonly,
+    /// It is reading its data set from disk.
+    Loading,
+    /// It cannot write to disk, and refuses what it could not keep.
+    Misconf,
+    /// It is part of a cluster that does not serve.
+    Clusterdown,
+    /// It has fewer replicas in reach than it must have for a write.
+    Noreplicas,
+    /// A script has been running for long.
+    Busy,
+}
+
+impl ServerError {
+    /// All of them.
+    pub const ALL: [ServerError; 6] = [
+        ServerError::Readonly,
+        ServerError::Loading,
+        ServerError::Misconf,
+        ServerError::Clusterdown,
+        ServerError::Noreplicas,
+        ServerError::Busy,
+    ];
+
+    /// Its first word.
+    pub fn word(self) -> &'static str {
+        match self {
+            ServerError::Readonly => "READONLY",
+            ServerError::Loading => "LOADING",
+            ServerError::Misconf => "MISCONF",
+            ServerError::Clusterdown => "CLUSTERDOWN",
+            ServerError::Noreplicas => "NOREPLICAS",
+            ServerError::Busy => "BUSY",
+        }
+    }
+
+    /// The whole error, as Redis 7 writes it.
+    pub fn text(self) -> &'static str {
+        match self {
+            ServerError::Readonly => "READONLY You can't write against a read only replica.",
+            ServerError::Loading => "LOADING Redis is loading the dataset in memory",
+            ServerError::Misconf => {
+                "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk."
+            }
+            ServerError::Clusterdown => "CLUSTERDOWN The cluster is down",
+            ServerError::Noreplicas => "NOREPLICAS Not enough good replicas to write.",
+            ServerError::Busy => {
+                "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_is_written_by_its_first_word() {
+        for error in ServerError::ALL {
+            let written = toml::Value::try_from(error).unwrap();
+            assert_eq!(written.as_str(), Some(error.word()));
+            assert_eq!(error.text().split(' ').next(), Some(error.word()));
+        }
+    }
+}
