@@ -70,7 +70,9 @@ fn case(cell: &Cell, replayable: Option<&str>) -> TestCase {
     let failures = failures(cell);
     let not_run = match status(cell) {
         CellStatus::NotRun => cell.error.clone(),
-        _ => cell.inapplicable().map(|why| format!("{NOT_APPLICABLE}: {why}")),
+        _ => cell
+            .inapplicable()
+            .map(|why| format!("{NOT_APPLICABLE}: {why}")),
     };
     let mut status = if let Some(reason) = &not_run {
         skipped(reason)

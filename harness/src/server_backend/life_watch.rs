@@ -41,10 +41,10 @@ impl LifeWatch {
         self.shortest.set(shortest);
     }
 
-    /// A fault is about to stop or to kill it.
-    pub(super) fn stop(&self, who: Watched) {
+    /// A fault is about to stop or to kill it. False if one has done so before.
+    pub(super) fn stop(&self, who: Watched) -> bool {
         self.moves(who);
-        self.stopped.borrow_mut().insert(who);
+        self.stopped.borrow_mut().insert(who)
     }
 
     /// It goes on as far as faults are concerned.

@@ -227,7 +227,9 @@ impl ServerBackend {
         let running: BTreeSet<usize> = self.workers.borrow().keys().copied().collect();
         // To be killed, they are stopped.
         let workers = running.iter().copied().map(Watched::Worker);
-        workers.for_each(|worker| self.life.stop(worker));
+        workers.for_each(|worker| {
+            self.life.stop(worker);
+        });
         let (controls, containers): (Vec<_>, Vec<_>) = running
             .iter()
             .filter_map(|worker| self.running(*worker).ok())

@@ -9,9 +9,10 @@ use crate::wire::{Effect, LinkFault};
 
 impl Nodes for ServerBackend {
     async fn pause_node(&self, node: usize) -> Result<(), Refusal> {
-        self.life.stop(Watched::Node(node));
+        let is_first = self.life.stop(Watched::Node(node));
         let paused = self.servers()?.pause(node).await;
-        if paused.is_err() {
+        // One that is down stays so.
+        if paused.is_err() && is_first {
             self.life.go_on(Watched::Node(node));
         }
         paused.map_err(failed)

@@ -84,12 +84,12 @@ impl Workers for ServerBackend {
     }
 
     async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal> {
-        self.life.stop(Watched::Worker(worker));
+        let is_first = self.life.stop(Watched::Worker(worker));
         let frozen = match self.running(worker)? {
             (_, Some(container)) => container.freeze().await.map_err(failed),
             (control, None) => control.freeze().await.map_err(failed),
         };
-        if frozen.is_err() {
+        if frozen.is_err() && is_first {
             self.life.go_on(Watched::Worker(worker));
         }
         frozen

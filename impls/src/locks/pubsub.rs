@@ -87,11 +87,7 @@ fn channel(key: &str) -> String {
 
 impl PubSub {
     /// `tries_when_subscribed`: false for a mutant.
-    pub(crate) fn new(
-        nodes: Vec<Node>,
-        mut context: Context,
-        tries_when_subscribed: bool,
-    ) -> Self {
+    pub(crate) fn new(nodes: Vec<Node>, mut context: Context, tries_when_subscribed: bool) -> Self {
         PubSub {
             redis: SingleNode::first_of(nodes),
             name: random_token(&mut context.entropy),

@@ -21,11 +21,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<ReleaseAgainLate>(
 struct ReleaseAgainLate;
 
 impl Variation for ReleaseAgainLate {
-    async fn release(
-        original: &mut SetNxPx,
-        key: &str,
-        grant: &Grant,
-    ) -> Result<bool, LockError> {
+    async fn release(original: &mut SetNxPx, key: &str, grant: &Grant) -> Result<bool, LockError> {
         let released = Lock::release(original, key, grant).await?;
         if released {
             let (mut redis, key) = (original.redis.apart(), key.to_owned());

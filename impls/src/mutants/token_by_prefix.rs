@@ -31,14 +31,12 @@ impl Variation for TokenByPrefix {
         name: &str,
         lease: Lease,
     ) -> Result<Option<Grant>, LockError> {
-        original.attempt(key, &format!("checkout:{name}"), lease).await
+        original
+            .attempt(key, &format!("checkout:{name}"), lease)
+            .await
     }
 
-    async fn release(
-        original: &mut SetNxPx,
-        key: &str,
-        grant: &Grant,
-    ) -> Result<bool, LockError> {
+    async fn release(original: &mut SetNxPx, key: &str, grant: &Grant) -> Result<bool, LockError> {
         let mut compare = COMPARE_BEGINNINGS.key(key);
         compare.arg(&grant.token);
         Ok(compare.invoke_async(original.redis.connection()?).await?)

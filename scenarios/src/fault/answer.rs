@@ -3,8 +3,7 @@
 use super::{Action, FaultPlan, Field, Kind, LinkAction, Strikes};
 
 /// What an answer may have.
-pub(super) const OPTIONAL: &[Field] =
-    &[Field::For, Field::Workers, Field::Nodes, Field::Frames];
+pub(super) const OPTIONAL: &[Field] = &[Field::For, Field::Workers, Field::Nodes, Field::Frames];
 
 pub(super) const KIND: Kind = Kind {
     does: "answers {} with {of}",
