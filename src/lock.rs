@@ -57,6 +57,7 @@ pub fn configured(one: &ConfiguredLock, options: &[(String, String)]) -> Result<
         options,
         nodes: one.nodes,
         replicas: one.replicas,
+        renews: one.claims.renews,
         command: Some(WorkerCommand {
             directory: one.directory.clone().filter(|_| command.image.is_none()),
             environment: one.environment.clone(),
@@ -95,6 +96,7 @@ fn spec(
             options: options.to_vec(),
             nodes: 1,
             replicas: 0,
+            renews: false,
             command: Some(command),
         });
     }
@@ -112,6 +114,7 @@ fn spec(
         options: options.to_vec(),
         nodes: lock.nodes,
         replicas: lock.replicas,
+        renews: false,
         command: None,
     })
 }

@@ -59,6 +59,7 @@ fn repro_lock(lock: &LockSpec, record: &RunRecord) -> ReproLock {
         replicas: command
             .and(Some(lock.replicas))
             .filter(|replicas| *replicas != 0),
+        renews: lock.renews,
         version: record.lock.version.clone(),
         options: lock.options_by_name(),
         environment: command
@@ -92,7 +93,10 @@ fn lock_of(lock: &ReproLock) -> Result<LockSpec, Failure> {
         options: lock.options.clone(),
         nodes: lock.nodes.unwrap_or(*NODES.start()),
         replicas: lock.replicas.unwrap_or(*REPLICAS.start()),
-        claims: Claims::default(),
+        claims: Claims {
+            renews: lock.renews,
+            ..Claims::default()
+        },
         like: None,
     };
     lock::configured(&one, &options)

@@ -77,6 +77,7 @@ impl LockFactory {
             options: options.clone().into_iter().collect(),
             nodes: self.nodes,
             replicas: self.replicas,
+            renews: false,
             command: None,
         }
     }

@@ -55,6 +55,8 @@ pub struct LockSpec {
     pub nodes: usize,
     /// How many replicas of each node it needs at least.
     pub replicas: usize,
+    /// It promises to renew its lease while its client works.
+    pub renews: bool,
     /// What starts a program that speaks the adapter protocol; `None` for a lock whose code is in
     /// this process.
     pub command: Option<WorkerCommand>,
@@ -311,6 +313,7 @@ mod tests {
             options: Vec::new(),
             nodes,
             replicas,
+            renews: false,
             command: None,
         }
     }

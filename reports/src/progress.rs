@@ -87,6 +87,13 @@ fn words(what: &EventKind) -> Option<String> {
         EventKind::FaultMissed { fault, reason, .. } => {
             format!("fault {fault} never struck: {reason}")
         }
+        what => return trouble_words(what),
+    })
+}
+
+/// What went wrong beside the faults.
+fn trouble_words(what: &EventKind) -> Option<String> {
+    Some(match what {
         EventKind::NodeLost { node, reason } => format!("node {node} failed on its own: {reason}"),
         EventKind::FaultEscaped { worker, .. } => format!(
             "worker {worker} went on although it was frozen or dead: the lock is in another process"

@@ -6,9 +6,11 @@ use std::rc::Rc;
 use futures_util::FutureExt;
 use futures_util::future::FusedFuture;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 use super::buyer::Buyer;
 use super::probe::probe;
+use super::requests::note_silence;
 use super::shutdown::Shutdown;
 use super::work::note_untested_extensions;
 use super::{stall, stock_store};
@@ -65,21 +67,12 @@ pub async fn run<W: Backend>(
     let faults = tokio::task::spawn_local(Rc::clone(&nemesis).run(due, ready));
     // If the nemesis has ended, there is nothing to wait for.
     faults_ready.await.unwrap_or_default();
-    let watches = capabilities.can_stall().then(|| {
-        [
-            tokio::task::spawn_local(stall::watch(Rc::clone(&context))),
-            tokio::task::spawn_local(stall::watch_life(Rc::clone(&context))),
-        ]
-    });
+    let watches = capabilities.can_stall().then(|| stall::begin(&context));
     let mut reason = run_workload(&context, buyers, interrupt.as_mut()).await;
     let mut end = Shutdown::begin(interrupt);
-    if let Some(arrivals) = &context.arrivals {
-        context.recorder.write(EventKind::Arrivals {
-            came: arrivals.came(),
-            unserved: arrivals.waiting(),
-        });
-    }
+    note_arrivals(&context);
     note_untested_extensions(&context);
+    note_traffic(&context);
     faults.abort();
     end.step(nemesis.undo_all()).await;
     nemesis.settle();
@@ -101,9 +94,7 @@ pub async fn run<W: Backend>(
         reason = EndReason::Interrupted;
     }
     nemesis.close_endless_links();
-    for watch in watches.iter().flatten() {
-        watch.abort();
-    }
+    watches.iter().flatten().for_each(JoinHandle::abort);
     stall::note_shortages(&context);
     end.step(stall::note_life_signs(&context, true)).await;
     context.recorder.write(EventKind::End {
@@ -122,6 +113,29 @@ pub async fn run<W: Backend>(
     result.phases.setup_ms = millis(setup);
     result.phases.workload_ms = millis(workload);
     Ok(result)
+}
+
+/// In an open loop: writes down how many buyers came.
+fn note_arrivals<W>(context: &RunContext<W>) {
+    if let Some(arrivals) = &context.arrivals {
+        context.recorder.write(EventKind::Arrivals {
+            came: arrivals.came(),
+            unserved: arrivals.waiting(),
+        });
+    }
+}
+
+/// Writes down what the workers have sent to acquire, and who slept until the end.
+fn note_traffic<W: Backend>(context: &RunContext<W>) {
+    for worker in 0..context.spec.scenario.workload.workers {
+        if !context.live_workers.is_down(worker) {
+            note_silence(context, worker);
+        }
+    }
+    let acquiring = context.backend.acquiring_commands();
+    context
+        .recorder
+        .write(EventKind::CommandsSent { acquiring });
 }
 
 /// What the driver has seen, with what the servers have.
@@ -265,6 +279,7 @@ fn header<W: Backend>(backend: &W, spec: &RunSpec, lock: &str) -> Header {
         update: scenario.workload.update,
         min_grants: scenario.judge.min_grants,
         progress_within_ms: millis(scenario.judge.progress_within.resolve(spec.ttl())),
+        renews: spec.lock.renews,
         custody: false,
         custody_check: None,
     }

@@ -13,6 +13,8 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use tokio::task::JoinHandle;
+
 use crate::backend::{Backend, LifeSign, Shortage};
 use crate::clock::millis;
 use crate::context::RunContext;
@@ -31,9 +33,17 @@ const SHORTEST_STANDSTILL: Duration = Duration::from_millis(60);
 /// it would have been in time without them is for the checkers to say.
 const TOLD_PART_OF_LEASE: u32 = 100;
 
+/// Begins to watch the machine, and servers and workers.
+pub(super) fn begin<W: Backend>(context: &Rc<RunContext<W>>) -> [JoinHandle<()>; 2] {
+    [
+        tokio::task::spawn_local(watch(Rc::clone(context))),
+        tokio::task::spawn_local(watch_life(Rc::clone(context))),
+    ]
+}
+
 /// Records each stall and each shortage, for as long as it is polled. Not needed in a backend whose
 /// time cannot stall.
-pub(super) async fn watch<W: Backend>(context: Rc<RunContext<W>>) {
+async fn watch<W: Backend>(context: Rc<RunContext<W>>) {
     let clock = &context.clock;
     let long = SHORTEST.max(context.spec.ttl() / TOLD_PART_OF_LEASE);
     loop {
@@ -50,7 +60,7 @@ pub(super) async fn watch<W: Backend>(context: Rc<RunContext<W>>) {
 }
 
 /// Watches servers and workers, for as long as it is polled.
-pub(super) async fn watch_life<W: Backend>(context: Rc<RunContext<W>>) {
+async fn watch_life<W: Backend>(context: Rc<RunContext<W>>) {
     let shortest = SHORTEST_STANDSTILL.max(context.spec.shortest_delay());
     context.backend.watch_life(shortest).await;
     // Somebody else ends the run.

@@ -73,7 +73,8 @@ pub(crate) fn families(leaders: &[u32]) -> BTreeMap<u32, BTreeSet<u32>> {
         .collect()
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::io::BufRead;
     use std::os::unix::process::CommandExt;

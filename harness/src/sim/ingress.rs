@@ -113,7 +113,7 @@ impl Network {
         let asked = self.interceptor.is_armed() && self.interceptor.waits_for_acquire(link);
         let before = state.nodes[link.node].key_changes();
         let reply = execute(&mut state.nodes[link.node], client, &args, at_ns);
-        state.note_key_changes(link, &tag, at_ns);
+        state.note_key_changes(link, &mut tag, &args, at_ns);
         if asked && state.nodes[link.node].took_since(before) {
             tag.acquired = Acquired::Lock;
         }

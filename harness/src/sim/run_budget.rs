@@ -106,19 +106,18 @@ impl RunBudget {
     }
 
     fn must_last(&self) {
-        let key_changes = self.key_changes.get();
-        let bytes = self.bytes.get() + key_changes * size_of::<Event>() as u64;
-        let spent = [
-            (
-                Budget::Events,
-                self.events.get() + key_changes,
-                self.most_events,
-            ),
-            (Budget::Memory, bytes, self.most_bytes),
-            (Budget::Steps, self.steps.get(), self.most_steps),
-        ];
-        let spent = spent.into_iter().find(|(_, used, most)| used >= most);
-        if let (Some((budget, _, most)), None) = (spent, self.spent.get()) {
+        let (events, steps, keys) = (self.events.get(), self.steps.get(), self.key_changes.get());
+        let bytes = self.bytes.get() + keys * size_of::<Event>() as u64;
+        let (budget, most) = if events + keys >= self.most_events {
+            (Budget::Events, self.most_events)
+        } else if bytes >= self.most_bytes {
+            (Budget::Memory, self.most_bytes)
+        } else if steps >= self.most_steps {
+            (Budget::Steps, self.most_steps)
+        } else {
+            return;
+        };
+        if self.spent.get().is_none() {
             self.spent.set(Some((budget, most)));
             self.is_spent.notify_one();
         }

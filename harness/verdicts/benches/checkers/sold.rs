@@ -160,6 +160,7 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
         update: Update::Decrement,
         min_grants: 2,
         progress_within_ms: 3 * TTL_MS,
+        renews: false,
         custody: false,
         custody_check: None,
     }

@@ -4,66 +4,72 @@
 //! another client's release, a fault that makes a service lose the lock. A clock that was set back is
 //! no cause, and neither is the restart of a node of a quorum before the lock was acquired.
 
-use super::evidence::Evidence;
-use super::finding::ForeignRelease;
+use super::facts::{Facts, Found, Overlap};
 use super::verdict::Cause;
 use crate::timeline::{FaultSpan, Hold, loses, ms};
 
-/// Why two holds of one key overlap, whose lateness was looked at before; `first` is the one that
-/// began first. `outlived`: all its leases were certainly over when the second began.
-pub(super) fn of_overlap(
-    evidence: &Evidence<'_>,
-    first: &Hold,
-    second: &Hold,
-    outlived: bool,
-) -> Cause {
+/// The cause of a violation in a history without custody.
+pub(super) fn cause(facts: &Facts<'_>) -> Cause {
+    match &facts.found {
+        Found::Overlap(holds)
+        | Found::WrongStock {
+            sellers: Some(holds),
+            ..
+        } => of_overlap(facts, holds),
+        // Why a counter of tokens started again after this hold.
+        Found::StaleToken {
+            before: Some(before),
+            ..
+        } => of_faults(facts, before, facts.at_ns, &[before.worker]),
+        // What that attempt left should have expired long ago, so something keeps renewing it.
+        Found::Starvation { starvation, .. } if starvation.doubt.is_some() => {
+            Cause::AmbiguousAcquire
+        }
+        _ => Cause::Undetermined,
+    }
+}
+
+/// Why two holds of one key overlap.
+fn of_overlap(facts: &Facts<'_>, holds: &Overlap<'_>) -> Cause {
+    let (first, second) = (holds.first, holds.second);
+    if holds.has_expired_grant {
+        return Cause::ExpiredGrant;
+    }
     if first.shares_lease_with(second) && !share_first_leases(first, second) {
         return Cause::PhantomExtend;
     }
-    if outlived {
+    if holds.is_outlived {
         return Cause::OutlivedLease;
     }
-    let took_it = |release: &ForeignRelease| {
-        release.key == first.key
-            && release.struck_ns > first.begin_ns
-            && release.struck_ns < second.begin_ns
-    };
-    if evidence.foreign_releases().iter().any(took_it) {
+    if !holds.taken.is_empty() {
         return Cause::StolenRelease;
     }
-    let workers = [first.worker, second.worker];
-    let from_ns = earliest_lease_ns(evidence, first);
-    of_faults(evidence, from_ns, second.begin_ns, &workers)
+    of_faults(
+        facts,
+        first,
+        second.begin_ns,
+        &[first.worker, second.worker],
+    )
 }
 
-/// Why a counter of tokens started again after this hold.
-pub(super) fn of_lost_counter(evidence: &Evidence<'_>, before: &Hold, at_ns: u64) -> Cause {
-    let from_ns = earliest_lease_ns(evidence, before);
-    of_faults(evidence, from_ns, at_ns, &[before.worker])
-}
-
-/// The earliest time at which the lock can have been acquired: a lease never lasts longer than the
-/// TTL. A fault before that time cannot have lost the lock.
-fn earliest_lease_ns(evidence: &Evidence<'_>, hold: &Hold) -> u64 {
-    let ttl_ns = ms(evidence.history.header.ttl_ms);
-    hold.acquire_ns
-        .max(hold.first_deadline_ns.saturating_sub(ttl_ns))
-}
-
-/// The latest fault between two times that could have lost a lock of one of these workers.
-fn of_faults(evidence: &Evidence<'_>, from_ns: u64, to_ns: u64, workers: &[usize]) -> Cause {
-    let nodes = evidence.history.header.nodes;
+/// The latest fault until this time that could have lost the lock of this hold, as far as it has to do with these
+/// workers.
+fn of_faults(facts: &Facts<'_>, hold: &Hold, to_ns: u64, workers: &[usize]) -> Cause {
+    let header = &facts.history.header;
+    // A lease never lasts longer than the TTL: a fault before that cannot have lost the lock.
+    let earliest_ns = hold.first_deadline_ns.saturating_sub(ms(header.ttl_ms));
+    let from_ns = hold.acquire_ns.max(earliest_ns);
     let cause_of = |fault: &FaultSpan<'_>| match loses(fault.fault)? {
         // A node that was already dead when the lock was acquired never had it.
         Cause::LostOnRestart if fault.began_ns < from_ns => None,
-        Cause::LostOnRestart if nodes > 1 => Some(Cause::QuorumErosion),
+        Cause::LostOnRestart if header.nodes > 1 => Some(Cause::QuorumErosion),
         // A node's clock that is set back keeps a key longer.
         Cause::ClockJump if fault.clock.is_some_and(|shift| shift.by_ns <= 0) => None,
         // A client's clock misleads that client.
         Cause::ClockSkew if !workers.iter().any(|worker| fault.strikes(*worker)) => None,
         cause => Some(cause),
     };
-    let faults = evidence.timeline.faults().iter().rev();
+    let faults = facts.faults.iter().rev();
     faults
         .filter(|fault| fault.struck() && fault.touches(from_ns, to_ns))
         .find_map(cause_of)

@@ -12,124 +12,120 @@
 use picklock_scenarios::Phase;
 
 use super::bare_cause;
-use super::blocked_lock;
-use super::double_sale::{is_interleaved, overlapping_sellers};
-use super::evidence::Evidence;
-use super::finding::{Claim, Finding, ForeignRelease, Seen, StaleToken, Starvation, Taking};
-use super::lost_claim::{LostClaim, is_same_token};
+use super::blocked_lock::BlockedLock;
+use super::facts::{Facts, Found, Overlap, Taken};
+use super::finding::{Claim, Taking};
+use super::lost_claim::LostClaim;
 use super::lost_counter;
 use super::verdict::Cause;
-use crate::timeline::{Hold, Lease, overlap};
+use crate::custody::Custody;
+use crate::history::KeyCommand;
+use crate::timeline::Lease;
 
 /// The cause of a violation.
-pub(super) fn cause(finding: &Finding, evidence: &Evidence<'_>) -> Cause {
-    match &finding.seen {
-        Seen::Overlap { earlier, later } => match evidence.pair(*earlier, *later) {
-            Some((first, second)) => of_overlap(evidence, first, second),
-            None => Cause::Undetermined,
-        },
-        Seen::WrongStock(stock) => match overlapping_sellers(evidence, stock, finding.at_ns) {
-            Some((first, second)) => match of_overlap(evidence, first, second) {
-                // It had been told that it still has the lock, and so it changed the stock.
-                Cause::OutlivedLease if was_resumed(first, second, finding.at_ns) => {
-                    Cause::PhantomExtend
-                }
-                cause => cause,
+pub(super) fn cause(facts: &Facts<'_>) -> Cause {
+    match (&facts.found, of_found(facts)) {
+        // It had been told that it still has the lock, and so it changed the stock.
+        (
+            Found::WrongStock {
+                sellers: Some(sellers),
+                ..
             },
-            None if is_interleaved(evidence, stock.key) => Cause::Race,
-            None => Cause::Undetermined,
-        },
-        Seen::ForeignRelease(release) => of_foreign_release(evidence, release),
-        Seen::StaleToken(stale) => of_stale_token(evidence, stale, finding.at_ns),
-        Seen::Starvation(starvation) => of_starvation(evidence, starvation),
-        Seen::FalseClaim(claim) => of_false_claim(claim.about),
-        Seen::Attempts { .. } => Cause::Undetermined,
+            Cause::OutlivedLease,
+        ) if was_resumed(sellers, facts.at_ns) => Cause::PhantomExtend,
+        (_, cause) => cause,
     }
 }
 
-/// Why two holds of one key overlap; `first` is the one that began first.
-fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
-    let shared = first.shares_lease_with(second);
-    if !shared && (evidence.arrived_late(first) || evidence.arrived_late(second)) {
+fn of_found(facts: &Facts<'_>) -> Cause {
+    match (&facts.found, facts.custody) {
+        (Found::Nothing, _) => Cause::Undetermined,
+        (Found::ForeignRelease(taken), _) => of_foreign_release(taken),
+        (Found::Attempts { claim, .. }, _) => claim.map_or(Cause::Undetermined, of_false_claim),
+        (Found::Starvation { starvation, .. }, _) if starvation.has_unexpiring_key => Cause::NoTtl,
+        (
+            Found::WrongStock {
+                sellers: None,
+                is_interleaved,
+                ..
+            },
+            _,
+        ) => match is_interleaved {
+            true => Cause::Race,
+            false => Cause::Undetermined,
+        },
+        (_, None) => bare_cause::cause(facts),
+        (
+            Found::Overlap(holds)
+            | Found::WrongStock {
+                sellers: Some(holds),
+                ..
+            },
+            Some(account),
+        ) => of_overlap(facts, account, holds),
+        (Found::StaleToken { stale, before, .. }, Some(account)) => match before {
+            Some(before) => {
+                let (spans, from_ns) = (&account.spans, before.acquire_ns);
+                lost_counter::why_lost(spans, stale.highest, from_ns, facts.at_ns)
+            }
+            None => Cause::Undetermined,
+        },
+        (Found::Starvation { starvation, .. }, Some(account)) => {
+            let (history, faults) = (facts.history, facts.faults);
+            BlockedLock::of(history, faults, account, **starvation).cause()
+        }
+    }
+}
+
+/// Why two holds of one key overlap.
+fn of_overlap(facts: &Facts<'_>, account: &Custody, holds: &Overlap<'_>) -> Cause {
+    if holds.has_expired_grant {
         return Cause::ExpiredGrant;
     }
-    let over = |leases: &[Lease]| {
-        let meets = |lease: &Lease| overlap(lease.span(), second.span());
-        !shared && !leases.iter().any(meets)
-    };
-    let outlived = over(&first.possible_leases);
-    let Some(account) = evidence.custody() else {
-        return bare_cause::of_overlap(evidence, first, second, outlived);
-    };
+    if holds.ran_out_unrenewed {
+        return Cause::SilentLoss;
+    }
     // If a lock does not say how long its lease runs, it may have been longer than is known. Then
     // the servers decide.
-    if outlived {
+    if holds.is_outlived {
         return Cause::OutlivedLease;
     }
     let lost = LostClaim {
         spans: &account.spans,
-        quorum: account.nodes.quorum(first.key),
-        faults: evidence.timeline.faults(),
-        holds: evidence.timeline.holds(),
+        quorum: account.nodes.quorum(holds.first.key),
+        faults: facts.faults,
+        holds: facts.holds,
     };
-    match lost.cause(first, second) {
-        Cause::WrongExpiry if over(&first.leases) => Cause::OutlivedLease,
-        Cause::UnbackedGrant if evidence.rests_on_earlier(first, second) => Cause::StaleReply,
+    match lost.cause(holds.first, holds.second) {
+        Cause::WrongExpiry if holds.is_perhaps_outlived => Cause::OutlivedLease,
+        Cause::UnbackedGrant if holds.rests_on_earlier => Cause::StaleReply,
         cause => cause,
     }
 }
 
-/// True if a lease of this hold that was over had been extended by then, after the other client had
+/// True if a lease of the first hold that was over had been extended by then, after the other client had
 /// come and gone. One that was extended before the other came, and was over again, explains nothing.
-fn was_resumed(hold: &Hold, other: &Hold, by_ns: u64) -> bool {
-    let resumed = |lease: &Lease| (other.end_ns..=by_ns).contains(&lease.from_ns);
-    hold.leases.iter().any(resumed)
+fn was_resumed(holds: &Overlap<'_>, by_ns: u64) -> bool {
+    let resumed = |lease: &Lease| (holds.second.end_ns..=by_ns).contains(&lease.from_ns);
+    holds.first.leases.iter().any(resumed)
 }
 
-/// Why a release took another client's lock. If it was sent before the lock was the other client's,
+/// Why a command took another client's lock. If it was sent before the lock was the other client's,
 /// the lock checked ownership and acted later; otherwise it did not check at all.
-fn of_foreign_release(evidence: &Evidence<'_>, release: &ForeignRelease) -> Cause {
-    let by = evidence.taken_by(release);
-    let spans = evidence.custody().map_or(&[][..], |account| &account.spans);
-    if by.is_some_and(|(by, span)| is_same_token(spans, by, span)) {
+fn of_foreign_release(taken: &Taken<'_>) -> Cause {
+    let release = taken.release;
+    // It looked and acted at once, but not at whose it was; or it is of no release that is under way.
+    let looked_once = |by: &KeyCommand| by.is_script() || by.phase != Phase::Release;
+    if taken.is_same_token {
         Cause::SharedToken
     } else if release.how == Taking::Prolonged {
         Cause::ForeignRenewal
-    } else if evidence.is_extension(release) {
+    } else if taken.is_extension {
         Cause::PhantomExtend
-    } else if by.is_some_and(|(by, _)| by.is_script() || by.phase != Phase::Release) {
-        // It looked and acted at once, but not at whose it was; or it is of no release that is under way.
-        Cause::StolenRelease
-    } else if release.sent_ns < release.owned_ns {
+    } else if !taken.by.is_some_and(looked_once) && release.sent_ns < release.owned_ns {
         Cause::Race
     } else {
         Cause::StolenRelease
-    }
-}
-
-/// Why a token was not higher than an earlier one: a fault may have lost the counter.
-fn of_stale_token(evidence: &Evidence<'_>, stale: &StaleToken, at_ns: u64) -> Cause {
-    let Some(before) = evidence.hold_before(stale, at_ns) else {
-        return Cause::Undetermined;
-    };
-    match evidence.custody() {
-        Some(account) => {
-            lost_counter::cause(&account.spans, stale.highest, before.acquire_ns, at_ns)
-        }
-        None => bare_cause::of_lost_counter(evidence, before, at_ns),
-    }
-}
-
-/// Why a free lock was not granted.
-fn of_starvation(evidence: &Evidence<'_>, starvation: &Starvation) -> Cause {
-    if starvation.has_unexpiring_key {
-        return Cause::NoTtl;
-    }
-    match (evidence.custody(), starvation.doubt) {
-        (Some(account), _) => blocked_lock::cause(evidence.history, account, starvation),
-        // What that attempt left should have expired long ago, so something keeps renewing it.
-        (None, Some(_)) => Cause::AmbiguousAcquire,
-        (None, None) => Cause::Undetermined,
     }
 }
 

@@ -4,16 +4,19 @@
 //! Causes that need more than the history get it from here, too.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 
 use picklock_scenarios::Phase;
 
 use crate::custody::{Custody, ValueSpan};
 use crate::history::{EventKind, History, KeyCommand};
-use crate::timeline::{Hold, Timeline, forgets};
+use crate::timeline::{Hold, Lease, Timeline, overlap};
 
-use super::finding::{ForeignRelease, StaleToken, Taking};
-use super::lost_claim::took_again;
+use super::facts::{Facts, Found, Overlap, Taken};
+use super::finding::{Finding, ForeignRelease, Seen, StaleToken, Taking, WrongStock};
+use super::lost_claim::{is_same_token, took_again};
 use super::on_time::OnTime;
+use super::promised_renewal::ran_out_ns;
 use super::properties::ownership::foreign_releases;
 
 /// What a violation is explained from.
@@ -41,6 +44,157 @@ impl<'a> Evidence<'a> {
         }
     }
 
+    /// A finding with what it names.
+    pub fn facts<'e>(&'e self, finding: &'e Finding) -> Facts<'e> {
+        let at_ns = finding.at_ns;
+        let holds_of = |ops: &[u64]| ops.iter().filter_map(|op| self.hold(*op)).collect();
+        let found = match &finding.seen {
+            Seen::Overlap { earlier, later } => match self.pair(*earlier, *later) {
+                Some(pair) => Found::Overlap(self.overlap(pair)),
+                None => Found::Nothing,
+            },
+            Seen::WrongStock(stock) => {
+                let sellers = self.sellers(stock, at_ns).filter(|sellers| sellers.on_time);
+                Found::WrongStock {
+                    stock,
+                    sellers: sellers.map(|sellers| self.overlap(sellers.pair)),
+                    is_interleaved: !self.overtaken(stock, u64::MAX).is_empty(),
+                }
+            }
+            Seen::ForeignRelease(release) => Found::ForeignRelease(self.taken(release)),
+            Seen::StaleToken(stale) => Found::StaleToken {
+                stale,
+                hold: self.hold(stale.op),
+                before: self.hold_before(stale, at_ns),
+            },
+            Seen::Starvation(starvation) => {
+                let mut before = self.timeline.holds().iter().rev();
+                let last = before
+                    .find(|hold| hold.key == starvation.key && hold.begin_ns <= starvation.from_ns);
+                Found::Starvation { starvation, last }
+            }
+            Seen::FalseClaim(claim) => Found::Attempts {
+                claim: Some(claim.about),
+                ops: &claim.ops,
+                holds: holds_of(&claim.ops),
+                statement: &claim.statement,
+            },
+            Seen::Attempts { ops, statement } => Found::Attempts {
+                claim: None,
+                ops,
+                holds: holds_of(ops),
+                statement,
+            },
+        };
+        let key = match &found {
+            Found::Overlap(holds) => holds.first.key,
+            Found::WrongStock { stock, .. } => stock.key,
+            Found::Starvation { starvation, .. } => starvation.key,
+            _ => 0,
+        };
+        let header = &self.history.header;
+        Facts {
+            history: self.history,
+            holds: self.timeline.holds(),
+            faults: self.timeline.faults(),
+            custody: self.custody(),
+            at_ns,
+            lock: header.named(key, "the lock"),
+            stock: header.named(key, "the stock"),
+            found,
+        }
+    }
+
+    fn overlap<'e>(&'e self, (first, second): (&'e Hold, &'e Hold)) -> Overlap<'e> {
+        let faults = self.timeline.faults();
+        let shared = first.shares_lease_with(second);
+        let over = |leases: &[Lease]| {
+            let meets = |lease: &Lease| overlap(lease.span(), second.span());
+            !shared && !leases.iter().any(meets)
+        };
+        let ran_out_ns = ran_out_ns(&self.timeline, self.spans(), first);
+        let second_arrived_late = second.arrived_late(faults);
+        let releases = self.foreign_releases().iter();
+        let between = releases.filter(|release| {
+            release.key == first.key
+                && release.struck_ns > first.begin_ns
+                && release.struck_ns < second.begin_ns
+        });
+        Overlap {
+            first,
+            second,
+            has_expired_grant: !shared && (second_arrived_late || first.arrived_late(faults)),
+            second_arrived_late,
+            is_outlived: over(&first.possible_leases),
+            is_perhaps_outlived: over(&first.leases),
+            ran_out_unrenewed: ran_out_ns.is_some_and(|at_ns| at_ns <= second.begin_ns),
+            rests_on_earlier: self.rests_on_earlier(first, second),
+            taken: between.map(|release| self.taken(release)).collect(),
+        }
+    }
+
+    fn taken<'e>(&'e self, release: &'e ForeignRelease) -> Taken<'e> {
+        let taken = self.taken_by(release);
+        let same = |(by, span)| is_same_token(self.spans(), by, span);
+        Taken {
+            release,
+            taker: self.worker_of(release.releaser),
+            owner: self.worker_of(release.owner),
+            taker_hold: self.hold(release.releaser),
+            owner_hold: self.hold(release.owner),
+            by: taken.map(|(by, _)| by),
+            is_extension: self.is_extension(release),
+            is_same_token: taken.is_some_and(same),
+        }
+    }
+
+    /// The overlapping holds in which the stock was sold twice: one changed the stock between the other's reading
+    /// and its change. Below zero, the change that took it there did the damage; else the first such change did. A
+    /// pair that left each other's sales alone did none, even if the sum shows the damage only there. Holds that
+    /// would have overlapped on a machine that is on time come first.
+    pub fn sellers(&self, stock: &WrongStock, at_ns: u64) -> Option<Sellers<'_>> {
+        let seller = stock.op.filter(|_| stock.left < 0);
+        let damaged = self.overtaken(stock, at_ns).into_iter();
+        let damaged = damaged.filter(|(_, by)| seller.is_none_or(|seller| seller == *by));
+        let pairs = damaged.filter_map(|(other, by)| self.pair(other, by));
+        let overlapping = pairs.filter(|(first, second)| first.overlaps(second));
+        let mut sellers = overlapping.map(|pair| Sellers {
+            pair,
+            on_time: (self.on_time.as_ref()).is_none_or(|it| it.overlap(pair.0, pair.1)),
+        });
+        let first = sellers.next()?;
+        let on_time = |sellers: &Sellers<'_>| sellers.on_time;
+        match first.on_time {
+            true => Some(first),
+            false => sellers.find(on_time).or(Some(first)),
+        }
+    }
+
+    /// The sales that were made on a reading which another sale had overtaken: the other one, and the
+    /// one on the old reading. In the order of the latter.
+    fn overtaken(&self, stock: &WrongStock, until_ns: u64) -> Vec<(u64, u64)> {
+        let of_key = stock.key;
+        let mut sales: Vec<u64> = Vec::new();
+        // How many sales each reader had seen.
+        let mut seen: HashMap<u64, usize> = HashMap::new();
+        let mut overtaken = Vec::new();
+        let events = self.history.events.iter();
+        for event in events.take_while(|event| event.at_ns <= until_ns) {
+            match event.what {
+                EventKind::StockRead { op, key, .. } if key == of_key => {
+                    seen.insert(op, sales.len());
+                }
+                EventKind::StockChanged { op, key, .. } if key == of_key => {
+                    let since = seen.remove(&op).map_or(&[][..], |seen| &sales[seen..]);
+                    overtaken.extend(since.iter().map(|other| (*other, op)));
+                    sales.push(op);
+                }
+                _ => {}
+            }
+        }
+        overtaken
+    }
+
     /// The hold of an attempt.
     pub fn hold(&self, op: u64) -> Option<&Hold> {
         self.timeline.holds().iter().find(|hold| hold.op == op)
@@ -56,7 +210,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// The holds of two attempts, in the order in which they began.
-    pub fn pair(&self, one: u64, other: u64) -> Option<(&Hold, &Hold)> {
+    fn pair(&self, one: u64, other: u64) -> Option<(&Hold, &Hold)> {
         let (one, other) = (self.hold(one)?, self.hold(other)?);
         Some(if one.begin_ns <= other.begin_ns {
             (one, other)
@@ -74,8 +228,8 @@ impl<'a> Evidence<'a> {
     /// True if it put another value in the place of the one that it took away, and that was a renewal.
     /// A release may also write a mark that the lock is free; a renewal that comes as late as during the
     /// release writes what the attempt had taken the lock with.
-    pub fn is_extension(&self, release: &ForeignRelease) -> bool {
-        let spans = self.custody().map_or(&[][..], |account| &account.spans);
+    fn is_extension(&self, release: &ForeignRelease) -> bool {
+        let spans = self.spans();
         let struck = spans
             .iter()
             .filter(|span| span.from_ns == release.struck_ns);
@@ -86,7 +240,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// The command that took a value away or kept it alive, and the value. `None`: the history has no account of it.
-    pub fn taken_by(&self, release: &ForeignRelease) -> Option<(&KeyCommand, &ValueSpan)> {
+    fn taken_by(&self, release: &ForeignRelease) -> Option<(&KeyCommand, &ValueSpan)> {
         let spans = self.custody()?.spans.iter();
         let mut owned = spans.filter(|span| {
             let author = span.author.as_ref();
@@ -105,8 +259,8 @@ impl<'a> Evidence<'a> {
 
     /// True if one of two holders has written nothing, while what its attempt before had written without a certain
     /// answer was there: its grant was the reply to that.
-    pub fn rests_on_earlier(&self, one: &Hold, other: &Hold) -> bool {
-        let spans = self.custody().map_or(&[][..], |account| &account.spans);
+    fn rests_on_earlier(&self, one: &Hold, other: &Hold) -> bool {
+        let spans = self.spans();
         [one, other].into_iter().any(|hold| {
             let wrote = |op: u64| spans.iter().any(|span| span.is_of(hold.worker, op));
             !wrote(hold.op) && self.doubt_before(hold).is_some_and(wrote)
@@ -139,39 +293,27 @@ impl<'a> Evidence<'a> {
     }
 
     /// The custody: all values of the servers' keys. `None`: the history has no account of them.
-    pub fn custody(&self) -> Option<&Custody> {
+    pub(super) fn custody(&self) -> Option<&Custody> {
         let kept = self.history.header.custody;
         kept.then(|| self.account.get_or_init(|| Custody::of(self.history)))
     }
 
+    fn spans(&self) -> &[ValueSpan] {
+        self.custody().map_or(&[][..], |account| &account.spans)
+    }
+
     /// The hold with the higher token that a stale token followed.
-    pub fn hold_before(&self, stale: &StaleToken, at_ns: u64) -> Option<&Hold> {
+    fn hold_before(&self, stale: &StaleToken, at_ns: u64) -> Option<&Hold> {
         self.timeline.holds().iter().find(|hold| {
             hold.begin_ns <= at_ns && hold.op != stale.op && hold.fence == Some(stale.highest)
         })
     }
+}
 
-    /// True if the lease had expired before the grant arrived.
-    ///
-    /// A lock that reports no lease, and itself waits for the lock, is often granted it later
-    /// than `acquire + ttl` with a fresh lease. Its grant counts as late only if a fault delayed
-    /// this worker while it was asking.
-    pub fn arrived_late(&self, hold: &Hold) -> bool {
-        let fresh = hold
-            .leases
-            .first()
-            .is_some_and(|lease| lease.from_ns == hold.begin_ns);
-        if fresh {
-            return false;
-        }
-        hold.told
-            || hold.seen
-            || !hold.could_wait
-            || self.timeline.faults().iter().any(|fault| {
-                !forgets(fault.fault)
-                    && fault.strikes(hold.worker)
-                    && fault.began_ns < hold.begin_ns
-                    && fault.touches(hold.acquire_ns, hold.begin_ns)
-            })
-    }
+/// Two overlapping holds in which a stock was sold twice, in the order in which they began.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sellers<'a> {
+    pub pair: (&'a Hold, &'a Hold),
+    /// They would have overlapped, had the machine been on time.
+    pub on_time: bool,
 }

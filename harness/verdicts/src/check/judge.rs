@@ -6,12 +6,11 @@ use crate::custody::KeyTable;
 use crate::history::{EventKind, History};
 
 use super::cause::cause;
-use super::double_sale::{late_sellers, overlapping_sellers};
 use super::evidence::Evidence;
 use super::finding::{Finding, ForeignRelease, Judgement, Seen};
 use super::on_time::OnTime;
 use super::properties::{Checkers, exclusion, lease};
-use super::story::story;
+use super::story::{story, unserved};
 use super::sufficiency::{Insufficiency, Sufficiency};
 use super::unjudged::Unjudged;
 use super::verdict::{Status, Verdict, Verdicts};
@@ -90,8 +89,10 @@ fn judged_on_time(judgement: Judgement, evidence: &Evidence<'_>) -> Judgement {
             return released_on_time(judgement, &first, evidence, on_time);
         }
         // What was sold remains sold. Whether two sellers overlapped is the question.
-        Seen::WrongStock(stock) if overlapping_sellers(evidence, &stock, first.at_ns).is_none() => {
-            late_sellers(evidence, &stock, first.at_ns).map(|(one, other)| [one.op, other.op])
+        Seen::WrongStock(stock) => {
+            let sellers = evidence.sellers(&stock, first.at_ns);
+            let late = sellers.filter(|sellers| !sellers.on_time);
+            late.map(|late| [late.pair.0.op, late.pair.1.op])
         }
         _ => None,
     };
@@ -137,7 +138,14 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insuffici
     let inapplicable = too_little.inapplicable();
     match judgement {
         Judgement::Held if too_little.reasons.is_empty() => Verdict::held(),
-        Judgement::Held | Judgement::NotApplicable | Judgement::Unknown(_)
+        Judgement::HeldThough { refused, failed } if too_little.reasons.is_empty() => Verdict {
+            story: vec![unserved(evidence, refused, failed)],
+            ..Verdict::held()
+        },
+        Judgement::Held
+        | Judgement::HeldThough { .. }
+        | Judgement::NotApplicable
+        | Judgement::Unknown(_)
             if !inapplicable.is_empty() =>
         {
             Verdict::inapplicable(inapplicable)
@@ -147,14 +155,17 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insuffici
         }
         Judgement::NotApplicable if !too_little.is_void => Verdict::not_applicable(),
         Judgement::Unknown(reason) if !too_little.is_void => Verdict::unknown(vec![reason]),
-        Judgement::Violated { first, count } if !too_little.is_void => Verdict {
-            status: Status::Violated,
-            cause: Some(cause(&first, evidence)),
-            story: story(&first, evidence),
-            violations: count,
-            at_ns: Some(first.at_ns),
-            ..Verdict::held()
-        },
+        Judgement::Violated { first, count } if !too_little.is_void => {
+            let facts = evidence.facts(&first);
+            Verdict {
+                status: Status::Violated,
+                cause: Some(cause(&facts)),
+                story: story(&facts),
+                violations: count,
+                at_ns: Some(first.at_ns),
+                ..Verdict::held()
+            }
+        }
         _ => Verdict::unknown(too_little.reasons.clone()),
     }
 }

@@ -123,7 +123,11 @@ impl KeptValues {
             self.ended(before, update, removed_own.is_some());
         }
         let Some(now) = update.now else { return };
-        let Some(author) = &now.author else { return };
+        // What a release wrote is no claim of its own: what is left of others, or a mark that the lock is free.
+        let author = now.author.as_ref();
+        let Some(author) = author.filter(|author| author.phase != Phase::Release) else {
+            return;
+        };
         let acquires = |command: &&KeyCommand| command.phase == Phase::Acquire;
         let command = update.command();
         let command = command.filter(|command| command.shares_attempt(author));

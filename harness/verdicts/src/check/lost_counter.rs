@@ -11,7 +11,7 @@ use crate::history::KeyName;
 use super::verdict::Cause;
 
 /// What took the counter with this token away between two times without a client's command.
-pub(super) fn cause(spans: &[ValueSpan], token: u64, from_ns: u64, to_ns: u64) -> Cause {
+pub(super) fn why_lost(spans: &[ValueSpan], token: u64, from_ns: u64, to_ns: u64) -> Cause {
     let token = token.to_string();
     // A value that expires, or that has the lock's name, is a lock.
     let counters = || spans.iter().filter(|span| !span.may_be_a_claim());

@@ -6,7 +6,7 @@
 //! found, the holds and the faults are kept).
 //!
 //! Checkers return findings: what was seen, and the attempts, keys and times that prove it. Only
-//! then is a finding explained, from evidence: `cause` decides its cause (`lost_claim` from the custody,
+//! then is a finding explained: `evidence` looks up what it names, `cause` decides its cause (`lost_claim` from the custody,
 //! `bare_cause` where there is none), and `story` tells it.
 //!
 //! There is no clock, no I/O and no guess here. What a history does not prove is not `violated`.
@@ -18,12 +18,13 @@ mod cause;
 mod checker;
 mod delays;
 mod description;
-mod double_sale;
 mod evidence;
+mod facts;
 mod finding;
 mod harness_pause;
 mod judge;
 
+mod kept_alive;
 mod kept_values;
 mod key_users;
 mod left_value;
@@ -33,9 +34,11 @@ mod on_time;
 mod ongoing;
 mod outstanding;
 mod overlap;
+mod promised_renewal;
 mod properties;
 mod reach;
 mod standstill;
+mod starvation_excuse;
 mod story;
 mod sufficiency;
 mod taken_value;

@@ -39,6 +39,9 @@ pub struct Header {
     pub min_grants: u64,
     /// Bound on progress, milliseconds.
     pub progress_within_ms: u64,
+    /// True if the lock promises to renew its lease while its client works.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub renews: bool,
     /// True if every change of the nodes' keys is in the history.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub custody: bool,
@@ -50,6 +53,16 @@ pub struct Header {
         skip_serializing_if = "Option::is_none"
     )]
     pub custody_check: Option<CustodyCheck>,
+}
+
+impl Header {
+    /// `what`, with the name of this lock where there are several.
+    pub(crate) fn named(&self, key: u32, what: &str) -> String {
+        match self.keys.get(key as usize) {
+            Some(name) if self.keys.len() > 1 => format!("{what} `{name}`"),
+            _ => what.to_owned(),
+        }
+    }
 }
 
 /// How many values the account says have gone, and how many of those a look at their keys has confirmed:

@@ -57,6 +57,9 @@ pub struct ReproLock {
     /// How many replicas of each node the program needs at least. Left out: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<usize>,
+    /// The program promises to renew its lease while its client works.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub renews: bool,
     /// The adapter's own version, or picklock's for built-in locks.
     pub version: String,
     /// Its options, from `--impl-option`.

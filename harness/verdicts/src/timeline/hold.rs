@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::history::{Event, EventKind, History};
 
 use super::attempt::{Attempt, HoldEnd, Step};
+use super::fault::{FaultSpan, forgets};
 use super::lease::{Lease, overlap};
 use super::tracker::AttemptTracker;
 
@@ -87,6 +88,24 @@ impl Hold {
     /// True when the two overlap as a whole; see [`overlap`].
     pub fn overlaps(&self, other: &Hold) -> bool {
         overlap(self.span(), other.span())
+    }
+
+    /// True if the lease had expired before the grant arrived. `faults`: those of the run.
+    ///
+    /// A lock that reports no lease, and itself waits for the lock, is often granted it later than `acquire + ttl`
+    /// with a fresh lease. Its grant counts as late only if a fault delayed this worker while it was asking.
+    pub fn arrived_late(&self, faults: &[FaultSpan<'_>]) -> bool {
+        let first = self.leases.first();
+        if first.is_some_and(|lease| lease.from_ns == self.begin_ns) {
+            return false;
+        }
+        let delayed = |fault: &FaultSpan<'_>| {
+            !forgets(fault.fault)
+                && fault.strikes(self.worker)
+                && fault.began_ns < self.begin_ns
+                && fault.touches(self.acquire_ns, self.begin_ns)
+        };
+        self.told || self.seen || !self.could_wait || faults.iter().any(delayed)
     }
 
     /// The same hold, had it lasted from and to these times, neither of which prolongs it.

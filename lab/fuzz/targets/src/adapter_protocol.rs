@@ -60,6 +60,7 @@ fn spec() -> RunSpec {
         options: Vec::new(),
         nodes: 1,
         replicas: 0,
+        renews: false,
         command: None,
     };
     RunSpec::simulated(lock, scenario, 1)

@@ -281,7 +281,7 @@ fn kept(history: &History, index: usize, op: u64) -> bool {
         .collect();
     let stays = |place: &Place<'_>| {
         let content = content(events, index, *place);
-        let own = content.filter(|now| now.author.is_some_and(|author| author.op == op));
+        let own = content.filter(|now| is_claim_of(now, op));
         let later = (index..events.len())
             .any(|at| removal(&at) && change(&events[at]).is_some_and(|change| change.0 == *place));
         let lock = own.is_some_and(|now| is_lock(place.1, now.expires));
@@ -292,6 +292,12 @@ fn kept(history: &History, index: usize, op: u64) -> bool {
         .collect();
     kept.dedup();
     kept.len() > may_stay(history, op)
+}
+
+/// True for a value of the attempt. What a release wrote is none.
+fn is_claim_of(now: &Content<'_>, op: u64) -> bool {
+    let author = now.author.filter(|author| author.phase != Phase::Release);
+    author.is_some_and(|author| author.op == op)
 }
 
 /// On how many nodes an attempt needs its value.
@@ -358,7 +364,7 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
         let Some(now) = content(events, index, *place) else {
             return false;
         };
-        let own = now.author.is_some_and(|author| author.op == op);
+        let own = is_claim_of(&now, op);
         let gone = (index..events.len())
             .find(|at| content(events, at + 1, *place).is_none_or(|then| then.begun != now.begun));
         let passing = gone.is_some_and(|at| {

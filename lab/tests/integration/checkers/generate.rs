@@ -114,6 +114,7 @@ pub(super) fn header(keys: u32, nodes: usize) -> Header {
         update: picklock_scenarios::Update::Decrement,
         min_grants: 0,
         progress_within_ms: 3 * TTL_MS,
+        renews: false,
         custody: false,
         custody_check: None,
     }

@@ -27,6 +27,7 @@ fn header() -> Header {
         update: Update::Write,
         min_grants: 2,
         progress_within_ms: 3000,
+        renews: false,
         custody: false,
         custody_check: None,
     }

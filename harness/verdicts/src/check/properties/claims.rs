@@ -15,6 +15,8 @@
 //!   way to be removed.
 //! - "You have not got it." After a refusal, and after an error before which certainly nothing had happened, the
 //!   client's own value does not go on standing on a quorum of the nodes.
+//! - "I shall renew it." The key of a lock that promises renewal does not run out while its client works, unless a
+//!   fault may be why.
 //! - "It took so long." No answer took longer than the driver has waited for it.
 //! - "It is this lock." No other lock uses the same key.
 //!
@@ -30,8 +32,9 @@ use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
 use crate::check::kept_values::KeptValues;
 use crate::check::key_users::KeyUsers;
 use crate::check::left_value::{LeftValue, Said};
+use crate::check::promised_renewal::ran_out_ns;
 use crate::check::written_values::{Written, WrittenValue, WrittenValues};
-use crate::custody::{Expiry, KeyUpdate, NodesUsed};
+use crate::custody::{Custody, Expiry, KeyUpdate, NodesUsed};
 use crate::history::{Event, Header, KeyName};
 use crate::timeline::{Attempt, Step, Timeline};
 
@@ -244,6 +247,23 @@ impl Claims {
         }
     }
 
+    /// "I shall renew it."
+    fn judge_renewal(&mut self, timeline: &Timeline<'_>) {
+        if !timeline.history().header.renews {
+            return;
+        }
+        let account = Custody::of(timeline.history());
+        for hold in timeline.holds() {
+            if let Some(at_ns) = ran_out_ns(timeline, &account.spans, hold) {
+                let statement = format!(
+                    "worker {}'s key ran out while it held the lock, which promises to renew it",
+                    hold.worker
+                );
+                self.found(at_ns, Claim::Renewal, vec![hold.op], statement);
+            }
+        }
+    }
+
     /// On how many nodes it stayed. Only who says that it is free speaks of whatever it has written.
     fn stayed_on(&self, left: &LeftValue) -> usize {
         let keys = self
@@ -316,11 +336,12 @@ impl Checker for Claims {
         self.kept.changed(at_ns, update);
     }
 
-    fn finish(mut self, _: &Timeline<'_>) -> Judgement {
+    fn finish(mut self, timeline: &Timeline<'_>) -> Judgement {
         if !self.custody {
             return Judgement::NotApplicable;
         }
         self.judge_left();
+        self.judge_renewal(timeline);
         // A lock that only ever used one of several nodes asks for no majority.
         let nodes_used = &self.nodes_used;
         let is_alone = |lock: u32| nodes_used.only_node(lock).is_some();

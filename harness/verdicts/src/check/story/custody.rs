@@ -2,32 +2,26 @@
 
 use picklock_scenarios::Phase;
 
-use crate::check::evidence::Evidence;
+use crate::check::facts::Facts;
 use crate::check::lost_claim::late_release;
 use crate::custody::{SpanEnd, ValueSpan};
 use crate::history::KeyCommand;
 use crate::timeline::Hold;
 
-use super::draft::Draft;
-use super::sentence::{Weight, clock, length};
+use super::sentence::{clock, length};
 
-/// Tells how the values of a holder went away before another client was granted the lock. Values
+/// How the values of a holder went away before another client was granted the lock, each with its time. Values
 /// that ran out when they were to, and those that the holder removed itself, need no word.
-pub(super) fn tell_lost_values(
-    draft: &mut Draft,
-    evidence: &Evidence<'_>,
-    hold: &Hold,
-    to_ns: u64,
-) {
+pub(super) fn lost_values(facts: &Facts<'_>, hold: &Hold, to_ns: u64) -> Vec<(u64, String)> {
     let mut lost: Vec<(u64, String, Vec<usize>)> = Vec::new();
-    let spans = evidence.custody().map_or(&[][..], |account| &account.spans);
+    let spans = facts.custody.map_or(&[][..], |account| &account.spans);
     for span in spans {
         let written = span.is_of(hold.worker, hold.op);
         let in_time = (hold.acquire_ns..=to_ns).contains(&span.until_ns);
         if !written || !in_time {
             continue;
         }
-        let Some(how) = how_lost(evidence, span, hold) else {
+        let Some(how) = how_lost(facts.holds, span, hold) else {
             continue;
         };
         match lost.iter_mut().find(|(_, other, _)| *other == how) {
@@ -35,7 +29,7 @@ pub(super) fn tell_lost_values(
             None => lost.push((span.until_ns, how, vec![span.node])),
         }
     }
-    for (at_ns, how, nodes) in lost {
+    let lost = lost.into_iter().map(|(at_ns, how, nodes)| {
         let nodes = match nodes.as_slice() {
             [node] => format!("node {node}"),
             nodes => {
@@ -43,17 +37,20 @@ pub(super) fn tell_lost_values(
                 format!("nodes {}", numbers.join(", "))
             }
         };
-        let text = format!("worker {}'s value on {nodes} {how}", hold.worker);
-        draft.tell(at_ns, Weight::Plot, text);
-    }
+        (
+            at_ns,
+            format!("worker {}'s value on {nodes} {how}", hold.worker),
+        )
+    });
+    lost.collect()
 }
 
 /// How a value of a holder went away, as the rest of a sentence.
-fn how_lost(evidence: &Evidence<'_>, span: &ValueSpan, hold: &Hold) -> Option<String> {
+fn how_lost(holds: &[Hold], span: &ValueSpan, hold: &Hold) -> Option<String> {
     let is_part_of_hold = |by: &KeyCommand| {
         by.is_of(hold.worker, hold.op) && matches!(by.phase, Phase::Acquire | Phase::Release)
     };
-    let sender = |by: &KeyCommand| sender(evidence, by, hold.key, span.until_ns);
+    let sender = |by: &KeyCommand| sender(holds, by, hold.key, span.until_ns);
     Some(match &span.end {
         SpanEnd::Stays | SpanEnd::RanOut | SpanEnd::Unseen => return None,
         SpanEnd::Removed(by) if is_part_of_hold(by) => return None,
@@ -69,8 +66,8 @@ fn how_lost(evidence: &Evidence<'_>, span: &ValueSpan, hold: &Hold) -> Option<St
 }
 
 /// A command that struck a lock at this time, with its sender and what it belonged to.
-pub(super) fn sender(evidence: &Evidence<'_>, by: &KeyCommand, lock: u32, at_ns: u64) -> String {
-    let late = || late_release(evidence.timeline.holds(), by, lock, at_ns);
+pub(super) fn sender(holds: &[Hold], by: &KeyCommand, lock: u32, at_ns: u64) -> String {
+    let late = || late_release(holds, by, lock, at_ns);
     let asked = match by.phase {
         Phase::Extend => " to extend".to_owned(),
         Phase::Release => " to release".to_owned(),

@@ -2,33 +2,80 @@
 
 use picklock_scenarios::Phase;
 
-use crate::check::evidence::Evidence;
-use crate::check::finding::{ForeignRelease, Taking};
+use crate::check::facts::{Facts, Taken};
+use crate::check::finding::Taking;
 use crate::check::verdict::STORY_LINES;
 use crate::history::EventKind;
 use crate::timeline::{Hold, HoldEnd};
 
-use super::custody::sender;
-use super::sentence::{Weight, clock, length, lock, sentence};
+use super::custody::{lost_values, sender};
+use super::line::Line;
+use super::sentence::{Weight, clock, length, sentence};
 
-/// All lines that a story could have.
-#[derive(Debug, Default)]
-pub(super) struct Draft {
+/// These lines as sentences: the most important ones, in order of time.
+pub(super) fn told(lines: Vec<Line<'_>>, facts: &Facts<'_>) -> Vec<String> {
+    let mut draft = Draft {
+        facts,
+        lines: Vec::new(),
+    };
+    for line in lines {
+        draft.add(line);
+    }
+    draft.finish()
+}
+
+/// All sentences that a story could have.
+struct Draft<'a> {
+    facts: &'a Facts<'a>,
     lines: Vec<(u64, Weight, String)>,
 }
 
-impl Draft {
-    pub fn tell(&mut self, at_ns: u64, weight: Weight, text: impl Into<String>) {
-        self.lines.push((at_ns, weight, text.into()));
+impl Draft<'_> {
+    fn add(&mut self, line: Line<'_>) {
+        match line {
+            Line::Said(at_ns, weight, text) => self.tell(at_ns, weight, text),
+            Line::Grant(hold) => self.tell_grant(hold),
+            Line::Attempts {
+                ops,
+                from_ns,
+                to_ns,
+            } => {
+                self.tell_attempts(&ops, from_ns, to_ns);
+                self.tell_faults(from_ns, to_ns);
+            }
+            Line::Faults { from_ns, to_ns } => self.tell_faults(from_ns, to_ns),
+            Line::Taken(taken) => self.tell_taken(taken),
+            Line::LostValues { hold, to_ns } => {
+                for (at_ns, text) in lost_values(self.facts, hold, to_ns) {
+                    self.tell(at_ns, Weight::Plot, text);
+                }
+            }
+            Line::ResumedLease(hold) => self.tell_resumed_lease(hold),
+            Line::Death(hold) if hold.ended == HoldEnd::Killed => {
+                let text = format!("worker {} died", hold.worker);
+                self.tell(hold.end_ns, Weight::Reason, text);
+            }
+            Line::Death(_) => {}
+        }
     }
 
-    /// What happened to these attempts, without their grants, and the faults of that time.
-    pub fn tell_of(&mut self, evidence: &Evidence<'_>, ops: &[u64], from_ns: u64, to_ns: u64) {
-        let events = &evidence.history.events;
-        let begin = events.partition_point(|event| event.at_ns < from_ns);
-        for event in &events[begin..] {
+    fn tell(&mut self, at_ns: u64, weight: Weight, text: String) {
+        self.lines.push((at_ns, weight, text));
+    }
+
+    fn tell_grant(&mut self, hold: &Hold) {
+        let lock = self.facts.history.header.named(hold.key, "the lock");
+        let lease = own_lease(self.facts, hold);
+        let text = format!("worker {} got {lock}{lease}", hold.worker);
+        self.tell(hold.begin_ns, Weight::Plot, text);
+    }
+
+    fn tell_attempts(&mut self, ops: &[u64], from_ns: u64, to_ns: u64) {
+        let history = self.facts.history;
+        let begin = (history.events).partition_point(|event| event.at_ns < from_ns);
+        for event in &history.events[begin..] {
             if (event.what.attempt()).is_some_and(|(_, op)| ops.contains(&op))
-                && let Some((weight, text)) = sentence(&evidence.history.header, &event.what)
+                && let Some((weight, text)) = sentence(&history.header, &event.what)
             {
                 self.tell(event.at_ns, weight, text);
             }
@@ -37,11 +84,10 @@ impl Draft {
                 break;
             }
         }
-        self.tell_faults(evidence, from_ns, to_ns);
     }
 
-    pub fn tell_faults(&mut self, evidence: &Evidence<'_>, from_ns: u64, to_ns: u64) {
-        let faults = evidence.timeline.faults().iter();
+    fn tell_faults(&mut self, from_ns: u64, to_ns: u64) {
+        let faults = self.facts.faults.iter();
         for fault in faults.filter(|fault| !fault.missed && fault.touches(from_ns, to_ns)) {
             if let Some(worker) = fault.escaped.first() {
                 let text = format!("{} began, but did not reach worker {worker}", fault.detail);
@@ -57,15 +103,7 @@ impl Draft {
         }
     }
 
-    pub fn tell_grant(&mut self, evidence: &Evidence<'_>, hold: &Hold) {
-        let lock = lock(&evidence.history.header, hold.key);
-        let lease = own_lease(evidence, hold);
-        let text = format!("worker {} got {lock}{lease}", hold.worker);
-        self.tell(hold.begin_ns, Weight::Plot, text);
-    }
-
-    /// An extension after the lease had certainly expired.
-    pub fn tell_resumed_lease(&mut self, hold: &Hold) {
+    fn tell_resumed_lease(&mut self, hold: &Hold) {
         let leases = &hold.possible_leases;
         let resumed = leases.iter().find(|l| l.from_ns > hold.begin_ns);
         if let Some(lease) = resumed {
@@ -77,35 +115,13 @@ impl Draft {
         }
     }
 
-    pub fn tell_kill(&mut self, hold: &Hold) {
-        if hold.ended == HoldEnd::Killed {
-            let text = format!("worker {} died", hold.worker);
-            self.tell(hold.end_ns, Weight::Reason, text);
-        }
-    }
-
-    /// The foreign releases of a key between two times, both excluded.
-    pub fn tell_foreign_releases(
-        &mut self,
-        evidence: &Evidence<'_>,
-        key: u32,
-        from_ns: u64,
-        to_ns: u64,
-    ) {
-        let releases = evidence.foreign_releases().iter();
-        for release in releases.filter(|release| {
-            release.key == key && release.struck_ns > from_ns && release.struck_ns < to_ns
-        }) {
-            self.tell_foreign_release(evidence, release);
-        }
-    }
-
-    pub fn tell_foreign_release(&mut self, evidence: &Evidence<'_>, release: &ForeignRelease) {
-        let name = |op: u64| match evidence.worker_of(op) {
+    fn tell_taken(&mut self, taken: &Taken<'_>) {
+        let release = taken.release;
+        let name = |worker: Option<usize>| match worker {
             Some(worker) => format!("worker {worker}"),
             None => "another client".to_owned(),
         };
-        let since = match evidence.hold(release.owner) {
+        let since = match taken.owner_hold {
             Some(owner) if owner.begin_ns <= release.struck_ns => {
                 let ago = length(release.struck_ns - owner.begin_ns);
                 format!("granted {ago} earlier")
@@ -115,32 +131,33 @@ impl Draft {
                 format!("written {ago} earlier")
             }
         };
-        let releaser = name(release.releaser);
-        let by = evidence.taken_by(release).map(|(by, _)| by);
-        let outside = by.filter(|by| !matches!(by.phase, Phase::Release | Phase::Extend));
+        let taker = name(taken.taker);
+        let outside = (taken.by).filter(|by| !matches!(by.phase, Phase::Release | Phase::Extend));
         let what = match (release.how, outside) {
-            (Taking::Removed, Some(by)) => sender(evidence, by, release.key, release.struck_ns),
-            (Taking::Removed, None) => format!("the release of {releaser}"),
-            (Taking::Prolonged, _) => match by {
-                Some(by) => format!("the renewal of {releaser} ({})", by.command),
-                None => format!("the renewal of {releaser}"),
+            (Taking::Removed, Some(by)) => {
+                sender(self.facts.holds, by, release.key, release.struck_ns)
+            }
+            (Taking::Removed, None) => format!("the release of {taker}"),
+            (Taking::Prolonged, _) => match taken.by {
+                Some(by) => format!("the renewal of {taker} ({})", by.command),
+                None => format!("the renewal of {taker}"),
             },
-            (Taking::Replaced, _) => match evidence.is_extension(release) {
-                true => format!("the renewal of {releaser}"),
-                false => format!("the release of {releaser}"),
+            (Taking::Replaced, _) => match taken.is_extension {
+                true => format!("the renewal of {taker}"),
+                false => format!("the release of {taker}"),
             },
         };
         let did = match release.how {
             Taking::Prolonged => "prolonged",
             _ => "took",
         };
-        let owner = name(release.owner);
+        let owner = name(taken.owner);
         let text = format!("{what} {did} the lock of {owner}, {since}");
         self.tell(release.struck_ns, Weight::Plot, text);
     }
 
     /// The most important lines, in order of time.
-    pub fn finish(mut self) -> Vec<String> {
+    fn finish(mut self) -> Vec<String> {
         // Lines with the same time stay in the order in which they were told.
         let mut lines: Vec<_> = self.lines.drain(..).enumerate().collect();
         lines.sort_by_key(|(_, (at_ns, weight, _))| (*weight, *at_ns));
@@ -154,11 +171,11 @@ impl Draft {
 }
 
 /// ` (lease until 1.810 s)`, or that the lease had already expired.
-fn own_lease(evidence: &Evidence<'_>, hold: &Hold) -> String {
+fn own_lease(facts: &Facts<'_>, hold: &Hold) -> String {
     let until = clock(hold.first_deadline_ns);
     if hold.first_deadline_ns > hold.begin_ns {
         format!(" (lease until {until})")
-    } else if evidence.arrived_late(hold) {
+    } else if hold.arrived_late(facts.faults) {
         format!(", but its lease had expired at {until}")
     } else {
         String::new()

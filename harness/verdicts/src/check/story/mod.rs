@@ -1,47 +1,60 @@
 //! Stories: a violation told in at most ten plain sentences, with times and worker numbers.
 //!
-//! Everything that concerns the attempts of a finding is collected, the most important lines are
-//! chosen, and those are told in order of time.
+//! What there is to tell of a finding is chosen here ([`plot`]). The draft makes sentences of it, chooses the most
+//! important ones, and tells those in order of time.
 
 mod custody;
 mod draft;
+mod kept_out;
+mod line;
 mod sentence;
+mod unserved;
 
 use crate::history::EventKind;
 
-use super::double_sale::overlapping_sellers;
-use super::evidence::Evidence;
-use super::finding::{Finding, ForeignRelease, Seen, StaleToken, Starvation, WrongStock};
+use super::facts::{Facts, Found, Overlap, Taken};
+use super::finding::{StaleToken, Starvation, WrongStock};
 use crate::timeline::{Hold, Lease, ms};
-use custody::tell_lost_values;
-use draft::Draft;
-use sentence::{Weight, clock, length, lock, stock};
+use draft::told;
+use kept_out::kept_out;
+use line::Line;
+use sentence::{Weight, clock, length};
+
+pub(super) use unserved::unserved;
 
 /// The story of a violation.
-pub(super) fn story(finding: &Finding, evidence: &Evidence<'_>) -> Vec<String> {
-    let at_ns = finding.at_ns;
-    let draft = match &finding.seen {
-        Seen::Overlap { earlier, later } => match evidence.pair(*earlier, *later) {
-            Some((first, second)) => of_overlap(evidence, first, second),
-            None => Draft::default(),
-        },
-        Seen::WrongStock(stock) => of_wrong_stock(evidence, stock, at_ns),
-        Seen::ForeignRelease(release) => of_foreign_release(evidence, release),
-        Seen::StaleToken(stale) => of_stale_token(evidence, stale, at_ns),
-        Seen::Starvation(starvation) => of_starvation(evidence, starvation),
-        Seen::FalseClaim(claim) => of_attempts(evidence, &claim.ops, &claim.statement, at_ns),
-        Seen::Attempts { ops, statement } => of_attempts(evidence, ops, statement, at_ns),
-    };
-    draft.finish()
+pub(super) fn story(facts: &Facts<'_>) -> Vec<String> {
+    let lines = plot(facts);
+    told(lines, facts)
 }
 
-/// Two holds of one key that overlap; `first` is the one that began first.
-fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Draft {
-    let mut draft = Draft::default();
-    let until_ns = first.end_ns.max(second.end_ns);
-    draft.tell_grant(evidence, first);
-    let lock = lock(&evidence.history.header, first.key);
-    let lease = if evidence.arrived_late(second) {
+/// What there is to tell.
+fn plot<'a>(facts: &'a Facts<'a>) -> Vec<Line<'a>> {
+    match &facts.found {
+        Found::Overlap(holds) => of_overlap(facts, holds),
+        Found::WrongStock { stock, sellers, .. } => of_wrong_stock(facts, stock, sellers.as_ref()),
+        Found::ForeignRelease(taken) => of_foreign_release(taken),
+        Found::StaleToken {
+            stale,
+            hold,
+            before,
+        } => of_stale_token(facts.at_ns, stale, *hold, *before),
+        Found::Starvation { starvation, last } => of_starvation(facts, starvation, *last),
+        Found::Attempts {
+            ops,
+            holds,
+            statement,
+            ..
+        } => of_attempts(facts.at_ns, ops, holds, statement),
+        Found::Nothing => Vec::new(),
+    }
+}
+
+/// Two holds of one key that overlap.
+fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<Line<'a>> {
+    let (first, second) = (holds.first, holds.second);
+    let lock = &facts.lock;
+    let lease = if holds.second_arrived_late {
         let until = clock(second.first_deadline_ns);
         format!("its own lease had expired at {until}")
     } else {
@@ -51,20 +64,24 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Draft {
         "worker {} got {lock} while worker {} still held it: {lease}",
         second.worker, first.worker,
     );
-    draft.tell(second.begin_ns, Weight::Plot, text);
-    draft.tell_foreign_releases(evidence, first.key, first.begin_ns, second.begin_ns);
-    tell_lost_values(&mut draft, evidence, first, second.begin_ns);
-    draft.tell_of(
-        evidence,
-        &[first.op, second.op],
-        first.acquire_ns.min(second.acquire_ns),
-        until_ns,
-    );
+    let mut lines = vec![
+        Line::Grant(first),
+        Line::Said(second.begin_ns, Weight::Plot, text),
+    ];
+    lines.extend(holds.taken.iter().map(Line::Taken));
+    lines.push(Line::LostValues {
+        hold: first,
+        to_ns: second.begin_ns,
+    });
+    lines.push(Line::Attempts {
+        ops: vec![first.op, second.op],
+        from_ns: first.acquire_ns.min(second.acquire_ns),
+        to_ns: first.end_ns.max(second.end_ns),
+    });
     for hold in [first, second] {
-        draft.tell_resumed_lease(hold);
-        draft.tell_kill(hold);
+        lines.extend([Line::ResumedLease(hold), Line::Death(hold)]);
     }
-    draft
+    lines
 }
 
 /// The state of a holder's lease when another client got the lock.
@@ -94,97 +111,109 @@ fn lease_at(hold: &Hold, at_ns: u64) -> String {
 }
 
 /// A stock that is wrong.
-fn of_wrong_stock(evidence: &Evidence<'_>, wrong: &WrongStock, at_ns: u64) -> Draft {
-    let header = &evidence.history.header;
-    let mut draft = match overlapping_sellers(evidence, wrong, at_ns) {
-        Some((first, second)) => of_overlap(evidence, first, second),
-        None => {
-            let mut draft = Draft::default();
-            let ops: Vec<u64> = wrong.op.into_iter().collect();
-            draft.tell_of(evidence, &ops, 0, at_ns);
-            draft
-        }
+fn of_wrong_stock<'a>(
+    facts: &Facts<'_>,
+    wrong: &WrongStock,
+    sellers: Option<&'a Overlap<'a>>,
+) -> Vec<Line<'a>> {
+    let (header, at_ns) = (&facts.history.header, facts.at_ns);
+    let mut lines = match sellers {
+        Some(sellers) => of_overlap(facts, sellers),
+        None => vec![Line::Attempts {
+            ops: wrong.op.into_iter().collect(),
+            from_ns: 0,
+            to_ns: at_ns,
+        }],
     };
     if wrong.left >= 0 {
-        let stock = stock(header, wrong.key);
+        let stock = &facts.stock;
         let text = format!(
             "{} sold and {} left do not add up to the {} that {stock} started with",
             wrong.sold, wrong.left, header.stock_start
         );
-        draft.tell(at_ns, Weight::Plot, text);
+        lines.push(Line::Said(at_ns, Weight::Plot, text));
     }
-    draft
+    lines
 }
 
-/// A release that took another client's lock.
-fn of_foreign_release(evidence: &Evidence<'_>, release: &ForeignRelease) -> Draft {
-    let mut draft = Draft::default();
-    draft.tell_foreign_release(evidence, release);
-    let ops = [release.releaser, release.owner];
-    let holds: Vec<&Hold> = ops.iter().filter_map(|op| evidence.hold(*op)).collect();
-    for hold in &holds {
-        draft.tell_grant(evidence, hold);
-    }
-    let from_ns = holds.iter().map(|hold| hold.acquire_ns).min();
-    let until_ns = evidence.hold(release.owner).map(|owner| owner.end_ns);
+/// A command that took another client's lock.
+fn of_foreign_release<'a>(taken: &'a Taken<'a>) -> Vec<Line<'a>> {
+    let release = taken.release;
+    let holds = || taken.taker_hold.into_iter().chain(taken.owner_hold);
+    let mut lines = vec![Line::Taken(taken)];
+    lines.extend(holds().map(Line::Grant));
+    let from_ns = holds().map(|hold| hold.acquire_ns).min();
+    let until_ns = taken.owner_hold.map(|owner| owner.end_ns);
     let until_ns = until_ns.unwrap_or(release.struck_ns);
-    draft.tell_of(
-        evidence,
-        &ops,
-        from_ns.unwrap_or(release.owned_ns),
-        until_ns.max(release.struck_ns),
-    );
-    draft
+    lines.push(Line::Attempts {
+        ops: vec![release.releaser, release.owner],
+        from_ns: from_ns.unwrap_or(release.owned_ns),
+        to_ns: until_ns.max(release.struck_ns),
+    });
+    lines
 }
 
 /// A token that was not higher than an earlier one.
-fn of_stale_token(evidence: &Evidence<'_>, stale: &StaleToken, at_ns: u64) -> Draft {
-    let mut draft = Draft::default();
-    if let Some(earlier) = evidence.hold_before(stale, at_ns) {
+fn of_stale_token<'a>(
+    at_ns: u64,
+    stale: &StaleToken,
+    hold: Option<&Hold>,
+    before: Option<&Hold>,
+) -> Vec<Line<'a>> {
+    let mut lines = Vec::new();
+    if let Some(earlier) = before {
         let text = format!(
             "worker {} got the lock with token {}",
             earlier.worker, stale.highest
         );
-        draft.tell(earlier.begin_ns, Weight::Plot, text);
-        draft.tell_faults(evidence, earlier.acquire_ns, at_ns);
+        lines.push(Line::Said(earlier.begin_ns, Weight::Plot, text));
+        lines.push(Line::Faults {
+            from_ns: earlier.acquire_ns,
+            to_ns: at_ns,
+        });
     }
-    if let Some(hold) = evidence.hold(stale.op) {
+    if let Some(hold) = hold {
         let text = format!(
             "worker {} got the lock with token {}, which is not higher than {}",
             hold.worker, stale.fence, stale.highest
         );
-        draft.tell(at_ns, Weight::Plot, text);
+        lines.push(Line::Said(at_ns, Weight::Plot, text));
     }
-    draft
+    lines
 }
 
 /// What was seen, and what happened to the attempts that prove it.
-fn of_attempts(evidence: &Evidence<'_>, ops: &[u64], statement: &str, at_ns: u64) -> Draft {
-    let mut draft = Draft::default();
-    let holds: Vec<&Hold> = ops.iter().filter_map(|op| evidence.hold(*op)).collect();
-    for hold in &holds {
-        draft.tell_grant(evidence, hold);
-    }
+fn of_attempts<'a>(at_ns: u64, ops: &[u64], holds: &[&'a Hold], statement: &str) -> Vec<Line<'a>> {
+    let mut lines: Vec<Line<'_>> = holds.iter().copied().map(Line::Grant).collect();
     let from_ns = holds.iter().map(|hold| hold.acquire_ns).min();
-    draft.tell_of(evidence, ops, from_ns.unwrap_or(0), at_ns);
-    draft.tell(at_ns, Weight::Plot, statement);
-    draft
+    lines.push(Line::Attempts {
+        ops: ops.to_vec(),
+        from_ns: from_ns.unwrap_or(0),
+        to_ns: at_ns,
+    });
+    lines.push(Line::Said(at_ns, Weight::Plot, statement.to_owned()));
+    lines
 }
 
 /// A period in which a free lock was not granted.
-fn of_starvation(evidence: &Evidence<'_>, starvation: &Starvation) -> Draft {
-    let header = &evidence.history.header;
-    let lock = lock(header, starvation.key);
-    let mut draft = Draft::default();
-    draft.tell_faults(evidence, 0, starvation.from_ns);
-    let last = evidence.timeline.holds().iter().rev();
-    let last = last
-        .filter(|hold| hold.key == starvation.key)
-        .find(|hold| hold.begin_ns <= starvation.from_ns);
+fn of_starvation<'a>(
+    facts: &Facts<'_>,
+    starvation: &Starvation,
+    last: Option<&'a Hold>,
+) -> Vec<Line<'a>> {
+    let lock = &facts.lock;
+    let from_ns = starvation.from_ns;
+    let mut lines = vec![Line::Faults {
+        from_ns: 0,
+        to_ns: from_ns,
+    }];
     if let Some(last) = last {
-        draft.tell_grant(evidence, last);
-        draft.tell_kill(last);
-        draft.tell_of(evidence, &[last.op], last.begin_ns, starvation.from_ns);
+        lines.extend([Line::Grant(last), Line::Death(last)]);
+        lines.push(Line::Attempts {
+            ops: vec![last.op],
+            from_ns: last.begin_ns,
+            to_ns: from_ns,
+        });
     }
     if let Some((worker, at_ns)) = starvation.doubt
         && !starvation.has_unexpiring_key
@@ -192,7 +221,7 @@ fn of_starvation(evidence: &Evidence<'_>, starvation: &Starvation) -> Draft {
         let text = format!(
             "the outcome of worker {worker}'s attempt to get {lock} is unknown: it may hold it"
         );
-        draft.tell(at_ns, Weight::Plot, text);
+        lines.push(Line::Said(at_ns, Weight::Plot, text));
     }
     if starvation.until_ns > starvation.from_ns {
         let text = match starvation.worker {
@@ -202,43 +231,37 @@ fn of_starvation(evidence: &Evidence<'_>, starvation: &Starvation) -> Draft {
             Some(worker) => format!("{lock} should have been free, and worker {worker} wanted it"),
             None => format!("{lock} should have been free, and the probe after the run wanted it"),
         };
-        draft.tell(starvation.from_ns, Weight::Plot, text);
-        let waited = length(starvation.until_ns - starvation.from_ns);
-        draft.tell(
-            starvation.until_ns,
-            Weight::Plot,
-            format!("no client had got it for {waited}"),
-        );
+        lines.push(Line::Said(from_ns, Weight::Plot, text));
+        let waited = length(starvation.until_ns - from_ns);
+        let text = format!("no client had got it for {waited}");
+        lines.push(Line::Said(starvation.until_ns, Weight::Plot, text));
     }
-    tell_aftermath(&mut draft, evidence, starvation);
-    draft
+    lines.extend(kept_out(facts, starvation));
+    lines.extend(aftermath(facts, starvation));
+    lines
 }
 
 /// What was found after the run.
-fn tell_aftermath(draft: &mut Draft, evidence: &Evidence<'_>, starvation: &Starvation) {
-    for event in &evidence.history.events {
-        match event.what {
-            EventKind::KeyLeft {
-                node,
-                key,
-                ttl_ms: -1,
-            } if key == starvation.key => {
-                let text =
-                    format!("after the run the key was still on node {node}, without expiry");
-                draft.tell(event.at_ns, Weight::Plot, text);
-            }
-            EventKind::Probe {
-                key,
-                granted: false,
-                waited_ms,
-            } if key == starvation.key => {
-                let text = format!(
-                    "a probe after the run waited {} and was not granted",
-                    length(ms(waited_ms))
-                );
-                draft.tell(event.at_ns, Weight::Reason, text);
-            }
-            _ => {}
+fn aftermath<'a>(facts: &Facts<'_>, starvation: &Starvation) -> impl Iterator<Item = Line<'a>> {
+    let events = facts.history.events.iter();
+    events.filter_map(|event| match event.what {
+        EventKind::KeyLeft {
+            node,
+            key,
+            ttl_ms: -1,
+        } if key == starvation.key => {
+            let text = format!("after the run the key was still on node {node}, without expiry");
+            Some(Line::Said(event.at_ns, Weight::Plot, text))
         }
-    }
+        EventKind::Probe {
+            key,
+            granted: false,
+            waited_ms,
+        } if key == starvation.key => {
+            let waited = length(ms(waited_ms));
+            let text = format!("a probe after the run waited {waited} and was not granted");
+            Some(Line::Said(event.at_ns, Weight::Reason, text))
+        }
+        _ => None,
+    })
 }

@@ -37,23 +37,6 @@ pub(super) fn length(ns: u64) -> String {
     }
 }
 
-/// `the lock`, or with its name where there are several.
-pub(super) fn lock(header: &Header, key: u32) -> String {
-    named(header, key, "the lock")
-}
-
-/// `the stock`, or with its lock's name where there are several.
-pub(super) fn stock(header: &Header, key: u32) -> String {
-    named(header, key, "the stock")
-}
-
-fn named(header: &Header, key: u32, what: &str) -> String {
-    match header.keys.get(key as usize) {
-        Some(name) if header.keys.len() > 1 => format!("{what} `{name}`"),
-        _ => what.to_owned(),
-    }
-}
-
 /// What an event says about an attempt. Grants are left out: how they are told depends on the other
 /// holders.
 pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, String)> {
@@ -64,11 +47,11 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
                 true => Weight::Plot,
                 false => Weight::Detail,
             };
-            let name = named(header, *key, "stock");
+            let name = header.named(*key, "stock");
             (weight, format!("worker {worker} read {name} {stock}"))
         }
         EventKind::StockChanged { key, from, to, .. } => {
-            let stock = stock(header, *key);
+            let stock = header.named(*key, "the stock");
             let changed = format!("worker {worker} changed {stock} from {from} to {to}");
             match *to < 0 {
                 true => (Weight::Plot, changed + ": one unit was sold twice"),
