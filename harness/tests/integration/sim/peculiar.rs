@@ -66,18 +66,16 @@ impl Lock for Peculiar {
         if self.what != Peculiarity::WaiterProlongs {
             return self.lock.acquire(&key, ttl, wait).await;
         }
-        let until = tokio::time::Instant::now() + wait;
-        loop {
+        const PAUSE: Duration = Duration::from_millis(20);
+        for _ in 0..=wait.as_millis() / PAUSE.as_millis() {
             if !self.prolong(&key, ttl).await?
                 && let Some(grant) = self.lock.acquire(&key, ttl, Duration::ZERO).await?
             {
                 return Ok(Some(grant));
             }
-            if tokio::time::Instant::now() >= until {
-                return Ok(None);
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(PAUSE).await;
         }
+        Ok(None)
     }
 
     async fn extend(

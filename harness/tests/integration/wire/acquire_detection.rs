@@ -114,9 +114,12 @@ async fn a_transaction_is_asked_about_when_it_is_executed() {
     wire.close().await;
 }
 
+/// A frame's direction, its command, and the lock whose key it names.
+type Named = (Direction, String, Option<u32>);
+
 /// Notes whose key each frame names.
 #[derive(Clone, Default)]
-struct NotingKeys(Arc<Mutex<Vec<(Direction, String, Option<u32>)>>>);
+struct NotingKeys(Arc<Mutex<Vec<Named>>>);
 
 impl Interceptor for NotingKeys {
     fn is_armed(&self) -> bool {
