@@ -1,12 +1,13 @@
 //! Watches the keys of one node: what each holds, and why it changed. Nodes of the simulation have
 //! it, and the replay of what real servers tell.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::custody::{KeyRecord, lock_keys, takes_lock};
-use crate::history::{KeyChange, KeyName};
+use crate::custody::{KeyRecord, Locks, is_acquired, lock_keys, lock_of_key, takes_lock};
+use crate::history::{Event, EventKind, KeyChange, KeyName};
 use crate::model::{HeldValue, Server, Touched, TouchedKeys};
 
 /// A key that is known, and what it held when it was last looked at.
@@ -15,17 +16,88 @@ struct Known {
     bytes: Vec<u8>,
     name: KeyName,
     held: Option<HeldValue>,
+    /// An acquisition has written it.
+    acquired: bool,
+    /// So it did, and the key comes and goes as a lock's does.
+    claimed: bool,
     /// The worker whose command changed it last.
     by: Option<usize>,
 }
 
+/// So many undeclared keys are told.
+const MOST_UNDECLARED: usize = 16;
+
+/// A key that a script changed, and that the command which ran it had not declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UndeclaredKey {
+    at_ns: u64,
+    command: Arc<str>,
+    key: KeyName,
+}
+
+impl UndeclaredKey {
+    /// The same as an event of a history.
+    pub(crate) fn into_event(self, node: usize, at_ns: u64) -> Event {
+        let UndeclaredKey { command, key, .. } = self;
+        Event {
+            at_ns,
+            what: EventKind::UndeclaredKey {
+                node,
+                command: command.to_string(),
+                key,
+            },
+        }
+    }
+
+    /// When it was changed, on the clock of the records.
+    pub(crate) fn at_ns(&self) -> u64 {
+        self.at_ns
+    }
+}
+
+/// The keys that a command which runs a script declares: `EVAL script 1 key ...`. `None`: it runs none.
+pub(crate) fn declared_keys<'a>(
+    command: &str,
+    mut words: impl Iterator<Item = &'a [u8]> + Clone,
+) -> Option<impl Iterator<Item = &'a [u8]> + Clone> {
+    if !command.starts_with("EVAL") && command != "FCALL" {
+        return None;
+    }
+    let count = words.nth(2)?;
+    let count: usize = std::str::from_utf8(count).ok()?.parse().ok()?;
+    Some(words.take(count))
+}
+
+/// The keys that hold locks under names that do not contain the lock's (a hash): the lock, and the name.
+pub(crate) type DerivedNames = Vec<(u32, Vec<u8>)>;
+
 /// The keys of one node.
 pub(crate) struct KeyWatch {
     locks: Rc<[String]>,
+    /// The lock that each attempt was for, where there are several.
+    attempts: BTreeMap<u64, u32>,
     known: Vec<Known>,
     records: Vec<KeyRecord>,
+    /// Another key may hold a lock since [`KeyWatch::new_derived_keys`] has looked.
+    is_claim_new: bool,
+    derived: DerivedNames,
+    undeclared: Vec<UndeclaredKey>,
     /// The keys of one look; empty between two looks.
     touched: TouchedKeys,
+}
+
+impl Known {
+    /// True if this change makes it one that a lock may be held in. At most once.
+    fn becomes_claim(&mut self, record: &KeyRecord) -> bool {
+        if self.claimed {
+            return false;
+        }
+        self.acquired |= is_acquired(record);
+        let is_own = matches!(self.name, KeyName::Lock(_));
+        let passes = is_own || record.ttl_ms.is_some() || record.value.is_none();
+        self.claimed = self.acquired && passes;
+        self.claimed
+    }
 }
 
 /// When a look is taken: on the clock of the records, and on the node's wall clock.
@@ -40,10 +112,29 @@ impl KeyWatch {
     pub(crate) fn new(locks: Rc<[String]>) -> Self {
         KeyWatch {
             locks,
+            attempts: BTreeMap::new(),
             known: Vec::new(),
             records: Vec::new(),
+            is_claim_new: false,
+            derived: DerivedNames::new(),
+            undeclared: Vec::new(),
             touched: TouchedKeys::default(),
         }
+    }
+
+    /// An attempt to take this lock begins.
+    pub(crate) fn begin_attempt(&mut self, op: u64, lock: u32) {
+        if self.locks.len() > 1 {
+            self.attempts.insert(op, lock);
+        }
+    }
+
+    fn with_locks<T>(&self, ask: impl FnOnce(Locks<'_>) -> T) -> T {
+        let lock_of = |op: u64| usize::try_from(*self.attempts.get(&op)?).ok();
+        ask(Locks {
+            names: &self.locks,
+            of_attempt: &lock_of,
+        })
     }
 
     /// Looks at the keys that the server has touched since the last look.
@@ -79,7 +170,7 @@ impl KeyWatch {
     /// other names.
     pub(crate) fn keys_of(&self, lock: &str) -> Vec<String> {
         let number = self.locks.iter().position(|known| known == lock);
-        let keys = number.map(|number| lock_keys(&self.records, &self.locks, number));
+        let keys = number.map(|number| self.keys_of_lock(number));
         let written = |known: &Known| keys.as_ref().is_some_and(|keys| keys.contains(&known.name));
         let holds = |known: &&Known| {
             known.database == 0
@@ -91,6 +182,73 @@ impl KeyWatch {
             .collect()
     }
 
+    fn keys_of_lock(&self, lock: usize) -> BTreeSet<&KeyName> {
+        self.with_locks(|locks| lock_keys(&self.records, locks, lock))
+    }
+
+    /// The keys that hold locks under names of another kind, if that may have changed since it was asked.
+    pub(crate) fn new_derived_keys(&mut self) -> Option<DerivedNames> {
+        if !std::mem::take(&mut self.is_claim_new) {
+            return None;
+        }
+        let mut derived = DerivedNames::new();
+        for (lock, number) in (0..self.locks.len()).zip(0_u32..) {
+            let keys = self.keys_of_lock(lock);
+            let known = self.known.iter();
+            let held = known.filter(|known| {
+                keys.contains(&known.name)
+                    && self
+                        .with_locks(|locks| locks.named_by(&known.name))
+                        .is_none()
+            });
+            derived.extend(held.map(|known| (number, known.bytes.clone())));
+        }
+        let is_new = derived != self.derived;
+        self.derived = derived;
+        is_new.then(|| self.derived.clone())
+    }
+
+    /// The lock in whose key one of these changes was.
+    pub(crate) fn lock_changed(&self, changes: Range<usize>) -> Option<u32> {
+        let known = &self.records[..changes.end];
+        let mut changed = self.records[changes].iter();
+        let lock = changed
+            .find_map(|record| self.with_locks(|locks| lock_of_key(known, &record.key, locks)))?;
+        u32::try_from(lock).ok()
+    }
+
+    /// The changes since so many were made by a script whose command had declared these keys. Each other
+    /// key is noted, once for each command.
+    pub(crate) fn note_undeclared<'a>(
+        &mut self,
+        before: usize,
+        declared: impl Iterator<Item = &'a [u8]> + Clone,
+    ) {
+        for record in &self.records[before..] {
+            let KeyChange::Command(by) = &record.why else {
+                continue;
+            };
+            let name = record.key.text(&self.locks);
+            let known =
+                |noted: &UndeclaredKey| (&noted.command, &noted.key) == (&by.command, &record.key);
+            if !declared.clone().any(|key| key == name.as_bytes())
+                && self.undeclared.len() < MOST_UNDECLARED
+                && !self.undeclared.iter().any(known)
+            {
+                self.undeclared.push(UndeclaredKey {
+                    at_ns: record.at_ns,
+                    command: Arc::clone(&by.command),
+                    key: record.key.clone(),
+                });
+            }
+        }
+    }
+
+    /// Takes out what was noted.
+    pub(crate) fn take_undeclared(&mut self) -> Vec<UndeclaredKey> {
+        std::mem::take(&mut self.undeclared)
+    }
+
     /// How many changes there were so far.
     pub(crate) fn changes(&self) -> usize {
         self.records.len()
@@ -98,7 +256,7 @@ impl KeyWatch {
 
     /// True if one of these changes gave a lock a new owner.
     pub(crate) fn took(&self, changes: Range<usize>) -> bool {
-        takes_lock(&self.records, changes, &self.locks)
+        self.with_locks(|locks| takes_lock(&self.records, changes, locks))
     }
 
     /// The names of all keys in the first database that were seen.
@@ -131,6 +289,8 @@ impl KeyWatch {
                 bytes: bytes.to_vec(),
                 name,
                 held: None,
+                acquired: false,
+                claimed: false,
                 by: None,
             });
             self.known.len() - 1
@@ -148,13 +308,15 @@ impl KeyWatch {
     fn expired(&mut self, index: usize, time: LookTime) {
         let known = &mut self.known[index];
         if known.held.take().is_some() {
-            self.records.push(KeyRecord {
+            let record = KeyRecord {
                 at_ns: time.at_ns,
                 key: known.name.clone(),
                 value: None,
                 ttl_ms: None,
                 why: KeyChange::Expired,
-            });
+            };
+            self.is_claim_new |= known.becomes_claim(&record);
+            self.records.push(record);
         }
     }
 
@@ -184,13 +346,15 @@ impl KeyWatch {
         }
         known.by = by;
         let expires_ms = held.as_ref().and_then(|held| held.expires_ms);
-        self.records.push(KeyRecord {
+        let record = KeyRecord {
             at_ns: time.at_ns,
             key: known.name.clone(),
             value: held.as_ref().map(|held| Arc::clone(&held.text)),
             ttl_ms: expires_ms.map(|at_ms| at_ms - time.wall_ms),
             why: change,
-        });
+        };
+        self.is_claim_new |= known.becomes_claim(&record);
+        self.records.push(record);
         known.held = held;
     }
 }
@@ -245,6 +409,33 @@ mod tests {
         run(last, 1_050);
         let told = |record: &KeyRecord| format!("{:?} {:?}", record.key, record.why);
         watch.take()[first.len()..].iter().map(told).collect()
+    }
+
+    #[test]
+    fn key_that_a_script_changes_and_does_not_declare_is_noted_once() {
+        let mut watch = KeyWatch::new(Rc::from(["lock".to_owned()]));
+        let changed = |key: KeyName| KeyRecord {
+            at_ns: 7,
+            key,
+            value: None,
+            ttl_ms: None,
+            why: KeyChange::Command(KeyCommand {
+                worker: 0,
+                op: 1,
+                phase: Phase::Release,
+                command: "EVAL".into(),
+            }),
+        };
+        let words: [&[u8]; 5] = [b"EVAL", b"script", b"1", b"lock", b"count"];
+        for key in [KeyName::Lock(0), KeyName::Other("count".into())] {
+            watch.records.extend([changed(key.clone()), changed(key)]);
+        }
+        let declared = declared_keys("EVAL", words.into_iter()).unwrap();
+        watch.note_undeclared(0, declared);
+        let noted = watch.take_undeclared();
+        let keys: Vec<_> = noted.iter().map(|noted| noted.key.clone()).collect();
+        assert_eq!(keys, [KeyName::Other("count".into())]);
+        assert!(declared_keys("SET", words.into_iter()).is_none());
     }
 
     #[test]

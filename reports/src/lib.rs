@@ -6,7 +6,7 @@
 //! - [`progress`]: single events during a run
 //! - [`listing`]: lists of locks, scenarios and backends
 //! - [`verdict_line`]: a verdict in one line; [`responsibility`]: who is responsible
-//! - [`matrix`]: the cells of a matrix in words
+//! - [`matrix`]: the cells of a matrix in words; `costs`: what it cost the servers to acquire
 //! - [`gate`]: whether the results meet the rules and the baseline
 //! - [`configuration`]: the tables of the user's `picklock.toml`, and errors that point into it
 //! - [`report_input`]: the input of comparisons and report files; [`documents`]: writes and reads it;
@@ -26,6 +26,7 @@ pub mod cell_status;
 pub mod combine;
 pub mod comparison;
 pub mod configuration;
+mod costs;
 pub mod documents;
 pub mod escape;
 pub mod file_name;

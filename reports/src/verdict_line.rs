@@ -5,7 +5,10 @@ use picklock_verdicts::check::{Cause, Property, Status, Verdict, describe};
 /// The meaning of this verdict on `property`.
 pub fn verdict_line(property: Property, verdict: &Verdict) -> String {
     match verdict.status {
-        Status::Held => describe(property).held.to_owned(),
+        Status::Held => match verdict.story.first() {
+            Some(said) => said.clone(),
+            None => describe(property).held.to_owned(),
+        },
         Status::Violated => {
             let why = verdict.cause.unwrap_or(Cause::Undetermined).meaning();
             match verdict.violations {

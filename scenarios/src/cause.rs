@@ -131,10 +131,10 @@ causes! {
     SplitKey "split-key",
         Responsible::Lock,
         "one lock was held under several keys: make the key of the lock's name alone";
-    /// A renewal kept another client's value alive.
+    /// A command of another client kept a value alive.
     ForeignRenewal "foreign-renewal",
         Responsible::Lock,
-        "a renewal prolonged another client's lock: compare and prolong in one script";
+        "another client's value was kept alive: compare and prolong in one script";
     /// Two clients wrote the same value.
     SharedToken "shared-token",
         Responsible::Lock,
@@ -159,6 +159,22 @@ causes! {
     WrongElapsed "wrong-elapsed",
         Responsible::Lock,
         "it told a longer time than anybody has waited: count from the reading of the request";
+    /// A renewal went on after the release.
+    RenewedAfterRelease "renewed-after-release",
+        Responsible::Lock,
+        "a renewal went on after the release: end it first, and release again if in doubt";
+    /// Waiters slept while the lock was free.
+    LostWakeUp "lost-wake-up",
+        Responsible::Lock,
+        "a client slept while the lock was free: look again now and then, also without a signal";
+    /// No client got a majority, and none let go.
+    SplitVote "split-vote",
+        Responsible::Lock,
+        "no client got a majority: let go of what is not enough, and retry at random times";
+    /// The lock waited for a node that it does not need.
+    WaitsForEveryNode "waits-for-every-node",
+        Responsible::Lock,
+        "the lock had a majority and waited for the other nodes: be content with a majority";
     /// The evidence does not show any of these causes.
     Undetermined "undetermined",
         Responsible::Undetermined,

@@ -122,6 +122,12 @@ impl CommandKind {
         matches!(self, Exec | Script | Writes | Replaces | Shrinks)
     }
 
+    /// True if it can leave a value in a key that holds none. What only takes elements out of a value waits
+    /// for one, if there is none.
+    pub fn takes_free_key(self) -> bool {
+        self.takes() && self != Shrinks
+    }
+
     /// True if it changes keys by itself.
     pub fn writes(self) -> bool {
         matches!(

@@ -4,7 +4,7 @@ use std::future::Future;
 
 use picklock_scenarios::Phase;
 
-use crate::wire::{FreezeLeak, ImposedId, LinkFault};
+use crate::wire::{AcquireSilence, FreezeLeak, ImposedId, LinkFault};
 
 /// Faults of links, and what links have seen.
 pub trait Links {
@@ -19,10 +19,18 @@ pub trait Links {
 
     /// Tells the links which operation the worker carries out.
     fn set_phase(&self, worker: usize, op: u64, phase: Phase);
+    /// An attempt to take the lock with this key begins: what it writes shows the lock's keys, whatever
+    /// their names.
+    fn begin_attempt(&self, op: u64, key: u32);
     /// When the worker's last command of this operation that names the lock's key was forwarded to
     /// a node; `None`: none was. With several nodes, the node whose last command was the earliest
     /// counts: a quorum may have let the lock go while the command to another node still waited.
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64>;
+    /// The longest time in which the worker, which is asked to acquire, has sent nothing that could take a
+    /// lock; `None`: it is not asked to.
+    fn silence(&self, worker: usize) -> Option<AcquireSilence>;
+    /// How many commands all workers have sent to acquire.
+    fn acquiring_commands(&self) -> u64;
     /// True when anything has come from the worker on a link to a node.
     fn has_spoken(&self, worker: usize) -> bool;
 

@@ -7,7 +7,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use picklock_scenarios::{Direction, FaultPlan, Trigger, TriggerEvent};
+use picklock_scenarios::{Direction, FaultPlan, Phase, Trigger, TriggerEvent};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::wire::{Acquired, Gate, InterceptedFrame, Interceptor, LinkId, may_take};
@@ -175,6 +175,12 @@ fn is_wire(trigger: &Trigger) -> bool {
     matches!(trigger.on, TriggerEvent::Request | TriggerEvent::Reply)
 }
 
+/// True if a frame on this link may be the trigger's event.
+fn is_of(trigger: &Trigger, link: LinkId) -> bool {
+    trigger.worker.is_none_or(|worker| worker == link.worker)
+        && trigger.node.is_none_or(|node| node == link.node)
+}
+
 /// True for the reply to the command that took the lock. Where nobody could say what it did, for the
 /// first that names the key and may have taken it.
 fn takes(frame: &InterceptedFrame<'_>) -> bool {
@@ -192,10 +198,17 @@ impl Interceptor for Triggers {
 
     fn waits_for_acquire(&self, link: LinkId) -> bool {
         let waiting = self.lock();
-        waiting.iter().map(|one| &one.trigger).any(|trigger| {
-            trigger.takes
-                && trigger.worker.is_none_or(|worker| worker == link.worker)
-                && trigger.node.is_none_or(|node| node == link.node)
+        let mut triggers = waiting.iter().map(|one| &one.trigger);
+        triggers.any(|trigger| trigger.takes && is_of(trigger, link))
+    }
+
+    fn waits_for_key(&self, link: LinkId, phase: Phase) -> bool {
+        let waiting = self.lock();
+        let mut triggers = waiting.iter().map(|one| &one.trigger);
+        triggers.any(|trigger| {
+            trigger.names_key
+                && is_of(trigger, link)
+                && trigger.during.is_none_or(|during| during == phase)
         })
     }
 
@@ -212,10 +225,7 @@ impl Interceptor for Triggers {
         };
         self.start_where(location, |trigger| {
             trigger.on == kind
-                && trigger
-                    .worker
-                    .is_none_or(|worker| worker == frame.link.worker)
-                && trigger.node.is_none_or(|node| node == frame.link.node)
+                && is_of(trigger, frame.link)
                 && trigger
                     .command
                     .as_ref()

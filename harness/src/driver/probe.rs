@@ -8,6 +8,7 @@ use std::rc::Rc;
 use picklock_scenarios::{Action, DataAction, FaultPlan, Lasts, NodeAction, Phase, Resource};
 use tokio::time::timeout;
 
+use super::requests::note_silence;
 use super::work::cannot_be_extended;
 use super::worker_client::{Silence, WorkerClient};
 use crate::adapter::message::{Answer, RequestKind};
@@ -174,6 +175,8 @@ async fn take_once<W: Backend>(
             Err(Silence::BrokeProtocol(_) | Silence::Hung) => return,
         }
     }
+    note_silence(context, prober);
+    context.backend.set_phase(prober, 0, Phase::Idle);
     let waited = context.clock.elapsed().saturating_sub(begun);
     context.recorder.write(EventKind::Probe {
         key,

@@ -9,7 +9,7 @@ use super::buyer::{Broken, Buyer, GRACE, Hold, Purchase};
 use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
 use crate::clock::millis;
-use crate::context::DriverEvent;
+use crate::context::{DriverEvent, RunContext};
 use crate::history::EventKind;
 
 impl<W: Backend> Buyer<W> {
@@ -20,6 +20,7 @@ impl<W: Backend> Buyer<W> {
         let Purchase { key, intended_ns } = purchase;
         let wait = spec.scenario.workload.wait.resolve(spec.ttl());
         let op = context.next_op();
+        context.backend.begin_attempt(op, key);
         let ask = RequestKind::Acquire {
             key: spec.key(key),
             ttl_ms: spec.ttl_ms(),
@@ -149,6 +150,9 @@ impl<W: Backend> Buyer<W> {
         context.backend.set_phase(self.worker, op, phase);
         let patience = self.patience(wait);
         let answer = self.talk.ask(&context, op, ask, patience).await?;
+        if phase == Phase::Acquire && self.alive().is_ok() {
+            note_silence(&context, self.worker);
+        }
         context.backend.set_phase(self.worker, op, Phase::Idle);
         Ok(answer)
     }
@@ -198,5 +202,22 @@ impl<W: Backend> Buyer<W> {
             return Err(Broken::Struck);
         }
         Ok(())
+    }
+}
+
+/// Writes down for how long a worker that is asking for a lock has sent nothing that could take it, if it was
+/// for longer than a lease: it slept.
+pub(super) fn note_silence<W: Backend>(context: &RunContext<W>, worker: usize) {
+    let silence = context.backend.silence(worker);
+    let ttl_ns = context.spec.ttl_ms().saturating_mul(1_000_000);
+    if let Some(silence) = silence
+        && silence.until_ns.saturating_sub(silence.from_ns) > ttl_ns
+    {
+        context.recorder.write(EventKind::Silent {
+            worker,
+            op: silence.op,
+            from_ns: silence.from_ns,
+            until_ns: silence.until_ns,
+        });
     }
 }

@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::buyer::Buyer;
 use super::probe::probe;
+use super::requests::note_silence;
 use super::shutdown::Shutdown;
 use super::work::note_untested_extensions;
 use super::{stall, stock_store};
@@ -69,13 +70,9 @@ pub async fn run<W: Backend>(
     let watches = capabilities.can_stall().then(|| stall::begin(&context));
     let mut reason = run_workload(&context, buyers, interrupt.as_mut()).await;
     let mut end = Shutdown::begin(interrupt);
-    if let Some(arrivals) = &context.arrivals {
-        context.recorder.write(EventKind::Arrivals {
-            came: arrivals.came(),
-            unserved: arrivals.waiting(),
-        });
-    }
+    note_arrivals(&context);
     note_untested_extensions(&context);
+    note_traffic(&context);
     faults.abort();
     end.step(nemesis.undo_all()).await;
     nemesis.settle();
@@ -116,6 +113,29 @@ pub async fn run<W: Backend>(
     result.phases.setup_ms = millis(setup);
     result.phases.workload_ms = millis(workload);
     Ok(result)
+}
+
+/// In an open loop: writes down how many buyers came.
+fn note_arrivals<W>(context: &RunContext<W>) {
+    if let Some(arrivals) = &context.arrivals {
+        context.recorder.write(EventKind::Arrivals {
+            came: arrivals.came(),
+            unserved: arrivals.waiting(),
+        });
+    }
+}
+
+/// Writes down what the workers have sent to acquire, and who slept until the end.
+fn note_traffic<W: Backend>(context: &RunContext<W>) {
+    for worker in 0..context.spec.scenario.workload.workers {
+        if !context.live_workers.is_down(worker) {
+            note_silence(context, worker);
+        }
+    }
+    let acquiring = context.backend.acquiring_commands();
+    context
+        .recorder
+        .write(EventKind::CommandsSent { acquiring });
 }
 
 /// What the driver has seen, with what the servers have.

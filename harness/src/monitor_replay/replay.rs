@@ -3,9 +3,10 @@
 use std::rc::Rc;
 
 use crate::custody::KeyRecord;
-use crate::history::KeyChange;
+use crate::history::{Event, KeyChange};
 use crate::key_watch::{KeyWatch, LookTime};
 use crate::model::{CommandKind, HeldValue, ServerVersion};
+use crate::wire::CommandEffect;
 
 use super::monitor_stream::{Loss, MonitorLine};
 use super::replayed_server::{ByWorker, Notice, Place, ReplayedServer};
@@ -118,7 +119,12 @@ impl MonitorReplay {
             return;
         };
         let notices = std::mem::take(&mut replayed.notices);
+        let before = self.watch.changes();
         self.note_of(server, unit.at_ns, unit.by.as_ref(), "");
+        if let Some(declared) = &unit.declared {
+            let declared = declared.iter().map(Vec::as_slice);
+            self.watch.note_undeclared(before, declared);
+        }
         for notice in notices {
             self.lose(server, &notice);
         }
@@ -229,6 +235,17 @@ impl MonitorReplay {
         Some(format!("the model of Redis does not know {unknown}"))
     }
 
+    /// The keys that scripts changed and had not declared, as events of this node.
+    pub(crate) fn take_undeclared(&mut self, node: usize) -> Vec<Event> {
+        let undeclared = self.watch.take_undeclared().into_iter();
+        undeclared
+            .map(|key| {
+                let at_ns = key.at_ns();
+                key.into_event(node, at_ns)
+            })
+            .collect()
+    }
+
     /// Which of the servers is the master.
     pub fn master(&self) -> usize {
         self.master
@@ -240,13 +257,28 @@ impl MonitorReplay {
         self.watch.take()
     }
 
-    /// True if a command of this connection, up to the one with this number, gave a lock a new owner and
-    /// was not asked about before.
-    pub fn took(&mut self, conn: u64, number: u64) -> bool {
+    /// An attempt to take this lock begins.
+    pub fn begin_attempt(&mut self, op: u64, lock: u32) {
+        self.watch.begin_attempt(op, lock);
+    }
+
+    /// What the command with this number on this connection did to locks. Those before it that were not
+    /// asked about count as well: one of them may have taken a lock.
+    pub fn effect_of(&mut self, conn: u64, number: u64) -> CommandEffect {
         self.settle();
-        let watch = &self.watch;
-        self.written
-            .take(conn, number, |changes| watch.took(changes))
+        let written = self.written.take(conn, number);
+        let mut all = written.iter();
+        let its = written.iter().find(|(of, _)| *of == number);
+        CommandEffect {
+            took: all.any(|(_, changes)| self.watch.took(changes.clone())),
+            lock: its.and_then(|(_, changes)| self.watch.lock_changed(changes.clone())),
+        }
+    }
+
+    /// The keys that hold locks under names of another kind, if that may have changed since it was asked:
+    /// the lock, and the name.
+    pub fn new_derived_keys(&mut self) -> Option<Vec<(u32, Vec<u8>)>> {
+        self.watch.new_derived_keys()
     }
 
     /// What is known of the keys.

@@ -8,6 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::history::KeyCommand;
+use crate::key_watch::declared_keys;
 use crate::model::{ClientId, CommandKind, Effect, Now, Reply, Server, ServerVersion, is_queued};
 
 use super::monitor_stream::{Loss, MonitorLine, Source};
@@ -30,6 +31,8 @@ pub(super) struct Unit {
     pub(super) at_ns: u64,
     /// Of a transaction: its client's address.
     transaction: Option<String>,
+    /// Of a script: the keys that its command has declared.
+    pub(super) declared: Option<Vec<Vec<u8>>>,
 }
 
 /// Where a command stands.
@@ -52,6 +55,13 @@ pub(super) struct Notice {
     pub(super) database: usize,
     pub(super) key: Vec<u8>,
     pub(super) at_ns: u64,
+}
+
+/// The keys that a script's command has declared.
+fn declared(line: &MonitorLine) -> Option<Vec<Vec<u8>>> {
+    let name = String::from_utf8_lossy(line.words.first()?).to_ascii_uppercase();
+    let declared = declared_keys(&name, line.words.iter().map(Vec::as_slice))?;
+    Some(declared.map(<[u8]>::to_vec).collect())
 }
 
 /// One server.
@@ -162,6 +172,10 @@ impl ReplayedServer {
         self.open = Some(Unit {
             by,
             at_ns,
+            declared: match transaction {
+                Some(_) => None,
+                None => declared(line),
+            },
             transaction,
         });
     }

@@ -33,17 +33,14 @@ impl WrittenChanges {
         }
     }
 
-    /// Takes out what the connection has written up to the command with this number. True if it is so
-    /// for the changes of any.
-    pub(super) fn take(
-        &mut self,
-        conn: u64,
-        number: u64,
-        is_so: impl Fn(Range<usize>) -> bool,
-    ) -> bool {
+    /// Takes out what the connection has written up to the command with this number: the number of each
+    /// command, and its changes.
+    pub(super) fn take(&mut self, conn: u64, number: u64) -> Vec<(u64, Range<usize>)> {
         let asked = |written: &mut Written| written.conn == conn && written.number <= number;
-        let taken: Vec<Written> = self.0.extract_if(.., asked).collect();
-        taken.into_iter().any(|written| is_so(written.changes))
+        let taken = self.0.extract_if(.., asked);
+        taken
+            .map(|written| (written.number, written.changes))
+            .collect()
     }
 }
 
@@ -60,11 +57,10 @@ mod tests {
         written.note(None, 2..3);
         written.note(Some((8, 1)), 3..4);
         written.note(Some((7, 3)), 4..5);
-        let second = |changes: Range<usize>| changes.contains(&1);
-        assert!(!written.take(7, 0, |_| true));
-        assert!(written.take(7, 2, second));
-        assert!(!written.take(7, 2, |_| true));
-        assert!(!written.take(7, 3, second));
-        assert!(written.take(8, 9, |changes| changes == (3..4)));
+        assert_eq!(written.take(7, 0), []);
+        assert_eq!(written.take(7, 2), [(1, 0..2)]);
+        assert_eq!(written.take(7, 2), []);
+        assert_eq!(written.take(7, 3), [(3, 4..5)]);
+        assert_eq!(written.take(8, 9), [(1, 3..4)]);
     }
 }

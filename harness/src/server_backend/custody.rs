@@ -1,5 +1,5 @@
 //! The custody of the keys on real servers: one observer for each node. It also answers the wire's
-//! questions which command took a lock.
+//! questions what a command did to the locks' keys.
 
 use std::rc::Rc;
 
@@ -35,6 +35,7 @@ impl Custody for ServerBackend {
                 record.into_event(number, at_ns)
             }));
             let ends = ended_values(&events[first..]);
+            events.extend(node.take_undeclared());
             look.ends += ends;
             look.confirmed += if is_confirmed { ends } else { 0 };
         }
@@ -134,8 +135,8 @@ async fn answer(
         };
         tokio::task::spawn_local(async move {
             // Who has asked may have stopped waiting.
-            if let Some(took) = node.took(asked.conn, asked.number).await {
-                asked.answer.send(took).unwrap_or_default();
+            if let Some(effect) = node.effect_of(asked.conn, asked.number).await {
+                asked.answer.send(effect).unwrap_or_default();
             }
         });
     }

@@ -19,10 +19,11 @@ use tokio::time::timeout;
 use super::stored_keys::{self, Look, Stored};
 use crate::clock::Clock;
 use crate::custody::KeyRecord;
+use crate::history::Event;
 use crate::model::ServerVersion;
 use crate::monitor_replay::{MonitorReplay, MonitorStream, ServerReport, Told};
 use crate::servers::ServerAddress;
-use crate::wire::Proxy;
+use crate::wire::{CommandEffect, Proxy};
 
 /// A server that does not answer within this time is frozen or gone.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -150,15 +151,36 @@ impl ObservedNode {
         }
     }
 
-    /// True if a command of this connection, up to the one with this number, took a lock and was not
-    /// asked about before. `None`: it is not known.
-    pub(super) async fn took(self: &Rc<Self>, conn: u64, number: u64) -> Option<bool> {
+    /// What a command of this connection did, given by its number; without one, nothing. The wire knows
+    /// the names of all keys then that were written before. `None`: it is not known.
+    pub(super) async fn effect_of(
+        self: &Rc<Self>,
+        conn: u64,
+        number: Option<u64>,
+    ) -> Option<CommandEffect> {
         self.settle().await;
         let mut replay = self.replay.borrow_mut();
         let observed = &self.servers[replay.master()];
         let ended = (observed.reader.borrow().as_ref()).is_none_or(JoinHandle::is_finished);
         let knows = !ended && observed.gap.borrow().is_none();
-        knows.then(|| replay.took(conn, number))
+        let effect = knows.then(|| match number {
+            Some(number) => replay.effect_of(conn, number),
+            None => CommandEffect::default(),
+        });
+        self.name_keys(&mut replay);
+        effect
+    }
+
+    /// An attempt to take this lock begins.
+    pub(super) fn begin_attempt(&self, op: u64, lock: u32) {
+        self.replay.borrow_mut().begin_attempt(op, lock);
+    }
+
+    /// Tells the wire which keys hold locks under names of another kind, if there are new ones.
+    fn name_keys(&self, replay: &mut MonitorReplay) {
+        if let Some(derived) = replay.new_derived_keys() {
+            self.wire.derive_keys(self.node, &derived);
+        }
     }
 
     /// Compares the replay with what the node's master has. True: it has answered, and they are the same.
@@ -193,6 +215,11 @@ impl ObservedNode {
         let mut replay = self.replay.borrow_mut();
         let gap = gaps.find_map(|gap| gap).or_else(|| replay.gap());
         (replay.take(), gap)
+    }
+
+    /// The keys that scripts changed and had not declared.
+    pub(super) fn take_undeclared(&self) -> Vec<Event> {
+        self.replay.borrow_mut().take_undeclared(self.node)
     }
 
     /// The names of the keys that hold this lock.
@@ -312,13 +339,10 @@ impl ObservedNode {
                 break;
             }
             let marks = &self.servers[server].marked;
-            let told = report.read(
-                &chunk[..count],
-                self.clock.now_ns(),
-                &mut self.replay.borrow_mut(),
-                sent,
-                |word| marks.echoed(word),
-            );
+            let replay = &mut self.replay.borrow_mut();
+            let (chunk, at_ns) = (&chunk[..count], self.clock.now_ns());
+            let told = report.read(chunk, at_ns, replay, sent, |word| marks.echoed(word));
+            self.name_keys(replay);
             if let Err(line) = told {
                 self.gap(server, &format!("a line of MONITOR that is none: {line}"));
                 break;

@@ -4,7 +4,7 @@ use picklock_scenarios::Phase;
 
 use super::ServerBackend;
 use crate::backend::Links;
-use crate::wire::{FreezeLeak, ImposedId, LinkFault};
+use crate::wire::{AcquireSilence, FreezeLeak, ImposedId, LinkFault};
 
 impl Links for ServerBackend {
     fn impose(&self, fault: LinkFault) -> ImposedId {
@@ -27,11 +27,25 @@ impl Links for ServerBackend {
         self.parts.wire.set_phase(worker, op, phase);
     }
 
+    fn begin_attempt(&self, op: u64, key: u32) {
+        for node in self.observed.borrow().iter() {
+            node.begin_attempt(op, key);
+        }
+    }
+
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64> {
         self.parts
             .wire
             .log()
             .last_request_naming(worker, op, phase, key)
+    }
+
+    fn silence(&self, worker: usize) -> Option<AcquireSilence> {
+        self.parts.wire.silence(worker)
+    }
+
+    fn acquiring_commands(&self) -> u64 {
+        self.parts.wire.acquiring_commands()
     }
 
     fn has_spoken(&self, worker: usize) -> bool {

@@ -21,7 +21,7 @@ impl Args {
         self.ends.push(self.data.len());
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
         let begins = std::iter::once(0).chain(self.ends.iter().copied());
         begins
             .zip(&self.ends)

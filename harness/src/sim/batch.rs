@@ -8,8 +8,8 @@ use super::runner::{SimError, Simulation, run_here};
 use super::watchdog::Watchdog;
 use crate::run_result::RunResult;
 
-/// A turn that lasts longer than this in real time will not end. Time in which other threads kept
-/// ours from running does not count.
+/// A turn that takes more of the processor than this, or sleeps for longer, will not end. Time in which other
+/// threads kept ours from running does not count.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The watchdog looks so often while its patience lasts.
@@ -48,9 +48,8 @@ where
     batch(simulations, look, PATIENCE)
 }
 
-/// One run, like [`run`](run()); a lock counts as stuck when one of its turns has
-/// lasted for `patience` of real time. Time that the thread spent waiting for a processor does
-/// not count.
+/// One run, like [`run`](run()); a lock counts as stuck when one of its turns has run or slept for
+/// `patience`. Time that the thread spent waiting for a processor does not count.
 ///
 /// # Errors
 /// See [`SimError`].
@@ -160,7 +159,8 @@ where
 /// has not done everything.
 fn wait(ended: &mpsc::Receiver<Infallible>, monitor: &Watchdog, patience: Duration) -> SimError {
     let look = (patience / LOOKS).max(Duration::from_millis(1));
-    let (mut seen, mut looks, mut kept_waiting) = (monitor.current_turn().0, 0, Duration::ZERO);
+    let (mut seen, mut ran_before, mut asleep) =
+        (monitor.current_turn().0, monitor.ran(), Duration::ZERO);
     loop {
         match ended.recv_timeout(look) {
             Ok(never) => match never {},
@@ -169,15 +169,17 @@ fn wait(ended: &mpsc::Receiver<Infallible>, monitor: &Watchdog, patience: Durati
             }
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
-        let (mark, worker) = monitor.current_turn();
+        let ((mark, worker), ran) = (monitor.current_turn(), monitor.ran());
         if mark != seen {
-            (seen, looks, kept_waiting) = (mark, 0, monitor.kept_waiting());
+            (seen, ran_before, asleep) = (mark, ran, Duration::ZERO);
             continue;
         }
-        looks += 1;
-        let excused = monitor.kept_waiting().saturating_sub(kept_waiting);
-        let Some(worker) = worker.filter(|_| (look * looks).saturating_sub(excused) >= patience)
-        else {
+        // On a busy machine its turn takes longer, but no more of the processor.
+        if monitor.is_asleep() {
+            asleep += look;
+        }
+        let spent = ran.saturating_sub(ran_before) + asleep;
+        let Some(worker) = worker.filter(|_| spent >= patience) else {
             continue;
         };
         return SimError::Stuck { worker, patience };

@@ -122,7 +122,7 @@ impl Network {
                 error_reply(error)
             }
         };
-        state.note_key_changes(link, &tag, at_ns);
+        state.note_key_changes(link, &mut tag, &args, at_ns);
         if asked && state.nodes[link.node].took_since(before) {
             tag.acquired = Acquired::Lock;
         }

@@ -32,7 +32,8 @@ use crate::history::Event;
 use crate::model::Reply;
 use crate::spec::RunSpec;
 use crate::wire::{
-    Answered, ImposedFaults, Interceptor, LinkId, LinkState, Outcome, SentRequests, WireLog,
+    AcquireSilence, Answered, ImposedFaults, Interceptor, LinkId, LinkState, Outcome, SentRequests,
+    WireLog,
 };
 
 /// How long a frame travels one way, in nanoseconds: as between machines of one data centre.
@@ -163,7 +164,7 @@ impl Network {
             self.endpoint.complete(request, Err(RequestError::Reset));
             return;
         }
-        let tag = state.tag(link.worker, &args);
+        let tag = state.tag(link.worker, &args, now_ns);
         let connection = state.connect(conn, link, |direction| {
             let rules = self.faults.rules(link, conn, Some(direction), self.seed);
             Path::new(LinkState::new(rules))
@@ -307,6 +308,24 @@ impl Network {
         sent.replied(conn, at_ns, answered);
     }
 
+    /// The driver asks a worker for something else.
+    pub(super) fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
+        let now_ns = self.clock.now_ns();
+        let mut state = self.state.borrow_mut();
+        state.set_phase(worker, op, phase, now_ns);
+    }
+
+    /// The longest time in which a worker that is asked to acquire has sent nothing.
+    pub(super) fn silence(&self, worker: usize) -> Option<AcquireSilence> {
+        let now = self.now();
+        let silence = self.state.borrow().silence(worker, now.sim_ns)?;
+        Some(AcquireSilence {
+            op: silence.op,
+            from_ns: now.run_ns(silence.from_ns),
+            until_ns: now.run_ns(silence.until_ns),
+        })
+    }
+
     pub(super) fn last_command_ns(
         &self,
         worker: usize,
@@ -332,6 +351,13 @@ impl Network {
         state.take_key_records(|node, record| {
             events.push(now.key_changed(node, record));
         });
+        for (number, node) in state.nodes.iter_mut().enumerate() {
+            for undeclared in node.take_undeclared() {
+                let at_ns = now.run_ns(undeclared.at_ns());
+                let place = events.partition_point(|event: &Event| event.at_ns <= at_ns);
+                events.insert(place, undeclared.into_event(number, at_ns));
+            }
+        }
         events
     }
 

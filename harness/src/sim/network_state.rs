@@ -16,8 +16,12 @@ use super::node::Node;
 use super::submission_queue::RequestId;
 use crate::custody::KeyRecord;
 use crate::history::{KeyChange, KeyCommand};
+use crate::key_watch::declared_keys;
 use crate::model::Reply;
-use crate::wire::{Acquired, Gate, LastCommands, LinkId};
+use crate::wire::{
+    AcquireSilence, AcquireTraffic, Acquired, DerivedKeys, Gate, LastCommands, LinkId,
+    may_take_free_key,
+};
 
 /// What one worker is busy with, and was.
 struct Worker {
@@ -25,6 +29,8 @@ struct Worker {
     phase: Phase,
     /// True when it has sent a command.
     has_spoken: bool,
+    /// What it sends while it acquires.
+    traffic: AcquireTraffic,
     /// The last commands that named a key.
     last: LastCommands,
 }
@@ -73,7 +79,10 @@ pub(super) struct NetworkState {
     workers: Vec<Worker>,
     /// Names of commands, in upper case; the first is empty.
     pub(super) names: Vec<Arc<str>>,
+    /// Which of them can take a lock whose key is free.
+    takers: Vec<bool>,
     keys: Vec<Finder<'static>>,
+    derived: DerivedKeys,
     /// New gates, which the network's task does not poll yet.
     pub(super) gates: Vec<(ConnectionDirection, Gate)>,
 }
@@ -89,16 +98,31 @@ impl NetworkState {
             entropy,
             workers: Vec::new(),
             names: vec![Arc::from("")],
+            takers: vec![false],
             keys: keys
                 .map(|key| Finder::new(key.as_bytes()).into_owned())
                 .collect(),
+            derived: DerivedKeys::default(),
             gates: Vec::new(),
         }
     }
 
-    pub(super) fn set_phase(&mut self, worker: usize, op: u64, phase: Phase) {
+    pub(super) fn set_phase(&mut self, worker: usize, op: u64, phase: Phase, now_ns: u64) {
         let worker = self.worker(worker);
         (worker.op, worker.phase) = (op, phase);
+        worker.traffic.begin(op, phase, now_ns);
+    }
+
+    /// The longest time in which a worker that is asked to acquire has sent nothing, on the simulation's
+    /// clock.
+    pub(super) fn silence(&self, worker: usize, now_ns: u64) -> Option<AcquireSilence> {
+        self.workers.get(worker)?.traffic.silence(now_ns)
+    }
+
+    /// How many commands all workers have sent to acquire.
+    pub(super) fn acquiring_commands(&self) -> u64 {
+        let workers = self.workers.iter();
+        workers.map(|worker| worker.traffic.commands()).sum()
     }
 
     fn worker(&mut self, worker: usize) -> &mut Worker {
@@ -107,6 +131,7 @@ impl NetworkState {
                 op: 0,
                 phase: Phase::Idle,
                 has_spoken: false,
+                traffic: AcquireTraffic::default(),
                 last: LastCommands::default(),
             };
             self.workers.resize_with(worker + 1, idle);
@@ -133,23 +158,32 @@ impl NetworkState {
     }
 
     /// What the links know about a command that the worker sends now.
-    pub(super) fn tag(&mut self, worker: usize, args: &Args) -> CommandTag {
+    pub(super) fn tag(&mut self, worker: usize, args: &Args, now_ns: u64) -> CommandTag {
+        let name = self.name(args.iter().next().unwrap_or_default());
+        let may_take = self.takers[name];
         let worker = self.worker(worker);
         worker.has_spoken = true;
+        worker.traffic.sent(now_ns, may_take);
         let &mut Worker { op, phase, .. } = worker;
-        let mut keys = self.keys.iter();
-        // It is nearly always a whole word, which is found sooner.
-        let named = keys.position(|key| {
-            args.iter().any(|word| word == key.needle()) || key.find(args.data()).is_some()
-        });
         CommandTag {
-            name: self.name(args.iter().next().unwrap_or_default()),
-            key: named.and_then(|key| u32::try_from(key).ok()),
+            name,
+            key: self.key_named_by(args),
             op,
             phase,
             acquired: Acquired::Nothing,
             answer: None,
         }
+    }
+
+    /// The lock whose key a command names.
+    fn key_named_by(&self, args: &Args) -> Option<u32> {
+        let mut keys = self.keys.iter();
+        // It is nearly always a whole word, which is found sooner.
+        let named = keys.position(|key| {
+            args.iter().any(|word| word == key.needle()) || key.find(args.data()).is_some()
+        });
+        let derived = || self.derived.find(|name| name.find(args.data()).is_some());
+        named.map_or_else(derived, |key| u32::try_from(key).ok())
     }
 
     /// The position of a command's name, which is added if it is new.
@@ -159,6 +193,7 @@ impl NetworkState {
         let known = names.position(|known| known == name || known.eq_ignore_ascii_case(name));
         known.unwrap_or_else(|| {
             let upper = String::from_utf8_lossy(name).to_ascii_uppercase();
+            self.takers.push(may_take_free_key(&upper));
             self.names.push(Arc::from(upper));
             self.names.len() - 1
         })
@@ -271,10 +306,19 @@ impl NetworkState {
             .note(tag.op, (tag.phase, key, link.node), at_ns, 2 * nodes);
     }
 
-    /// A command was executed: the keys that it has changed are noted.
-    pub(super) fn note_key_changes(&mut self, link: LinkId, tag: &CommandTag, at_ns: u64) {
+    /// A command was executed: the keys that it has changed are noted. If that shows that one of them
+    /// holds a lock under a name of another kind, the command has named it.
+    pub(super) fn note_key_changes(
+        &mut self,
+        link: LinkId,
+        tag: &mut CommandTag,
+        args: &Args,
+        at_ns: u64,
+    ) {
         let command = &self.names[tag.name];
-        self.nodes[link.node].note_changes(at_ns, || {
+        let node = &mut self.nodes[link.node];
+        let before = node.key_changes();
+        node.note_changes(at_ns, || {
             KeyChange::Command(KeyCommand {
                 worker: link.worker,
                 op: tag.op,
@@ -282,6 +326,15 @@ impl NetworkState {
                 command: Arc::clone(command),
             })
         });
+        if node.key_changes() > before
+            && let Some(declared) = declared_keys(command, args.iter())
+        {
+            node.note_undeclared(before, declared);
+        }
+        if let Some(derived) = node.new_derived_keys() {
+            self.derived.replace(link.node, &derived);
+            tag.key = tag.key.or_else(|| self.key_named_by(args));
+        }
     }
 
     /// The changes of all nodes' keys as one list, in the order of time; at one time in the order of nodes.

@@ -11,7 +11,7 @@ use crate::backend::{DataChange, keys_to_evict};
 use crate::clock::Clock;
 use crate::custody::KeyRecord;
 use crate::history::KeyChange;
-use crate::key_watch::{KeyWatch, LookTime};
+use crate::key_watch::{DerivedNames, KeyWatch, LookTime, UndeclaredKey};
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
 
 /// An append-only file that is synced every second keeps what it held at the last whole second.
@@ -163,6 +163,35 @@ impl Node {
     pub(super) fn took_since(&self, before: usize) -> bool {
         let watch = self.watch.as_ref();
         watch.is_some_and(|watch| watch.took(before..watch.changes()))
+    }
+
+    /// An attempt to take this lock begins.
+    pub(super) fn begin_attempt(&mut self, op: u64, lock: u32) {
+        if let Some(watch) = &mut self.watch {
+            watch.begin_attempt(op, lock);
+        }
+    }
+
+    /// The changes since so many were made by a script whose command had declared these keys.
+    pub(super) fn note_undeclared<'a>(
+        &mut self,
+        before: usize,
+        declared: impl Iterator<Item = &'a [u8]> + Clone,
+    ) {
+        if let Some(watch) = &mut self.watch {
+            watch.note_undeclared(before, declared);
+        }
+    }
+
+    /// The keys that scripts changed and had not declared.
+    pub(super) fn take_undeclared(&mut self) -> Vec<UndeclaredKey> {
+        let watch = self.watch.as_mut();
+        watch.map(KeyWatch::take_undeclared).unwrap_or_default()
+    }
+
+    /// The keys that hold locks under names of another kind, if that may have changed since it was asked.
+    pub(super) fn new_derived_keys(&mut self) -> Option<DerivedNames> {
+        self.watch.as_mut()?.new_derived_keys()
     }
 
     /// The names of the keys that hold this lock now.

@@ -88,11 +88,20 @@ impl Watchdog {
         (mark, worker.checked_sub(1))
     }
 
-    /// How long the simulation's thread has been kept from turn by other threads, in all.
-    pub(super) fn kept_waiting(&self) -> Duration {
+    /// How long the simulation's thread has run, in all.
+    pub(super) fn ran(&self) -> Duration {
         let thread = self.0.thread.get();
-        let reading = thread.and_then(|thread| Usage::read(thread));
-        reading.map_or(Duration::ZERO, |usage| usage.kept_waiting)
+        let usage = thread.and_then(|thread| Usage::read(thread));
+        usage.map_or(Duration::ZERO, |usage| usage.ran)
+    }
+
+    /// True if the simulation's thread sleeps, and neither runs nor waits for a processor; also where the kernel does
+    /// not say.
+    pub(super) fn is_asleep(&self) -> bool {
+        let stat = self.0.thread.get().map(|thread| thread.join("stat"));
+        let text = stat.and_then(|stat| std::fs::read_to_string(stat).ok());
+        let state = text.as_ref().and_then(|text| text.rsplit_once(") "));
+        state.is_none_or(|(_, rest)| !rest.starts_with('R'))
     }
 }
 

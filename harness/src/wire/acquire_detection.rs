@@ -1,7 +1,9 @@
-//! Acquire detection: which command took a lock, by what it did to the servers' keys.
+//! Acquire detection: which command took a lock, and which lock's key it was about, by what it did to the
+//! servers' keys.
 //!
-//! A reply does not say it: `OK`, `1` and nil mean something else for each lock. So the wire holds the
-//! reply back, and asks who knows what the command did to the keys.
+//! A reply does not say it: `OK`, `1` and nil mean something else for each lock. A command does not always
+//! say whose key it names, because a lock may derive its key from its name. So the wire holds the frame
+//! back, and asks who knows the keys.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -26,17 +28,27 @@ pub enum Acquired {
     Unknown,
 }
 
-/// Asks whether a command took a lock. Dropped without an answer, it means that nobody can say.
+/// What a command did to the locks' keys.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CommandEffect {
+    /// It gave a lock a new owner.
+    pub took: bool,
+    /// The lock whose key it has changed.
+    pub lock: Option<u32>,
+}
+
+/// Asks what a command did. Dropped without an answer, it means that nobody can say.
 #[derive(Debug)]
 pub struct AcquireQuestion {
-    /// The node that has answered the command.
+    /// The node that has answered the command, or is about to get it.
     pub node: usize,
     /// The connection that it came on.
     pub conn: u64,
-    /// Number of the command among those of its connection, from 0.
-    pub number: u64,
+    /// Number of the command among those of its connection, from 0. `None`: it has not been executed, and
+    /// is to wait until the wire knows the names of all keys that were written before.
+    pub number: Option<u64>,
     /// Where the answer goes.
-    pub answer: oneshot::Sender<bool>,
+    pub answer: oneshot::Sender<CommandEffect>,
 }
 
 /// Where questions go.
@@ -51,8 +63,13 @@ impl AcquireQuestions {
         questions
     }
 
-    /// Whether a command took a lock.
-    pub(super) async fn ask(&self, node: usize, conn: u64, number: u64) -> Acquired {
+    /// What a command did. `None`: nobody can say.
+    pub(super) async fn ask(
+        &self,
+        node: usize,
+        conn: u64,
+        number: Option<u64>,
+    ) -> Option<CommandEffect> {
         let (answer, answered) = oneshot::channel();
         let question = AcquireQuestion {
             node,
@@ -60,13 +77,17 @@ impl AcquireQuestions {
             number,
             answer,
         };
-        if self.0.get().is_none_or(|to| to.send(question).is_err()) {
-            return Acquired::Unknown;
-        }
-        match timeout(ANSWER, answered).await {
-            Ok(Ok(true)) => Acquired::Lock,
-            Ok(Ok(false)) => Acquired::Nothing,
-            _ => Acquired::Unknown,
+        self.0.get()?.send(question).ok()?;
+        timeout(ANSWER, answered).await.ok()?.ok()
+    }
+}
+
+impl From<Option<CommandEffect>> for Acquired {
+    fn from(effect: Option<CommandEffect>) -> Self {
+        match effect {
+            Some(effect) if effect.took => Acquired::Lock,
+            Some(_) => Acquired::Nothing,
+            None => Acquired::Unknown,
         }
     }
 }
@@ -76,6 +97,11 @@ pub(crate) fn may_take(command: &str) -> bool {
     !command.is_empty() && CommandKind::of(command, "").is_none_or(CommandKind::takes)
 }
 
+/// False for a command that never takes a lock whose key is free, given in upper case.
+pub(crate) fn may_take_free_key(command: &str) -> bool {
+    !command.is_empty() && CommandKind::of(command, "").is_none_or(CommandKind::takes_free_key)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,23 +109,33 @@ mod tests {
     #[test]
     fn command_that_can_write_a_value_or_is_not_known_may_take() {
         assert!(may_take("SET") && may_take("EXEC") && may_take("CAS.SET"));
+        assert!(may_take("BLPOP") && !may_take_free_key("BLPOP") && may_take_free_key("SETNX"));
         assert!(!may_take("GET") && !may_take("EXPIRE") && !may_take("MULTI") && !may_take(""));
     }
 
     #[tokio::test(start_paused = true)]
     async fn unanswered_question_is_unknown() {
         let questions = AcquireQuestions::default();
-        assert_eq!(questions.ask(0, 7, 1).await, Acquired::Unknown);
+        assert_eq!(questions.ask(0, 7, Some(1)).await, None);
         let mut asked = questions.listen();
-        assert_eq!(questions.ask(0, 7, 2).await, Acquired::Unknown);
+        assert_eq!(questions.ask(0, 7, Some(2)).await, None);
+        assert_eq!(Acquired::from(None), Acquired::Unknown);
         drop(asked.recv().await);
-        let (acquired, ()) = tokio::join!(questions.ask(1, 7, 3), async {
+        let took = CommandEffect {
+            took: true,
+            lock: Some(0),
+        };
+        let (effect, ()) = tokio::join!(questions.ask(1, 7, Some(3)), async {
             let question = asked.recv().await.unwrap();
-            assert_eq!((question.node, question.conn, question.number), (1, 7, 3));
-            question.answer.send(true).unwrap();
+            assert_eq!(
+                (question.node, question.conn, question.number),
+                (1, 7, Some(3))
+            );
+            question.answer.send(took).unwrap();
         });
-        assert_eq!(acquired, Acquired::Lock);
+        assert_eq!(effect, Some(took));
+        assert_eq!(Acquired::from(effect), Acquired::Lock);
         drop(asked);
-        assert_eq!(questions.ask(0, 7, 4).await, Acquired::Unknown);
+        assert_eq!(questions.ask(0, 7, None).await, None);
     }
 }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use memchr::memmem::Finder;
 use picklock_scenarios::ServerError;
 
+use super::derived_keys::DerivedKeys;
 use super::operation::Operation;
 use super::scan::Shape;
 
@@ -113,6 +114,7 @@ impl Request {
 pub(super) struct Keys {
     /// Longest first, so that `lock:12` is not taken for `lock:1`.
     finders: Vec<(u32, Finder<'static>)>,
+    derived: DerivedKeys,
 }
 
 impl Keys {
@@ -124,19 +126,29 @@ impl Keys {
             .map(|(index, name)| (index, Finder::new(name.as_bytes()).into_owned()))
             .collect();
         finders.sort_by_key(|(_, finder)| std::cmp::Reverse(finder.needle().len()));
-        Keys { finders }
+        Keys {
+            finders,
+            derived: DerivedKeys::default(),
+        }
     }
 
-    /// The key that an argument of this request contains; of several the longest.
-    fn named_by(&self, frame: &[u8], shape: Shape) -> Option<u32> {
+    /// From now on these are the keys of a node that hold locks under names of another kind.
+    pub(super) fn derive(&self, node: usize, keys: &[(u32, Vec<u8>)]) {
+        self.derived.replace(node, keys);
+    }
+
+    /// The lock whose key an argument of this request contains; of several the longest.
+    pub(super) fn named_by(&self, frame: &[u8], shape: Shape) -> Option<u32> {
         // One search of the whole frame decides nearly always. Only a hit must be checked
         // argument by argument, because the lengths between them could match too.
-        self.finders.iter().find_map(|(index, finder)| {
-            let hit = finder.find(frame).is_some()
+        let names = |finder: &Finder<'_>| {
+            finder.find(frame).is_some()
                 && (shape == Shape::Inline
-                    || arguments(frame, shape).any(|range| finder.find(&frame[range]).is_some()));
-            hit.then_some(*index)
-        })
+                    || arguments(frame, shape).any(|range| finder.find(&frame[range]).is_some()))
+        };
+        let mut finders = self.finders.iter();
+        let named = finders.find_map(|(index, finder)| names(finder).then_some(*index));
+        named.or_else(|| self.derived.find(names))
     }
 }
 

@@ -7,7 +7,7 @@ use picklock_scenarios::{Direction, Phase};
 use tokio::sync::Notify;
 
 use super::LinkId;
-use super::acquire_detection::{Acquired, may_take};
+use super::acquire_detection::{Acquired, may_take, may_take_free_key};
 use super::answered::Answered;
 use super::fault_rules::FaultRules;
 use super::frame_meta::FrameMeta;
@@ -114,6 +114,10 @@ impl<'a> ConnectionState<'a> {
     /// A request is about to be sent: its answer can come at any time from now on.
     pub(super) fn expect_reply_in(&self, pending: &mut Pending, meta: &FrameMeta) {
         let mut request = meta.request;
+        if meta.is_message() && request.operation.phase == Phase::Acquire {
+            let may_take = may_take_free_key(request.command.as_str());
+            self.operation.traffic().sent(meta.at_ns, may_take);
+        }
         if let Some(sent) = self.proxy.sent.get()
             && meta.is_message()
         {
@@ -125,28 +129,43 @@ impl<'a> ConnectionState<'a> {
         }
     }
 
-    /// Whether the command took a lock that this frame answers, if somebody wants to know.
-    pub(super) async fn acquired(
+    /// Whether the command took a lock that this frame answers, and which lock's key it names, if somebody
+    /// wants to know. `frame`: the bytes of it.
+    pub(super) async fn recognised(
         &self,
         direction: Direction,
         meta: &FrameMeta,
-        queued: bool,
-    ) -> Acquired {
-        let interceptor = &self.proxy.interceptor;
-        let request = &meta.request;
-        let is_candidate = direction == Direction::Reply
-            && !queued
-            && request.operation.phase == Phase::Acquire
+        frame: &[u8],
+    ) -> (Acquired, Option<u32>) {
+        let (request, interceptor) = (&meta.request, &self.proxy.interceptor);
+        let unrecognised = (Acquired::Nothing, request.key);
+        // The reply to a command within a transaction: nothing is done yet.
+        let queued = frame.starts_with(b"+QUEUED\r");
+        if !meta.is_message() || !interceptor.is_armed() || queued {
+            return unrecognised;
+        }
+        let phase = request.operation.phase;
+        let may_have_taken = direction == Direction::Reply
+            && phase == Phase::Acquire
             && may_take(request.command.as_str())
-            && interceptor.is_armed()
             && interceptor.waits_for_acquire(self.link);
-        if !is_candidate {
-            return Acquired::Nothing;
+        let wants_key = request.key.is_none() && interceptor.waits_for_key(self.link, phase);
+        if !may_have_taken && !wants_key {
+            return unrecognised;
         }
         let questions = &self.proxy.acquire_questions;
-        questions
-            .ask(self.link.node, self.conn, request.number)
-            .await
+        let number = (direction == Direction::Reply).then_some(request.number);
+        let effect = questions.ask(self.link.node, self.conn, number).await;
+        let acquired = match may_have_taken {
+            true => Acquired::from(effect),
+            false => Acquired::Nothing,
+        };
+        let key = match direction {
+            // By now all keys have their names that were written before.
+            Direction::Request => self.proxy.keys.named_by(frame, meta.shape),
+            Direction::Reply => effect.and_then(|effect| effect.lock),
+        };
+        (acquired, request.key.or(key))
     }
 
     /// Resets the connection, on both sides.

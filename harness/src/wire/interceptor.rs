@@ -24,6 +24,12 @@ pub trait Interceptor: Send + Sync {
         false
     }
 
+    /// True while it wants to know of frames on this link, in this phase, whether their command names a
+    /// lock's key. Asked only while it is armed.
+    fn waits_for_key(&self, _link: LinkId, _phase: Phase) -> bool {
+        false
+    }
+
     /// A frame is about to go on; with `None` it does. With a gate it waits until the gate is
     /// ready, and with it everything behind it in its direction of its connection. Only then is it
     /// judged by the imposed faults, so that a fault can drop exactly this frame (name

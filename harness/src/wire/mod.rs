@@ -49,8 +49,9 @@
 //! and all count as that node. The links to the Sentinels themselves are different
 //! (`sentinel_link`): they replace addresses in what the Sentinels send, and do nothing else.
 //!
-//! Where a fault waits for the command that takes a lock, the wire holds replies back until it is known
-//! what their command did to the keys (`acquire_detection`).
+//! Where a fault waits for the command that takes a lock, or for one that names the lock's key, the wire
+//! holds frames back until it is known what their command did to the keys, and which keys hold locks
+//! (`acquire_detection`).
 //!
 //! The wire also knows whether something came from a worker that was frozen or dead (`freeze_check`), and
 //! what it could not do (`resource_exhaustion`).
@@ -59,6 +60,7 @@
 //! simulated network drives the same code, and writes the same log.
 
 mod acquire_detection;
+mod acquire_traffic;
 mod address_rewrite;
 mod answered;
 mod client_user;
@@ -66,6 +68,7 @@ mod command;
 mod connection;
 mod connection_setup;
 mod connection_state;
+mod derived_keys;
 mod fault;
 mod fault_rules;
 mod frame_budget;
@@ -102,7 +105,8 @@ mod sent_requests;
 mod sentinel_link;
 mod tcp_queues;
 
-pub use acquire_detection::{AcquireQuestion, Acquired};
+pub use acquire_detection::{AcquireQuestion, Acquired, CommandEffect};
+pub use acquire_traffic::AcquireSilence;
 pub use address_rewrite::{AddressMap, rewrite_addresses};
 pub use fault::{Effect, ImposedId, LinkFault};
 pub use freeze_check::{FreezeLeak, Silences};
@@ -116,9 +120,11 @@ pub use resource_exhaustion::Shortage;
 pub use sent_requests::{SentRequests, introduction};
 pub use sentinel_link::SentinelAddresses;
 
-pub(crate) use acquire_detection::may_take;
+pub(crate) use acquire_detection::{may_take, may_take_free_key};
+pub(crate) use acquire_traffic::AcquireTraffic;
 pub(crate) use answered::Answered;
 pub(crate) use command::CommandName;
+pub(crate) use derived_keys::DerivedKeys;
 pub(crate) use fault_rules::{Terms, Verdict};
 pub(crate) use imposed_faults::ImposedFaults;
 pub(crate) use last_commands::LastCommands;

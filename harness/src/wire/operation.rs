@@ -2,8 +2,11 @@
 //! it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use picklock_scenarios::Phase;
+
+use super::acquire_traffic::AcquireTraffic;
 
 /// What the driver has asked a worker for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,24 +17,37 @@ pub(super) struct Operation {
     pub phase: Phase,
 }
 
-/// A worker's present operation, which the driver sets and the worker's links read. Both halves
-/// share one word, so that the number of one attempt is never seen with the phase of another.
+/// A worker's present operation, which the driver sets and the worker's links read.
 #[derive(Debug, Default)]
-pub(super) struct CurrentOperation(AtomicU64);
+pub(super) struct CurrentOperation {
+    /// Both halves share one word, so that the number of one attempt is never seen with the phase of
+    /// another.
+    word: AtomicU64,
+    /// What it sends while it acquires.
+    traffic: Mutex<AcquireTraffic>,
+}
 
 impl CurrentOperation {
-    pub(super) fn set(&self, operation: Operation) {
-        let phase = match operation.phase {
+    pub(super) fn set(&self, operation: Operation, at_ns: u64) {
+        let Operation { op, phase } = operation;
+        self.traffic().begin(op, phase, at_ns);
+        let phase = match phase {
             Phase::Idle => 0,
             Phase::Acquire => 1,
             Phase::Extend => 2,
             Phase::Release => 3,
         };
-        self.0.store((operation.op << 2) | phase, Ordering::Release);
+        self.word.store((op << 2) | phase, Ordering::Release);
+    }
+
+    /// What the worker sends while it acquires.
+    pub(super) fn traffic(&self) -> MutexGuard<'_, AcquireTraffic> {
+        // Every method leaves it complete, so a panic elsewhere does not spoil it.
+        self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn get(&self) -> Operation {
-        let word = self.0.load(Ordering::Acquire);
+        let word = self.word.load(Ordering::Acquire);
         Operation {
             op: word >> 2,
             phase: match word & 3 {

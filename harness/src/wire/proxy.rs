@@ -11,6 +11,7 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use super::LinkId;
 use super::acquire_detection::{AcquireQuestion, AcquireQuestions};
+use super::acquire_traffic::AcquireSilence;
 use super::client_user::serves;
 use super::command::Keys;
 use super::connection::carry;
@@ -158,7 +159,13 @@ impl Proxy {
         self.state.password.get_or_init(|| password.to_owned());
     }
 
-    /// The wire's questions which command took a lock. Without anybody who listens, nobody can say.
+    /// From now on these are the keys of a node that hold locks under names of another kind: the lock, and
+    /// the key's name.
+    pub fn derive_keys(&self, node: usize, keys: &[(u32, Vec<u8>)]) {
+        self.state.keys.derive(node, keys);
+    }
+
+    /// The wire's questions which command took a lock, or which lock's key it changed. Without anybody who listens, nobody can say.
     /// Called once, after [`Proxy::keep_requests`], which numbers the commands.
     pub fn acquire_questions(&self) -> mpsc::UnboundedReceiver<AcquireQuestion> {
         self.state.acquire_questions.listen()
@@ -177,9 +184,24 @@ impl Proxy {
     /// Says what the driver is about to ask a worker for. What the worker sends from now on is
     /// tagged with it, and so are the answers. Call it before the worker is asked.
     pub fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
+        let now_ns = self.state.clock.now_ns();
         self.state
             .current_operation(worker)
-            .set(Operation { op, phase });
+            .set(Operation { op, phase }, now_ns);
+    }
+
+    /// The longest time in which a worker that is asked to acquire has sent nothing. `None`: it is not.
+    pub fn silence(&self, worker: usize) -> Option<AcquireSilence> {
+        let now_ns = self.state.clock.now_ns();
+        let operation = self.state.current_operation(worker);
+        operation.traffic().silence(now_ns)
+    }
+
+    /// How many commands all workers have sent to acquire.
+    pub fn acquiring_commands(&self) -> u64 {
+        let registry = self.state.registry();
+        let all = registry.operations.values();
+        all.map(|operation| operation.traffic().commands()).sum()
     }
 
     /// Imposes a fault. It does not strike frames that have been sent or wait already, but a

@@ -145,22 +145,33 @@ impl<'a> Pump<'a> {
 
     /// The slow path: each frame is shown to the interceptor, and judged by the faults.
     async fn admit_all(&mut self) -> io::Result<()> {
-        while let Some((range, meta)) = self.frames.get(self.done).cloned() {
+        while let Some((range, mut meta)) = self.frames.get(self.done).cloned() {
             // A simple error of either protocol, or a long one of RESP3.
             let is_error = matches!(self.reader.bytes()[range.start], b'-' | b'!')
                 && self.direction == Direction::Reply;
-            // The reply to a command within a transaction: nothing is done yet.
-            let queued = self.reader.bytes()[range.clone()].starts_with(b"+QUEUED\r");
-            let shared = self.shared;
-            let acquired = shared.acquired(self.direction, &meta, queued);
-            let acquired = self.wait_for(acquired).await?;
+            let acquired = self.recognise(range.clone(), &mut meta).await?;
             if let Some(gate) = self.intercept(&meta, is_error, acquired) {
-                self.wait_for(gate).await?;
+                wait_for(&mut self.queue, gate).await?;
             }
             self.queue.admit(meta, &self.reader.bytes()[range]);
             self.done += 1;
         }
         Ok(())
+    }
+
+    /// Finds out what a frame's command did, if somebody wants to know. What is ahead of it is written
+    /// meanwhile.
+    async fn recognise(
+        &mut self,
+        range: Range<usize>,
+        meta: &mut FrameMeta,
+    ) -> io::Result<Acquired> {
+        let (shared, direction) = (self.shared, self.direction);
+        let (reader, queue) = (&self.reader, &mut self.queue);
+        let recognised = shared.recognised(direction, meta, &reader.bytes()[range]);
+        let (acquired, key) = wait_for(queue, recognised).await?;
+        meta.request.key = key;
+        Ok(acquired)
     }
 
     fn intercept(&self, meta: &FrameMeta, is_error: bool, acquired: Acquired) -> Option<Gate> {
@@ -180,18 +191,6 @@ impl<'a> Pump<'a> {
             phase: meta.request.operation.phase,
             acquired,
         })
-    }
-
-    /// Waits for a gate, or an answer. What is ahead of the frame is written meanwhile.
-    async fn wait_for<T>(&mut self, awaited: impl Future<Output = T>) -> io::Result<T> {
-        let mut awaited = pin!(awaited);
-        loop {
-            tokio::select! {
-                biased;
-                done = &mut awaited => return Ok(done),
-                flushed = self.queue.flush(), if !self.queue.is_empty() => flushed?,
-            }
-        }
     }
 
     /// Finds the whole frames of what was read. True if one of them is the reply to a command that the wire
@@ -268,6 +267,18 @@ impl Drop for Pump<'_> {
             let frame = bytes.get(range.clone()).unwrap_or_default();
             self.shared
                 .note(self.direction, meta, frame, None, Outcome::Cut);
+        }
+    }
+}
+
+/// Waits for a gate, or an answer. What is ahead of the frame is written meanwhile.
+async fn wait_for<T>(queue: &mut SendQueue<'_>, awaited: impl Future<Output = T>) -> io::Result<T> {
+    let mut awaited = pin!(awaited);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut awaited => return Ok(done),
+            flushed = queue.flush(), if !queue.is_empty() => flushed?,
         }
     }
 }

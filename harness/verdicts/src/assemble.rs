@@ -74,18 +74,38 @@ pub fn counts(history: &History) -> Counts {
         custody: history.header.custody_check,
         ..Counts::default()
     };
+    let mut waiting = Waiting {
+        since_ns: vec![None; history.header.workers],
+        waited_ns: 0,
+    };
     for event in &history.events {
+        let at_ns = event.at_ns;
         match &event.what {
-            EventKind::Granted { .. } => counts.granted += 1,
-            EventKind::Refused { .. } => counts.refused += 1,
-            EventKind::AcquireFailed { .. }
-            | EventKind::ExtendFailed { .. }
-            | EventKind::ReleaseFailed { .. } => counts.failed += 1,
+            EventKind::Acquire { worker, .. } => waiting.asked(at_ns, *worker),
+            EventKind::Granted { worker, .. } => {
+                waiting.answered(at_ns, *worker);
+                counts.granted += 1;
+            }
+            EventKind::Refused { worker, .. } => {
+                waiting.answered(at_ns, *worker);
+                counts.refused += 1;
+            }
+            EventKind::AcquireFailed { worker, .. } => {
+                waiting.answered(at_ns, *worker);
+                counts.failed += 1;
+            }
+            EventKind::WorkerDown { worker, .. } => waiting.answered(at_ns, *worker),
+            EventKind::ExtendFailed { .. } | EventKind::ReleaseFailed { .. } => counts.failed += 1,
             EventKind::Extended { .. } | EventKind::ExtendGranted { .. } => counts.extended += 1,
             EventKind::Released {
                 released: Some(true),
                 ..
             } => counts.released += 1,
+            EventKind::CommandsSent { acquiring } => {
+                counts.commands = Some(*acquiring);
+                counts.waited_ms = Some(waiting.over_ms(at_ns));
+            }
+            EventKind::UndeclaredKey { .. } => counts.undeclared_keys += 1,
             EventKind::Arrivals { came, unserved } => {
                 counts.arrived = Some(*came);
                 counts.unserved = Some(*unserved);
@@ -100,6 +120,36 @@ pub fn counts(history: &History) -> Counts {
         }
     }
     counts
+}
+
+/// How long requests to acquire take.
+struct Waiting {
+    /// Since when each worker waits for an answer.
+    since_ns: Vec<Option<u64>>,
+    waited_ns: u64,
+}
+
+impl Waiting {
+    fn asked(&mut self, at_ns: u64, worker: usize) {
+        self.answered(at_ns, worker);
+        if let Some(since_ns) = self.since_ns.get_mut(worker) {
+            *since_ns = Some(at_ns);
+        }
+    }
+
+    fn answered(&mut self, at_ns: u64, worker: usize) {
+        let since_ns = self.since_ns.get_mut(worker).and_then(Option::take);
+        let waited_ns = since_ns.map_or(0, |since_ns| at_ns.saturating_sub(since_ns));
+        self.waited_ns = self.waited_ns.saturating_add(waited_ns);
+    }
+
+    /// All workers are ended: how long all requests took together.
+    fn over_ms(&mut self, at_ns: u64) -> u64 {
+        for worker in 0..self.since_ns.len() {
+            self.answered(at_ns, worker);
+        }
+        self.waited_ns / 1_000_000
+    }
 }
 
 /// A history may come from anywhere.
@@ -160,7 +210,7 @@ fn trouble(history: &History) -> Vec<String> {
     let is_short = |late_ms: &u64| *late_ms < shortest_ms;
     let in_words = |event: &EventKind| match event {
         EventKind::Stalled { late_ms } if is_short(late_ms) => None,
-        event => trouble_words(event),
+        event => trouble_words(event, &history.header.keys),
     };
     let is_stall = |what: &EventKind| matches!(what, EventKind::Stalled { .. });
     let events = || history.events.iter().map(|event| &event.what);
@@ -170,7 +220,7 @@ fn trouble(history: &History) -> Vec<String> {
 }
 
 /// An event in words, if it is trouble.
-fn trouble_words(event: &EventKind) -> Option<String> {
+fn trouble_words(event: &EventKind, locks: &[String]) -> Option<String> {
     Some(match event {
         EventKind::Misbehaved {
             worker,
@@ -192,6 +242,10 @@ fn trouble_words(event: &EventKind) -> Option<String> {
         }
         EventKind::GrantWithoutCommand { worker, .. } => format!(
             "worker {worker} got the lock without a command to the servers that it was given"
+        ),
+        EventKind::UndeclaredKey { command, key, .. } => format!(
+            "a script of {command} changed the key {} and had not declared it: Redis Cluster and Dragonfly refuse that",
+            key.text(locks)
         ),
         EventKind::Shortage { reason } => format!("the harness ran short: {reason}"),
         EventKind::Stalled { late_ms } => format!("the machine stalled for {late_ms} ms"),

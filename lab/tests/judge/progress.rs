@@ -9,6 +9,7 @@
 //! | "every lease that could be outstanding has run out" | one lease after each beginning and end of a fault, each kill, each release that failed, and each attempt in doubt of a client that lacked its quorum; of one that had it, the first since somebody had the lock |
 //! | a lease | the one that was asked for, or what was written, if that is the lease rounded up to a whole second |
 //! | a hold | nobody else can have the lock until its release was answered, or one lease after it was sent, unless a fault that delays commands takes the quorum from its client: then until it was answered |
+//! | a dead client's value that others' commands keep alive on the only node | nobody's: from the time at which it was to run out until it goes, no hold is an excuse |
 //! | what takes a node away | a fault on its link to the client that waits, or its pause, crash or exhaustion; not a clock, and not a cut replication |
 //! | a client that stands still | does not want the lock meanwhile |
 //! | a fault that never ends | `unknown` if somebody waited too long, and only that fault excuses it |
@@ -127,6 +128,7 @@ fn excused(case: &Case, faults: &[Fault], key: u64, all: bool) -> Vec<Span> {
         }
     }
     spans.extend(case.file.of("worker-down").map(|line| after(line.at)));
+    let kept = kept_alive(case, key);
     let of_key = |one: &&Attempt| one.key == key;
     let mut last_had = Vec::new();
     for hold in case
@@ -138,13 +140,44 @@ fn excused(case: &Case, faults: &[Fault], key: u64, all: bool) -> Vec<Span> {
         let answered = hold.released.map_or(hold.until, |(at, _)| at);
         let in_time = answered.min(hold.until.saturating_add(ttl));
         let late = is_late(case, faults, hold.worker, (in_time, answered));
-        spans.push((hold.from(), if late { answered } else { in_time }));
+        let until = if late { answered } else { in_time };
+        spans.extend(free_parts((hold.from(), until), &kept));
         last_had.push(hold.from());
         if let Some((at, None)) = hold.released {
             spans.push(after(at));
         }
     }
     spans.extend(doubts(case, faults, key, &last_had, all));
+    spans
+}
+
+/// The spans in which a dead client's value stands only because other workers have prolonged it.
+fn kept_alive(case: &Case, key: u64) -> Vec<Span> {
+    if case.file.nodes > 1 {
+        return Vec::new();
+    }
+    let mut spans = Vec::new();
+    for value in case.account.of_lock(key) {
+        let Some((owner, _)) = value.owner else {
+            continue;
+        };
+        let mut deaths = case.file.of("worker-down");
+        let died = deaths.find(|line| {
+            line.num("worker") == Some(owner) && (value.from..value.until).contains(&line.at)
+        });
+        let Some(died) = died.map(|line| line.at) else {
+            continue;
+        };
+        let due = value.runs_out(died);
+        let prolonged = value
+            .expiries
+            .iter()
+            .any(|one| one.at > died && one.by.as_ref().is_some_and(|by| by.worker != owner));
+        if prolonged && due < value.until {
+            spans.push((due, value.until));
+        }
+    }
+    spans.sort_unstable();
     spans
 }
 
@@ -399,6 +432,19 @@ fn of_wait(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
         let other_lock = by.is_some_and(|one| one.key != key);
         let in_doubt = by.is_some_and(|one| one.answer == attempt::Answer::Failed(false));
         let told_released = by.is_some_and(|one| matches!(one.released, Some((_, Some(true)))));
+        let later = value.expiries.iter().skip(1);
+        let foreign = later.clone().any(|one| {
+            let worker = one.by.as_ref().map(|by| by.worker);
+            worker.is_some() && owner.is_some() && worker != owner.map(|(worker, _)| worker)
+        });
+        let after_release = by.is_some_and(|one| {
+            one.released.is_some() && later.clone().any(|expiry| expiry.at > one.until)
+        });
+        let written = value.expiries.first().and_then(|one| one.ttl);
+        let too_long = written.is_some_and(|written| written > lease(case));
+        causes.extend(foreign.then_some("foreign-renewal"));
+        causes.extend((after_release && !foreign).then_some("renewed-after-release"));
+        causes.extend((too_long && value.expiries.len() == 1).then_some("wrong-expiry"));
         causes.push(match () {
             () if value.runs_out(at) == u64::MAX => "no-ttl",
             () if other_lock => "shared-key",
@@ -407,5 +453,16 @@ fn of_wait(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
             () => "undetermined",
         });
     }
+    let owners: std::collections::BTreeSet<_> = standing.iter().map(|value| value.owner).collect();
+    if case.file.nodes > 1 {
+        causes.push("waits-for-every-node");
+        causes.extend((owners.len() > 1).then_some("split-vote"));
+        causes.push("undetermined");
+    }
+    let slept = case.file.of("silent").any(|line| {
+        let time = |name: &str| line.num(name).unwrap_or_default();
+        time("from_ns") <= free.0 && at <= time("until_ns")
+    });
+    causes.extend((standing.is_empty() && slept).then_some("lost-wake-up"));
     causes
 }

@@ -1,7 +1,7 @@
 //! The metrics that limits use.
 
 use picklock_verdicts::check::Property;
-use picklock_verdicts::latency::ASKED;
+use picklock_verdicts::latency::{ASKED, HANDOVER, TOLD};
 use picklock_verdicts::record::{Cell, Counts, Latency};
 
 /// Microseconds.
@@ -33,7 +33,8 @@ enum Of {
 }
 
 /// In an open loop, `acquire` is timed from the buyer's arrival, [`ASKED`] from the worker's request.
-const OPERATIONS: [&str; 3] = ["acquire", ASKED, "release"];
+/// [`HANDOVER`] and [`TOLD`] come from the servers' keys.
+const OPERATIONS: [&str; 5] = ["acquire", ASKED, "release", HANDOVER, TOLD];
 
 const TIMES: [(&str, TimeOf); 5] = [
     ("p50", |latency| latency.p50_us),
@@ -44,12 +45,17 @@ const TIMES: [(&str, TimeOf); 5] = [
 ];
 
 /// `unserved` is only counted in an open loop.
-const COUNTS: [(&str, CountOf); 5] = [
+const COUNTS: [(&str, CountOf); 8] = [
     ("granted", |counts| Some(counts.granted as f64)),
     ("refused", |counts| Some(counts.refused as f64)),
     ("failed", |counts| Some(counts.failed as f64)),
     ("sold", |counts| Some(counts.sold as f64)),
     ("unserved", |counts| Some(counts.unserved? as f64)),
+    ("commands.grant", Counts::commands_per_grant),
+    ("commands.waited_second", Counts::commands_per_waited_second),
+    ("undeclared_keys", |counts| {
+        Some(counts.undeclared_keys as f64)
+    }),
 ];
 
 impl Metric {
@@ -125,7 +131,7 @@ mod tests {
     #[test]
     fn every_word_names_its_metric() {
         let all = Metric::all();
-        assert_eq!(all.len(), 18 + 7 + 7 + 5);
+        assert_eq!(all.len(), 30 + 7 + 7 + 8);
         for metric in all {
             let found = Metric::named(metric.word()).unwrap();
             assert_eq!(found.word(), metric.word());

@@ -1,7 +1,7 @@
 //! The details of one cell: verdicts, stories, timeline, figures, and the command that repeats it.
 
 use picklock_verdicts::check::{Property, Status, Verdicts, describe};
-use picklock_verdicts::latency::ASKED;
+use picklock_verdicts::latency::{ASKED, HANDOVER, TOLD};
 use picklock_verdicts::record::Cell;
 use picklock_verdicts::timeline::Timeline;
 
@@ -12,8 +12,9 @@ use super::frame::Command;
 use super::name::{Name, name, sentence};
 use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, timeline_data};
-use crate::report_input::{Evidence, ReportInput};
+use crate::costs::commands_in_words;
 use crate::matrix::CellOutcome;
+use crate::report_input::{Evidence, ReportInput};
 use crate::responsibility::responsibility;
 use crate::units::{count, span_ms, span_us};
 use crate::verdict_line::verdict_line;
@@ -248,6 +249,7 @@ fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
             counts.stock_start, counts.sold, counts.stock_left
         ),
     ));
+    facts.extend(commands_in_words(counts).map(|text| fact("commands", text)));
     if let (Some(arrived), Some(unserved)) = (counts.arrived, counts.unserved) {
         let came = format!("{arrived} arrived, {unserved} unserved");
         facts.push(fact("buyers", came));
@@ -266,6 +268,8 @@ fn latencies(cell: &Cell) -> Vec<Fact> {
             "acquire" => ("acquire", ""),
             ASKED => ("asked", "; from the request"),
             "release" => ("release", ""),
+            HANDOVER => ("handover", "; free while somebody waited"),
+            TOLD => ("told of a loss", "; after it"),
             _ => continue,
         };
         facts.push(fact(

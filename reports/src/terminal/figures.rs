@@ -6,6 +6,7 @@ use picklock_verdicts::record::{Counts, Latency, RunRecord};
 
 use super::line::Line;
 use super::styles::{BAD, FAINT};
+use crate::costs::commands_in_words;
 use crate::units::{span_ms, span_us};
 
 /// The column where figures begin.
@@ -16,6 +17,10 @@ const COLUMN: usize = 8;
 /// Counts, then latencies, then durations of the phases.
 pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut lines = counts(&record.counts, width);
+    if let Some(commands) = commands_in_words(&record.counts) {
+        let line = Line::new().styled(FAINT, "  commands").pad_to(NAME_COLUMN);
+        lines.extend(line.plain(&commands).wrap(width, NAME_COLUMN));
+    }
     let measured: Vec<_> = record.latency.iter().filter(|(_, l)| l.count > 0).collect();
     if !measured.is_empty() {
         lines.push(latency_head());

@@ -12,6 +12,7 @@
 //! - [`like`]: locks of other languages, held to the built-in lock that they are a copy of
 //! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
 //! - [`moments`]: faults strike at the command that takes the lock, whatever its key is called
+//! - [`starvation`]: who keeps a lock from everybody, and what waiting costs
 //! - [`cases`]: scenarios that once came out wrong, on processes
 //! - [`peculiar_locks`]: locks with one peculiarity each, the honest ones and the others
 //! - [`leftovers`]: nothing outlives a run, however it ends
@@ -56,4 +57,5 @@ mod replay;
 mod sentinels;
 mod stalls;
 mod standstills;
+mod starvation;
 mod verdicts;

@@ -34,6 +34,7 @@ pub(super) const TABLE: &[Spec] = &[
     grow("psetex", 4, strings::psetex),
     read("get", 2, strings::get),
     grow("getset", 3, strings::getset),
+    write("getex", -2, strings::getex),
     read("mget", -2, strings::mget),
     grow("mset", -3, strings::mset),
     grow("msetnx", -3, strings::msetnx),

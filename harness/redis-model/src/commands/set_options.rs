@@ -128,6 +128,35 @@ fn condition<'a>(
     Ok(Some(condition))
 }
 
+/// What `GETEX` does to the expiry.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum NewExpiry<'a> {
+    /// No option given.
+    Unsaid,
+    /// `PERSIST`.
+    Never,
+    /// `EX`, `PX`, `EXAT`, `PXAT`.
+    Until(Unit, &'a [u8]),
+}
+
+/// Reads the options of `GETEX`.
+pub(super) fn read_getex<'a>(words: &[&'a [u8]]) -> Result<NewExpiry<'a>, Refusal> {
+    let (mut lease, mut persists) = (Lease::Unsaid, false);
+    let mut words = words.iter().copied();
+    while let Some(word) = words.next() {
+        match is_word(word, "PERSIST") {
+            true => persists = true,
+            false => lease = expiry(word, &mut words, lease)?,
+        }
+    }
+    match lease {
+        Lease::Until(..) if persists => Err(Refusal::SYNTAX),
+        Lease::Until(unit, amount) => Ok(NewExpiry::Until(unit, amount)),
+        _ if persists => Ok(NewExpiry::Never),
+        _ => Ok(NewExpiry::Unsaid),
+    }
+}
+
 fn expiry<'a>(
     word: &[u8],
     rest: &mut impl Iterator<Item = &'a [u8]>,

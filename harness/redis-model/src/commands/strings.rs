@@ -8,7 +8,7 @@ use super::super::reply::{Outcome, Refusal};
 use super::super::values::Value;
 use super::index_range::index_range;
 use super::option_word::is_word;
-use super::set_options::{Condition, Lease, Unit, deadline_ms, read_set};
+use super::set_options::{Condition, Lease, NewExpiry, Unit, deadline_ms, read_getex, read_set};
 
 pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let (key, value) = (args[1], args[2]);
@@ -83,6 +83,48 @@ pub(super) fn getset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.put(args[1], Value::String(args[2].to_vec()), None);
     context.reword(&[b"SET", args[1], args[2]]);
     Ok(reply)
+}
+
+pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let key = args[1];
+    let expiry = read_getex(&args[2..])?;
+    let Some(value) = context.string(key)?.cloned() else {
+        return Ok(Reply::Nil);
+    };
+    let until_ms = match expiry {
+        NewExpiry::Until(unit, amount) => Some(deadline_ms(context, unit, amount)?),
+        NewExpiry::Unsaid | NewExpiry::Never => None,
+    };
+    let is_over = until_ms.is_some_and(|at_ms| at_ms <= context.now.ms());
+    match (expiry, until_ms) {
+        (NewExpiry::Unsaid, _) => {}
+        (_, Some(_)) if is_over && !context.state.applying => {
+            context.remove(key);
+            context.reword(&[b"DEL", key]);
+        }
+        (_, Some(at_ms)) => {
+            set_expiry(context, key, Some(at_ms));
+            context.reword(&[b"PEXPIREAT", key, at_ms.to_string().as_bytes()]);
+        }
+        (_, None) => {
+            if set_expiry(context, key, None) {
+                context.reword(&[b"PERSIST", key]);
+            }
+        }
+    }
+    Ok(Reply::Bulk(value))
+}
+
+/// Sets the expiry of a key that is there. False: it had no other.
+fn set_expiry(context: &mut Context<'_>, key: &[u8], until_ms: Option<i64>) -> bool {
+    let before = context
+        .entry(key)
+        .map(|entry| std::mem::replace(&mut entry.expires_ms, until_ms));
+    let changed = before.is_some_and(|before| before != until_ms);
+    if changed {
+        context.touched(key);
+    }
+    changed
 }
 
 pub(super) fn mget(context: &mut Context<'_>, args: Args<'_>) -> Outcome {

@@ -6,7 +6,7 @@ use picklock_scenarios::Phase;
 
 use super::SimBackend;
 use crate::backend::Links;
-use crate::wire::{ImposedId, LinkFault};
+use crate::wire::{AcquireSilence, ImposedId, LinkFault};
 
 impl Links for Rc<SimBackend> {
     fn impose(&self, fault: LinkFault) -> ImposedId {
@@ -28,11 +28,25 @@ impl Links for Rc<SimBackend> {
     }
 
     fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
-        self.network.state.borrow_mut().set_phase(worker, op, phase);
+        self.network.set_phase(worker, op, phase);
+    }
+
+    fn begin_attempt(&self, op: u64, key: u32) {
+        for node in &mut self.network.state.borrow_mut().nodes {
+            node.begin_attempt(op, key);
+        }
     }
 
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64> {
         self.network.last_command_ns(worker, op, phase, key)
+    }
+
+    fn silence(&self, worker: usize) -> Option<AcquireSilence> {
+        self.network.silence(worker)
+    }
+
+    fn acquiring_commands(&self) -> u64 {
+        self.network.state.borrow().acquiring_commands()
     }
 
     fn has_spoken(&self, worker: usize) -> bool {

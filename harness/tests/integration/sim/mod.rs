@@ -16,6 +16,7 @@
 //! - [`undo`]: how faults end, and that some do not
 //! - [`trouble`]: locks that cannot be simulated
 //! - [`open_loop`]: buyers who come at a rate, whether or not anybody is free
+//! - [`peculiar`]: locks of strangers with one peculiarity each
 //! - [`properties`]: any scenario, and nobody accused who keeps its word
 //! - [`trials`]: the library's front door
 //! - [`verdicts`]: what the catalog expects of a history
@@ -33,6 +34,7 @@ mod links;
 mod moments;
 mod nodes;
 mod open_loop;
+mod peculiar;
 mod properties;
 mod refused_leases;
 mod replicas;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use picklock_harness::wire::{
-    AcquireQuestion, Acquired, Gate, InterceptedFrame, Interceptor, LinkId, Proxy,
+    AcquireQuestion, Acquired, CommandEffect, Gate, InterceptedFrame, Interceptor, LinkId, Proxy,
 };
 use picklock_scenarios::{Direction, Phase};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -11,6 +11,11 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::client::{Client, pack};
 use super::node::Redis;
 use super::{LINK, intercepted, within};
+
+const TOOK: CommandEffect = CommandEffect {
+    took: true,
+    lock: Some(0),
+};
 
 /// Notes what is known of each reply.
 #[derive(Clone, Default)]
@@ -57,13 +62,13 @@ async fn reply_of_a_command_that_can_take_waits_and_those_ahead_of_it_do_not() {
     ];
     client.write(&burst.concat()).await;
     let question = within("a question", questions.recv()).await.unwrap();
-    assert_eq!((question.node, question.number), (0, 1));
+    assert_eq!((question.node, question.number), (0, Some(1)));
     assert_eq!(client.reply().await, "$-1\\r\\n");
     assert!(client.is_silent());
-    question.answer.send(true).unwrap();
+    question.answer.send(TOOK).unwrap();
     assert_eq!(client.reply().await, ":1\\r\\n");
     let question = within("a question", questions.recv()).await.unwrap();
-    assert_eq!(question.number, 2);
+    assert_eq!(question.number, Some(2));
     // Nobody knows any more.
     drop(question);
     assert_eq!(client.reply().await, ":3\\r\\n");
@@ -99,12 +104,72 @@ async fn a_transaction_is_asked_about_when_it_is_executed() {
     assert_eq!(client.ask("SETNX lock:1 me").await, "+QUEUED\\r\\n");
     client.send("EXEC").await;
     let question = within("a question", questions.recv()).await.unwrap();
-    assert_eq!(question.number, 2);
-    question.answer.send(true).unwrap();
+    assert_eq!(question.number, Some(2));
+    question.answer.send(TOOK).unwrap();
     assert_eq!(client.reply().await, "*1\\r\\n:1\\r\\n");
     // What is not part of an acquisition takes nothing.
     wire.set_phase(LINK.worker, 1, Phase::Extend);
     assert_eq!(client.ask("SET lock:1 me").await, "+OK\\r\\n");
     assert!(questions.try_recv().is_err());
     wire.close().await;
+}
+
+/// Notes whose key each frame names.
+#[derive(Clone, Default)]
+struct NotingKeys(Arc<Mutex<Vec<(Direction, String, Option<u32>)>>>);
+
+impl Interceptor for NotingKeys {
+    fn is_armed(&self) -> bool {
+        true
+    }
+
+    fn waits_for_key(&self, link: LinkId, phase: Phase) -> bool {
+        link == LINK && phase != Phase::Idle
+    }
+
+    fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<Gate> {
+        let named = (frame.direction, frame.command.to_owned(), frame.key);
+        self.0.lock().unwrap().push(named);
+        None
+    }
+}
+
+#[tokio::test]
+async fn key_of_another_name_is_known_by_its_first_reply_and_then_by_its_name() {
+    let redis = Redis::start().await;
+    let noting = NotingKeys::default();
+    let wire = intercepted(noting.clone());
+    wire.keep_requests();
+    let mut questions = wire.acquire_questions();
+    wire.set_phase(LINK.worker, 1, Phase::Acquire);
+    let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
+    client.send("SETNX 5f2a me").await;
+    // Nothing was written before it, so it names no key that is known.
+    let question = within("a question", questions.recv()).await.unwrap();
+    assert_eq!(question.number, None);
+    question.answer.send(CommandEffect::default()).unwrap();
+    let question = within("a question", questions.recv()).await.unwrap();
+    assert_eq!(question.number, Some(0));
+    wire.derive_keys(LINK.node, &[(0, b"5f2a".to_vec())]);
+    question.answer.send(TOOK).unwrap();
+    assert_eq!(client.reply().await, ":1\\r\\n");
+    wire.set_phase(LINK.worker, 1, Phase::Release);
+    assert_eq!(client.ask("DEL 5f2a").await, ":1\\r\\n");
+    // Nobody wants to know of what belongs to no request.
+    wire.set_phase(LINK.worker, 1, Phase::Idle);
+    assert_eq!(client.ask("GET other").await, "$-1\\r\\n");
+    assert!(questions.try_recv().is_err());
+    wire.close().await;
+    let named = noting.0.lock().unwrap().clone();
+    let (request, reply) = (Direction::Request, Direction::Reply);
+    let expected = [
+        (request, "SETNX", None),
+        (reply, "SETNX", Some(0)),
+        (request, "DEL", Some(0)),
+        (reply, "DEL", Some(0)),
+        (request, "GET", None),
+        (reply, "GET", None),
+    ];
+    let expected = expected.map(|(way, command, key)| (way, command.to_owned(), key));
+    assert_eq!(named, expected);
 }

@@ -2,13 +2,17 @@
 //!
 //! When the wait had lasted for too long, values stood in the lock's keys. The cause is why those
 //! stood without which a client could have had as many nodes as it needs. If enough nodes were free
-//! then, those count that stood last during the wait. If enough were free all the time, the custody
-//! shows no cause: no value kept the clients out.
+//! then, those count that stood last during the wait. If they show no cause, what the attempts of that
+//! time did shows it: one had a quorum and was not granted, each had a part of one, or the client that
+//! waited slept while the lock was free.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::custody::{Custody, ValueSpan};
+use picklock_scenarios::Phase;
+
+use crate::custody::{Custody, Renewal, ValueSpan};
 use crate::history::{EventKind, Header, History};
+use crate::timeline::{FaultSpan, is_rounded_up, ms};
 
 use super::finding::Starvation;
 use super::verdict::Cause;
@@ -18,94 +22,264 @@ use super::verdict::Cause;
 const MOST_MOMENTS: usize = 200;
 
 /// An attempt to take a lock.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Asked {
     lock: u32,
+    ttl_ns: u64,
     /// It ended without a certain answer.
     in_doubt: bool,
+    /// Its grant arrived.
+    granted: bool,
+    /// When it was told to release.
+    released_ns: Option<u64>,
 }
 
-/// Why nobody got the lock.
-pub(super) fn why_blocked(history: &History, custody: &Custody, starvation: &Starvation) -> Cause {
-    let asked = asked(history);
-    let lock_of = |op| asked.get(&op).map(|attempt: &Asked| attempt.lock);
-    let keys = custody.keys_of(starvation.key, lock_of);
-    let claims: Vec<&ValueSpan> = (custody.spans.iter())
-        .filter(|span| keys.contains(&span.key) && span.may_be_a_claim())
-        .collect();
-    let quorum = nodes(&history.header, custody, starvation.key);
-    let at = |at_ns| {
-        let standing = claims.iter().filter(|span| span.stands_at(at_ns));
-        let blocks: Vec<(usize, Cause)> = standing
-            .map(|span| {
-                let renewed = at_ns >= starvation.until_ns || span.is_renewed();
-                (span.node, of_value(span, renewed, &asked, starvation.key))
-            })
+/// What a starvation is explained from.
+pub(super) struct BlockedLock<'a> {
+    history: &'a History,
+    faults: &'a [FaultSpan<'a>],
+    starvation: Starvation,
+    asked: HashMap<u64, Asked>,
+    /// The values that the lock may rest on.
+    claims: Vec<&'a ValueSpan>,
+    /// How many nodes the lock uses, and how many of them a grant needs.
+    nodes: usize,
+    quorum: usize,
+}
+
+impl<'a> BlockedLock<'a> {
+    pub(super) fn of(
+        history: &'a History,
+        faults: &'a [FaultSpan<'a>],
+        custody: &'a Custody,
+        starvation: Starvation,
+    ) -> Self {
+        let asked = asked(history);
+        let lock_of = |op| asked.get(&op).map(|attempt: &Asked| attempt.lock);
+        let keys = custody.keys_of(starvation.key, lock_of);
+        let claims = (custody.spans.iter())
+            .filter(|span| keys.contains(&span.key) && span.may_be_a_claim())
             .collect();
-        blocking(&blocks, quorum)
-    };
-    // What kept them out may have ended just before the bound was reached. A value stands until its end.
-    let within = |ns: &u64| (starvation.from_ns..starvation.until_ns).contains(ns);
-    let ends = claims.iter().map(|span| span.until_ns.saturating_sub(1));
-    let mut ends: Vec<u64> = ends.filter(within).collect();
-    ends.sort_unstable_by(|one, other| other.cmp(one));
-    std::iter::once(starvation.until_ns)
-        .chain(ends.into_iter().take(MOST_MOMENTS))
-        .find_map(at)
-        .unwrap_or(Cause::Undetermined)
+        let (nodes, quorum) = nodes(&history.header, custody, starvation.key);
+        BlockedLock {
+            history,
+            faults,
+            starvation,
+            asked,
+            claims,
+            nodes,
+            quorum,
+        }
+    }
+
+    /// Why nobody got the lock.
+    pub(super) fn cause(&self) -> Cause {
+        let blocked = self.moments().find_map(|at_ns| self.blocking(at_ns));
+        match blocked {
+            Some(cause) if cause != Cause::Undetermined => cause,
+            _ if self.waited_for_all() => Cause::WaitsForEveryNode,
+            Some(_) if self.is_split() => Cause::SplitVote,
+            None if self.sleep().is_some() => Cause::LostWakeUp,
+            _ => Cause::Undetermined,
+        }
+    }
+
+    /// The values that kept the client out when it had waited for too long; if there were none then, those
+    /// that did so last.
+    pub(super) fn standing(&self) -> Vec<&'a ValueSpan> {
+        let at_ns = self.moments().find(|at_ns| self.blocking(*at_ns).is_some());
+        at_ns.map_or_else(Vec::new, |at_ns| self.standing_at(at_ns).collect())
+    }
+
+    /// Why a value keeps others out.
+    pub(super) fn why(&self, span: &ValueSpan) -> Cause {
+        self.of_value(span, self.starvation.until_ns)
+    }
+
+    /// When the wait had lasted for too long, and before that the last moments of the values that went. What
+    /// kept the client out may have ended just before the bound was reached.
+    fn moments(&self) -> impl Iterator<Item = u64> {
+        let within = |ns: &u64| (self.starvation.from_ns..self.starvation.until_ns).contains(ns);
+        let ends = (self.claims.iter()).map(|span| span.until_ns.saturating_sub(1));
+        let mut ends: Vec<u64> = ends.filter(within).collect();
+        ends.sort_unstable_by(|one, other| other.cmp(one));
+        std::iter::once(self.starvation.until_ns).chain(ends.into_iter().take(MOST_MOMENTS))
+    }
+
+    fn standing_at(&self, at_ns: u64) -> impl Iterator<Item = &'a ValueSpan> {
+        let claims = self.claims.iter().copied();
+        claims.filter(move |span| span.stands_at(at_ns))
+    }
+
+    /// Why the nodes that are not blocked at this time are no quorum. `None`: they are one.
+    fn blocking(&self, at_ns: u64) -> Option<Cause> {
+        let blocks: Vec<(usize, Cause)> = self
+            .standing_at(at_ns)
+            .map(|span| (span.node, self.of_value(span, at_ns)))
+            .collect();
+        let without = |cause: Option<Cause>| {
+            let left = blocks.iter().filter(|(_, why)| Some(*why) != cause);
+            let blocked: HashSet<usize> = left.map(|(node, _)| *node).collect();
+            self.nodes.saturating_sub(blocked.len()) >= self.quorum
+        };
+        if without(None) {
+            return None;
+        }
+        let mut causes = blocks.iter().map(|(_, why)| *why);
+        let why = causes.find(|why| without(Some(*why)));
+        Some(why.unwrap_or(Cause::Undetermined))
+    }
+
+    /// Why a value that stands in a key of this lock keeps others out.
+    fn of_value(&self, span: &ValueSpan, at_ns: u64) -> Cause {
+        let Some(expiry) = span.expiry else {
+            return Cause::NoTtl;
+        };
+        let Some(author) = &span.author else {
+            return Cause::Undetermined;
+        };
+        let Some(owner) = self.asked.get(&author.op) else {
+            return Cause::Undetermined;
+        };
+        let renewed = at_ns >= self.starvation.until_ns || span.is_renewed();
+        let is_longer = || !is_rounded_up(expiry.ttl_ns().min(owner.ttl_ns), owner.ttl_ns);
+        match owner {
+            owner if owner.lock != self.starvation.key => Cause::SharedKey,
+            _ if is_kept_by_others(span, at_ns) => Cause::ForeignRenewal,
+            // What that attempt left should have expired long ago, so something keeps renewing it.
+            owner if owner.in_doubt && renewed => Cause::AmbiguousAcquire,
+            owner if renewed_after(span, owner.released_ns) => Cause::RenewedAfterRelease,
+            _ if span.renewals.is_empty() && is_longer() => Cause::WrongExpiry,
+            _ => Cause::Undetermined,
+        }
+    }
+
+    /// Who sent nothing that could take a lock, from when to when.
+    fn silences(&self) -> impl Iterator<Item = (usize, u64, u64)> {
+        self.history
+            .events
+            .iter()
+            .filter_map(|event| match event.what {
+                EventKind::Silent {
+                    worker,
+                    from_ns,
+                    until_ns,
+                    ..
+                } => Some((worker, from_ns, until_ns)),
+                _ => None,
+            })
+    }
+
+    /// The client that waited slept meanwhile, from when to when.
+    pub(super) fn sleep(&self) -> Option<(u64, u64)> {
+        let starvation = &self.starvation;
+        let client = starvation.worker.unwrap_or(self.history.header.workers);
+        let slept = self.silences().find(|(worker, from_ns, until_ns)| {
+            *worker == client && *from_ns <= starvation.from_ns && *until_ns >= starvation.until_ns
+        })?;
+        Some((slept.1, slept.2))
+    }
+
+    /// True if an attempt of that time had a quorum, was not granted, and a fault kept other nodes away.
+    fn waited_for_all(&self) -> bool {
+        if self.nodes < 2 {
+            return false;
+        }
+        let (from_ns, until_ns) = (self.starvation.from_ns, self.starvation.until_ns);
+        let mut taken: HashMap<u64, HashSet<usize>> = HashMap::new();
+        for span in self
+            .claims
+            .iter()
+            .filter(|span| span.from_ns < until_ns && span.until_ns > from_ns)
+        {
+            if let Some(author) = span.author.as_ref().filter(|by| by.phase == Phase::Acquire) {
+                taken.entry(author.op).or_default().insert(span.node);
+            }
+        }
+        let lost = (self.faults.iter())
+            .filter(|fault| fault.struck() && fault.touches(from_ns, until_ns))
+            .flat_map(|fault| fault.nodes);
+        let lost: HashSet<usize> = lost.copied().collect();
+        let granted = |op| self.asked.get(op).is_none_or(|attempt| attempt.granted);
+        taken.iter().any(|(op, nodes)| {
+            nodes.len() >= self.quorum
+                && !granted(op)
+                && lost.iter().any(|node| !nodes.contains(node))
+        })
+    }
+
+    /// True if several attempts had a part of the nodes when the wait had lasted for too long, and none had
+    /// enough.
+    fn is_split(&self) -> bool {
+        let mut taken: HashMap<u64, HashSet<usize>> = HashMap::new();
+        for span in self.standing() {
+            if let Some(author) = &span.author {
+                taken.entry(author.op).or_default().insert(span.node);
+            }
+        }
+        taken.len() > 1 && taken.values().all(|nodes| nodes.len() < self.quorum)
+    }
 }
 
-/// Why the nodes that are not blocked are no quorum. `None`: they are one.
-fn blocking(blocks: &[(usize, Cause)], (nodes, quorum): (usize, usize)) -> Option<Cause> {
-    let without = |cause: Option<Cause>| {
-        let left = blocks.iter().filter(|(_, why)| Some(*why) != cause);
-        let blocked: HashSet<usize> = left.map(|(node, _)| *node).collect();
-        nodes.saturating_sub(blocked.len()) >= quorum
+/// True if the value would have been over by then, had not other workers than the one that wrote it
+/// prolonged it: their renewals alone have kept it alive, or it would not have lasted without them.
+fn is_kept_by_others(span: &ValueSpan, at_ns: u64) -> bool {
+    let (Some(first), Some(author)) = (span.renewals.first(), &span.author) else {
+        return false;
     };
-    if without(None) {
-        return None;
-    }
-    let mut causes = blocks.iter().map(|(_, why)| *why);
-    let why = causes.find(|why| without(Some(*why)));
-    Some(why.unwrap_or(Cause::Undetermined))
+    // How long it would have lived with these renewals only.
+    let lived = |foreign: bool| {
+        let some = span.renewals.iter();
+        let some = some.filter(|renewal| (renewal.by.worker != author.worker) == foreign);
+        some.fold(first.due_ns, |due_ns, renewal| {
+            match renewal.at_ns <= due_ns {
+                true => due_ns.max(renewal.until_ns()),
+                false => due_ns,
+            }
+        })
+    };
+    let any = span.foreign_renewals().any(Renewal::prolongs);
+    any && first.due_ns <= at_ns && (lived(false) <= at_ns || lived(true) > at_ns)
 }
 
-/// Why a value that stands in a key of this lock keeps others out.
-fn of_value(span: &ValueSpan, renewed: bool, asked: &HashMap<u64, Asked>, lock: u32) -> Cause {
-    if span.expiry.is_none() {
-        return Cause::NoTtl;
-    }
-    let owner = span.author.as_ref().and_then(|by| asked.get(&by.op));
-    match owner {
-        Some(owner) if owner.lock != lock => Cause::SharedKey,
-        // What that attempt left should have expired long ago, so something keeps renewing it.
-        Some(owner) if owner.in_doubt && renewed => Cause::AmbiguousAcquire,
-        _ => Cause::Undetermined,
-    }
+/// True if the worker that wrote the value prolonged it after it had been told to release it.
+fn renewed_after(span: &ValueSpan, released_ns: Option<u64>) -> bool {
+    let author = span.author.as_ref().map(|author| author.worker);
+    let mut own = (span.renewals.iter())
+        .filter(|renewal| Some(renewal.by.worker) == author && renewal.prolongs());
+    released_ns.is_some_and(|released_ns| own.any(|renewal| renewal.at_ns > released_ns))
 }
 
 fn asked(history: &History) -> HashMap<u64, Asked> {
-    let mut asked = HashMap::new();
+    let mut asked: HashMap<u64, Asked> = HashMap::new();
     for event in &history.events {
         match event.what {
-            EventKind::Acquire { op, key, .. } => {
-                let in_doubt = false;
-                asked.insert(
-                    op,
-                    Asked {
-                        lock: key,
-                        in_doubt,
-                    },
-                );
+            EventKind::Acquire {
+                op, key, ttl_ms, ..
+            } => {
+                let attempt = Asked {
+                    lock: key,
+                    ttl_ns: ms(ttl_ms),
+                    ..Asked::default()
+                };
+                asked.insert(op, attempt);
             }
             EventKind::AcquireFailed {
                 op,
                 definite: false,
                 ..
             } => {
-                if let Some(attempt) = asked.get_mut(&op) {
-                    attempt.in_doubt = true;
-                }
+                asked
+                    .entry(op)
+                    .and_modify(|attempt| attempt.in_doubt = true);
+            }
+            EventKind::Granted { op, .. } => {
+                asked.entry(op).and_modify(|attempt| attempt.granted = true);
+            }
+            EventKind::Release { op, .. } => {
+                asked
+                    .entry(op)
+                    .and_modify(|attempt| attempt.released_ns = Some(event.at_ns));
             }
             _ => {}
         }

@@ -12,7 +12,7 @@
 use picklock_scenarios::Phase;
 
 use super::bare_cause;
-use super::blocked_lock;
+use super::blocked_lock::BlockedLock;
 use super::facts::{Facts, Found, Overlap, Taken};
 use super::finding::{Claim, Taking};
 use super::lost_claim::LostClaim;
@@ -71,7 +71,8 @@ fn of_found(facts: &Facts<'_>) -> Cause {
             None => Cause::Undetermined,
         },
         (Found::Starvation { starvation, .. }, Some(account)) => {
-            blocked_lock::why_blocked(facts.history, account, starvation)
+            let (history, faults) = (facts.history, facts.faults);
+            BlockedLock::of(history, faults, account, **starvation).cause()
         }
     }
 }

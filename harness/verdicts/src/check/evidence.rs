@@ -293,7 +293,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// The custody: all values of the servers' keys. `None`: the history has no account of them.
-    fn custody(&self) -> Option<&Custody> {
+    pub(super) fn custody(&self) -> Option<&Custody> {
         let kept = self.history.header.custody;
         kept.then(|| self.account.get_or_init(|| Custody::of(self.history)))
     }

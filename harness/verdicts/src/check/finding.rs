@@ -160,11 +160,37 @@ pub struct Starvation {
     pub has_unexpiring_key: bool,
 }
 
+impl Starvation {
+    /// A key without expiry was found at this time: nobody will get the lock.
+    pub(in crate::check) fn of_unexpiring_key(
+        key: u32,
+        at_ns: u64,
+        doubt: Option<(usize, u64)>,
+    ) -> Self {
+        Starvation {
+            key,
+            from_ns: at_ns,
+            until_ns: at_ns,
+            worker: None,
+            in_turn: false,
+            doubt,
+            has_unexpiring_key: true,
+        }
+    }
+}
+
 /// The decision of one checker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
     /// Nothing was found against the property.
     Held,
+    /// Nothing was found against `progress`, though attempts got no lock.
+    HeldThough {
+        /// How many were refused.
+        refused: u64,
+        /// How many ended in an error.
+        failed: u64,
+    },
     /// The history proves violations.
     Violated {
         /// The first one.

@@ -10,7 +10,7 @@ use super::evidence::Evidence;
 use super::finding::{Finding, ForeignRelease, Judgement, Seen};
 use super::on_time::OnTime;
 use super::properties::{Checkers, exclusion, lease};
-use super::story::story;
+use super::story::{story, unserved};
 use super::sufficiency::{Insufficiency, Sufficiency};
 use super::unjudged::Unjudged;
 use super::verdict::{Status, Verdict, Verdicts};
@@ -138,7 +138,14 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insuffici
     let inapplicable = too_little.inapplicable();
     match judgement {
         Judgement::Held if too_little.reasons.is_empty() => Verdict::held(),
-        Judgement::Held | Judgement::NotApplicable | Judgement::Unknown(_)
+        Judgement::HeldThough { refused, failed } if too_little.reasons.is_empty() => Verdict {
+            story: vec![unserved(evidence, refused, failed)],
+            ..Verdict::held()
+        },
+        Judgement::Held
+        | Judgement::HeldThough { .. }
+        | Judgement::NotApplicable
+        | Judgement::Unknown(_)
             if !inapplicable.is_empty() =>
         {
             Verdict::inapplicable(inapplicable)

@@ -25,6 +25,7 @@ mod finding;
 mod harness_pause;
 mod judge;
 
+mod kept_alive;
 mod kept_values;
 mod key_users;
 mod left_value;

@@ -13,7 +13,8 @@
 //!   lock. If nothing kept that worker from its nodes, the doubt is of the lock's own making. It
 //!   counts once: a lock whose every attempt ends in doubt must not excuse itself for ever.
 //!
-//! An attempt that was refused left nothing.
+//! An attempt that was refused left nothing. When the run is over, all workers are ended: a client that
+//! still holds the lock then is dead, and what it has left runs out like that of any other.
 
 use super::reach::Reach;
 use crate::timeline::{Attempt, Denial, HoldEnd, Step};
@@ -40,6 +41,10 @@ pub(super) struct Doubt {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Outstanding {
     holding: u32,
+    /// The longest lease that a holder may have had.
+    held_lease_ns: u64,
+    /// It was held when all workers were ended.
+    cut_off: bool,
     releases: Vec<Release>,
     /// All other leases have certainly expired by then.
     clear_ns: u64,
@@ -59,6 +64,9 @@ impl Outstanding {
     /// A step of an attempt to get this lock.
     pub(super) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step, reach: &Reach) {
         let clear_ns = at_ns.saturating_add(self.longest_ns(attempt));
+        if matches!(step, Step::Begun | Step::LeaseMoved { .. }) {
+            self.held_lease_ns = self.held_lease_ns.max(self.longest_ns(attempt));
+        }
         match step {
             Step::Asked | Step::LeaseMoved { .. } => {}
             Step::Denied(denial) => self.denied(at_ns, attempt, denial, reach),
@@ -128,6 +136,23 @@ impl Outstanding {
     fn held(&mut self, at_ns: u64) {
         self.held_ns = self.held_ns.max(at_ns);
         self.clear_ns = self.clear_ns.max(at_ns);
+    }
+
+    /// All workers are ended by then, and their last command was executed no later.
+    pub(super) fn workers_ended(&mut self, at_ns: u64) {
+        if std::mem::take(&mut self.holding) > 0 {
+            self.cut_off = true;
+            self.held(at_ns);
+            self.still_working(at_ns);
+        }
+    }
+
+    /// A worker's command was executed after all were ended: one of them may not be.
+    pub(super) fn still_working(&mut self, at_ns: u64) {
+        if self.cut_off {
+            let lease_ns = self.held_lease_ns.max(self.lease_ns);
+            self.clear_ns = self.clear_ns.max(at_ns.saturating_add(lease_ns));
+        }
     }
 
     /// The lock rounds its leases up: its keys live so long.

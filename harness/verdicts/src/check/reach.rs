@@ -131,6 +131,12 @@ impl Reach {
         self.suffices(&reached, lock)
     }
 
+    /// True if nobody can have this lock while these nodes are taken.
+    pub(super) fn is_taken_away_by(&self, nodes: &[usize], lock: u32) -> bool {
+        let free: Vec<bool> = (0..self.nodes).map(|node| !nodes.contains(&node)).collect();
+        !self.suffices(&free, lock)
+    }
+
     /// True if commands that the worker has sent may still reach nodes while a fault is on that keeps it
     /// from what this lock needs.
     pub(super) fn may_be_late(&self, worker: usize, lock: u32) -> bool {

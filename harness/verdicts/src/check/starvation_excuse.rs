@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::finding::Starvation;
 use super::standstill::Standstill;
 use super::sufficiency::unjudged_for;
-use super::unjudged::{StarvedBy, Unjudged};
+use super::unjudged::Unjudged;
 use crate::history::{Event, EventKind};
 use crate::timeline::ms;
 
@@ -68,14 +68,47 @@ impl StarvationExcuses {
         }
         let span = (first.from_ns, first.until_ns);
         let mut standstills = self.standstills.iter();
-        if let Some(standstill) = standstills.find(|it| it.meets(span)) {
-            return Some(standstill.reason());
+        let standstill = standstills.find(|it| it.meets(span))?;
+        Some(standstill.reason())
+    }
+
+    /// For how long the harness stood still between two times, and so may have kept clients waiting. After a
+    /// pause of `long_ns` and more, leases may have gone wrong: it counts for `after_ns` longer.
+    pub(super) fn paused_ns(
+        &self,
+        from_ns: u64,
+        until_ns: u64,
+        long_ns: u64,
+        after_ns: u64,
+    ) -> u64 {
+        let pauses = self.harness_pauses.iter();
+        let counted = pauses.map(|(paused_ns, over_ns)| {
+            let is_long = over_ns - paused_ns >= long_ns;
+            let after_ns = if is_long { after_ns } else { 0 };
+            let over_ns = over_ns.saturating_add(after_ns).min(until_ns);
+            over_ns.saturating_sub(*paused_ns.max(&from_ns))
+        });
+        counted.fold(0, u64::saturating_add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pause_counts_as_far_as_it_lies_in_the_wait_and_a_long_one_for_longer() {
+        let mut excuses = StarvationExcuses::new(2);
+        for (at_ns, late_ms) in [(ms(100), 10), (ms(500), 100)] {
+            let what = EventKind::Stalled { late_ms };
+            excuses.event(&Event { at_ns, what });
         }
-        let meanwhile = |(from_ns, until_ns): &&(u64, u64)| {
-            *from_ns <= first.until_ns && first.from_ns <= *until_ns
-        };
-        let (from_ns, until_ns) = self.harness_pauses.iter().find(meanwhile)?;
-        let by = StarvedBy::HarnessPause((until_ns - from_ns) / 1_000_000);
-        Some(Unjudged::Starved { by })
+        let paused = |from, until, after| excuses.paused_ns(ms(from), ms(until), ms(50), ms(after));
+        assert_eq!(paused(0, 1000, 0), ms(110));
+        assert_eq!(paused(95, 1000, 0), ms(105));
+        assert_eq!(paused(0, 1000, 200), ms(310));
+        assert_eq!(paused(0, 600, 200), ms(210));
+        assert_eq!(paused(600, 1000, 200), ms(100));
+        assert_eq!(paused(800, 1000, 200), 0);
     }
 }

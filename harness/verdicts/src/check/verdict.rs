@@ -36,7 +36,7 @@ pub struct Verdict {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
     /// For a violation: what happened, in at most ten lines. For `unknown`, and where the
-    /// scenario is not applicable: the reasons in words.
+    /// scenario is not applicable: the reasons in words. For `held`: what is to be said besides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub story: Vec<String>,
     /// For `unknown`, and where the scenario is not applicable: the reasons. Older records have the words alone.

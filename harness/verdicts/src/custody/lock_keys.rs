@@ -16,32 +16,65 @@ pub fn may_be_a_claim(key: &KeyName, expires: bool) -> bool {
     expires || matches!(key, KeyName::Lock(_))
 }
 
+/// The locks of a run, as their keys are recognised.
+#[derive(Clone, Copy)]
+pub struct Locks<'a> {
+    /// Their names.
+    pub names: &'a [String],
+    /// The lock that an attempt was for, by its position among the names.
+    pub of_attempt: &'a dyn Fn(u64) -> Option<usize>,
+}
+
+impl Locks<'_> {
+    /// The lock that this change's attempt was for, if a worker's command made the change.
+    fn of(&self, record: &KeyRecord) -> Option<usize> {
+        match &record.why {
+            KeyChange::Command(_) if self.names.len() == 1 => Some(0),
+            KeyChange::Command(command) => (self.of_attempt)(command.op),
+            _ => None,
+        }
+    }
+
+    /// The lock whose name a key's name is or contains; of several the longest.
+    pub fn named_by(&self, key: &KeyName) -> Option<usize> {
+        let name = match key {
+            KeyName::Lock(lock) => return usize::try_from(*lock).ok(),
+            KeyName::Other(name) => name,
+        };
+        let contained = self.names.iter().enumerate();
+        let contained =
+            contained.filter(|(_, lock)| !lock.is_empty() && name.contains(lock.as_str()));
+        let longest = contained.max_by_key(|(_, lock)| lock.len())?;
+        Some(longest.0)
+    }
+}
+
 /// The names of the keys in which this lock is held, by the changes of one node's keys so far.
 ///
 /// That is the key of its own name, if an acquisition has written it; else those that contain its name.
-/// Of several, those count that come and go as a lock does: a counter beside them stays. Where a run has
-/// one lock only and no such name, its key has a name of another kind (a hash): it is one that comes and
-/// goes.
+/// Of several, those count that come and go as a lock does: a counter beside them stays. Where there is
+/// no such name, the lock's key has a name of another kind (a hash): it is one that comes and goes, and
+/// that attempts to take this lock have written, and no others.
 pub fn lock_keys<'a>(
     records: &'a [KeyRecord],
-    locks: &[String],
+    locks: Locks<'_>,
     lock: usize,
 ) -> BTreeSet<&'a KeyName> {
     let written = records.iter().filter(|record| is_acquired(record));
-    let written: BTreeSet<&KeyName> = written.map(|record| &record.key).collect();
-    let of_the_lock = |key: &&KeyName| lock_of(key, locks) == Some(lock);
-    let mut own = written.iter().copied();
-    let own = own.find(|key| matches!(key, KeyName::Lock(number) if *number as usize == lock));
-    if let Some(own) = own {
+    let of_the_lock = |record: &&KeyRecord| locks.named_by(&record.key) == Some(lock);
+    let named = written.clone().filter(of_the_lock);
+    let named: BTreeSet<&KeyName> = named.map(|record| &record.key).collect();
+    let is_own = |key: &&KeyName| matches!(key, KeyName::Lock(_));
+    if let Some(own) = named.iter().copied().find(is_own) {
         return BTreeSet::from([own]);
     }
     let comes_and_goes = |key: &&KeyName| {
         let mut of_it = records.iter().filter(|record| record.key == **key);
         of_it.any(|record| record.ttl_ms.is_some() || record.value.is_none())
     };
-    let named: BTreeSet<&KeyName> = written.iter().copied().filter(of_the_lock).collect();
-    if named.is_empty() && locks.len() == 1 {
-        return written.into_iter().filter(comes_and_goes).collect();
+    if named.is_empty() {
+        let passing = written.filter(|record| comes_and_goes(&&record.key));
+        return derived_keys(passing, locks, lock);
     }
     let passing: BTreeSet<&KeyName> = named.iter().copied().filter(comes_and_goes).collect();
     match passing.is_empty() {
@@ -51,43 +84,55 @@ pub fn lock_keys<'a>(
     }
 }
 
+/// Of the keys that were written to acquire and name no lock, those that attempts for this lock have
+/// written. What others have written as well counts only if nothing else does: all locks may share a
+/// heartbeat, or one key.
+fn derived_keys<'a>(
+    written: impl Iterator<Item = &'a KeyRecord>,
+    locks: Locks<'_>,
+    lock: usize,
+) -> BTreeSet<&'a KeyName> {
+    let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
+    for record in written.filter(|record| locks.named_by(&record.key).is_none()) {
+        match locks.of(record) {
+            Some(of) if of == lock => own.insert(&record.key),
+            Some(_) => others.insert(&record.key),
+            None => continue,
+        };
+    }
+    if own.iter().any(|key| !others.contains(key)) {
+        own.retain(|key| !others.contains(key));
+    }
+    own
+}
+
 /// True if one of these changes gave a lock a new owner: an acquisition wrote a value into its key
 /// that was not there before. A new expiry alone is none.
-pub fn takes_lock(records: &[KeyRecord], changes: Range<usize>, locks: &[String]) -> bool {
+pub fn takes_lock(records: &[KeyRecord], changes: Range<usize>, locks: Locks<'_>) -> bool {
     let known = &records[..changes.end];
-    let holds_a_lock = |key| {
-        let mut locks_held = (0..locks.len()).map(|lock| lock_keys(known, locks, lock));
-        locks_held.any(|keys| keys.contains(key))
-    };
     changes.into_iter().any(|index| {
         let record = &records[index];
         let mut earlier = records[..index].iter().rev();
         let before = earlier.find(|before| before.key == record.key);
         is_acquired(record)
             && before.and_then(|before| before.value.as_ref()) != record.value.as_ref()
-            && holds_a_lock(&record.key)
+            && lock_of_key(known, &record.key, locks).is_some()
     })
 }
 
+/// The lock that is held in this key, by the changes of the node's keys so far.
+pub fn lock_of_key(records: &[KeyRecord], key: &KeyName, locks: Locks<'_>) -> Option<usize> {
+    let mut held = 0..locks.names.len();
+    held.find(|lock| lock_keys(records, locks, *lock).contains(key))
+}
+
 /// True for a value that a worker has written, or lengthened the life of, in order to acquire.
-fn is_acquired(record: &KeyRecord) -> bool {
+pub fn is_acquired(record: &KeyRecord) -> bool {
     let by_acquisition = match &record.why {
         KeyChange::Command(command) => command.phase == Phase::Acquire,
         _ => false,
     };
     by_acquisition && record.value.is_some()
-}
-
-/// The lock whose name a key's name is or contains; of several the longest.
-fn lock_of(key: &KeyName, locks: &[String]) -> Option<usize> {
-    let name = match key {
-        KeyName::Lock(lock) => return usize::try_from(*lock).ok(),
-        KeyName::Other(name) => name,
-    };
-    let contained = locks.iter().enumerate();
-    let contained = contained.filter(|(_, lock)| !lock.is_empty() && name.contains(lock.as_str()));
-    let longest = contained.max_by_key(|(_, lock)| lock.len())?;
-    Some(longest.0)
 }
 
 #[cfg(test)]
@@ -129,9 +174,28 @@ mod tests {
         vec!["stock:1".into(), "stock:12".into()]
     }
 
+    /// Odd attempts are for the first lock.
+    fn of_attempt(op: u64) -> Option<usize> {
+        Some(usize::from(op.is_multiple_of(2)))
+    }
+
+    fn of<'a>(names: &'a [String]) -> Locks<'a> {
+        Locks {
+            names,
+            of_attempt: &of_attempt,
+        }
+    }
+
+    fn in_attempt(op: u64, mut record: KeyRecord) -> KeyRecord {
+        if let KeyChange::Command(command) = &mut record.why {
+            command.op = op;
+        }
+        record
+    }
+
     fn names(records: &[KeyRecord], lock: usize) -> Vec<String> {
         let locks = locks();
-        let keys = lock_keys(records, &locks, lock).into_iter();
+        let keys = lock_keys(records, of(&locks), lock).into_iter();
         keys.map(|key| key.text(&locks).to_owned()).collect()
     }
 
@@ -166,13 +230,49 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_another_kind_is_known_where_there_is_one_lock() {
-        let records = [change("5f2a", "a", Some(9))];
+    fn a_name_of_another_kind_belongs_to_the_lock_whose_attempts_write_it() {
+        let records = [
+            change("5f2a", "a", Some(9)),
+            in_attempt(2, change("c001", "b", Some(9))),
+            // All locks share a heartbeat and a counter.
+            change("clients", "a", Some(9)),
+            in_attempt(2, change("clients", "b", Some(9))),
+            change("fence", "1", None),
+        ];
+        assert_eq!(names(&records, 0), ["5f2a"]);
+        assert_eq!(names(&records, 1), ["c001"]);
+        assert_eq!(names(&records[3..], 0), [""; 0]);
+        let known = locks();
+        let of_key = |key| lock_of_key(&records, key, of(&known));
+        assert_eq!(of_key(&records[1].key), Some(1));
+        assert_eq!(of_key(&records[2].key), None);
+    }
+
+    #[test]
+    fn a_name_of_another_kind_is_that_of_the_only_lock_whoever_writes_it() {
         let one = [locks().remove(0)];
-        assert_eq!(lock_keys(&records, &one, 0).len(), 1);
-        assert_eq!(lock_keys(&records, &locks(), 0).len(), 0);
-        let stays = [change("clients", "a", None)];
-        assert_eq!(lock_keys(&stays, &one, 0).len(), 0);
+        let unknown = Locks {
+            names: &one,
+            of_attempt: &|_| None,
+        };
+        assert_eq!(
+            lock_keys(&[change("5f2a", "a", Some(9))], unknown, 0).len(),
+            1
+        );
+        assert_eq!(
+            lock_keys(&[change("clients", "a", None)], unknown, 0).len(),
+            0
+        );
+    }
+
+    #[test]
+    fn a_key_that_two_locks_share_is_that_of_both() {
+        let records = [
+            change("5f2a", "a", Some(9)),
+            in_attempt(2, change("5f2a", "b", Some(9))),
+        ];
+        assert_eq!(names(&records, 0), ["5f2a"]);
+        assert_eq!(names(&records, 1), ["5f2a"]);
     }
 
     #[test]
@@ -187,10 +287,10 @@ mod tests {
             change("stock:1:fence", "1", None),
         ];
         let took: Vec<bool> = (0..records.len())
-            .map(|index| takes_lock(&records, index..index + 1, &locks()))
+            .map(|index| takes_lock(&records, index..index + 1, of(&locks())))
             .collect();
         assert_eq!(took, [true, false, false, false, true, false]);
-        assert!(takes_lock(&records, 3..5, &locks()));
-        assert!(!takes_lock(&records, 2..2, &locks()));
+        assert!(takes_lock(&records, 3..5, of(&locks())));
+        assert!(!takes_lock(&records, 2..2, of(&locks())));
     }
 }

@@ -30,7 +30,7 @@ pub use expiry::Expiry;
 pub use file::{FORMAT, write_custody};
 pub use key_record::KeyRecord;
 pub use key_table::{Holding, KeyTable, KeyUpdate, ended_values};
-pub use lock_keys::{lock_keys, may_be_a_claim, takes_lock};
+pub use lock_keys::{Locks, is_acquired, lock_keys, lock_of_key, may_be_a_claim, takes_lock};
 pub use node_clocks::NodeClocks;
 pub use nodes_used::NodesUsed;
 pub use of_history::Custody;

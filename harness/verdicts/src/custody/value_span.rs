@@ -8,6 +8,8 @@ use picklock_scenarios::Phase;
 
 use crate::history::{KeyChange, KeyCommand, KeyName};
 
+use crate::timeline::ms;
+
 use super::expiry::Expiry;
 use super::key_table::{Holding, KeyUpdate};
 use super::lock_keys::may_be_a_claim;
@@ -97,8 +99,24 @@ pub struct Renewal {
     pub at_ns: u64,
     /// The life that the value got, milliseconds by the node's clock; `None`: it never expires.
     pub ttl_ms: Option<i64>,
+    /// Until when it would have lived otherwise, if nobody sets the node's clock.
+    pub due_ns: u64,
     /// Whose command did that.
     pub by: KeyCommand,
+}
+
+impl Renewal {
+    /// Until when the value lives from then on, if nobody sets the node's clock.
+    pub fn until_ns(&self) -> u64 {
+        let life_ns = |ttl_ms: i64| ms(u64::try_from(ttl_ms).unwrap_or(0));
+        let life_ns = self.ttl_ms.map_or(u64::MAX, life_ns);
+        self.at_ns.saturating_add(life_ns)
+    }
+
+    /// True if it lives longer than before. Lives are told in whole milliseconds.
+    pub fn prolongs(&self) -> bool {
+        self.until_ns() > self.due_ns.saturating_add(ms(1))
+    }
 }
 
 /// How the end of a value concerns the client that wrote it.
@@ -195,12 +213,14 @@ impl SpanReader {
             match self.open.get(&place) {
                 Some(&index) => {
                     let span = &mut self.spans[index];
+                    let due_ns = span.expiry.map_or(u64::MAX, Expiry::over_ns);
                     span.value = Arc::clone(&now.value);
                     span.expiry = now.expiry;
                     let by = update.command().filter(|_| update.sets_expiry());
                     span.renewals.extend(by.map(|by| Renewal {
                         at_ns,
                         ttl_ms: now.expiry.map(|expiry| expiry.ttl_ms),
+                        due_ns,
                         by: by.clone(),
                     }));
                 }
@@ -281,7 +301,6 @@ mod tests {
     use super::*;
     use crate::custody::KeyTable;
     use crate::history::{Event, EventKind};
-    use crate::timeline::ms;
 
     /// A value with a life of 5 ms on one key, which went away `at_ms`.
     fn end(at_ms: u64, why: KeyChange) -> (u64, SpanEnd) {
@@ -305,6 +324,51 @@ mod tests {
         }
         let span = reader.spans.remove(0);
         (span.until_ns, span.end)
+    }
+
+    #[test]
+    fn each_command_that_sets_an_expiry_is_a_renewal_of_its_sender() {
+        let change = |at_ms: u64, worker: usize, command: &str, ttl_ms| Event {
+            at_ns: ms(at_ms),
+            what: EventKind::KeyChanged {
+                node: 0,
+                key: KeyName::Lock(0),
+                value: Some("a".into()),
+                ttl_ms,
+                why: KeyChange::Command(KeyCommand {
+                    worker,
+                    op: worker as u64 + 1,
+                    phase: Phase::Acquire,
+                    command: command.into(),
+                }),
+            },
+        };
+        let events = [
+            change(0, 0, "SET", Some(50)),
+            // No longer than before.
+            change(10, 1, "PEXPIRE", Some(40)),
+            change(20, 1, "GETEX", Some(50)),
+            change(30, 0, "PEXPIRE", Some(50)),
+            change(40, 2, "PERSIST", None),
+            change(45, 2, "PEXPIRE", Some(50)),
+        ];
+        let (mut reader, mut table) = (SpanReader::default(), KeyTable::default());
+        for event in &events {
+            table.event(event, |update| reader.update(event.at_ns, update));
+        }
+        let span = reader.spans.remove(0);
+        let told = |it: &Renewal| (it.by.worker, it.at_ns, it.due_ns, it.prolongs());
+        let all: Vec<_> = span.renewals.iter().map(told).collect();
+        let expected = [
+            (1, ms(10), ms(50), false),
+            (1, ms(20), ms(50), true),
+            (0, ms(30), ms(70), true),
+            (2, ms(40), ms(80), true),
+            (2, ms(45), u64::MAX, false),
+        ];
+        assert_eq!(all, expected);
+        let foreign: Vec<_> = span.foreign_renewals().map(|it| it.by.worker).collect();
+        assert_eq!(foreign, [1, 1, 2, 2]);
     }
 
     #[test]

@@ -273,6 +273,26 @@ pub enum EventKind {
         /// The addresses of the nodes, as the worker was given them.
         nodes: Vec<String>,
     },
+    /// A worker that was asking for a lock sent its nodes nothing that could take it from then until then,
+    /// nanoseconds since the run began: the longest such time of this attempt, which is over or was cut off
+    /// by the end of the run. Less than a lease is not told. The client that takes the locks after the run
+    /// has the number after the last worker.
+    Silent {
+        worker: usize,
+        op: u64,
+        from_ns: u64,
+        until_ns: u64,
+    },
+    /// So many commands were sent to the nodes by workers that were asking for a lock. Told once, at the end.
+    CommandsSent { acquiring: u64 },
+    /// A script touched a key that its command had not declared. Only the first time is told for each
+    /// command.
+    UndeclaredKey {
+        node: usize,
+        /// The command that ran the script.
+        command: String,
+        key: KeyName,
+    },
     /// The harness ran out of file descriptors, processes or memory, and could not do its part.
     Shortage { reason: String },
     /// A client sent this on a link of the worker, and had closed its connection before the harness could ask
@@ -341,6 +361,7 @@ impl EventKind {
             | EventKind::Release { worker, op }
             | EventKind::Released { worker, op, .. }
             | EventKind::ReleaseFailed { worker, op, .. }
+            | EventKind::Silent { worker, op, .. }
             | EventKind::GrantWithoutCommand { worker, op, .. } => Some((worker, op)),
             _ => None,
         }

@@ -122,10 +122,37 @@ pub struct Counts {
     /// How many of them no worker had begun to serve when the run ended; only in an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unserved: Option<u64>,
+    /// Commands that workers sent while they acquired; left out: they were not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commands: Option<u64>,
+    /// How long all requests to acquire took together, milliseconds; left out as well then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<u64>,
+    /// Keys that a script changed and its command had not declared.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub undeclared_keys: u64,
     /// What a look at the servers' keys has confirmed of the custody; left out: the run has none, or
     /// nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custody: Option<CustodyCheck>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Counts {
+    /// Commands for each grant, those of attempts that failed included.
+    pub fn commands_per_grant(&self) -> Option<f64> {
+        let commands = self.commands.filter(|_| self.granted > 0)?;
+        Some(commands as f64 / self.granted as f64)
+    }
+
+    /// Commands for each second in which a worker waited for the answer to a request to acquire.
+    pub fn commands_per_waited_second(&self) -> Option<f64> {
+        let waited_ms = self.waited_ms.filter(|waited_ms| *waited_ms > 0)?;
+        Some(self.commands? as f64 * 1_000.0 / waited_ms as f64)
+    }
 }
 
 /// Latency of one operation, from its HdrHistogram.

@@ -14,7 +14,7 @@ use picklock_harness::backend::{
     Replication, Sentinels, Session, StockServer, Workers,
 };
 use picklock_harness::history::{CustodyCheck, Event};
-use picklock_harness::wire::{ImposedId, LinkFault};
+use picklock_harness::wire::{AcquireSilence, ImposedId, LinkFault};
 use picklock_scenarios::{BackendName, Phase};
 use tokio::io::{AsyncWriteExt, BufReader, DuplexStream};
 
@@ -192,6 +192,16 @@ impl Links for TalkingBackend {
     fn cut(&self, _: Option<&[usize]>, _: Option<&[usize]>) {}
 
     fn set_phase(&self, _: usize, _: u64, _: Phase) {}
+
+    fn begin_attempt(&self, _: u64, _: u32) {}
+
+    fn silence(&self, _: usize) -> Option<AcquireSilence> {
+        None
+    }
+
+    fn acquiring_commands(&self) -> u64 {
+        0
+    }
 
     fn last_command_ns(&self, _: usize, _: u64, _: Phase, _: u32) -> Option<u64> {
         None

@@ -393,7 +393,7 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
         let lives = over_ns > until_ns + SLACK_NS;
         let runs = now.expires || lease_ns > until_ns;
         // Who writes over what stands there may take no lock.
-        let granted = words(&events[..index], op).first().is_some();
+        let granted = !words(&events[..index], op).is_empty();
         let is_own = granted || now.on_free;
         own && is_own
             && is_lock(place.1, now.expires)

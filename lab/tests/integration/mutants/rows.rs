@@ -44,7 +44,7 @@ pub(super) const ROWS: &[Row] = rows! {
     "redlock-no-quorum", "redlock", "split-vote", "lease", "unbacked-grant", All;
     "phantom-extend", "watchdog", "late-extend", "lease", "phantom-extend", All;
     "watchdog-silent", "watchdog", "late-grant", "resource", "expired-grant", All;
-    "watchdog-outlives-unlock", "watchdog", "lost-release", "progress", "undetermined", All;
+    "watchdog-outlives-unlock", "watchdog", "lost-release", "progress", "renewed-after-release", All;
     "renews-in-doubt", "watchdog", "lost-reply", "progress", "ambiguous-acquire", All;
     "fence-per-client", "fenced", "calm", "fencing", "undetermined", All;
     "retry-without-token", "set-nx-px", "lost-release-reply", "lease", "stolen-release", All;
@@ -72,7 +72,7 @@ pub(super) const ROWS: &[Row] = rows! {
     "extend-recreates", "set-nx-px", "extend-after-gap", "resource", "phantom-extend", All;
     "extend-without-token", "set-nx-px", "late-extend", "lease", "foreign-renewal", All;
     "extend-without-token", "set-nx-px", "late-extend", "ownership", "foreign-renewal", All;
-    "sleeps-until-notified", "signal-list", "sleeping-waiters", "progress", "undetermined", All;
+    "sleeps-until-notified", "signal-list", "sleeping-waiters", "progress", "lost-wake-up", All;
     "refusal-is-grant", "set-nx-px", "calm", "lease", "unbacked-grant", All;
     "impatience-is-grant", "set-nx-px", "late-winner", "lease", "unbacked-grant", All;
     "refused-but-won", "set-nx-px", "late-winner", "claims", "ambiguous-acquire", All;

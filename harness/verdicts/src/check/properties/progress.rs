@@ -21,16 +21,21 @@
 //! client. A key without expiry that was left behind is a violation if the probe did not get past
 //! it, or if there was no probe: a lock may keep its expiry in the value.
 //!
+//! A dead client's value that other clients keep alive counts as no lease, whoever believes that he holds the
+//! lock (see [`crate::check::kept_alive`]).
+//!
 //! A wrong clock may keep a key alive for longer than its TTL, by as much as the clock jumps back.
-//! If a clock was wrong, waiting too long is `unknown`. The same holds if the machine stood still
-//! while a client waited, and if attempts of workers that a fault struck left the lock in doubt for
-//! so long, and if a server or a worker stood still without a fault. A fault that escaped leaves a client at work that counts as frozen or dead: `unknown`, too.
+//! If a clock was wrong, waiting too long is `unknown`. The time in which the machine stood still does not
+//! count, and waiting that was too long only with it is `unknown`. The same holds if attempts of workers
+//! that a fault struck left the lock in doubt for so long, and if a server or a worker stood still without a
+//! fault. A fault that escaped leaves a client at work that counts as frozen or dead: `unknown`, too.
 
 use picklock_scenarios::Property;
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, Judgement, Seen, Starvation};
+use crate::check::kept_alive::KeptAlive;
 use crate::check::outstanding::Outstanding;
 use crate::check::reach::Reach;
 use crate::check::standstill::Standstill;
@@ -39,7 +44,7 @@ use crate::check::unjudged::{StarvedBy, Unjudged};
 use crate::check::waiters::Waiters;
 use crate::custody::KeyUpdate;
 use crate::history::{Event, EventKind, Header, Misbehaviour};
-use crate::timeline::{Attempt, Step, Timeline, is_rounded_up, ms, spoils_clocks};
+use crate::timeline::{Attempt, Denial, Step, Timeline, is_rounded_up, ms, spoils_clocks};
 
 #[derive(Debug, Clone, Default)]
 struct KeyState {
@@ -65,6 +70,11 @@ pub(in crate::check) struct Progress {
     keys: Vec<KeyState>,
     waiters: Waiters,
     reach: Reach,
+    kept_alive: KeptAlive,
+    /// When a command of a worker last changed a key.
+    last_change_ns: u64,
+    /// How many attempts were refused, and how many failed.
+    denied: (u64, u64),
     faults_clear_ns: u64,
     /// A clock was set wrong, or set right again.
     clocks_spoilt: bool,
@@ -80,6 +90,12 @@ pub(in crate::check) struct Progress {
 }
 
 impl Progress {
+    /// For how long the machine has kept clients waiting between two times.
+    fn paused_ns(&self, from_ns: u64, until_ns: u64, after_ns: u64) -> u64 {
+        let long_ns = self.ttl_ns / 10;
+        self.excuses.paused_ns(from_ns, until_ns, long_ns, after_ns)
+    }
+
     /// The key was wanted since then, by this worker (the number after the last one is the probe) or by others
     /// before it, until now: was that too long?
     fn look(&mut self, at_ns: u64, key: u32, worker: usize, since_ns: u64) {
@@ -92,14 +108,21 @@ impl Progress {
             let clear_ns = state.outstanding.clear_but_for_kept_away_ns(&self.reach);
             return self.look_at_kept_away(at_ns, key, since_ns, clear_ns);
         }
-        let Some(clear_ns) = state.outstanding.clear_since_ns(&self.reach) else {
+        let clear_ns = state.outstanding.clear_since_ns(&self.reach);
+        let Some(clear_ns) = clear_ns.or_else(|| self.kept_alive_since_ns(key)) else {
             // Commands of the last holder may still come.
             let idle_ns = state.outstanding.idle_since_ns();
             return self.look_at_kept_away(at_ns, key, since_ns, idle_ns);
         };
         let from_ns = since_ns.max(clear_ns).max(self.faults_clear_ns);
         let limit_ns = from_ns.saturating_add(self.bound_ns);
-        if at_ns <= limit_ns {
+        let paused_ns = self.paused_ns(from_ns, at_ns, self.lease_ns);
+        if at_ns <= limit_ns.saturating_add(paused_ns) {
+            if at_ns > limit_ns {
+                let stood_ns = self.paused_ns(from_ns, at_ns, 0);
+                let by = StarvedBy::HarnessPause(stood_ns / 1_000_000);
+                self.undecided.get_or_insert(by);
+            }
             if self.run_over && self.was_in_doubt(at_ns, key, since_ns) {
                 self.undecided.get_or_insert(StarvedBy::AttemptsInDoubt);
             }
@@ -115,12 +138,19 @@ impl Progress {
         self.found.push(Starvation {
             key,
             from_ns,
-            until_ns: limit_ns,
+            until_ns: limit_ns.saturating_add(paused_ns),
             worker: (worker < self.workers).then_some(worker),
             in_turn: first_asked_ns.is_some_and(|asked_ns| asked_ns > from_ns),
             doubt: doubt.map(|doubt| (doubt.worker, doubt.at_ns)),
             has_unexpiring_key: false,
         });
+    }
+
+    /// Since when the lock would be free, if others did not keep a dead client's value alive.
+    fn kept_alive_since_ns(&self, key: u32) -> Option<u64> {
+        let (nodes, due_ns) = self.kept_alive.of_lock(key)?;
+        let suffices = self.reach.is_taken_away_by(&nodes, key);
+        suffices.then_some(due_ns)
     }
 
     /// A client has wanted the key until now, and a fault keeps it away or delays what may free the lock, which
@@ -197,6 +227,11 @@ impl Progress {
             self.run_over = true;
             self.look_at_all(at_ns);
             self.waiters.forget_all();
+            // What a worker sent that could not be ended counts as its own.
+            let ended_ns = at_ns.max(self.last_change_ns);
+            for state in &mut self.keys {
+                state.outstanding.workers_ended(ended_ns);
+            }
         }
     }
 
@@ -257,15 +292,9 @@ impl Progress {
                 && !state.starved
             {
                 let doubt = state.outstanding.doubt_before(u64::MAX);
-                self.found.push(Starvation {
-                    key: key as u32,
-                    from_ns: at_ns,
-                    until_ns: at_ns,
-                    worker: None,
-                    in_turn: false,
-                    doubt: doubt.map(|doubt| (doubt.worker, doubt.at_ns)),
-                    has_unexpiring_key: true,
-                });
+                let doubt = doubt.map(|doubt| (doubt.worker, doubt.at_ns));
+                let left = Starvation::of_unexpiring_key(key as u32, at_ns, doubt);
+                self.found.push(left);
             }
         }
     }
@@ -291,6 +320,9 @@ impl Checker for Progress {
             keys: vec![KeyState::default(); header.keys.len()],
             waiters: Waiters::new(header.workers, header.keys.len(), bound_ns),
             reach: Reach::new(header),
+            kept_alive: KeptAlive::default(),
+            last_change_ns: 0,
+            denied: (0, 0),
             faults_clear_ns: 0,
             clocks_spoilt: false,
             run_over: false,
@@ -305,6 +337,7 @@ impl Checker for Progress {
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         self.reach.step(attempt, step);
+        self.kept_alive.step(attempt, step);
         let key = attempt.key;
         if key as usize >= self.keys.len() {
             return;
@@ -318,6 +351,10 @@ impl Checker for Progress {
                 self.waiters.asked(at_ns, attempt, reaches);
             }
             Step::Denied(denial) => {
+                match denial {
+                    Denial::Refused => self.denied.0 += 1,
+                    Denial::Failed { .. } => self.denied.1 += 1,
+                }
                 self.look_at_denied(at_ns, attempt);
                 self.waiters.denied(at_ns, attempt);
                 if !denial.is_definite() {
@@ -354,8 +391,12 @@ impl Checker for Progress {
         if self.reach.event(at_ns, &event.what) {
             self.begin_anew(at_ns);
         }
+        self.excuses.event(event);
         match &event.what {
-            EventKind::WorkerDown { worker, .. } => self.waiters.forget(*worker),
+            EventKind::WorkerDown { worker, .. } => {
+                self.waiters.forget(*worker);
+                self.kept_alive.died(*worker);
+            }
             EventKind::Misbehaved { worker, kind, .. } if *kind != Misbehaviour::Hung => {
                 self.waiters.forget(*worker);
             }
@@ -388,8 +429,19 @@ impl Checker for Progress {
         }
     }
 
-    fn key_changed(&mut self, _: u64, update: &KeyUpdate<'_>) {
+    fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
         self.reach.key_changed(update);
+        self.kept_alive.key_changed(update);
+        if update
+            .command()
+            .is_some_and(|command| command.worker < self.workers)
+        {
+            self.last_change_ns = at_ns;
+            if self.run_over {
+                let of_all = self.keys.iter_mut().map(|key| &mut key.outstanding);
+                of_all.for_each(|outstanding| outstanding.still_working(at_ns));
+            }
+        }
         if let Some(ttl_ms) = update.now.and_then(|now| Some(now.expiry?.ttl_ms)) {
             let written_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
             if is_rounded_up(written_ns, self.ttl_ns) && written_ns > self.lease_ns {
@@ -415,10 +467,12 @@ impl Checker for Progress {
             if let Some(stood_still) = self.stood_still {
                 return Judgement::Unknown(stood_still);
             }
-            let undecided = self.undecided;
-            return undecided.map_or(Judgement::Held, |by| {
-                Judgement::Unknown(Unjudged::Starved { by })
-            });
+            let (refused, failed) = self.denied;
+            return match self.undecided {
+                Some(by) => Judgement::Unknown(Unjudged::Starved { by }),
+                None if refused + failed == 0 => Judgement::Held,
+                None => Judgement::HeldThough { refused, failed },
+            };
         };
         if self.escaped {
             let by = StarvedBy::FreezeLeak;

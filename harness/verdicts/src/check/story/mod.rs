@@ -5,8 +5,10 @@
 
 mod custody;
 mod draft;
+mod kept_out;
 mod line;
 mod sentence;
+mod unserved;
 
 use crate::history::EventKind;
 
@@ -14,8 +16,11 @@ use super::facts::{Facts, Found, Overlap, Taken};
 use super::finding::{StaleToken, Starvation, WrongStock};
 use crate::timeline::{Hold, Lease, ms};
 use draft::told;
+use kept_out::kept_out;
 use line::Line;
 use sentence::{Weight, clock, length};
+
+pub(super) use unserved::unserved;
 
 /// The story of a violation.
 pub(super) fn story(facts: &Facts<'_>) -> Vec<String> {
@@ -231,6 +236,7 @@ fn of_starvation<'a>(
         let text = format!("no client had got it for {waited}");
         lines.push(Line::Said(starvation.until_ns, Weight::Plot, text));
     }
+    lines.extend(kept_out(facts, starvation));
     lines.extend(aftermath(facts, starvation));
     lines
 }

@@ -8,8 +8,14 @@
 //! then. For comparison there is also [`ASKED`], measured from the worker's own request. It leaves
 //! out the time in which a buyer waited for a free worker.
 //!
+//! Two more times come from the servers' keys, where their custody is known: [`HANDOVER`], for how long a
+//! lock had been free, while somebody waited, when it was taken; and [`TOLD`], how long after the loss of
+//! its lock a holder was told.
+//!
 //! Several runs are combined as [`Samples`] if their histories are available, and with [`merge`] if
 //! there are only summaries.
+
+mod key_times;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +29,12 @@ use crate::timeline::{Operation, OperationKind, each_operation};
 
 /// The name of an open loop's acquisitions in records, measured from the worker's request.
 pub const ASKED: &str = "acquire_asked";
+
+/// For how long a lock had been free while somebody waited for it, when it was taken.
+pub const HANDOVER: &str = "handover";
+
+/// How long after the loss of its lock a holder was told.
+pub const TOLD: &str = "told";
 
 /// Percentiles and histogram of `values_us`, microseconds.
 ///
@@ -61,6 +73,8 @@ pub struct Samples {
     /// Only in an open loop.
     asked_us: Option<Vec<u64>>,
     release_us: Vec<u64>,
+    handover_us: Vec<u64>,
+    told_us: Vec<u64>,
 }
 
 impl Samples {
@@ -68,6 +82,8 @@ impl Samples {
     pub fn add(&mut self, other: Samples) {
         self.acquire_us.extend(other.acquire_us);
         self.release_us.extend(other.release_us);
+        self.handover_us.extend(other.handover_us);
+        self.told_us.extend(other.told_us);
         if let Some(asked_us) = other.asked_us {
             self.asked_us.get_or_insert_default().extend(asked_us);
         }
@@ -76,7 +92,8 @@ impl Samples {
     /// How many values there are.
     pub fn count(&self) -> usize {
         let asked = self.asked_us.as_ref().map_or(0, Vec::len);
-        self.acquire_us.len() + self.release_us.len() + asked
+        let of_keys = self.handover_us.len() + self.told_us.len();
+        self.acquire_us.len() + self.release_us.len() + asked + of_keys
     }
 
     fn take(&mut self, operation: &Operation) {
@@ -96,7 +113,7 @@ impl Samples {
         }
     }
 
-    /// By operation: `acquire`, `release`, and [`ASKED`] of an open loop.
+    /// By operation: `acquire`, `release`, [`ASKED`] of an open loop, and what the keys show.
     pub fn summary(&self) -> BTreeMap<String, Latency> {
         let of = |values_us: &[u64]| summarize(values_us.iter().copied());
         let asked = self
@@ -107,7 +124,10 @@ impl Samples {
             ("acquire", of(&self.acquire_us)),
             ("release", of(&self.release_us)),
         ];
-        let all = always.into_iter().chain(asked);
+        let of_keys = [(HANDOVER, &self.handover_us), (TOLD, &self.told_us)];
+        let of_keys = of_keys.into_iter().filter(|(_, all)| !all.is_empty());
+        let of_keys = of_keys.map(|(operation, all)| (operation, of(all)));
+        let all = always.into_iter().chain(asked).chain(of_keys);
         all.map(|(operation, latency)| (operation.to_owned(), latency))
             .collect()
     }
@@ -141,6 +161,10 @@ pub fn merge<'a>(
 pub fn samples(history: &History) -> Samples {
     let mut samples = Samples::default();
     each_operation(history, |operation| samples.take(&operation));
+    if let Some(times) = key_times::key_times(history) {
+        samples.handover_us = times.handover_us;
+        samples.told_us = times.told_us;
+    }
     samples
 }
 

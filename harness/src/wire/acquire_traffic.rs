@@ -1,0 +1,106 @@
+//! What a worker sends while it asks for a lock: how many commands, and for how long none that could take it.
+//!
+//! A client that polls without a pause, and one that sleeps while the lock is free, look alike in the
+//! driver's eyes: both wait. What they send tells them apart.
+
+use picklock_scenarios::Phase;
+
+/// The longest time in which an attempt to acquire sent nothing that could take a lock, nanoseconds since the
+/// run began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AcquireSilence {
+    /// The attempt.
+    pub op: u64,
+    /// Since when.
+    pub from_ns: u64,
+    /// Until when.
+    pub until_ns: u64,
+}
+
+impl AcquireSilence {
+    fn length_ns(self) -> u64 {
+        self.until_ns.saturating_sub(self.from_ns)
+    }
+}
+
+/// The commands of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct AcquireTraffic {
+    /// How many it has sent for all its attempts.
+    commands: u64,
+    /// Its longest silence in the attempt that is under way, until its latest command that could take.
+    longest: Option<AcquireSilence>,
+    /// When it sent that command, or was asked.
+    latest_ns: u64,
+}
+
+impl AcquireTraffic {
+    /// The worker is asked for something else.
+    pub(crate) fn begin(&mut self, op: u64, phase: Phase, at_ns: u64) {
+        self.latest_ns = at_ns;
+        self.longest = (phase == Phase::Acquire).then_some(AcquireSilence {
+            op,
+            from_ns: at_ns,
+            until_ns: at_ns,
+        });
+    }
+
+    /// The worker sends a command. `may_take`: one that can take a lock whose key is free.
+    pub(crate) fn sent(&mut self, at_ns: u64, may_take: bool) {
+        if self.longest.is_some() {
+            self.commands += 1;
+            if may_take {
+                self.longest = self.silence(at_ns);
+                self.latest_ns = at_ns;
+            }
+        }
+    }
+
+    /// Its longest silence so far. `None`: it is not asked to acquire.
+    pub(crate) fn silence(&self, now_ns: u64) -> Option<AcquireSilence> {
+        let longest = self.longest?;
+        let latest = AcquireSilence {
+            from_ns: self.latest_ns,
+            until_ns: now_ns,
+            ..longest
+        };
+        let is_longer = latest.length_ns() > longest.length_ns();
+        Some(if is_longer { latest } else { longest })
+    }
+
+    /// How many commands it has sent to acquire.
+    pub(crate) fn commands(&self) -> u64 {
+        self.commands
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn silence(op: u64, from_ns: u64, until_ns: u64) -> Option<AcquireSilence> {
+        Some(AcquireSilence {
+            op,
+            from_ns,
+            until_ns,
+        })
+    }
+
+    #[test]
+    fn longest_silence_of_an_attempt_may_be_its_last() {
+        let mut traffic = AcquireTraffic::default();
+        traffic.sent(1, true);
+        assert_eq!((traffic.silence(5), traffic.commands()), (None, 0));
+        traffic.begin(7, Phase::Acquire, 10);
+        for (at_ns, may_take) in [(12, true), (30, false), (40, true), (50, true)] {
+            traffic.sent(at_ns, may_take);
+        }
+        assert_eq!(traffic.silence(60), silence(7, 12, 40));
+        assert_eq!(traffic.silence(90), silence(7, 50, 90));
+        traffic.begin(7, Phase::Release, 91);
+        traffic.sent(92, true);
+        assert_eq!((traffic.silence(99), traffic.commands()), (None, 4));
+        traffic.begin(8, Phase::Acquire, 100);
+        assert_eq!(traffic.silence(130), silence(8, 100, 130));
+    }
+}

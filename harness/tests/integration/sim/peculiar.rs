@@ -1,0 +1,313 @@
+//! Locks with one peculiarity, as strangers have them: what must come out of each in the simulation.
+
+use std::time::Duration;
+
+use picklock_harness::Trial;
+use picklock_harness::check::{Cause, Property, Status};
+use picklock_harness::history::{EventKind, KeyName};
+use picklock_harness::latency;
+use picklock_harness::sim::LockFactory;
+use picklock_harness::trial::{Outcome, TrialRun};
+use picklock_impls::{Context, DynLock, Grant, Lock, LockError, Node, find};
+
+/// What is peculiar about a lock.
+#[derive(Clone, Copy, PartialEq)]
+enum Peculiarity {
+    /// It derives its key from the lock's name, and the name is not in it.
+    HashedKey,
+    /// Who waits sets the expiry of the holder's value anew with each look.
+    WaiterProlongs,
+    /// It believes to have released, and leaves its key.
+    KeepsItsKey,
+    /// Its script changes a key that it does not declare.
+    UndeclaredKey,
+}
+
+/// `set-nx-px` with a peculiarity.
+struct Peculiar {
+    lock: Box<dyn DynLock>,
+    node: Node,
+    what: Peculiarity,
+}
+
+impl Peculiar {
+    fn factory(what: Peculiarity) -> LockFactory {
+        LockFactory::new("peculiar", 1, move |nodes: Vec<Node>, context: Context| {
+            let node = nodes.first().unwrap().apart();
+            let lock = (find("set-nx-px").unwrap().build)(nodes, context);
+            Peculiar { lock, node, what }
+        })
+    }
+
+    fn key(&self, key: &str) -> String {
+        let sum = |sum: u64, byte: u8| sum.wrapping_mul(31).wrapping_add(u64::from(byte));
+        match self.what {
+            Peculiarity::HashedKey => format!("{:016x}", key.bytes().fold(7, sum)),
+            _ => key.to_owned(),
+        }
+    }
+
+    async fn prolong(&mut self, key: &str, ttl: Duration) -> Result<bool, LockError> {
+        let mut command = redis::cmd("GETEX");
+        command.arg(key).arg("PX").arg(ttl.as_millis() as u64);
+        let held: Option<String> = command.query_async(&mut self.node).await?;
+        Ok(held.is_some())
+    }
+}
+
+impl Lock for Peculiar {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let key = self.key(key);
+        if self.what != Peculiarity::WaiterProlongs {
+            return self.lock.acquire(&key, ttl, wait).await;
+        }
+        let until = tokio::time::Instant::now() + wait;
+        loop {
+            if !self.prolong(&key, ttl).await?
+                && let Some(grant) = self.lock.acquire(&key, ttl, Duration::ZERO).await?
+            {
+                return Ok(Some(grant));
+            }
+            if tokio::time::Instant::now() >= until {
+                return Ok(None);
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let key = self.key(key);
+        self.lock.extend(&key, grant, ttl).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let key = self.key(key);
+        match self.what {
+            Peculiarity::KeepsItsKey => Ok(false),
+            Peculiarity::UndeclaredKey => {
+                let mut script = redis::cmd("EVAL");
+                let text = "redis.call('set', 'last', ARGV[1]) return redis.call('del', KEYS[1])";
+                script.arg(text).arg(1).arg(key).arg(&grant.token);
+                Ok(script.query_async(&mut self.node).await?)
+            }
+            _ => self.lock.release(&key, grant).await,
+        }
+    }
+}
+
+fn run(scenario: &str, what: Peculiarity) -> Outcome {
+    let trial = Trial::of(scenario).unwrap().seeds(0..3);
+    trial.run_lock(&Peculiar::factory(what)).unwrap()
+}
+
+fn is_as(run: &TrialRun, property: Property, expected: (Status, Option<Cause>)) {
+    let verdict = &run.verdicts[&property];
+    let story = verdict.story.join("\n");
+    assert_eq!(
+        (verdict.status, verdict.cause),
+        expected,
+        "{property}:\n{story}"
+    );
+}
+
+const HELD: (Status, Option<Cause>) = (Status::Held, None);
+
+#[test]
+fn moments_that_name_the_key_come_for_a_lock_that_derives_it() {
+    for scenario in ["stale-delete", "lost-release-reply"] {
+        let ran = run(scenario, Peculiarity::HashedKey);
+        for run in ran.runs() {
+            for property in [
+                Property::Exclusion,
+                Property::Lease,
+                Property::Resource,
+                Property::Ownership,
+                Property::Progress,
+            ] {
+                is_as(run, property, HELD);
+            }
+        }
+    }
+}
+
+/// Each attempt shows which lock it was for, so the keys of two locks are told apart.
+#[test]
+fn eviction_finds_the_derived_key_of_one_of_two_locks() {
+    let text = r#"
+        name = "evict-one"
+        summary = "Of two locks, the key of the second one is evicted."
+        [workload]
+        workers = 4
+        keys = 2
+        stock = 6
+        section = "0.4ttl"
+        [[fault]]
+        kind = "evict"
+        at = "0.9ttl"
+        nodes = [0]
+        keys = [1]
+        [judge]
+        min_grants = 2
+        "#;
+    let trial = Trial::of_toml(text).unwrap().seeds(0..5);
+    let factory = Peculiar::factory(Peculiarity::HashedKey);
+    let ran = trial.run_lock(&factory).unwrap();
+    let mut evicted = 0;
+    for run in ran.runs() {
+        let mut names = [None, None];
+        let mut attempts = std::collections::BTreeMap::new();
+        for event in &run.history.events {
+            match &event.what {
+                EventKind::Acquire { op, key, .. } => {
+                    attempts.insert(*op, *key as usize);
+                }
+                EventKind::KeyChanged { key, why, .. } => match why {
+                    picklock_harness::history::KeyChange::Command(by) => {
+                        if let Some(lock) = attempts.get(&by.op) {
+                            names[*lock].get_or_insert(key.clone());
+                        }
+                    }
+                    picklock_harness::history::KeyChange::Evicted => {
+                        assert_eq!(Some(key), names[1].as_ref());
+                        evicted += 1;
+                    }
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        assert!(
+            names
+                .iter()
+                .flatten()
+                .all(|name| matches!(name, KeyName::Other(_)))
+        );
+    }
+    assert!(evicted > 0, "nothing was ever evicted");
+}
+
+#[test]
+fn value_that_waiters_keep_alive_is_starvation_and_the_story_names_their_command() {
+    for scenario in ["holder-crash", "lost-reply"] {
+        let ran = run(scenario, Peculiarity::WaiterProlongs);
+        for run in ran.runs() {
+            let foreign = (Status::Violated, Some(Cause::ForeignRenewal));
+            is_as(run, Property::Progress, foreign);
+            let story = run.verdicts[&Property::Progress].story.join("\n");
+            assert!(story.contains("GETEX of worker"), "{story}");
+        }
+    }
+}
+
+/// A waiter that only looks leaves the holder's life as it is.
+#[test]
+fn value_that_nobody_prolongs_is_no_starvation() {
+    for scenario in ["holder-crash", "lost-reply"] {
+        let ran = run(scenario, Peculiarity::UndeclaredKey);
+        for run in ran.runs() {
+            is_as(run, Property::Progress, HELD);
+        }
+    }
+}
+
+/// The key keeps the others out for the rest of the lease, at every release.
+#[test]
+fn release_that_leaves_the_key_costs_a_lease_at_each_handover() {
+    let handover_ms = |what| {
+        let ran = run("calm", what);
+        let latency = latency::of_history(&ran.runs()[0].history);
+        latency[latency::HANDOVER].p50_us / 1_000
+    };
+    let (left, freed) = (
+        handover_ms(Peculiarity::KeepsItsKey),
+        handover_ms(Peculiarity::HashedKey),
+    );
+    assert!(left > 500 && freed < 100, "{left} ms and {freed} ms");
+}
+
+#[test]
+fn key_that_a_script_changes_and_does_not_declare_is_told_once() {
+    let undeclared = |what| {
+        let ran = run("calm", what);
+        let events = ran.runs()[0].history.events.clone();
+        let keys = events.into_iter().filter_map(|event| match event.what {
+            EventKind::UndeclaredKey { command, key, .. } => Some((command, key)),
+            _ => None,
+        });
+        keys.collect::<Vec<_>>()
+    };
+    let last = ("EVAL".to_owned(), KeyName::Other("last".into()));
+    assert_eq!(undeclared(Peculiarity::UndeclaredKey), [last]);
+    assert_eq!(undeclared(Peculiarity::HashedKey), []);
+}
+
+/// The run is over while a client is inside. It is ended, and wakes nobody.
+#[test]
+fn client_that_sleeps_when_the_holder_was_cut_off_starves() {
+    let text = r#"
+        name = "cut-off"
+        summary = "The run is over while a client holds the lock."
+        [workload]
+        workers = 2
+        stock = 2
+        section = "0.8ttl"
+        wait = "12ttl"
+        limit = "0.5ttl"
+        [judge]
+        min_grants = 1
+        "#;
+    let judged = |lock: &str| {
+        let trial = Trial::of_toml(text).unwrap().seeds(0..3);
+        let ran = trial.run_lock(&LockFactory::of(find(lock).unwrap()));
+        ran.unwrap()
+    };
+    for run in judged("sleeps-until-notified").runs() {
+        let slept = (Status::Violated, Some(Cause::LostWakeUp));
+        is_as(run, Property::Progress, slept);
+    }
+    for lock in ["signal-list", "set-nx-px", "watchdog", "pubsub"] {
+        for run in judged(lock).runs() {
+            is_as(run, Property::Progress, HELD);
+        }
+    }
+}
+
+/// Refusals are not passed over in silence, and who is never done is named.
+#[test]
+fn holder_that_is_never_done_is_named_where_progress_held() {
+    let text = r#"
+        name = "never-done"
+        summary = "A section of many leases."
+        [workload]
+        workers = 2
+        stock = 1
+        section = "30ttl"
+        wait = "2ttl"
+        limit = "20ttl"
+        [judge]
+        min_grants = 1
+        "#;
+    let trial = Trial::of_toml(text).unwrap().seeds([1]);
+    let ran = trial.run_lock(&LockFactory::of(find("watchdog").unwrap()));
+    let ran = ran.unwrap();
+    let verdict = &ran.runs()[0].verdicts[&Property::Progress];
+    assert_eq!(verdict.status, Status::Held);
+    let said = verdict.story.join("\n");
+    for part in [
+        "attempts were refused",
+        "was not done when the run ended",
+        "was prolonged",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+}

@@ -1,0 +1,83 @@
+//! The values that kept clients out of a lock, as sentences: whose they are, and who keeps them alive.
+
+use std::collections::BTreeSet;
+
+use crate::check::blocked_lock::BlockedLock;
+use crate::check::facts::Facts;
+use crate::check::finding::Starvation;
+use crate::check::verdict::Cause;
+use crate::custody::{Renewal, ValueSpan};
+
+use super::line::Line;
+use super::sentence::{Weight, clock, length};
+
+/// So many values are told.
+const MOST_VALUES: usize = 3;
+
+/// What kept the clients out, or that they slept.
+pub(super) fn kept_out<'a>(facts: &Facts<'_>, starvation: &Starvation) -> Vec<Line<'a>> {
+    let Some(custody) = facts.custody else {
+        return Vec::new();
+    };
+    let blocked = BlockedLock::of(facts.history, facts.faults, custody, *starvation);
+    let mut lines = Vec::new();
+    for span in blocked.standing().into_iter().take(MOST_VALUES) {
+        lines.extend(of_value(facts, span, blocked.why(span)));
+    }
+    if let Some((from_ns, until_ns)) = blocked.sleep() {
+        let probe = facts.history.header.workers;
+        let who = client(facts, starvation.worker.unwrap_or(probe));
+        let slept = length(until_ns - from_ns);
+        let text = format!("{who} sent nothing that could take the lock for {slept}");
+        lines.push(Line::Said(from_ns, Weight::Plot, text));
+    }
+    lines
+}
+
+/// A worker, or the client that takes the locks after the run.
+fn client(facts: &Facts<'_>, worker: usize) -> String {
+    match worker < facts.history.header.workers {
+        true => format!("worker {worker}"),
+        false => "the probe".to_owned(),
+    }
+}
+
+/// A value, and the commands that have prolonged it.
+fn of_value<'a>(facts: &Facts<'_>, span: &ValueSpan, why: Cause) -> Vec<Line<'a>> {
+    let Some(author) = &span.author else {
+        return Vec::new();
+    };
+    let text = format!(
+        "{} of worker {} wrote the value on node {} that kept the others out",
+        author.command, author.worker, span.node
+    );
+    let mut lines = vec![Line::Said(span.from_ns, Weight::Plot, text)];
+    let foreign = why == Cause::ForeignRenewal;
+    let all = span.renewals.iter().filter(|renewal| renewal.prolongs());
+    let told: Vec<&Renewal> = all
+        .filter(|renewal| (renewal.by.worker != author.worker) == foreign)
+        .collect();
+    let (Some(first), Some(last)) = (told.first(), told.last()) else {
+        return lines;
+    };
+    let workers: BTreeSet<usize> = told.iter().map(|renewal| renewal.by.worker).collect();
+    let whose = workers.iter().map(|worker| client(facts, *worker));
+    let whose = whose.collect::<Vec<_>>().join(" and ");
+    let (command, due) = (&first.by.command, clock(first.due_ns));
+    let text = match told.len() {
+        1 => format!("{command} of {whose} prolonged it: it was to run out at {due}"),
+        count => format!(
+            "{command} of {whose} prolonged it, the first of {count} times until {}: it was to run out at {due}",
+            clock(last.at_ns),
+        ),
+    };
+    lines.push(Line::Said(first.at_ns, Weight::Plot, text));
+    if why == Cause::RenewedAfterRelease {
+        lines.push(Line::Attempts {
+            ops: vec![author.op],
+            from_ns: span.from_ns,
+            to_ns: last.at_ns,
+        });
+    }
+    lines
+}

@@ -1,0 +1,95 @@
+//! What is said of `progress` where it held although attempts got no lock: how many, and which client was
+//! never done.
+
+use crate::check::evidence::Evidence;
+use crate::custody::{Renewal, SpanEnd, ValueSpan};
+use crate::history::EventKind;
+use crate::timeline::{Hold, HoldEnd, ms};
+
+use super::sentence::length;
+
+/// The sentence.
+pub(in crate::check) fn unserved(evidence: &Evidence<'_>, refused: u64, failed: u64) -> String {
+    let counted = |count: u64, one: &str| match count {
+        0 => None,
+        1 => Some(format!("1 attempt {one}")),
+        count => Some(format!("{count} attempts {one}")),
+    };
+    let denied: Vec<String> = [counted(refused, "was refused"), counted(failed, "failed")]
+        .into_iter()
+        .flatten()
+        .collect();
+    let denied = denied
+        .join(" and ")
+        .replace("attempts was", "attempts were");
+    let bound = length(ms(evidence.history.header.progress_within_ms));
+    let text = format!("no client waited longer than {bound} for a lock that was free; {denied}");
+    match longest(evidence) {
+        Some(hold) => format!("{text}, and {}", endless(evidence, hold)),
+        None => text,
+    }
+}
+
+/// The longest hold, if it lasted for longer than a client may wait for a lock that is free.
+fn longest<'a>(evidence: &'a Evidence<'_>) -> Option<&'a Hold> {
+    let bound_ns = ms(evidence.history.header.progress_within_ms);
+    let holds = evidence.timeline.holds().iter();
+    let longest = holds.max_by_key(|hold| end_ns(evidence, hold).saturating_sub(hold.begin_ns))?;
+    let held_ns = end_ns(evidence, longest).saturating_sub(longest.begin_ns);
+    (held_ns > bound_ns).then_some(longest)
+}
+
+/// When a hold ended: one that was open, when the workers were ended.
+fn end_ns(evidence: &Evidence<'_>, hold: &Hold) -> u64 {
+    let mut events = evidence.history.events.iter();
+    let over = events.find_map(|event| match event.what {
+        EventKind::CommandsSent { .. } => Some(event.at_ns),
+        _ => None,
+    });
+    over.map_or(hold.end_ns, |over_ns| hold.end_ns.min(over_ns))
+}
+
+/// That a client was not done, and what bound the lock has set on that.
+fn endless(evidence: &Evidence<'_>, hold: &Hold) -> String {
+    let end_ns = end_ns(evidence, hold);
+    let held = length(end_ns.saturating_sub(hold.begin_ns));
+    let until = match hold.ended {
+        HoldEnd::Open => " and was not done when the run ended",
+        HoldEnd::Killed => " until it died",
+        HoldEnd::Released => "",
+    };
+    let keys = &evidence.history.header.keys;
+    let lock = match keys.get(hold.key as usize) {
+        Some(name) if keys.len() > 1 => format!("the lock `{name}`"),
+        _ => "the lock".to_owned(),
+    };
+    let text = format!("worker {} held {lock} for {held}{until}", hold.worker);
+    let spans = evidence.custody().map_or(&[][..], |custody| &custody.spans);
+    let mut written = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
+    let value = written.rfind(|span| span.may_be_a_claim());
+    match value {
+        Some(value) => format!("{text}: {}", bound(value, end_ns)),
+        None => text,
+    }
+}
+
+/// Which bound a lock sets on a hold that ended then, by the life of the holder's value.
+fn bound(value: &ValueSpan, end_ns: u64) -> String {
+    let renewed = value
+        .renewals
+        .iter()
+        .filter(|it| Renewal::prolongs(it))
+        .count();
+    let ran_out = value.end == SpanEnd::RanOut && value.until_ns < end_ns;
+    match (ran_out, renewed, value.expiry) {
+        (true, _, _) => {
+            let lived = length(value.until_ns.saturating_sub(value.from_ns));
+            format!("the lock let it go after {lived}")
+        }
+        (false, _, None) => "its value never expires, so nothing ends such a hold".to_owned(),
+        (false, 0, Some(_)) => "the lock set no bound on it that was reached".to_owned(),
+        (false, count, Some(_)) => {
+            format!("its value was prolonged {count} times, and no bound on that was seen")
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What it cost the servers to acquire, in words.
+
+use picklock_verdicts::record::Counts;
+
+use crate::units::count;
+
+/// The commands for each grant and for each second of waiting; `None`: they were not counted, or nothing was
+/// granted.
+pub fn commands_in_words(counts: &Counts) -> Option<String> {
+    let mut costs = vec![format!(
+        "{:.1} for each grant",
+        counts.commands_per_grant()?
+    )];
+    if let Some(commands) = counts.commands_per_waited_second() {
+        costs.push(format!("{commands:.0} in each second of waiting"));
+    }
+    if counts.undeclared_keys > 0 {
+        let keys = count(counts.undeclared_keys, "undeclared key");
+        costs.push(format!("{keys} of scripts (refused on Cluster)"));
+    }
+    Some(costs.join(" · "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_counted_is_not_told() {
+        let counts = Counts {
+            granted: 4,
+            ..Counts::default()
+        };
+        assert_eq!(commands_in_words(&counts), None);
+        let counted = Counts {
+            commands: Some(10),
+            waited_ms: Some(500),
+            undeclared_keys: 1,
+            ..counts
+        };
+        let words = "2.5 for each grant · 20 in each second of waiting · 1 undeclared key of scripts \
+                     (refused on Cluster)";
+        assert_eq!(commands_in_words(&counted).as_deref(), Some(words));
+        let refused = Counts {
+            granted: 0,
+            ..counted
+        };
+        assert_eq!(commands_in_words(&refused), None);
+    }
+}

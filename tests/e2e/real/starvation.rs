@@ -1,0 +1,70 @@
+//! Who keeps a lock from everybody, and what waiting costs that is no violation, on processes.
+
+use serde_json::Value;
+
+use super::adapters::{exec, project};
+use crate::running::{Outcome, REPEATS, picklock, was_too_busy};
+
+/// A run of a lock with one peculiarity. One in which the machine stood still is made again.
+fn run(peculiarity: &str, scenario: &str) -> Outcome {
+    let lock = exec(
+        "python3",
+        &project("tests/adapters/peculiar.py"),
+        peculiarity,
+    );
+    let line = format!("scenario {scenario} --impl {lock} --backend process --json --out run");
+    let mut outcome = picklock(&line).run();
+    for _ in 0..REPEATS {
+        if !was_too_busy(&outcome.all()) {
+            break;
+        }
+        outcome = picklock(&line).run();
+    }
+    outcome
+}
+
+fn judged(outcome: &Outcome, property: &str) -> (String, String) {
+    let verdict = &outcome.document()["verdicts"][property];
+    let status = verdict["status"].as_str().unwrap();
+    let cause = verdict["cause"].as_str();
+    let story: Vec<&str> = verdict["story"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let judged = cause.map_or(status.to_owned(), |cause| format!("{status}: {cause}"));
+    (judged, story.join("\n"))
+}
+
+#[test]
+fn value_that_waiters_keep_alive_is_starvation_and_the_story_names_whose_command() {
+    for scenario in ["lost-reply", "holder-crash"] {
+        let outcome = run("getex-waiter", scenario);
+        let (progress, story) = judged(&outcome, "progress");
+        assert_eq!(progress, "violated: foreign-renewal", "{}", outcome.all());
+        assert!(story.contains("GETEX of worker"), "{story}");
+    }
+}
+
+#[test]
+fn moments_that_name_the_key_come_for_a_lock_that_hashes_it() {
+    for scenario in ["stale-delete", "lost-release-reply"] {
+        let outcome = run("hashed-key", scenario);
+        for property in ["exclusion", "lease", "resource", "ownership", "progress"] {
+            let (came_out, _) = judged(&outcome, property);
+            assert_eq!(came_out, "held", "{scenario}: {}", outcome.all());
+        }
+    }
+}
+
+/// Each pass costs the rest of a lease, and the record says so.
+#[test]
+fn release_that_leaves_the_key_shows_in_the_handover() {
+    let handover = |peculiarity| {
+        let document = run(peculiarity, "calm").document();
+        document["latency"]["handover"]["p50_us"].as_u64().unwrap()
+    };
+    assert!(handover("encoded-release") > 500_000);
+    assert!(handover("correct") < 500_000);
+}
