@@ -49,7 +49,12 @@ fn by_likeness(text: &mut String) {
     );
     for mutant in MUTANTS {
         let row = ROWS.iter().find(|row| row.mutant == mutant.name);
-        let original = row.map_or("set-nx-px", |row| row.original);
+        let alike = if mutant.nodes > 1 {
+            "redlock"
+        } else {
+            "set-nx-px"
+        };
+        let original = row.map_or(alike, |row| row.original);
         let caught = caught_by(mutant, original);
         let (quick, others): (Vec<&str>, Vec<&str>) = caught
             .into_iter()

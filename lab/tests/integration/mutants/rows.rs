@@ -86,11 +86,11 @@ pub(super) const ROWS: &[Row] = rows! {
     "token-by-prefix", "set-nx-px", "gc-pause", "ownership", "stolen-release", All;
     "release-again-late", "set-nx-px", "calm", "lease", "stolen-release", All;
     "renews-any-value", "watchdog", "gc-pause", "ownership", "foreign-renewal", All;
-    "renews-any-value", "watchdog", "dead-holder-kept", "progress", "foreign-renewal", Nothing;
-    "waiter-renews", "set-nx-px", "holder-crash", "progress", "foreign-renewal", PropertyOnly;
+    "renews-any-value", "watchdog", "dead-holder-kept", "progress", "foreign-renewal", All;
+    "waiter-renews", "set-nx-px", "holder-crash", "progress", "foreign-renewal", All;
     "loser-prolongs", "set-nx-px", "holder-crash", "progress", "foreign-renewal", PropertyOnly;
     "quorum-of-answers", "redlock", "split-vote", "lease", "unbacked-grant", All;
-    "subscribes-too-late", "pubsub", "late-subscribe", "progress", "lost-wake-up", PropertyOnly;
+    "subscribes-too-late", "pubsub", "late-subscribe", "progress", "lost-wake-up", All;
     "reads-old-replies", "set-nx-px", "network-delay", "claims", "stale-reply", All;
     "error-is-grant", "set-nx-px", "read-only", "lease", "unbacked-grant", All;
     "error-is-grant", "set-nx-px", "busy-node", "lease", "unbacked-grant", All;
