@@ -300,11 +300,8 @@ fn plain_end_of(
     quorum: usize,
 ) -> Cause {
     let gone = ended(events, (place, begun));
-    let until_ns = |hold: &Hold| {
-        words(events, hold.op)
-            .first()
-            .map_or(0, |word| word.until_ns.0)
-    };
+    let said = |hold: &Hold| words(events, hold.op);
+    let until_ns = |hold: &Hold| said(hold).first().map_or(0, |word| word.until_ns.0);
     let apart = until_ns(earlier) <= later.begin_ns || until_ns(later) <= earlier.begin_ns;
     // The lease that meets the other hold was told when the value was gone.
     let of_running_out = |over_ns: u64| {
@@ -327,10 +324,9 @@ fn plain_end_of(
     };
     let was_over = over_ns(events, place, gone.unwrap_or(events.len())).0 < seen_ns;
     let Some((_, value, _, why)) = gone.and_then(|gone| change(&events[gone])) else {
-        return if was_over {
-            ran_out()
-        } else {
-            Cause::Undetermined
+        return match was_over {
+            true => ran_out(),
+            false => Cause::Undetermined,
         };
     };
     let by = gone.and_then(|gone| command(&events[gone]));
