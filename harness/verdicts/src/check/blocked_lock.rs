@@ -79,7 +79,8 @@ impl<'a> BlockedLock<'a> {
             Some(cause) if cause != Cause::Undetermined => cause,
             _ if self.waited_for_all() => Cause::WaitsForEveryNode,
             Some(_) if self.is_split() => Cause::SplitVote,
-            None if self.sleep().is_some() => Cause::LostWakeUp,
+            // What stood there first went, and it was free when the wait had lasted for too long.
+            _ if self.is_free_at_last() && self.sleep().is_some() => Cause::LostWakeUp,
             _ => Cause::Undetermined,
         }
     }
@@ -89,6 +90,10 @@ impl<'a> BlockedLock<'a> {
     pub(super) fn standing(&self) -> Vec<&'a ValueSpan> {
         let at_ns = self.moments().find(|at_ns| self.blocking(*at_ns).is_some());
         at_ns.map_or_else(Vec::new, |at_ns| self.standing_at(at_ns).collect())
+    }
+
+    fn is_free_at_last(&self) -> bool {
+        self.blocking(self.starvation.until_ns).is_none()
     }
 
     /// Why a value keeps others out.

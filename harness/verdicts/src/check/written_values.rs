@@ -44,6 +44,8 @@ pub(super) struct WrittenValue {
     pub(super) expiry: Option<Expiry>,
     /// That expiry was set in order to take the lock.
     pub(super) at_first: bool,
+    /// It was set in order to extend it.
+    pub(super) at_extension: bool,
 }
 
 impl WrittenValues {
@@ -68,6 +70,7 @@ impl WrittenValues {
                 key: update.key.clone(),
                 expiry: now.expiry,
                 at_first: command.phase == Phase::Acquire,
+                at_extension: command.phase == Phase::Extend,
             }),
             // The expiry of another client's value.
             Some(_) => {}
@@ -116,10 +119,29 @@ impl WrittenValues {
                     key: standing.key.clone(),
                     expiry: standing.expiry,
                     at_first: false,
+                    at_extension: false,
                 });
             }
         }
         (!kept.is_empty()).then_some(kept)
+    }
+
+    /// The expiries that the extensions of this attempt have given its lock since the last call, in milliseconds: on
+    /// each node the shortest, because a lock may write other keys beside its own.
+    pub(super) fn extended_ms(&mut self, op: u64) -> Vec<(usize, i64)> {
+        let mut given: Vec<(usize, i64)> = Vec::new();
+        let written = self.attempts.get_mut(op);
+        for value in written.map_or(&mut [][..], |written| &mut written.values) {
+            let extended = std::mem::take(&mut value.at_extension);
+            let Some(expiry) = value.expiry.filter(|_| extended) else {
+                continue;
+            };
+            match given.last_mut().filter(|(node, _)| *node == value.node) {
+                Some((_, least_ms)) => *least_ms = expiry.ttl_ms.min(*least_ms),
+                None => given.push((value.node, expiry.ttl_ms)),
+            }
+        }
+        given
     }
 
     /// What an attempt has written so far.

@@ -43,11 +43,15 @@ struct Own<'a> {
     over_ns: u64,
     ttl_ms: Option<i64>,
     at_first: bool,
+    /// The event that set it, if that was an extension.
+    extended_by: Option<usize>,
 }
 
 /// What an attempt has written by then, and not removed again.
 fn own<'a>(events: &'a [Event], count: usize, op: u64) -> Vec<Own<'a>> {
     let by = |index: &usize| command(&events[*index]).is_some_and(|by| by.op == op);
+    let in_phase =
+        |index: usize, phase| command(&events[index]).is_some_and(|by| by.phase == phase);
     let last = |place: Place<'a>| {
         let mut here = (0..count).rev().filter(by).filter(|index| {
             let is_own = content(events, index + 1, place)
@@ -62,7 +66,8 @@ fn own<'a>(events: &'a [Event], count: usize, op: u64) -> Vec<Own<'a>> {
             set_ns: events[index].at_ns,
             over_ns: ttl_ms.map_or(u64::MAX, |ttl| events[index].at_ns + ttl as u64 * MS),
             ttl_ms,
-            at_first: command(&events[index]).is_some_and(|by| by.phase == Phase::Acquire),
+            at_first: in_phase(index, Phase::Acquire),
+            extended_by: in_phase(index, Phase::Extend).then_some(index),
         })
     };
     places(events).into_iter().filter_map(last).collect()
@@ -111,7 +116,11 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
                 found.extend(untrue.iter().filter(|untrue| **untrue).map(|_| event.at_ns));
             }
             EventKind::Extended { op, .. } if moved(events, index, op) => {
-                found.extend(too_long(events, index, op, nodes).then_some(event.at_ns));
+                let untrue = [
+                    extended_too_long(events, index, op),
+                    too_long(events, index, op, nodes),
+                ];
+                found.extend(untrue.iter().filter(|untrue| **untrue).map(|_| event.at_ns));
             }
             EventKind::Released {
                 op,
@@ -167,6 +176,7 @@ fn there(events: &[Event], index: usize, worker: usize, op: u64) -> Vec<Own<'_>>
             over_ns: ttl_ms.map_or(u64::MAX, |ttl| events[set].at_ns + ttl as u64 * MS),
             ttl_ms,
             at_first: false,
+            extended_by: None,
         })
     });
     own.collect()
@@ -185,6 +195,23 @@ fn wrong_expiry(events: &[Event], index: usize, op: u64) -> bool {
             (39 - past_ms..=1001).contains(ttl)
         };
         !given.is_empty() && !given.iter().any(is_right)
+    })
+}
+
+/// An extension since the last word of the lease has given the key more than was asked for.
+fn extended_too_long(events: &[Event], index: usize, op: u64) -> bool {
+    let is_word = |at: &usize| {
+        matches!(events[*at].what, EventKind::Extended { op: of, .. } if of == op)
+            && moved(events, *at, op)
+    };
+    let before = (0..index).rev().find(is_word);
+    let mut own = own(events, index, op);
+    own.retain(|own| own.extended_by > before);
+    (0..3).any(|node| {
+        let here = own.iter().filter(|own| own.place.0 == node);
+        here.filter_map(|own| own.ttl_ms)
+            .min()
+            .is_some_and(|ttl_ms| ttl_ms > 1001)
     })
 }
 
@@ -356,21 +383,20 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
         _ => None,
     });
     let keys = keys_of_grants(events, lock);
-    let lease_ns = words(&events[..index], op)
+    let said = words(&events[..index], op);
+    let lease_ns = said
         .last()
-        .map(|word| word.until_ns.0);
-    let lease_ns = lease_ns.unwrap_or(asked_ns + 40 * MS);
+        .map_or(asked_ns + 40 * MS, |word| word.until_ns.0);
     let stays = |place: &Place<'_>| {
         let Some(now) = content(events, index, *place) else {
             return false;
         };
         let own = is_claim_of(&now, op);
-        let gone = (index..events.len())
-            .find(|at| content(events, at + 1, *place).is_none_or(|then| then.begun != now.begun));
-        let passing = gone.is_some_and(|at| {
-            let by_own = command(&events[at]).is_some_and(|by| Some(by.worker) == worker);
-            by_own || events[at].at_ns < until_ns
-        });
+        let other =
+            |at: &usize| content(events, at + 1, *place).is_none_or(|then| then.begun != now.begun);
+        let gone = (index..events.len()).find(other);
+        let by_own = |at: usize| command(&events[at]).is_some_and(|by| Some(by.worker) == worker);
+        let passing = gone.is_some_and(|at| by_own(at) || events[at].at_ns < until_ns);
         // Its own client wrote another value there, to mark that the lock is free.
         let marked = (index..events.len()).any(|at| {
             removed_own(events, at, op)
@@ -393,8 +419,7 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
         let lives = over_ns > until_ns + SLACK_NS;
         let runs = now.expires || lease_ns > until_ns;
         // Who writes over what stands there may take no lock.
-        let granted = !words(&events[..index], op).is_empty();
-        let is_own = granted || now.on_free;
+        let is_own = !said.is_empty() || now.on_free;
         own && is_own
             && is_lock(place.1, now.expires)
             && (keys.contains(&place.1) || place.1 == &KeyName::Lock(lock))

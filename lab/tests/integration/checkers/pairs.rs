@@ -158,24 +158,8 @@ pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
             .flatten()
             .fold(acquire_ns, u64::max);
         let (first_ns, grant_elapsed_ms) = first_write(events, of);
-        let own_ns = elapsed_ms.map(|elapsed| {
-            // When the request was read: as it was sent, unless its first write shows that it was later.
-            let late_ns = first_ns
-                .zip(grant_elapsed_ms)
-                .and_then(|(first_ns, elapsed)| {
-                    let shown_ns = first_ns.saturating_sub(elapsed * MS + MS);
-                    (shown_ns > acquire_ns).then_some((shown_ns, first_ns))
-                });
-            let (from_ns, until_ns) = late_ns.unwrap_or((acquire_ns, acquire_ns));
-            let said_ns = (from_ns + elapsed * MS)
-                .max(first_ns.unwrap_or(0))
-                .min(at_ns);
-            let latest_ns = match late_ns {
-                Some(_) => (until_ns + elapsed * MS + MS).clamp(said_ns, at_ns),
-                None => said_ns,
-            };
-            (said_ns, latest_ns)
-        });
+        let own_ns = elapsed_ms
+            .map(|elapsed| said_at(elapsed, (acquire_ns, at_ns), (first_ns, grant_elapsed_ms)));
         reports.push((at_ns, own_ns.map_or(acquire_ns, |own_ns| own_ns.0)));
         let said_ns = match (valid_ms, own_ns) {
             (None, _) => (acquire_ns, at_ns),
@@ -190,6 +174,31 @@ pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
         });
     }
     words
+}
+
+/// The earliest and the latest time at which a report was written that says how long ago it was asked for.
+/// `first`: the first write of the attempt, and what its grant said.
+fn said_at(
+    elapsed: u64,
+    (acquire_ns, at_ns): (u64, u64),
+    (first_ns, grant_elapsed_ms): (Option<u64>, Option<u64>),
+) -> (u64, u64) {
+    // When the request was read: as it was sent, unless its first write shows that it was later.
+    let late_ns = first_ns
+        .zip(grant_elapsed_ms)
+        .and_then(|(first_ns, elapsed)| {
+            let shown_ns = first_ns.saturating_sub(elapsed * MS + MS);
+            (shown_ns > acquire_ns).then_some((shown_ns, first_ns))
+        });
+    let (from_ns, until_ns) = late_ns.unwrap_or((acquire_ns, acquire_ns));
+    let said_ns = (from_ns + elapsed * MS)
+        .max(first_ns.unwrap_or(0))
+        .min(at_ns);
+    let latest_ns = match late_ns {
+        Some(_) => (until_ns + elapsed * MS + MS).clamp(said_ns, at_ns),
+        None => said_ns,
+    };
+    (said_ns, latest_ns)
 }
 
 /// When a command of the attempt first changed a key, before its grant, and how long the grant says that it took.

@@ -79,7 +79,7 @@ pub(super) const ROWS: &[Row] = rows! {
     "ttl-is-wait", "set-nx-px", "calm", "claims", "wrong-expiry", All;
     "millis-as-seconds", "set-nx-px", "calm", "claims", "wrong-expiry", All;
     "validity-from-first-try", "set-nx-px", "gc-pause", "claims", "ambiguous-acquire", All;
-    "extension-adds-up", "set-nx-px", "extend", "claims", "wrong-expiry", Nothing;
+    "extension-adds-up", "set-nx-px", "extend", "claims", "wrong-expiry", All;
     "short-extension", "set-nx-px", "late-extend", "claims", "wrong-expiry", All;
     "encoded-release", "set-nx-px", "calm", "claims", "false-release", All;
     "split-key", "set-nx-px", "calm", "lease", "split-key", All;

@@ -133,8 +133,7 @@ impl Claims {
     /// "As long as you asked for."
     fn judge_expiry(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
         let asked_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
-        let most_ms = asked_ms.saturating_add(999) / 1000 * 1000;
-        let most_ms = most_ms.saturating_add(SLACK_MS);
+        let most_ms = most_ms(asked_ms);
         for here in written.by_node() {
             let first = here.iter().filter(|value| value.at_first);
             let given_ms = || first.clone().filter_map(|value| Some(value.expiry?.ttl_ms));
@@ -156,6 +155,20 @@ impl Claims {
                 );
                 return self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
             }
+        }
+    }
+
+    /// The same of an extension. A shorter expiry than was told is no more worth than it is.
+    fn judge_extended_expiry(&mut self, at_ns: u64, attempt: &Attempt) {
+        let asked_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
+        let most_ms = most_ms(asked_ms);
+        let mut given = self.written.extended_ms(attempt.op).into_iter();
+        if let Some((node, ttl_ms)) = given.find(|(_, ttl_ms)| *ttl_ms > most_ms) {
+            let statement = format!(
+                "worker {} asked to extend its lease to {asked_ms} ms, and its key on node {node} was given {ttl_ms} ms",
+                attempt.worker
+            );
+            self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
         }
     }
 
@@ -274,6 +287,12 @@ impl Claims {
     }
 }
 
+/// The longest expiry that a lease of so many milliseconds may be given: rounded up to whole seconds.
+fn most_ms(asked_ms: i64) -> i64 {
+    let whole_ms = asked_ms.saturating_add(999) / 1000 * 1000;
+    whole_ms.saturating_add(SLACK_MS)
+}
+
 impl Checker for Claims {
     const DESCRIPTION: Description = Description {
         letter: 'C',
@@ -313,6 +332,7 @@ impl Checker for Claims {
                 let kept = self
                     .kept_value(at_ns, attempt)
                     .filter(|_| written.is_empty());
+                self.judge_extended_expiry(at_ns, attempt);
                 self.judge_validity(at_ns, attempt, &kept.unwrap_or(written));
             }
             Step::Denied(denial) => {
