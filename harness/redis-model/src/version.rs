@@ -99,6 +99,11 @@ impl ServerVersion {
         self == ServerVersion::Valkey91
     }
 
+    /// `GETEX` refuses a wrong expiry of a key that is not there, too.
+    pub(super) fn reads_expiry_of_nothing(self) -> bool {
+        self == ServerVersion::Valkey91
+    }
+
     /// Conditions of `EXPIRE`, `SET` with `NX` and `GET`, `EVAL_RO`, `#!lua`: all since 7.0.
     pub(super) fn since_70(self) -> bool {
         self != ServerVersion::Redis62

@@ -88,6 +88,11 @@ pub(super) fn getset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let key = args[1];
     let expiry = read_getex(&args[2..])?;
+    if let NewExpiry::Until(unit, amount) = expiry
+        && context.state.version.reads_expiry_of_nothing()
+    {
+        deadline_ms(context, unit, amount)?;
+    }
     let Some(value) = context.string(key)?.cloned() else {
         return Ok(Reply::Nil);
     };
