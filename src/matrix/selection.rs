@@ -6,7 +6,7 @@ use picklock_harness::expectation::Expected;
 use picklock_harness::record::{SkippedCell, scenario_hash};
 use picklock_harness::spec::{LockSpec, RunSpec, ScenarioSource, resolve_scenario};
 use picklock_impls::LOCKS;
-use picklock_scenarios::{Scenario, catalog};
+use picklock_scenarios::{Scenario, Seeds, catalog};
 
 use super::candidate::Candidate;
 use super::request::MatrixRequest;
@@ -190,7 +190,8 @@ fn left_out(
     if backend.servers.is_none() && !lock.is_in_process() {
         return Some("a program of your own runs in real time and cannot be simulated".into());
     }
-    if let Some(reason) = too_many_programs(scenario, lock, request) {
+    let unasked = too_many_programs(scenario, lock, request);
+    if let Some(reason) = unasked.or_else(|| draws_its_own(scenario, lock, request)) {
         return Some(reason);
     }
     if let Err(refused) = resolve_scenario(scenario.clone(), lock, request.overrides) {
@@ -220,6 +221,16 @@ fn too_many_programs(
     let is_wanted = lock.is_in_process() || !request.scenarios.is_empty();
     (workers > MANY_WORKERS && !is_wanted).then(|| {
         format!("it would start {workers} processes of your program; run it with `--scenario`")
+    })
+}
+
+/// Why a scenario in which all workers have the same seed says nothing of programs of the user, unless the user named
+/// it.
+fn draws_its_own(scenario: &Scenario, lock: &LockSpec, request: &MatrixRequest) -> Option<String> {
+    let is_wanted = lock.is_in_process() || !request.scenarios.is_empty();
+    (scenario.workload.seeds == Seeds::Same && !is_wanted).then(|| {
+        "your program draws its tokens itself; if it takes them from the seed that it is given, run it with `--scenario`"
+            .to_owned()
     })
 }
 

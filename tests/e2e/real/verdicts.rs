@@ -277,12 +277,13 @@ fn the_comparison_with_expectations_can_fail() {
     let held = serde_json::json!({"status": "held"});
     let verdicts = |exclusion: Value| {
         serde_json::json!({"exclusion": exclusion, "lease": held, "ownership": held, "progress": held,
-            "resource": {"status": "violated", "cause": "outlived-lease"}})
+            "claims": held, "fencing": held, "resource": {"status": "violated", "cause": "outlived-lease"}})
     };
     let right = serde_json::json!({"status": "violated", "cause": "outlived-lease"});
     assert_eq!(differences(&scenario, "redlock", &verdicts(right)), "");
     let other_cause = serde_json::json!({"status": "violated", "cause": "race"});
-    for wrong in [held.clone(), other_cause, Value::Null] {
+    let unknown = serde_json::json!({"status": "unknown"});
+    for wrong in [held.clone(), other_cause, unknown] {
         let text = differences(&scenario, "redlock", &verdicts(wrong));
         assert!(
             text.starts_with("redlock: exclusion: expected violated: outlived-lease"),
@@ -299,7 +300,9 @@ fn a_missed_violation_is_told_from_a_false_accusation() {
     let lock = "set-nx-px";
     let of = |exclusion: &str, ownership: &str, cause: &str| {
         serde_json::json!({
-            "exclusion": {"status": exclusion, "cause": cause},
+            "exclusion": {"status": exclusion, "cause": (!cause.is_empty()).then_some(cause)},
+            "fencing": {"status": "not-applicable"},
+            "claims": {"status": "held"},
             "lease": {"status": "held"},
             "resource": {"status": "violated", "cause": "outlived-lease"},
             "ownership": {"status": ownership},

@@ -6,8 +6,9 @@
 //!
 //! - the custody: nothing is reported before the first command that changed a key for the attempt, and that
 //!   command was sent after the reading;
-//! - the driver's own clock, where a fault froze the worker while it was asked: it read the request after the
-//!   thaw, and before its answer arrived.
+//! - without that, the driver's own clock, where a fault froze the worker while it was asked: it read the request
+//!   after the thaw, and before its answer arrived. A thaw is told when it is over, so a worker that has said more
+//!   than fits into the time since then had been thawed before.
 //!
 //! A figure that is longer than the driver has waited is void: nothing is known from it.
 
@@ -25,6 +26,8 @@ pub(super) struct RequestRead {
     earliest_ns: u64,
     /// `u64::MAX`: not known.
     latest_ns: u64,
+    /// When the worker was told to have been thawed since the request was sent.
+    thawed_ns: Option<u64>,
     /// When a command of the attempt first changed a key.
     first_write_ns: Option<u64>,
 }
@@ -35,6 +38,7 @@ impl RequestRead {
         RequestRead {
             earliest_ns: sent_ns,
             latest_ns: sent_ns,
+            thawed_ns: None,
             first_write_ns: None,
         }
     }
@@ -47,7 +51,7 @@ impl RequestRead {
     /// The worker goes on, and has read nothing before.
     pub(super) fn thawed(&mut self, at_ns: u64) {
         if self.latest_ns == u64::MAX && self.first_write_ns.is_none() {
-            self.earliest_ns = self.earliest_ns.max(at_ns);
+            self.thawed_ns = Some(at_ns);
         }
     }
 
@@ -63,6 +67,7 @@ impl RequestRead {
         let Some(written_ns) = self.first_write_ns else {
             return;
         };
+        self.thawed_ns = None;
         let shown_ns = written_ns.saturating_sub(ms(elapsed_ms).saturating_add(UNIT_NS));
         if shown_ns > self.earliest_ns || self.latest_ns == u64::MAX {
             self.earliest_ns = self.earliest_ns.max(shown_ns);
@@ -73,7 +78,10 @@ impl RequestRead {
     /// Between which times a report was written that says so, and arrived then.
     pub(super) fn reported(&self, elapsed_ms: u64, arrived_ns: u64) -> (u64, u64) {
         let elapsed_ns = ms(elapsed_ms);
-        let earliest_ns = self.earliest_ns.saturating_add(elapsed_ns);
+        let thawed_ns = self.thawed_ns.map(|at_ns| at_ns.saturating_add(elapsed_ns));
+        let earliest_ns = thawed_ns
+            .filter(|at_ns| *at_ns <= arrived_ns)
+            .unwrap_or(self.earliest_ns.saturating_add(elapsed_ns));
         let earliest_ns = earliest_ns
             .max(self.first_write_ns.unwrap_or(0))
             .min(arrived_ns);
@@ -121,6 +129,19 @@ mod tests {
         read.thawed(ms(800));
         read.answered(2);
         assert_eq!(read.reported(2, ms(900)), (ms(802), ms(900)));
+    }
+
+    #[test]
+    fn thaw_that_was_told_late_shows_nothing() {
+        let mut read = RequestRead::at_once(0);
+        read.frozen();
+        read.thawed(ms(40));
+        read.answered(35);
+        assert_eq!(read.reported(35, ms(37)), (ms(35), ms(37)));
+        // Where a write shows when it was read, the thaw says nothing.
+        read.wrote(ms(34));
+        read.answered(35);
+        assert_eq!(read.reported(35, ms(37)).0, ms(35));
     }
 
     #[test]
