@@ -306,10 +306,8 @@ fn a_run_names_the_fault_with_the_same_words() {
         let outcome = picklock(&line).run().exits(3);
         let document = outcome.document();
         let trouble = document["trouble"].to_string();
-        assert!(
-            trouble.contains("worker 0 broke the adapter protocol"),
-            "{trouble}"
-        );
+        // Which of them is the first is luck, and the run ends when one client is left.
+        assert!(trouble.contains(" broke the adapter protocol"), "{trouble}");
         assert!(trouble.contains(words), "{mode}: no `{words}` in {trouble}");
         assert!(!document.to_string().contains("probe"), "{document:#}");
         // All workers were ended for it. One that is waited for would be `limit`.
