@@ -78,6 +78,8 @@ pub(super) struct LongStandstills {
     ttl_ns: u64,
     first: Option<Standstill>,
     number: u64,
+    /// The first one of any length.
+    any: Option<Standstill>,
 }
 
 impl LongStandstills {
@@ -87,20 +89,26 @@ impl LongStandstills {
             ttl_ns: ms(header.ttl_ms),
             first: None,
             number: 0,
+            any: None,
         }
     }
 
     /// Somebody stood still until now.
     pub(super) fn ended(&mut self, standstill: Standstill) {
+        self.any.get_or_insert(standstill);
         if standstill.is_long(self.ttl_ns) {
             self.first.get_or_insert(standstill);
             self.number += 1;
         }
     }
 
-    /// Why nothing is held.
-    pub(super) fn reason(self) -> Option<Unjudged> {
-        let mut reason = self.first?.reason();
+    /// Why nothing is held. `missed`: a fault did not strike, as its moment never came. A short standstill may be why.
+    pub(super) fn reason(self, missed: bool) -> Option<Unjudged> {
+        let any = self.any.filter(|_| missed);
+        let Some(first) = self.first else {
+            return any.map(|it| it.reason());
+        };
+        let mut reason = first.reason();
         if let Unjudged::StoodStill { count, .. } = &mut reason {
             *count = self.number;
         }

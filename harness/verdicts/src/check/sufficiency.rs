@@ -133,7 +133,9 @@ impl Sufficiency {
         let mut reasons: Vec<Unjudged> = self.void.into_iter().collect();
         reasons.append(&mut self.reasons);
         reasons.extend(self.pauses.reason());
-        reasons.extend(self.standstills.reason());
+        let is_missed = |reason: &Unjudged| matches!(reason, Unjudged::FaultMissed { .. });
+        let missed = reasons.iter().any(is_missed);
+        reasons.extend(self.standstills.reason(missed));
         reasons.extend(self.overran);
         if self.grants < self.min_grants {
             reasons.push(Unjudged::TooFewGrants {
@@ -252,6 +254,37 @@ mod tests {
             sufficiency.event(&Event { at_ns: 1, what });
         }
         sufficiency.result(2, std::iter::empty()).reasons
+    }
+
+    /// The run is made again: a busy machine may have kept the moment away.
+    #[test]
+    fn missed_fault_beside_a_short_standstill_is_perhaps_the_machines() {
+        let text = include_bytes!("../../tests/histories/calm.jsonl");
+        let mut history = crate::history::read_history(&text[..]).unwrap();
+        let reasons = |history: &crate::history::History| {
+            let verdicts = crate::check::judge(history);
+            crate::check::machine_was_too_slow(&verdicts)
+        };
+        let last_ns = history.events.last().unwrap().at_ns;
+        let missed = EventKind::FaultMissed {
+            fault: "pause-client".into(),
+            reason: "its moment never came".into(),
+            optional: false,
+            because: None,
+        };
+        let mut add = |what| {
+            history.events.push(Event {
+                at_ns: last_ns,
+                what,
+            });
+            reasons(&history)
+        };
+        assert!(!add(missed));
+        assert!(add(EventKind::NodeStoodStill {
+            node: 0,
+            since_ns: last_ns.saturating_sub(60_000_000),
+            stood_ms: 60,
+        }));
     }
 
     #[test]
