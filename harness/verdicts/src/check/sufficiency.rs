@@ -236,7 +236,7 @@ pub fn unjudged_for(what: &EventKind) -> Option<Unjudged> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::read_history;
+    use crate::history::{History, read_history};
 
     /// The workers that die, and whether the history still shows enough.
     fn reasons(by_fault: bool, dead: usize) -> Vec<Unjudged> {
@@ -260,8 +260,8 @@ mod tests {
     #[test]
     fn missed_fault_beside_a_short_standstill_is_perhaps_the_machines() {
         let text = include_bytes!("../../tests/histories/calm.jsonl");
-        let mut history = crate::history::read_history(&text[..]).unwrap();
-        let reasons = |history: &crate::history::History| {
+        let mut history = read_history(&text[..]).unwrap();
+        let is_made_again = |history: &History| {
             let verdicts = crate::check::judge(history);
             crate::check::machine_was_too_slow(&verdicts)
         };
@@ -277,7 +277,7 @@ mod tests {
                 at_ns: last_ns,
                 what,
             });
-            reasons(&history)
+            is_made_again(&history)
         };
         assert!(!add(missed));
         assert!(add(EventKind::NodeStoodStill {
