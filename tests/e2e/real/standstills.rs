@@ -173,8 +173,8 @@ fn reply_that_lay_in_the_stopped_harness_is_no_late_grant() {
 /// A lock whose only node is dead for good has used the servers that it was given.
 #[test]
 fn crashed_only_node_is_no_reason_to_say_that_the_lock_uses_no_server() {
-    let scenario = LONG_SALE.replace("stock = 40", "stock = 40\nthink = \"0.1ttl\"");
-    let crash = "[[fault]]\nkind = \"node-crash\"\nnodes = [0]\nwhen = { on = \"stock-read\", worker = 0 }\n";
+    let scenario = LONG_SALE.replace(r#"limit = "60s""#, r#"limit = "6s""#);
+    let crash = "[[fault]]\nkind = \"crash-node\"\nnodes = [0]\nwhen = { on = \"stock-read\", worker = 0 }\n";
     let line = "scenario long-sale.toml --impl set-nx-px --backend process --json --once";
     let call = picklock(line).file("long-sale.toml", &format!("{scenario}\n{crash}"));
     let outcome = call.run();
