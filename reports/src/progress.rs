@@ -116,6 +116,7 @@ fn trouble_words(what: &EventKind) -> Option<String> {
         | EventKind::CommandUnknown { .. }
         | EventKind::ExtensionUntested { .. }
         | EventKind::LeaseRefused { .. }
+        | EventKind::SentinelsRefused { .. }
         | EventKind::StockUnknown { .. }
         | EventKind::FaultNotUndone { .. }
         | EventKind::FinalInspectionFailed { .. }

@@ -4,7 +4,7 @@ use picklock_scenarios::Phase;
 
 use super::ServerBackend;
 use crate::backend::Links;
-use crate::wire::{AcquireSilence, FreezeLeak, ImposedId, LinkFault};
+use crate::wire::{AcquireSilence, CommandsSent, FreezeLeak, ImposedId, LinkFault};
 
 impl Links for ServerBackend {
     fn impose(&self, fault: LinkFault) -> ImposedId {
@@ -44,8 +44,8 @@ impl Links for ServerBackend {
         self.parts.wire.silence(worker)
     }
 
-    fn acquiring_commands(&self) -> u64 {
-        self.parts.wire.acquiring_commands()
+    fn commands_sent(&self) -> CommandsSent {
+        self.parts.wire.commands_sent()
     }
 
     fn has_spoken(&self, worker: usize) -> bool {

@@ -106,7 +106,7 @@ mod sentinel_link;
 mod tcp_queues;
 
 pub use acquire_detection::{AcquireQuestion, Acquired, CommandEffect};
-pub use acquire_traffic::AcquireSilence;
+pub use acquire_traffic::{AcquireSilence, CommandsSent};
 pub use address_rewrite::{AddressMap, rewrite_addresses};
 pub use fault::{Effect, ImposedId, LinkFault};
 pub use freeze_check::{FreezeLeak, Silences};

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use super::LinkId;
 use super::acquire_detection::{AcquireQuestion, AcquireQuestions};
-use super::acquire_traffic::AcquireSilence;
+use super::acquire_traffic::{AcquireSilence, CommandsSent};
 use super::client_user::serves;
 use super::command::Keys;
 use super::connection::carry;
@@ -197,8 +197,8 @@ impl Proxy {
         operation.traffic().silence(now_ns)
     }
 
-    /// How many commands all workers have sent to acquire.
-    pub fn acquiring_commands(&self) -> u64 {
+    /// How many commands all workers have sent.
+    pub fn commands_sent(&self) -> CommandsSent {
         let registry = self.state.registry();
         let all = registry.operations.values();
         all.map(|operation| operation.traffic().commands()).sum()

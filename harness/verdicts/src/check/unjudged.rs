@@ -142,6 +142,12 @@ pub enum Unjudged {
         /// The lock's words.
         message: String,
     },
+    /// The scenario is about Sentinels, and the lock knows none.
+    #[error("the lock does not begin with Sentinels in place of its nodes: {message}")]
+    SentinelsRefused {
+        /// The lock's words.
+        message: String,
+    },
     /// The server that keeps the stock did not do its part.
     #[error("the stock in Redis is not known: {reason}")]
     StockUnknown {
@@ -344,6 +350,7 @@ impl Unjudged {
         match self {
             Unjudged::BackendUnsupported { .. }
             | Unjudged::LeaseRefused { .. }
+            | Unjudged::SentinelsRefused { .. }
             | Unjudged::ExtensionUntested {
                 unsupported: Some(_),
             } => true,

@@ -181,6 +181,7 @@ fn began() -> impl Strategy<Value = EventKind> {
                 workers,
                 nodes: Vec::new(),
                 clock,
+                delay_ms: None,
             },
         )
 }
@@ -316,6 +317,7 @@ fn not_done() -> impl Strategy<Value = EventKind> {
                 message,
             }
         }),
+        words().prop_map(|message| EventKind::SentinelsRefused { message }),
         words().prop_map(|reason| EventKind::StockUnknown { reason }),
         words().prop_map(|reason| EventKind::CustodyIncomplete { reason }),
         words().prop_map(|reason| EventKind::FinalInspectionFailed { reason }),
