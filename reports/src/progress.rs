@@ -117,6 +117,7 @@ fn trouble_words(what: &EventKind) -> Option<String> {
         | EventKind::ExtensionUntested { .. }
         | EventKind::LeaseRefused { .. }
         | EventKind::SentinelsRefused { .. }
+        | EventKind::SlowStart { .. }
         | EventKind::StockUnknown { .. }
         | EventKind::FaultNotUndone { .. }
         | EventKind::FinalInspectionFailed { .. }

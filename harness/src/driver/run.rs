@@ -156,12 +156,28 @@ fn note_traffic<W: Backend>(context: &RunContext<W>) {
         if !context.live_workers.is_down(worker) {
             note_silence(context, worker);
         }
+        note_slow_start(context, worker);
     }
     let CommandsSent { acquiring, holding } = context.backend.commands_sent();
     context.recorder.write(EventKind::CommandsSent {
         acquiring,
         holding: Some(holding),
     });
+}
+
+/// Writes down when a worker sent its first command, if that was late.
+fn note_slow_start<W: Backend>(context: &RunContext<W>, worker: usize) {
+    let shortest_ns = context.spec.ttl_ms().saturating_mul(1_000_000) / 10;
+    let silence = context.backend.first_silence(worker);
+    let late =
+        silence.filter(|(from_ns, until_ns)| until_ns.saturating_sub(*from_ns) > shortest_ns);
+    if let Some((from_ns, until_ns)) = late {
+        context.recorder.write(EventKind::SlowStart {
+            worker,
+            from_ns,
+            until_ns,
+        });
+    }
 }
 
 /// What the driver has seen, with what the servers have.

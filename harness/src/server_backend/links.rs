@@ -44,6 +44,10 @@ impl Links for ServerBackend {
         self.parts.wire.silence(worker)
     }
 
+    fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
+        self.parts.wire.first_silence(worker)
+    }
+
     fn commands_sent(&self) -> CommandsSent {
         self.parts.wire.commands_sent()
     }

@@ -119,6 +119,11 @@ impl NetworkState {
         self.workers.get(worker)?.traffic.silence(now_ns)
     }
 
+    /// From when until when a worker was asked for a lock for the first time and had sent nothing.
+    pub(super) fn first_silence(&self, worker: usize, now_ns: u64) -> Option<(u64, u64)> {
+        self.workers.get(worker)?.traffic.first_silence(now_ns)
+    }
+
     /// How many commands all workers have sent.
     pub(super) fn commands_sent(&self) -> CommandsSent {
         let workers = self.workers.iter();

@@ -49,6 +49,9 @@ impl Sum for CommandsSent {
 pub(crate) struct AcquireTraffic {
     /// How many it has sent, in all its attempts and holds.
     sent: CommandsSent,
+    /// When it was asked for a lock for the first time, and when its first command came after that.
+    asked_ns: Option<u64>,
+    spoke_ns: Option<u64>,
     /// It has the lock: it has been answered, and not yet been told to release.
     holds: bool,
     /// Its longest silence in the attempt that is under way, until its latest command that could take.
@@ -61,6 +64,9 @@ impl AcquireTraffic {
     /// The worker is asked for something else.
     pub(crate) fn begin(&mut self, op: u64, phase: Phase, at_ns: u64) {
         self.latest_ns = at_ns;
+        if phase == Phase::Acquire {
+            self.asked_ns.get_or_insert(at_ns);
+        }
         self.holds = match phase {
             Phase::Idle => self.holds || self.longest.is_some(),
             Phase::Extend => true,
@@ -75,6 +81,9 @@ impl AcquireTraffic {
 
     /// The worker sends a command. `may_take`: one that can take a lock whose key is free.
     pub(crate) fn sent(&mut self, at_ns: u64, may_take: bool) {
+        if self.asked_ns.is_some() {
+            self.spoke_ns.get_or_insert(at_ns);
+        }
         if self.longest.is_some() {
             self.sent.acquiring += 1;
             if may_take {
@@ -96,6 +105,12 @@ impl AcquireTraffic {
         };
         let is_longer = latest.length_ns() > longest.length_ns();
         Some(if is_longer { latest } else { longest })
+    }
+
+    /// From when until when it was asked for a lock for the first time and had sent nothing, nanoseconds since the run
+    /// began. `None`: it was not asked.
+    pub(crate) fn first_silence(&self, now_ns: u64) -> Option<(u64, u64)> {
+        Some((self.asked_ns?, self.spoke_ns.unwrap_or(now_ns)))
     }
 
     /// How many commands it has sent.

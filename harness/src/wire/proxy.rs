@@ -197,6 +197,13 @@ impl Proxy {
         operation.traffic().silence(now_ns)
     }
 
+    /// From when until when a worker was asked for a lock for the first time and had sent nothing.
+    pub fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
+        let now_ns = self.state.clock.now_ns();
+        let operation = self.state.current_operation(worker);
+        operation.traffic().first_silence(now_ns)
+    }
+
     /// How many commands all workers have sent.
     pub fn commands_sent(&self) -> CommandsSent {
         let registry = self.state.registry();

@@ -45,6 +45,10 @@ impl Links for Rc<SimBackend> {
         self.network.silence(worker)
     }
 
+    fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
+        self.network.first_silence(worker)
+    }
+
     fn commands_sent(&self) -> CommandsSent {
         self.network.state.borrow().commands_sent()
     }

@@ -260,6 +260,17 @@ pub enum Unjudged {
     /// No two workers ever wanted a lock at the same time.
     #[error("too little to judge: no two workers ever competed for a lock")]
     NobodyCompeted,
+    /// Faults struck holders, and no other client had sent a command until those had left.
+    #[error(
+        "nobody competed while {fault} mattered: until {until:.3} s no other client had sent its first command",
+        until = seconds(*.until_ns)
+    )]
+    NobodyWasReady {
+        /// The first such fault.
+        fault: String,
+        /// When the holder that it found had left.
+        until_ns: u64,
+    },
     /// Two leases may have run at the same time.
     #[error(
         "a client got the lock while another's lease may have been running: how long it ran is not known, because the \

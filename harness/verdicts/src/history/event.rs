@@ -292,6 +292,13 @@ pub enum EventKind {
         from_ns: u64,
         until_ns: u64,
     },
+    /// A worker was asked for a lock for the first time, and sent its first command only then, nanoseconds since the
+    /// run began; or it sent none until the end. Less than a tenth of a lease is not told.
+    SlowStart {
+        worker: usize,
+        from_ns: u64,
+        until_ns: u64,
+    },
     /// So many commands were sent to the nodes by workers that were asking for a lock. Told once, at the end.
     CommandsSent {
         acquiring: u64,

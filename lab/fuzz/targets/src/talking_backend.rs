@@ -199,6 +199,10 @@ impl Links for TalkingBackend {
         None
     }
 
+    fn first_silence(&self, _: usize) -> Option<(u64, u64)> {
+        None
+    }
+
     fn commands_sent(&self) -> CommandsSent {
         CommandsSent::default()
     }

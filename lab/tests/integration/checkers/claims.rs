@@ -161,14 +161,13 @@ fn gone(history: &History, index: usize, op: u64) -> bool {
         return false;
     }
     let (mut kept, mut any_gone) = (Vec::new(), false);
-    let mut worker = None;
     for place in places(events) {
         for begun in 0..events.len() {
             let own = content(events, begun + 1, place).filter(|now| {
                 now.begun == begun && now.author.is_some_and(|author| author.op == op)
             });
             let Some(own) = own else { continue };
-            worker = own.author.map(|author| author.worker);
+            let worker = own.author.map(|author| author.worker);
             let expires = last_content(events, place, begun).is_some_and(|last| last.expires);
             if !is_lock(place.1, expires) {
                 continue;

@@ -318,6 +318,13 @@ fn not_done() -> impl Strategy<Value = EventKind> {
             }
         }),
         words().prop_map(|message| EventKind::SentinelsRefused { message }),
+        (0..WORKERS, any::<(u64, u64)>()).prop_map(|(worker, (from_ns, until_ns))| {
+            EventKind::SlowStart {
+                worker,
+                from_ns,
+                until_ns,
+            }
+        }),
         words().prop_map(|reason| EventKind::StockUnknown { reason }),
         words().prop_map(|reason| EventKind::CustodyIncomplete { reason }),
         words().prop_map(|reason| EventKind::FinalInspectionFailed { reason }),
