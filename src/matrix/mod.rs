@@ -143,7 +143,7 @@ fn code_of(conclusion: Conclusion) -> u8 {
         Conclusion::Interrupted => exit::INTERRUPTED,
         Conclusion::Violated { .. } => exit::VIOLATED,
         Conclusion::NotRun(_) => exit::ENVIRONMENT,
-        Conclusion::NotJudged(_) | Conclusion::NothingApplies => exit::INCONCLUSIVE,
-        Conclusion::AsExpected => exit::HELD,
+        Conclusion::NotJudged(_) => exit::INCONCLUSIVE,
+        Conclusion::AsExpected | Conclusion::NothingApplies => exit::HELD,
     }
 }

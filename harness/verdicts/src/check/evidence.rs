@@ -144,13 +144,11 @@ impl<'a> Evidence<'a> {
             .iter()
             .filter_map(|event| match event.what {
                 EventKind::SlowStart {
-                    worker,
-                    from_ns,
-                    until_ns,
-                } => Some((worker, from_ns, until_ns)),
+                    worker, until_ns, ..
+                } => Some((worker, until_ns)),
                 _ => None,
             });
-        let starts: Vec<(usize, u64, u64)> = starts.collect();
+        let starts: Vec<(usize, u64)> = starts.collect();
         if starts.is_empty() {
             return None;
         }
@@ -164,9 +162,7 @@ impl<'a> Evidence<'a> {
             };
             let is_silent = |rival: usize| {
                 let mut starts = starts.iter();
-                starts.any(|(worker, from_ns, until_ns)| {
-                    *worker == rival && *from_ns <= at_ns && *until_ns >= hold.end_ns
-                })
+                starts.any(|(worker, spoke_ns)| *worker == rival && *spoke_ns >= hold.end_ns)
             };
             let mut rivals = (0..self.history.header.workers).filter(|rival| *rival != hold.worker);
             if !rivals.all(is_silent) {
