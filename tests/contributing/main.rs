@@ -1,6 +1,7 @@
 //! The worked example of docs/extending.md, followed: what it adds is added to a copy of the workspace
-//! as one file and one line each, compiled, and seen from the command line to the reports.
+//! as one file and one line each, compiled, and seen from the command line to the reports. And [`trial`].
 
 mod built;
 mod page;
+mod trial;
 mod workspace;
