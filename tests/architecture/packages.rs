@@ -134,10 +134,7 @@ fn versions_of_the_crates_agree() {
     let crates = workspace["workspace"]["dependencies"]
         .as_table()
         .expect("crates");
-    for folder in published()
-        .iter()
-        .filter(|folder| folder != &Path::new(""))
-    {
+    for folder in published().iter().filter(|folder| folder != &Path::new("")) {
         let name = manifest(folder)["package"]["name"].clone();
         let name = name.as_str().expect("a name");
         assert_eq!(crates[name]["version"].as_str(), Some(&*wanted), "{name}");

@@ -162,7 +162,10 @@ fn archive_with_another_checksum_is_not_installed() {
     let (right, name) = sums.split_once("  ").unwrap();
     let wrong = "0".repeat(right.len());
     fs::write(release.sums(), format!("{wrong}  {name}")).unwrap();
-    release.is_refused(&release.install(), &[right, &wrong, "nothing was installed"]);
+    release.is_refused(
+        &release.install(),
+        &[right, &wrong, "nothing was installed"],
+    );
     fs::write(release.sums(), format!("{right}  other.tar.gz\n")).unwrap();
     release.is_refused(&release.install(), &["does not name", name.trim()]);
 }
@@ -209,7 +212,9 @@ fn step<'a>(action: &'a str, name: &str) -> Vec<&'a str> {
     let step = step.split("\n    - name:").next().unwrap();
     let (_, lines) = step.split_once("run: ").unwrap();
     let lines = lines.lines().filter(|line| *line != "|");
-    lines.take_while(|line| !line.trim_start().starts_with('#')).collect()
+    lines
+        .take_while(|line| !line.trim_start().starts_with('#'))
+        .collect()
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::outcome::TrialRun;
 use crate::assemble::{About, assemble};
+use crate::check::Verdicts;
 use crate::custody::write_custody;
-use crate::history::write_history;
+use crate::history::{History, write_history};
 use crate::latency;
 use crate::wire::WireLog;
 
@@ -16,12 +16,12 @@ use crate::wire::WireLog;
 /// # Errors
 /// The directory or a file in it cannot be written.
 pub(super) fn keep(
-    run: &TrialRun,
+    history: &History,
+    verdicts: Verdicts,
     wire_log: Option<&WireLog>,
     about: About,
 ) -> io::Result<PathBuf> {
-    let history = &run.history;
-    let directory = place().join(name(run));
+    let directory = place().join(name(history));
     match fs::remove_dir_all(&directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => fs::create_dir_all(&directory)?,
@@ -40,7 +40,7 @@ pub(super) fn keep(
         latency: latency::of_history(history),
         ..about
     };
-    let record = assemble(history, run.verdicts.clone(), about);
+    let record = assemble(history, verdicts, about);
     // Last: a directory with a run.json is complete.
     write("run.json", &|file| {
         serde_json::to_writer_pretty(file, &record).map_err(io::Error::from)
@@ -60,12 +60,12 @@ fn place() -> PathBuf {
 }
 
 /// The test's thread has its name, so that tests of one lock do not write over each other's runs.
-fn name(run: &TrialRun) -> String {
-    let header = &run.history.header;
+fn name(history: &History) -> String {
+    let header = &history.header;
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("main");
     let parts = [test, &header.lock, &header.scenario].map(plain);
-    format!("{}-{}", parts.join("-"), run.seed)
+    format!("{}-{}", parts.join("-"), header.seed)
 }
 
 /// Fit for a file name, which has at most 255 bytes.

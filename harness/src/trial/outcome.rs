@@ -210,6 +210,7 @@ impl Outcome {
             reproduce: code.to_owned(),
             ..run.about.clone()
         };
-        keep(run, run.wire_log.as_ref().or(logged.as_ref()), about)
+        let wire_log = run.wire_log.as_ref().or(logged.as_ref());
+        keep(&run.history, run.verdicts.clone(), wire_log, about)
     }
 }
