@@ -250,7 +250,8 @@ fn written(address: SocketAddr) -> Vec<String> {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream};
 
