@@ -139,7 +139,18 @@ fn versions_of_the_crates_agree() {
         let name = name.as_str().expect("a name");
         assert_eq!(crates[name]["version"].as_str(), Some(&*wanted), "{name}");
     }
+    for file in WITH_VERSION {
+        let text = std::fs::read_to_string(root().join(file)).expect("a file");
+        let version = wanted.trim_start_matches('=');
+        assert!(text.contains(version), "{file} does not name {version}");
+    }
 }
+
+/// The workflows that name the release that they install.
+const WITH_VERSION: &[&str] = &[
+    "docs/examples/github-actions.yml",
+    "docs/examples/gitlab-ci.yml",
+];
 
 /// The files that name the address of the project.
 const WITH_ADDRESS: &[&str] = &[
