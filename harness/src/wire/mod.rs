@@ -106,7 +106,7 @@ mod sentinel_link;
 mod tcp_queues;
 
 pub use acquire_detection::{AcquireQuestion, Acquired, CommandEffect};
-pub use acquire_traffic::AcquireSilence;
+pub use acquire_traffic::{AcquireSilence, CommandsSent};
 pub use address_rewrite::{AddressMap, rewrite_addresses};
 pub use fault::{Effect, ImposedId, LinkFault};
 pub use freeze_check::{FreezeLeak, Silences};
@@ -120,7 +120,7 @@ pub use resource_exhaustion::Shortage;
 pub use sent_requests::{SentRequests, introduction};
 pub use sentinel_link::SentinelAddresses;
 
-pub(crate) use acquire_detection::{may_take, may_take_free_key};
+pub(crate) use acquire_detection::{may_take, may_take_free_key, may_write};
 pub(crate) use acquire_traffic::AcquireTraffic;
 pub(crate) use answered::Answered;
 pub(crate) use command::CommandName;

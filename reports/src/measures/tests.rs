@@ -91,6 +91,7 @@ impl HistoryBuilder {
             workers: vec![0],
             nodes: vec![],
             clock: None,
+            delay_ms: None,
         };
         self.at(at_ms, what)
     }
@@ -104,6 +105,7 @@ impl HistoryBuilder {
             worker,
             by_fault: true,
             reason: "killed".into(),
+            ended_by: None,
         };
         self.at(at_ms, what)
     }

@@ -54,6 +54,7 @@ fn down(worker: usize) -> EventKind {
         worker,
         by_fault: true,
         reason: String::new(),
+        ended_by: None,
     }
 }
 
@@ -128,6 +129,7 @@ fn death_ends_whatever_was_going_on() {
     assert_eq!(activities(list.clone()), expected);
     let lanes = lanes(&Timeline::of(&history(list)));
     let death = Mark {
+        since_ns: 30 * MS,
         at_ns: 30 * MS,
         kind: MarkKind::Died,
     };
@@ -143,6 +145,7 @@ fn freezes_are_paired_by_their_number_and_last_to_the_end_if_never_over() {
         workers: vec![worker],
         nodes: vec![],
         clock: None,
+        delay_ms: None,
     };
     let list = vec![
         (10, pause(0, 0)),

@@ -99,6 +99,7 @@ fn of_others() -> impl Strategy<Value = EventKind> {
             worker,
             by_fault: flag,
             reason: text,
+            ended_by: None,
         },
         4 => EventKind::FaultBegan {
             id: key,
@@ -107,6 +108,7 @@ fn of_others() -> impl Strategy<Value = EventKind> {
             workers: vec![worker; op as usize],
             nodes: vec![worker],
             clock: None,
+            delay_ms: None,
         },
         5 => EventKind::FaultEnded { id: key },
         6 => EventKind::Misbehaved {

@@ -261,6 +261,7 @@ impl Player {
                     worker,
                     by_fault: true,
                     reason: "killed".into(),
+                    ended_by: None,
                 });
                 self.states[worker].0 = State::Idle;
                 return;
@@ -285,6 +286,7 @@ impl Player {
             workers: Vec::new(),
             nodes: vec![node],
             clock: Some(shift),
+            delay_ms: None,
         });
         self.ahead_ms[node] += by_ms;
     }

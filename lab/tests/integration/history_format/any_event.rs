@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use picklock_verdicts::history::{Budget, ClockShift, EndReason, EventKind, Misbehaviour};
+use picklock_verdicts::history::{Budget, ClockShift, EndReason, EndedBy, EventKind, Misbehaviour};
 
 /// The header of the histories has so many workers, and so many keys.
 pub(super) const WORKERS: usize = 3;
@@ -181,6 +181,7 @@ fn began() -> impl Strategy<Value = EventKind> {
                 workers,
                 nodes: Vec::new(),
                 clock,
+                delay_ms: None,
             },
         )
 }
@@ -203,6 +204,7 @@ fn around() -> impl Strategy<Value = EventKind> {
                 worker,
                 by_fault,
                 reason,
+                ended_by: (!by_fault).then_some(EndedBy::Itself),
             }
         }),
         (0..WORKERS, kind, any::<String>()).prop_map(|(worker, kind, detail)| {
@@ -313,6 +315,14 @@ fn not_done() -> impl Strategy<Value = EventKind> {
                 ttl_ms,
                 granted_ms,
                 message,
+            }
+        }),
+        words().prop_map(|message| EventKind::SentinelsRefused { message }),
+        (0..WORKERS, any::<(u64, u64)>()).prop_map(|(worker, (from_ns, until_ns))| {
+            EventKind::SlowStart {
+                worker,
+                from_ns,
+                until_ns,
             }
         }),
         words().prop_map(|reason| EventKind::StockUnknown { reason }),
