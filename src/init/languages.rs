@@ -13,6 +13,8 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "bash",
         about: "bash 5.1 or later, without any other program",
+        packages: &[],
+        ignored: &[],
         module: templates!("bash": "picklock_adapter.sh"),
         example: templates!("bash": "my_lock.sh", "resp_client.sh"),
         prepare: &[],
@@ -22,6 +24,8 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "csharp",
         about: ".NET 8 or later; untried: never compiled by its authors",
+        packages: &["dotnet-sdk-8.0"],
+        ignored: &["bin/", "build/", "obj/"],
         module: templates!("csharp": "PicklockAdapter.cs"),
         example: templates!("csharp": "MyLock.cs", "RespClient.cs", "MyLock.csproj"),
         prepare: &["dotnet build --output build"],
@@ -31,6 +35,8 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "go",
         about: "Go 1.19 or later",
+        packages: &["golang-go"],
+        ignored: &["my-lock"],
         module: templates!("go": "picklock_adapter.go"),
         example: templates!("go": "my_lock.go", "resp_client.go", "go.mod"),
         prepare: &["go build -o my-lock ."],
@@ -40,6 +46,8 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "java",
         about: "JDK 17 or later",
+        packages: &["default-jdk-headless"],
+        ignored: &["build/"],
         module: templates!("java": "PicklockAdapter.java", "SmallJson.java"),
         example: templates!("java": "MyLock.java", "RespClient.java"),
         prepare: &[
@@ -51,6 +59,8 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "node",
         about: "Node 18 or later",
+        packages: &["nodejs"],
+        ignored: &["node_modules/"],
         module: templates!("node": "picklock_adapter.mjs"),
         example: templates!("node": "my_lock.mjs", "resp_client.mjs"),
         prepare: &[],
@@ -60,6 +70,8 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "python",
         about: "Python 3.9 or later",
+        packages: &["python3", "python3-venv"],
+        ignored: &["__pycache__/", ".venv/"],
         module: templates!("python": "picklock_adapter.py"),
         example: templates!("python": "my_lock.py", "resp_client.py"),
         prepare: &[],
@@ -69,6 +81,8 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "rust",
         about: "Rust 1.80 or later",
+        packages: &[],
+        ignored: &["target/"],
         module: templates!("rust": "src/picklock_adapter.rs", "src/small_json.rs"),
         example: templates!("rust": "src/main.rs", "src/resp_client.rs", "Cargo.toml" from "Cargo.toml.template"),
         prepare: &["cargo build"],

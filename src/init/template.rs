@@ -17,6 +17,10 @@ pub struct Language {
     pub name: &'static str,
     /// What it needs.
     pub about: &'static str,
+    /// Debian packages that it needs, beside what every system has.
+    pub packages: &'static [&'static str],
+    /// What a git repository need not keep.
+    pub ignored: &'static [&'static str],
     /// What speaks the protocol.
     pub module: &'static [Template],
     /// The lock that comes without a library, and what it needs.

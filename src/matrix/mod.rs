@@ -17,7 +17,7 @@ mod cell_builder;
 mod cell_latency;
 mod child_run;
 pub mod cli;
-mod directory;
+pub mod directory;
 mod matrix_run;
 mod plan;
 mod progress;

@@ -131,8 +131,17 @@ impl<W: Backend> Nemesis<W> {
         for (index, _) in too_late {
             self.missed(index, "the run ended before its time came".into(), None);
         }
-        for index in self.context.triggers.never_came() {
-            self.missed(index, "its moment never came".into(), None);
+        for never in self.context.triggers.never_came() {
+            let mut reason = "its moment never came".to_owned();
+            match never.passed.as_deref() {
+                None => {}
+                Some([]) => reason.push_str(": no command passed where it waited for one"),
+                Some(passed) => {
+                    let commands = passed.join(", ");
+                    reason.push_str(&format!(": the commands that passed there were {commands}"));
+                }
+            }
+            self.missed(never.plan, reason, None);
         }
     }
 

@@ -176,6 +176,7 @@ impl NetworkState {
             op,
             phase,
             acquired: Acquired::Nothing,
+            sent_ns: None,
             answer: None,
         }
     }
@@ -329,6 +330,7 @@ impl NetworkState {
                 op: tag.op,
                 phase: tag.phase,
                 command: Arc::clone(command),
+                sent_ns: tag.sent_ns,
             })
         });
         if node.key_changes() > before

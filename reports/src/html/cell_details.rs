@@ -48,6 +48,10 @@ pub(super) struct CellDetails {
     pub(super) track: Option<String>,
     /// True if the timeline has the messages of the command log.
     pub(super) has_messages: bool,
+    /// True if the timeline has a log.
+    pub(super) has_log: bool,
+    /// True if the log is only a part of what happened.
+    pub(super) log_is_part: bool,
     pub(super) left_out: Vec<String>,
     pub(super) figures: Figures,
 }
@@ -125,6 +129,8 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
             trouble.map(|words| sentence(words)).collect()
         }),
         faults: record.map_or_else(Vec::new, |record| faults(&record.faults)),
+        has_log: track.as_ref().is_some_and(|track| !track.log.is_empty()),
+        log_is_part: track.as_ref().is_some_and(|track| track.log.len() >= room.log),
         left_out: track
             .as_ref()
             .map_or_else(Vec::new, |track| track.left_out.clone()),

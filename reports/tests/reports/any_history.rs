@@ -131,6 +131,7 @@ fn key_changed(node: usize, op: u64, key: u32, ms: u64, flag: bool, text: String
         op,
         phase: Phase::Acquire,
         command: text.as_str().into(),
+        sent_ns: None,
     });
     EventKind::KeyChanged {
         node,

@@ -201,7 +201,7 @@ impl<'a> Evidence<'a> {
             owner: self.worker_of(release.owner),
             taker_hold: self.hold(release.releaser),
             owner_hold: self.hold(release.owner),
-            by: taken.map(|(by, _)| by),
+            by: taken,
             is_extension: self.is_extension(release),
             is_same_token: taken.is_some_and(same),
         }
