@@ -205,9 +205,9 @@ pub fn find(path: &Path) -> Result<PathBuf, Failure> {
     let wrong = |text: String| Err(Failure::Usage(format!("{}: {text}", path.display())));
     if !path.is_dir() {
         return match path.file_name().and_then(|name| name.to_str()) {
-            Some("run.json" | "history.jsonl" | "wire.jsonl" | "custody.jsonl") => {
-                wrong(format!("name its directory, or the {FILE} in it"))
-            }
+            Some(
+                "run.json" | "history.jsonl" | "wire.jsonl" | "wire.jsonl.gz" | "custody.jsonl",
+            ) => wrong(format!("name its directory, or the {FILE} in it")),
             _ => Ok(path.to_owned()),
         };
     }

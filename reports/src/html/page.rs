@@ -6,8 +6,10 @@ use picklock_verdicts::check::{Property, Status, describe};
 use super::cell_details::{CellDetails, all_cell_details};
 use super::fact::{Fact, fact};
 use super::frame::{Count, Frame, counts};
-use super::grid::{self, BackendGrid};
+use super::grid::{self, BackendGrid, Slot};
 use super::name::{Name, name, sentence};
+use super::pack::{Pack, packs};
+use super::scorecard::{ScorecardView, scorecard};
 use crate::matrix::{
     NOT_APPLICABLE, counts_in_words, distinct, inapplicable, similarity_in_words,
 };
@@ -17,6 +19,7 @@ use crate::units::{count, span_ms};
 /// The style: one file for each part.
 const STYLE: &str = concat!(
     include_str!("../../assets/base.css"),
+    include_str!("../../assets/scorecard.css"),
     include_str!("../../assets/matrix.css"),
     include_str!("../../assets/cell_details.css"),
     include_str!("../../assets/print.css"),
@@ -26,7 +29,9 @@ const STYLE: &str = concat!(
 const SCRIPT: &str = concat!(
     "(() => {\n'use strict';\n",
     include_str!("../../assets/theme.js"),
+    include_str!("../../assets/evidence.js"),
     include_str!("../../assets/navigation.js"),
+    include_str!("../../assets/matrix.js"),
     include_str!("../../assets/track.js"),
     include_str!("../../assets/palette.js"),
     include_str!("../../assets/rows.js"),
@@ -46,6 +51,8 @@ const MOST_REASONS: usize = 100;
 #[template(path = "page.html")]
 pub(super) struct Page {
     frame: Frame,
+    /// How the cells count, in the words of every report.
+    counted: String,
     facts: Vec<Fact>,
     reproduce: Name,
     many_runs: bool,
@@ -60,7 +67,11 @@ pub(super) struct Page {
     properties: Vec<PropertyKey>,
     /// The signs of `held`, `violated`, `unknown` and `not-applicable`.
     signs: [&'static str; 4],
-    cells: Vec<CellDetails>,
+    scorecard: Option<ScorecardView>,
+    /// The evidence of the only cell.
+    only: Option<CellDetails>,
+    /// The evidence of several cells.
+    packs: Vec<Pack>,
 }
 
 /// The meaning of a letter.
@@ -70,7 +81,9 @@ struct PropertyKey {
     demand: &'static str,
 }
 
-pub(super) fn view(input: &ReportInput) -> Page {
+/// # Errors
+/// Only errors of the template engine; none is expected.
+pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
     let matrix = &input.matrix;
     let title = match &matrix.cells[..] {
         [cell] => format!(
@@ -84,12 +97,18 @@ pub(super) fn view(input: &ReportInput) -> Page {
         }
     };
     let inapplicable = inapplicable(matrix);
-    Page {
+    let mut details = all_cell_details(input);
+    let only = match matrix.cells.len() {
+        1 => details.next(),
+        _ => None,
+    };
+    Ok(Page {
         frame: Frame {
             notices: notices(input),
             counts: cell_counts(input),
             ..Frame::new(STYLE, SCRIPT, &matrix.picklock, title)
         },
+        counted: counts_in_words(matrix),
         facts: facts(input),
         reproduce: sentence(&matrix.reproduce),
         many_runs: matrix.cells.iter().any(|cell| cell.runs > 1),
@@ -101,7 +120,7 @@ pub(super) fn view(input: &ReportInput) -> Page {
         inapplicable_more: inapplicable.len().saturating_sub(MOST_REASONS),
         inapplicable_cells: inapplicable.iter().map(|group| group.locks.len()).sum(),
         not_applicable: NOT_APPLICABLE,
-        backends: grid::backends(&matrix.cells),
+        backends: grid::backends(matrix),
         properties: Property::ALL.map(property_key).into(),
         signs: [
             Status::Held,
@@ -110,8 +129,10 @@ pub(super) fn view(input: &ReportInput) -> Page {
             Status::NotApplicable,
         ]
         .map(Status::sign),
-        cells: all_cell_details(input),
-    }
+        scorecard: scorecard(input),
+        only,
+        packs: packs(details)?,
+    })
 }
 
 fn property_key(property: Property) -> PropertyKey {
@@ -180,7 +201,7 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
     let runs = runs.fold(0, u64::saturating_add);
     facts.push(fact(
         "cells",
-        format!("{}; {runs} runs", counts_in_words(matrix)),
+        format!("{}; {}", counts_in_words(matrix), count(runs, "run")),
     ));
     for one in &matrix.similarity {
         let words = format!("{} ({})", similarity_in_words(one), one.backend);

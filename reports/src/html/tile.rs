@@ -3,10 +3,9 @@
 use picklock_verdicts::check::{Property, Status, Verdicts, describe};
 use picklock_verdicts::record::{Cell, Tally};
 
-use super::name::{Name, name};
+use super::name::Name;
 use crate::matrix::{CellOutcome, NOT_APPLICABLE, distinct, surprise_in_words};
 use crate::statistics::Rate;
-use crate::verdict_line::verdict_line;
 
 /// A cell as the matrix shows it.
 #[derive(Debug)]
@@ -19,24 +18,27 @@ pub(super) struct Tile {
     pub(super) headline: &'static str,
     /// The causes of the violations, the worst first.
     pub(super) causes: String,
-    pub(super) letters: Vec<Letter>,
-    /// With several runs: the violation rate with its bounds.
-    pub(super) rate: Option<String>,
+    /// The letters of violated properties, then those that could not be judged after a `?`.
+    pub(super) letters: String,
+    /// Of several runs, in how many it was violated if not in all: `2/3`.
+    pub(super) part: Option<String>,
+    /// All of it in words, for those who point at it or cannot see it.
+    pub(super) words: Name,
     /// A warning for results that are not as expected; empty if there is none.
     pub(super) flag: &'static str,
+    /// True if a verdict is not as expected.
+    pub(super) is_surprising: bool,
     /// False if the scenario expects nothing of the lock.
     pub(super) has_expectations: bool,
     /// Expected and actual results, for the text on hover.
     pub(super) surprises: Name,
 }
 
-/// One property.
-#[derive(Debug)]
-pub(super) struct Letter {
-    pub(super) letter: char,
-    pub(super) sign: &'static str,
-    pub(super) status: &'static str,
-    pub(super) hover: Name,
+impl Tile {
+    /// True if something was violated, or could not be run.
+    pub(super) fn is_red(&self) -> bool {
+        matches!(self.tone, "lock" | "client" | "fenced" | "failed")
+    }
 }
 
 pub(super) fn tile(cell: &Cell) -> Tile {
@@ -47,12 +49,10 @@ pub(super) fn tile(cell: &Cell) -> Tile {
         (false, Some(_)) => ("absent", Status::NotApplicable.sign(), NOT_APPLICABLE),
         (false, None) => gist(&cell.verdicts),
     };
-    let letters = cell.verdicts.iter().map(|(&property, verdict)| Letter {
-        letter: describe(property).letter,
-        sign: verdict.status.sign(),
-        status: verdict.status.word(),
-        hover: name(&format!("{property} {}", verdict_line(property, verdict))),
-    });
+    let causes = match is_not_run {
+        true => String::new(),
+        false => causes(&cell.verdicts),
+    };
     let surprises = cell.surprises.iter();
     let words: Vec<String> = surprises
         .map(|surprise| surprise_in_words(surprise, cell.runs))
@@ -61,14 +61,12 @@ pub(super) fn tile(cell: &Cell) -> Tile {
         tone,
         sign,
         headline,
-        causes: if is_not_run {
-            String::new()
-        } else {
-            causes(&cell.verdicts)
-        },
-        letters: letters.collect(),
-        rate: rate(cell),
+        words: in_words(cell, headline, inapplicable),
+        causes,
+        letters: letters(cell),
+        part: part(cell),
         flag: flag(cell),
+        is_surprising: cell.is_surprising(),
         has_expectations: cell.is_bound() || inapplicable.is_some(),
         surprises: super::name::sentence(&words.join("; ")),
     }
@@ -124,13 +122,42 @@ fn flag(cell: &Cell) -> &'static str {
     }
 }
 
-/// The rate of the property that was violated most often.
-fn rate(cell: &Cell) -> Option<String> {
-    if cell.runs < 2 || cell.error.is_some() {
-        return None;
+fn letters(cell: &Cell) -> String {
+    let of = |status| {
+        let verdicts = cell.verdicts.iter();
+        let same = verdicts.filter(move |(_, verdict)| verdict.status == status);
+        same.map(|(property, _)| describe(*property).letter)
+    };
+    let mut letters: String = of(Status::Violated).collect();
+    let unknown: String = of(Status::Unknown).collect();
+    if !unknown.is_empty() {
+        letters.push_str(Status::Unknown.sign());
+        letters.push_str(&unknown);
     }
+    letters
+}
+
+/// Of the property that was violated most often.
+fn part(cell: &Cell) -> Option<String> {
     let most = cell.tally.values().max_by_key(|tally| tally.violated)?;
-    Some(rate_of(most))
+    let judged = most.held.saturating_add(most.violated);
+    (most.violated > 0 && most.violated < judged).then(|| format!("{}/{judged}", most.violated))
+}
+
+/// `client outlived its lease; exclusion, resource violated: outlived-lease; 2/3 runs`.
+fn in_words(cell: &Cell, headline: &str, inapplicable: Option<&str>) -> Name {
+    let mut parts = vec![headline.to_owned()];
+    parts.extend(inapplicable.map(str::to_owned));
+    let violated = cell.verdicts.iter();
+    let violated = violated.filter(|(_, verdict)| verdict.status == Status::Violated);
+    let violated: Vec<&str> = violated.map(|(property, _)| property.word()).collect();
+    if !violated.is_empty() {
+        let causes = causes(&cell.verdicts);
+        parts.push(format!("{} violated: {causes}", violated.join(", ")));
+    }
+    parts.extend(part(cell).map(|part| format!("in {part} of the runs")));
+    parts.extend(Some(flag(cell)).filter(|it| !it.is_empty()).map(str::to_owned));
+    super::name::sentence(&parts.join("; "))
 }
 
 /// The observed rate, with bounds of the true one.

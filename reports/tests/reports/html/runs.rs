@@ -12,7 +12,7 @@ use picklock_verdicts::expectation::{Expected, Tables};
 use picklock_verdicts::history::History;
 use picklock_verdicts::latency;
 use picklock_verdicts::record::{
-    Cell, MATRIX_FORMAT, MatrixRecord, Redis, RunRecord, Surprise, Tally,
+    Cell, CellSetting, MATRIX_FORMAT, MatrixRecord, Redis, RunRecord, Surprise, Tally,
 };
 
 /// A matrix of real runs in the simulation.
@@ -79,6 +79,12 @@ pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) 
     );
     let run_dir = format!("cells/{lock}/{scenario}/sim");
     let mut cell = of_record(&record, &run_dir, expected);
+    cell.setting = Some(CellSetting {
+        family: trial.scenario().family(),
+        measures: trial.scenario().measures,
+        nodes: find(lock).map_or(1, |known| known.nodes),
+        replicas: find(lock).map_or(0, |known| known.replicas),
+    });
     cell.runs = seeds;
     cell.tally = tally(outcome.runs().iter().map(|run| &run.verdicts));
     let evidence = Evidence {
@@ -120,6 +126,7 @@ pub fn of_record(record: &RunRecord, run_dir: &str, expected: BTreeMap<Property,
         scenario: record.scenario.clone(),
         summary: record.summary.clone(),
         scenario_hash: "0".into(),
+        setting: None,
         redis: None,
         backend: record.backend,
         runs: 1,
