@@ -40,7 +40,7 @@ function tellAbout(element) {
   const cell = tile.closest('td'), table = tile.closest('table');
   const lock = table.tHead.rows[0].cells[cell.cellIndex].textContent;
   const scenario = cell.parentElement.cells[0].textContent;
-  return showTip([`${lock} in ${scenario}`, ...tile.getAttribute('aria-label').split('; ')], box.left, box.bottom);
+  return showTip([`${lock} in ${scenario}`, ...(tile.ariaDescription ?? tile.ariaLabel).split('; ')], box.left, box.bottom);
 }
 
 const FILTERS = ['lock', 'scenario', 'verdict', 'surprise'];

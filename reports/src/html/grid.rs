@@ -101,7 +101,8 @@ fn grid(matrix: &MatrixRecord, backend: BackendName, ranked: &[&str]) -> Backend
             None => families.push((family, vec![row])),
         }
     }
-    families.sort_by_key(|(family, _)| *family);
+    // Families in which something was violated come first.
+    families.sort_by_key(|(family, rows)| (!rows.iter().any(Row::is_red), *family));
     BackendGrid {
         backend: name(backend.word()),
         locks: locks.iter().map(|lock| name(lock)).collect(),

@@ -164,6 +164,7 @@ fn cell_counts(input: &ReportInput) -> Vec<Count> {
         ("surprise", "‼", surprising, "not as expected"),
         ("held", Status::Held.sign(), of_tone("held"), "held"),
         ("lock", violated, of_tone("lock"), "the lock’s fault"),
+        ("redis", violated, of_tone("redis"), "Redis lost the lock"),
         ("client", violated, of_tone("client"), "the client’s fault"),
         ("fenced", "◆", of_tone("fenced"), "saved by fencing"),
         (

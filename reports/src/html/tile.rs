@@ -1,6 +1,6 @@
 //! The summary of one cell in the matrix: its result, who is at fault, and how certain that is.
 
-use picklock_verdicts::check::{Property, Status, Verdicts, describe};
+use picklock_verdicts::check::{Cause, Property, Responsible, Status, Verdicts, describe};
 use picklock_verdicts::record::{Cell, Tally};
 
 use super::name::Name;
@@ -10,7 +10,7 @@ use crate::statistics::Rate;
 /// A cell as the matrix shows it.
 #[derive(Debug)]
 pub(super) struct Tile {
-    /// `held`, `client`, `lock`, `fenced`, `unknown`, `failed` or `absent`: selects the colour.
+    /// `held`, `client`, `redis`, `lock`, `fenced`, `unknown`, `failed` or `absent`: selects the colour.
     pub(super) tone: &'static str,
     /// Conveys the tone without colour.
     pub(super) sign: &'static str,
@@ -37,7 +37,7 @@ pub(super) struct Tile {
 impl Tile {
     /// True if something was violated, or could not be run.
     pub(super) fn is_red(&self) -> bool {
-        matches!(self.tone, "lock" | "client" | "fenced" | "failed")
+        matches!(self.tone, "lock" | "redis" | "client" | "fenced" | "failed")
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) fn tile(cell: &Cell) -> Tile {
     }
 }
 
-/// Tone, sign and headline: from exclusion, lease and resource together, then from the others.
+/// Tone, sign and headline: whose fault it was, then what was violated.
 fn gist(verdicts: &Verdicts) -> (&'static str, &'static str, &'static str) {
     use Property::{Exclusion, Fencing, Lease, Resource};
     let is = |property, wanted| {
@@ -80,25 +80,44 @@ fn gist(verdicts: &Verdicts) -> (&'static str, &'static str, &'static str) {
         verdict.is_some_and(|verdict| verdict.status == wanted)
     };
     let violated = |property| is(property, Status::Violated);
-    let has_tokens = is(Fencing, Status::Held) || violated(Fencing);
-    if violated(Exclusion) && is(Lease, Status::Held) {
-        return if is(Resource, Status::Held) && has_tokens {
-            ("fenced", "◆", "fencing did its work")
-        } else {
-            let sign = Status::Violated.sign();
-            ("client", sign, "client outlived its lease")
-        };
-    }
+    let sign = Status::Violated.sign();
+    let is_clients = violated(Exclusion) && is(Lease, Status::Held);
     // The lock's main property first, then in reading order.
     let mut properties = [Lease].into_iter().chain(Property::ALL);
-    if let Some(property) = properties.find(|property| violated(*property)) {
-        let sign = Status::Violated.sign();
-        ("lock", sign, describe(property).violated)
-    } else if verdicts.is_empty() || verdicts.values().any(|v| v.status == Status::Unknown) {
-        ("unknown", Status::Unknown.sign(), "could not be judged")
-    } else {
-        ("held", Status::Held.sign(), "held")
+    let first = properties.find(|property| violated(*property));
+    match (worst_blame(verdicts, is_clients), first) {
+        (Some("client" | "redis"), _)
+            if is(Fencing, Status::Held)
+                && is(Resource, Status::Held)
+                && Property::ALL
+                    .iter()
+                    .all(|one| !violated(*one) || matches!(one, Exclusion | Lease)) =>
+        {
+            ("fenced", "◆", "fencing did its work")
+        }
+        (Some("client"), _) if is_clients => ("client", sign, "client outlived its lease"),
+        (Some(whose), Some(property)) => (whose, sign, describe(property).violated),
+        _ if verdicts.is_empty() || verdicts.values().any(|v| v.status == Status::Unknown) => {
+            ("unknown", Status::Unknown.sign(), "could not be judged")
+        }
+        _ => ("held", Status::Held.sign(), "held"),
     }
+}
+
+/// Whose fault the violations are: `lock` before `redis` before `client`; `None`: nothing was violated.
+/// Without a known cause it is the client's if the service kept its word, else the lock's.
+fn worst_blame(verdicts: &Verdicts, is_clients: bool) -> Option<&'static str> {
+    let violated = verdicts.values();
+    let violated = violated.filter(|verdict| verdict.status == Status::Violated);
+    let blamed = violated.map(|verdict| {
+        match verdict.cause.map_or(Responsible::Undetermined, Cause::responsible) {
+            Responsible::Client(_) => 0,
+            Responsible::Undetermined if is_clients => 0,
+            Responsible::Redis => 1,
+            Responsible::Lock | Responsible::Undetermined => 2,
+        }
+    });
+    blamed.max().map(|worst| ["client", "redis", "lock"][worst])
 }
 
 /// Each cause once, those of the most severe violations first.
@@ -130,10 +149,11 @@ fn letters(cell: &Cell) -> String {
     };
     let mut letters: String = of(Status::Violated).collect();
     let unknown: String = of(Status::Unknown).collect();
-    if !unknown.is_empty() {
+    if !letters.is_empty() && !unknown.is_empty() {
+        // After violated ones they need a sign of their own.
         letters.push_str(Status::Unknown.sign());
-        letters.push_str(&unknown);
     }
+    letters.push_str(&unknown);
     letters
 }
 

@@ -133,11 +133,13 @@ impl LockScore {
         [lost, own, self.price()]
     }
 
-    /// What it needs and costs as one number, servers first; for comparisons only.
+    /// What it needs and costs as one number, for comparisons only: servers, then commands while the lock is
+    /// mostly free, then those under contention.
     pub(super) fn price(&self) -> f64 {
         let tenths = |commands: Option<f64>| (commands.unwrap_or(0.0) * 10.0).round();
-        let servers = self.nodes.saturating_mul(1 + self.replicas);
-        servers as f64 * 1e5 + tenths(self.costs.commands)
+        let servers = self.nodes.saturating_mul(1 + self.replicas) as f64;
+        let (free, contended) = (self.costs.commands, self.costs.commands_contended);
+        (servers * 1e5 + tenths(free)) * 1e5 + tenths(contended)
     }
 
     /// The scenarios in which this came out.

@@ -45,7 +45,7 @@ impl Outcome {
         if let Some(worst) = blamed.max() {
             let of_overlaps =
                 |property: &Property| matches!(property, Property::Exclusion | Property::Lease);
-            let is_fenced = worst != Outcome::Lock
+            let is_fenced = worst <= Outcome::Redis
                 && violated().all(|(property, _)| of_overlaps(property))
                 && has_held(cell, Property::Fencing)
                 && has_held(cell, Property::Resource);

@@ -138,7 +138,7 @@ impl LockScore {
         let costs = &self.costs;
         let mut parts = Vec::new();
         let commands = self.commands();
-        parts.extend(commands.map(|it| format!("commands for each acquisition: {it}")));
+        parts.extend(commands.map(|it| format!("Commands for each acquisition: {it}")));
         let latencies = [
             (costs.healthy, "healthy"),
             (costs.contended, "contended"),
@@ -149,12 +149,15 @@ impl LockScore {
             latencies.filter_map(|(it, when)| Some(format!("{} {when}", it?.in_words())));
         let latencies: Vec<String> = latencies.collect();
         if !latencies.is_empty() {
-            parts.push(format!("median / p99: {}", latencies.join(", ")));
+            parts.push(format!(
+                "to acquire, median / p99: {}",
+                latencies.join(", ")
+            ));
         }
         let availability = self.availability();
         parts
             .extend(availability.map(|it| format!("{it} granted without a minority of the nodes")));
-        (!parts.is_empty()).then(|| parts.join("; "))
+        (!parts.is_empty()).then(|| capitalised(&format!("{}.", parts.join("; "))))
     }
 }
 
@@ -163,7 +166,7 @@ fn blamed(outcome: Outcome) -> &'static str {
         Outcome::Lock => "its own fault in",
         Outcome::Redis => "Redis lost the lock in",
         Outcome::Client => "a client went on too long in",
-        Outcome::Undetermined => "nobody knows whose fault in",
+        Outcome::Undetermined => "not explained in",
         Outcome::Held => "held in",
         Outcome::Fenced => "saved by fencing in",
     }

@@ -242,8 +242,8 @@ fn cost_comes_from_the_cells_that_measure_it() {
     let quorum = score(&card, "quorum");
     assert_eq!(
         quorum.costs_in_words().unwrap(),
-        "commands for each acquisition: 1.5; median / p99: 1 ms / 2 ms healthy; 80 % granted without a \
-         minority of the nodes"
+        "Commands for each acquisition: 1.5; to acquire, median / p99: 1 ms / 2 ms healthy; 80 % granted \
+         without a minority of the nodes."
     );
     assert_eq!(quorum.needs(), "5 nodes");
     let (_, words) = advice(&card, Purpose::Uptime);

@@ -62,7 +62,7 @@ fn lock(score: &LockScore, first: usize, width: usize) -> Vec<Line> {
         score.fencing.words()
     );
     let costs = score.costs_in_words();
-    let costs = costs.map_or_else(String::new, |costs| format!(" Costs {costs}."));
+    let costs = costs.map_or_else(String::new, |costs| format!(" {costs}"));
     let text = format!("  {}", score.sentence());
     lines.extend(Line::new().plain(&text).wrap(width, 2));
     let text = format!("  {needs}{costs}");

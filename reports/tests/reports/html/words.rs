@@ -7,7 +7,7 @@ use picklock_verdicts::check::{Property, judge};
 use picklock_verdicts::history::EventKind;
 use picklock_verdicts::record::Tally;
 
-use super::{histories, runs};
+use super::{histories, opened, runs};
 
 /// Everything between the first of these and the next of those.
 fn between<'a>(text: &'a str, open: &str, close: &str) -> &'a str {
@@ -20,12 +20,8 @@ fn between<'a>(text: &'a str, open: &str, close: &str) -> &'a str {
 
 #[test]
 fn a_matrix_tells_whose_fault_it_was_and_how_sure_that_is() {
-    let page = page(&runs::matrix(
-        &["set-nx-px", "redlock"],
-        &["calm", "gc-pause"],
-        5,
-    ))
-    .unwrap();
+    let matrix = runs::matrix(&["set-nx-px", "redlock"], &["calm", "gc-pause"], 5);
+    let page = opened(&page(&matrix).unwrap());
     for words in [
         "client outlived its lease",
         "outlived-lease",

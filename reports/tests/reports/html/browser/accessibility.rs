@@ -15,10 +15,16 @@ const SCRIPT: &str = r##"(() => {
   all('a[href], button, input, select, [role=region], [role=img], [role=application]').forEach((it) => {
     if (!name(it)) say(it, 'no name');
   });
+  // Who says what is written on it must reach it.
+  all('a[aria-label], button[aria-label]').forEach((it) => {
+    const words = it.textContent.replace(/[^\p{L}\p{N} ]/gu, '').trim().toLowerCase();
+    if (!it.ariaLabel.toLowerCase().includes(words)) say(it, 'named otherwise than it is labelled');
+  });
   all('table').forEach((table) => {
     if (!table.querySelector('th')) say(table, 'a table without headers');
     table.querySelectorAll('thead th').forEach((th) => {
-      if (th.textContent.trim() && th.scope !== 'col') say(th, 'a header without scope');
+      if (!th.textContent.trim()) say(th, 'a header without a word');
+      if (th.scope !== 'col') say(th, 'a header without scope');
     });
   });
   const levels = all('h1, h2, h3, h4').map((it) => Number(it.tagName[1]));
