@@ -1,5 +1,6 @@
 //! Which lock is for what: computed from what came out, and said with what it rests on.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use picklock_scenarios::{BackendName, Cause, Family};
@@ -7,7 +8,6 @@ use serde::Serialize;
 
 use super::lock_score::LockScore;
 use super::outcome::Outcome;
-use super::words;
 
 /// What somebody needs a lock for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -19,17 +19,6 @@ pub enum Purpose {
     CronJob,
     /// Work that must go on while some of the servers are gone.
     Uptime,
-}
-
-/// A lock for a purpose, or why none is named.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Advice {
-    /// What for.
-    pub purpose: Purpose,
-    /// Which lock.
-    pub choice: Choice,
-    /// All of it in words.
-    pub words: String,
 }
 
 /// Which lock is named.
@@ -118,14 +107,15 @@ impl Purpose {
     }
 }
 
-/// The advice for a purpose. The scores are in the order of the matrix, and the first of equals is taken.
-pub(super) fn advise(purpose: Purpose, scores: &[LockScore]) -> Advice {
+/// Which lock is named for a purpose, and its score if one is. The scores are in the order of the matrix, and
+/// the first of equals is taken.
+pub(super) fn choose(purpose: Purpose, scores: &[LockScore]) -> (Choice, Option<&LockScore>) {
     let best = |fits: &dyn Fn(&LockScore) -> bool| -> Option<&LockScore> {
         let tried = scores.iter().filter(|score| purpose.is_tried(score));
         let fitting = tried.filter(|score| fits(score));
         fitting.min_by(|one, other| {
             let [one, other] = [one, other].map(|score| purpose.order(score));
-            one.partial_cmp(&other).unwrap_or(std::cmp::Ordering::Equal)
+            one.partial_cmp(&other).unwrap_or(Ordering::Equal)
         })
     };
     let chosen = best(&|score| purpose.fits(score));
@@ -152,11 +142,7 @@ pub(super) fn advise(purpose: Purpose, scores: &[LockScore]) -> Advice {
             }
         }
     };
-    Advice {
-        purpose,
-        words: words::advice(purpose, &choice, chosen),
-        choice,
-    }
+    (choice, chosen)
 }
 
 fn basis(score: &LockScore) -> Basis {

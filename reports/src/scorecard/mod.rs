@@ -20,7 +20,7 @@ use picklock_verdicts::record::{Cell, MatrixRecord};
 use serde::Serialize;
 
 use crate::matrix::distinct;
-pub use advice::{Advice, Basis, Choice, Purpose};
+pub use advice::{Basis, Choice, Purpose};
 pub use costs::{Costs, Percentiles};
 pub use lock_score::{FamilyScore, Fencing, LockScore};
 pub use outcome::Outcome;
@@ -40,6 +40,17 @@ pub struct Scorecard {
     pub untried: Vec<Family>,
 }
 
+/// A lock for a purpose, or why none is named.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Advice {
+    /// What for.
+    pub purpose: Purpose,
+    /// Which lock.
+    pub choice: Choice,
+    /// All of it in words.
+    pub words: String,
+}
+
 impl Scorecard {
     /// The scorecard of a matrix; `None`: it is too small to compare anything, or from a version that did
     /// not write down what scenarios are about.
@@ -57,7 +68,14 @@ impl Scorecard {
                 scores.push(LockScore::of(name, &cells));
             }
         }
-        let advice = Purpose::ALL.map(|purpose| advice::advise(purpose, &scores));
+        let advice = Purpose::ALL.map(|purpose| {
+            let (choice, chosen) = advice::choose(purpose, &scores);
+            Advice {
+                purpose,
+                words: words::advice(purpose, &choice, chosen),
+                choice,
+            }
+        });
         // Stable: among equals the order of the matrix remains, which has simple locks first.
         scores.sort_by(|one, other| {
             let [one, other] = [one, other].map(LockScore::rank);
