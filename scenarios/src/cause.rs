@@ -155,6 +155,10 @@ causes! {
     SilentLoss "silent-loss",
         Responsible::Lock,
         "the lock promises renewal, and its key ran out without a word";
+    /// It refused to extend a lease whose value stood.
+    RefusedExtension "refused-extension",
+        Responsible::Lock,
+        "the lock refused to extend a lease that was still its client's";
     /// It told a longer time than the harness has waited.
     WrongElapsed "wrong-elapsed",
         Responsible::Lock,

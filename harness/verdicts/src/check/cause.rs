@@ -138,6 +138,7 @@ fn of_false_claim(claim: Claim) -> Cause {
         Claim::Elapsed => Cause::WrongElapsed,
         Claim::Refusal => Cause::AmbiguousAcquire,
         Claim::Release => Cause::FalseRelease,
+        Claim::Extension => Cause::RefusedExtension,
         Claim::Renewal => Cause::SilentLoss,
         Claim::Key => Cause::SharedKey,
     }

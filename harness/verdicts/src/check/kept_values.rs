@@ -7,7 +7,6 @@
 //! that the same client had written in an attempt in doubt, the lock is still taken: the hold of an attempt
 //! whose reply was lost is left.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use picklock_scenarios::Phase;
@@ -39,8 +38,8 @@ pub(super) struct KeptValues {
 #[derive(Debug, Clone, Default)]
 struct Claims {
     places: Vec<ClaimsHere>,
-    /// The attempts that are under way or ended in doubt.
-    unsettled: HashSet<u64>,
+    /// The attempts that are under way or ended in doubt, in order.
+    unsettled: Vec<u64>,
 }
 
 /// The same of one place.
@@ -69,7 +68,8 @@ impl Claims {
         }
         here.worker = command.worker;
         // So that it does not grow with every attempt where a key is never removed.
-        here.values.retain(|(op, _)| self.unsettled.contains(op));
+        here.values
+            .retain(|(op, _)| self.unsettled.binary_search(op).is_ok());
         here.values.push((command.op, now.value.clone()));
     }
 
@@ -77,7 +77,7 @@ impl Claims {
     fn is_left(&self, command: &KeyCommand, update: &KeyUpdate<'_>) -> bool {
         let there = self.places.get(update.place);
         there.zip(update.now).is_some_and(|(here, now)| {
-            let other = |op: &u64| *op != command.op && self.unsettled.contains(op);
+            let other = |op: &u64| *op != command.op && self.unsettled.binary_search(op).is_ok();
             let mut others = here.values.iter().filter(|(op, _)| other(op));
             here.worker == command.worker && others.any(|(_, value)| *value == now.value)
         })
@@ -184,7 +184,8 @@ impl KeptValues {
     pub(super) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if step == Step::Asked {
             self.attempts.begin(attempt.op, Vec::new());
-            self.claims.unsettled.insert(attempt.op);
+            let unsettled = &mut self.claims.unsettled;
+            unsettled.insert(unsettled.partition_point(|op| *op < attempt.op), attempt.op);
         }
         if let Some(said) = Said::by(step)
             && !self.false_answers.may_mislead(attempt)
@@ -202,8 +203,8 @@ impl KeptValues {
             Step::Answered { failed, .. } => !failed,
             _ => false,
         };
-        if certain {
-            self.claims.unsettled.remove(&attempt.op);
+        if certain && let Ok(index) = self.claims.unsettled.binary_search(&attempt.op) {
+            self.claims.unsettled.remove(index);
         }
         if matches!(step, Step::Answered { .. } | Step::Denied(_) | Step::Gone) {
             self.attempts.end(attempt.op);

@@ -15,7 +15,7 @@ use crate::custody::{SpanEnd, ValueSpan};
 use crate::history::KeyCommand;
 use crate::timeline::{FaultSpan, Hold, HoldEnd, Lease, overlap, spoils_clocks};
 
-use super::taken_value::shares_element;
+use super::taken_value::{adds_element, is_of_several, shares_element};
 use super::verdict::Cause;
 
 /// Two attempts on the same key, and what the servers and the faults say.
@@ -142,9 +142,13 @@ impl LostClaim<'_> {
         match &span.end {
             SpanEnd::ClockLeapt => Cause::ClockJump,
             SpanEnd::Removed(by) => self.of_removal(by, span, earlier, later),
-            // Both stand in it.
             SpanEnd::Overwritten(_) if shares_element(&span.value, &taken.value) => {
-                Cause::NotExclusive
+                match adds_element(&span.value, &taken.value) {
+                    // Both stand in it.
+                    true => Cause::NotExclusive,
+                    // The later client found its own name there.
+                    false => Cause::SharedToken,
+                }
             }
             SpanEnd::Overwritten(by) => match self.of_overwriting(by, span, earlier) {
                 // It was free for all to take, until an extension was granted.
@@ -178,9 +182,14 @@ impl LostClaim<'_> {
             Phase::Idle | Phase::Extend => Cause::PhantomExtend,
             Phase::Release if took_again(self.spans, by, span.until_ns) => Cause::PhantomExtend,
             Phase::Release => Cause::StolenRelease,
-            Phase::Acquire => (self.of_clocks(by, span, earlier)).unwrap_or(match by.is_script() {
-                true => Cause::NotExclusive,
-                false => Cause::Race,
+            Phase::Acquire => (self.of_clocks(by, span, earlier)).unwrap_or_else(|| {
+                if is_same_token(self.spans, by, span) {
+                    Cause::SharedToken
+                } else if by.is_script() {
+                    Cause::NotExclusive
+                } else {
+                    Cause::Race
+                }
             }),
         }
     }
@@ -216,8 +225,8 @@ impl LostClaim<'_> {
                 Cause::OwnRemoval
             }
             _ if own => Cause::StolenRelease,
-            Phase::Acquire if by.op == later.op => self.of_takeover(by, span, earlier),
             _ if is_same_token(self.spans, by, span) => Cause::SharedToken,
+            Phase::Acquire if by.op == later.op => self.of_takeover(by, span, earlier),
             _ => Cause::StolenRelease,
         }
     }
@@ -263,19 +272,25 @@ pub(super) fn late_release<'a>(
     })
 }
 
-/// True if a script of a client found there what its own attempt had written, though another client's attempt had
-/// written it, too.
+/// True if a script of a client took what another client had written for its own: in this run the two, or one of them
+/// and a third, wrote the same value to take the lock. A script that compares cannot tell them apart. The value at hand
+/// need not be the one: who draws the same tokens as another also tries, and gives back, those that it never wrote.
 pub(super) fn is_same_token(spans: &[ValueSpan], by: &KeyCommand, span: &ValueSpan) -> bool {
-    let mut own = spans
-        .iter()
-        .filter(|own| own.is_of(by.worker, by.op) && own.phase() == Some(Phase::Acquire));
     let foreign = span
         .author
         .as_ref()
         .is_some_and(|author| author.worker != by.worker);
-    by.is_script()
-        && foreign
-        && own.any(|own| (own.node, &own.key, &own.value) == (span.node, &span.key, &span.value))
+    if !by.is_script() || !foreign {
+        return false;
+    }
+    let taken = spans
+        .iter()
+        .filter(|one| one.phase() == Some(Phase::Acquire) && one.key == span.key)
+        .filter(|one| !is_of_several(&one.value));
+    let is_own = |one: &&ValueSpan| one.author.as_ref().is_some_and(|it| it.worker == by.worker);
+    let (own, others): (Vec<&ValueSpan>, Vec<&ValueSpan>) = taken.partition(is_own);
+    let own: HashSet<&str> = own.iter().map(|one| &*one.value).collect();
+    others.iter().any(|other| own.contains(&*other.value))
 }
 
 /// True if the attempt wrote at this time once more what it had taken the lock with.

@@ -15,6 +15,8 @@
 //!   way to be removed.
 //! - "You have not got it." After a refusal, and after an error before which certainly nothing had happened, the
 //!   client's own value does not go on standing on a quorum of the nodes.
+//! - "You have it no longer." An extension is not refused while the client's own value stands on a quorum of the
+//!   nodes, with time left, and no fault is on.
 //! - "I shall renew it." The key of a lock that promises renewal does not run out while its client works, unless a
 //!   fault may be why.
 //! - "It took so long." No answer took longer than the driver has waited for it.
@@ -33,9 +35,10 @@ use crate::check::kept_values::KeptValues;
 use crate::check::key_users::KeyUsers;
 use crate::check::left_value::{LeftValue, Said};
 use crate::check::promised_renewal::ran_out_ns;
+use crate::check::refused_extension::refused_ns;
 use crate::check::written_values::{Written, WrittenValue, WrittenValues};
 use crate::custody::{Custody, Expiry, KeyUpdate, NodesUsed};
-use crate::history::{Event, Header, KeyName};
+use crate::history::{Event, EventKind, Header, KeyName};
 use crate::timeline::{Attempt, Step, Timeline};
 
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
@@ -260,19 +263,31 @@ impl Claims {
         }
     }
 
-    /// "I shall renew it."
-    fn judge_renewal(&mut self, timeline: &Timeline<'_>) {
-        if !timeline.history().header.renews {
+    /// "I shall renew it", and "you have it no longer".
+    fn judge_holds(&mut self, timeline: &Timeline<'_>) {
+        let events = &timeline.history().events;
+        let refuses = |event: &Event| matches!(event.what, EventKind::ExtendRefused { .. });
+        let refuses = events.iter().any(refuses);
+        let renews = timeline.history().header.renews;
+        if !renews && !refuses {
             return;
         }
         let account = Custody::of(timeline.history());
         for hold in timeline.holds() {
-            if let Some(at_ns) = ran_out_ns(timeline, &account.spans, hold) {
+            if renews && let Some(at_ns) = ran_out_ns(timeline, &account.spans, hold) {
                 let statement = format!(
                     "worker {}'s key ran out while it held the lock, which promises to renew it",
                     hold.worker
                 );
                 self.found(at_ns, Claim::Renewal, vec![hold.op], statement);
+            }
+            let quorum = self.nodes_used.quorum(hold.key);
+            if refuses && let Some(at_ns) = refused_ns(timeline, &account.spans, hold, quorum) {
+                let statement = format!(
+                    "worker {} was told that the lock was no longer its own, and its value stood with time left",
+                    hold.worker
+                );
+                self.found(at_ns, Claim::Extension, vec![hold.op], statement);
             }
         }
     }
@@ -361,7 +376,7 @@ impl Checker for Claims {
             return Judgement::NotApplicable;
         }
         self.judge_left();
-        self.judge_renewal(timeline);
+        self.judge_holds(timeline);
         // A lock that only ever used one of several nodes asks for no majority.
         let nodes_used = &self.nodes_used;
         let is_alone = |lock: u32| nodes_used.only_node(lock).is_some();
