@@ -206,10 +206,12 @@ fn left_out(
     if let Some(reason) = unasked.or_else(|| draws_its_own(scenario, lock, request)) {
         return Some(reason);
     }
-    let nodes = request.overrides.nodes.or(scenario.topology.nodes);
-    let lacking = scenario.topology.lacks_nodes(nodes.unwrap_or(lock.nodes));
-    if lacking.is_some() {
-        return lacking;
+    if request.overrides.nodes.is_none() {
+        let nodes = scenario.topology.nodes.unwrap_or(lock.nodes);
+        let lacking = scenario.topology.lacks_nodes(nodes);
+        if lacking.is_some() {
+            return lacking;
+        }
     }
     if let Err(refused) = resolve_scenario(scenario.clone(), lock, request.overrides) {
         let problem = refused.error.problem;

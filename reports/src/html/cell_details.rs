@@ -38,6 +38,8 @@ pub(super) struct CellDetails {
     /// The command that repeats it.
     pub(super) command: Command,
     pub(super) run_dir: Option<Name>,
+    /// True if nothing could be read in that directory.
+    pub(super) is_gone: bool,
     /// True if a file for `picklock replay` is in that directory.
     pub(super) has_repro: bool,
     pub(super) facts: Vec<Fact>,
@@ -120,6 +122,7 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
         stories: stories(&cell.verdicts),
         command: Command::of(&cell.reproduce),
         run_dir: cell.run_dir.as_ref().map(|run_dir| name(run_dir)),
+        is_gone: found.is_none(),
         has_repro: found.is_some_and(|evidence| evidence.has_repro),
         facts: facts(cell, found),
         trouble: record.map_or_else(Vec::new, |record| {

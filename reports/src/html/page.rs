@@ -44,6 +44,9 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
+/// Further things that were skipped are only counted: all directories of a matrix may be gone.
+const MOST_NOTICES: usize = 5;
+
 /// Further reasons why cells are not applicable are only counted.
 const MOST_REASONS: usize = 100;
 
@@ -146,9 +149,11 @@ fn property_key(property: Property) -> PropertyKey {
 fn notices(input: &ReportInput) -> Vec<Name> {
     let interrupted = input.matrix.interrupted;
     let interrupted = interrupted.then(|| sentence("Interrupted by the user: cells are missing."));
-    let skipped = input.skipped.iter();
+    let skipped = input.skipped.iter().take(MOST_NOTICES);
     let left_out = skipped.map(|words| sentence(&format!("Skipped: {words}")));
-    interrupted.into_iter().chain(left_out).collect()
+    let more = input.skipped.len().saturating_sub(MOST_NOTICES);
+    let more = (more > 0).then(|| sentence(&format!("Skipped: {more} more.")));
+    interrupted.into_iter().chain(left_out).chain(more).collect()
 }
 
 /// The number of cells of each status.

@@ -52,7 +52,7 @@ fn lock(score: &LockScore, first: usize, width: usize) -> Vec<Line> {
         row = match score.families.get(family.word()) {
             Some(of) if of.survived == of.judged => row.pad_to(column).styled(GOOD, &of.in_words()),
             Some(of) => row.pad_to(column).plain(&of.in_words()),
-            None => row.pad_to(column).styled(FAINT, "not tried"),
+            None => row.pad_to(column).styled(FAINT, "untried"),
         };
     }
     lines.push(row.cut(width));

@@ -55,7 +55,8 @@ pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) 
     let trial = Trial::of(scenario)
         .expect("a scenario of the catalog")
         .seeds(1..=seeds);
-    let expected = Expected::of(trial.scenario(), lock, Tables::NamedOrAll).in_words();
+    let rule = Expected::of(trial.scenario(), lock, Tables::NamedOrAll);
+    let expected = rule.in_words();
     let outcome = match trial.run_lock(&LockFactory::of(find(lock).expect("a built-in lock"))) {
         Ok(outcome) => outcome,
         Err(error) => {
@@ -85,6 +86,7 @@ pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) 
         nodes: find(lock).map_or(1, |known| known.nodes),
         replicas: find(lock).map_or(0, |known| known.replicas),
     });
+    cell.surprises = rule.surprises(&run.verdicts);
     cell.runs = seeds;
     cell.tally = tally(outcome.runs().iter().map(|run| &run.verdicts));
     let evidence = Evidence {

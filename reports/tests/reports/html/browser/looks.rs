@@ -86,6 +86,7 @@ fn a_reader_finds_the_evidence_and_the_violation_in_the_timeline() {
     let sheet = Sheet::open(&file, 1280, 900);
     sheet.prefer("light");
     assert_no_overflow(&sheet);
+    sheet.value("document.getElementById('matrix').scrollIntoView()");
     keep("report-matrix-light.png", &sheet.picture());
 
     let cells = &matrix.matrix.cells;
@@ -105,7 +106,7 @@ fn a_reader_finds_the_evidence_and_the_violation_in_the_timeline() {
     keep("report-timeline-light.png", &sheet.picture());
     sheet.prefer("dark");
     keep("report-timeline-dark.png", &sheet.picture());
-    sheet.value("scrollTo(0, 0)");
+    sheet.value("document.getElementById('matrix').scrollIntoView()");
     keep("report-matrix-dark.png", &sheet.picture());
     assert_eq!(sheet.complaints(), Vec::<String>::new());
 }
