@@ -151,6 +151,10 @@ causes! {
     NotExclusive "not-exclusive",
         Responsible::Lock,
         "the lock's own script let a second client in: its rule admits more than one";
+    /// It told its client of the loss when another was inside.
+    ToldLate "told-late",
+        Responsible::Lock,
+        "the lock told its client of the loss after it had let another in: tell it in time";
     /// A lock that promises renewal lost its key, and said nothing.
     SilentLoss "silent-loss",
         Responsible::Lock,

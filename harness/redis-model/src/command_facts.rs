@@ -53,6 +53,16 @@ pub fn is_queued(command: &str) -> bool {
     !NEVER_QUEUED.iter().any(is_it)
 }
 
+/// Commands with which a client greets a server, or sees that it is there.
+const GREETINGS: &[&str] = &[
+    "AUTH", "CLIENT", "COMMAND", "ECHO", "HELLO", "INFO", "PING", "READONLY", "SELECT",
+];
+
+/// True for a command with which a client greets a server, given in upper case: it is about its connection alone.
+pub fn is_greeting(command: &str) -> bool {
+    GREETINGS.contains(&command)
+}
+
 /// All known commands, in upper case, with blanks between them. Of a command with subcommands, those
 /// stand here that are of another kind than the command itself, written as Redis writes them.
 ///

@@ -17,6 +17,7 @@ use crate::timeline::{Attempt, Step, UnderWay};
 
 use super::false_answers::FalseAnswers;
 use super::left_value::{LeftValue, Said, passing_until_ns};
+use super::taken_value::shares_element;
 
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
 const SLACK_NS: u64 = 2_000_000;
@@ -73,13 +74,18 @@ impl Claims {
         here.values.push((command.op, now.value.clone()));
     }
 
-    /// True if a command leaves a value with which its worker has taken the lock in another attempt.
+    /// True if a command leaves a value with which its worker has taken the lock in another attempt, or before it took
+    /// it once more in the same one.
     fn is_left(&self, command: &KeyCommand, update: &KeyUpdate<'_>) -> bool {
         let there = self.places.get(update.place);
         there.zip(update.now).is_some_and(|(here, now)| {
             let other = |op: &u64| *op != command.op && self.unsettled.binary_search(op).is_ok();
-            let mut others = here.values.iter().filter(|(op, _)| other(op));
-            here.worker == command.worker && others.any(|(_, value)| *value == now.value)
+            // One that asked once more within its attempt is in it twice, and leaves once.
+            let before = update.before.as_ref();
+            let counts = before.is_some_and(|before| shares_element(&before.value, &now.value));
+            let mut left = here.values.iter().filter(|(_, value)| *value == now.value);
+            here.worker == command.worker
+                && left.any(|(op, _)| other(op) || counts && *op == command.op)
         })
     }
 }

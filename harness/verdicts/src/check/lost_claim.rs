@@ -115,7 +115,12 @@ impl LostClaim<'_> {
     ) -> Cause {
         let due_ns = self.due_ns(span).filter(|due_ns| *due_ns <= taken.from_ns);
         let cause = match (&span.end, due_ns) {
-            (SpanEnd::RanOut, _) => of_running_out(span.until_ns, earlier, later),
+            (SpanEnd::RanOut, _) => match of_running_out(span.until_ns, earlier, later) {
+                Cause::WrongExpiry if is_off_by_its_clock(self.faults, span, earlier) => {
+                    Cause::ClockSkew
+                }
+                cause => cause,
+            },
             // Lost or not, the later attempt would have found it gone.
             (end, Some(_)) if end.is_loss() && has_lapsed(earlier, later) => Cause::PhantomExtend,
             (end, Some(due_ns)) if end.is_loss() => of_running_out(due_ns, earlier, later),
@@ -225,6 +230,7 @@ impl LostClaim<'_> {
                 Cause::OwnRemoval
             }
             _ if own => Cause::StolenRelease,
+            _ if is_own_token(self.spans, by, span) => Cause::OwnRemoval,
             _ if is_same_token(self.spans, by, span) => Cause::SharedToken,
             Phase::Acquire if by.op == later.op => self.of_takeover(by, span, earlier),
             _ => Cause::StolenRelease,
@@ -270,6 +276,15 @@ pub(super) fn late_release<'a>(
             && hold.ended == HoldEnd::Released
             && (hold.end_ns..=hold.end_ns.saturating_add(hold.ttl_ns)).contains(&at_ns)
     })
+}
+
+/// True if a script of a client's earlier attempt took what its later one had written: the two have one token.
+fn is_own_token(spans: &[ValueSpan], by: &KeyCommand, span: &ValueSpan) -> bool {
+    let is_later = |author: &KeyCommand| author.worker == by.worker && author.op != by.op;
+    let wrote = |own: &ValueSpan| {
+        own.is_of(by.worker, by.op) && (&own.key, &own.value) == (&span.key, &span.value)
+    };
+    by.is_script() && span.author.as_ref().is_some_and(is_later) && spans.iter().any(wrote)
 }
 
 /// True if a script of a client took what another client had written for its own: in this run the two, or one of them
@@ -332,6 +347,25 @@ fn of_running_out(over_ns: u64, earlier: &Hold, later: &Hold) -> Cause {
         // The lock promised more than it had written.
         false => Cause::WrongExpiry,
     }
+}
+
+/// True if the expiry of a value is off from the lease by as much as a fault has set its client's clock.
+pub(super) fn is_off_by_its_clock(faults: &[FaultSpan<'_>], span: &ValueSpan, hold: &Hold) -> bool {
+    let Some(expiry) = span.expiry else {
+        return false;
+    };
+    let past_ns = expiry.set_ns.saturating_sub(hold.acquire_ns);
+    let lease_ns = i128::from(hold.ttl_ns.saturating_sub(past_ns));
+    let off_ns = i128::from(expiry.ttl_ms) * 1_000_000 - lease_ns;
+    let set = |fault: &FaultSpan<'_>| {
+        let by_ns = fault.clock.map_or(0, |shift| i128::from(shift.by_ns));
+        let near_ns = (by_ns.abs() / 10).max(20_000_000);
+        spoils_clocks(fault.fault)
+            && fault.strikes(hold.worker)
+            && fault.workers.contains(&hold.worker)
+            && (off_ns - by_ns).abs() <= near_ns
+    };
+    faults.iter().any(set)
 }
 
 /// The end without which the later attempt would not have had its quorum.

@@ -13,6 +13,7 @@
 //! - "It is free." After a release, whatever it says of its success, the value is gone from so many nodes that
 //!   another client can get a quorum. A value that the client's own command removes later was on its
 //!   way to be removed.
+//! - "You had it until now." After a release that claims success, the value had not gone before.
 //! - "You have not got it." After a refusal, and after an error before which certainly nothing had happened, the
 //!   client's own value does not go on standing on a quorum of the nodes.
 //! - "You have it no longer." An extension is not refused while the client's own value stands on a quorum of the
@@ -35,7 +36,7 @@ use crate::check::kept_values::KeptValues;
 use crate::check::key_users::KeyUsers;
 use crate::check::left_value::{LeftValue, Said};
 use crate::check::promised_renewal::ran_out_ns;
-use crate::check::refused_extension::refused_ns;
+use crate::check::untrue_answers::{gone_ns, refused_ns};
 use crate::check::written_values::{Written, WrittenValue, WrittenValues};
 use crate::custody::{Custody, Expiry, KeyUpdate, NodesUsed};
 use crate::history::{Event, EventKind, Header, KeyName};
@@ -60,6 +61,8 @@ pub(in crate::check) struct Claims {
     /// The attempts that ended without a certain answer.
     in_doubt: HashSet<u64>,
     kept: KeptValues,
+    /// A release claimed success when the lease that was asked for was over.
+    released_late: bool,
     found: Vec<Found>,
 }
 
@@ -137,8 +140,13 @@ impl Claims {
     fn judge_expiry(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
         let asked_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
         let most_ms = most_ms(asked_ms);
+        // A key that is on fewer nodes than the lock needs stands beside it.
+        let quorum = self.nodes_used.quorum(attempt.key);
+        let is_lock = |value: &&WrittenValue| written.nodes_of(&value.key) >= quorum;
+        let any_is = written.lock_values().any(|value| is_lock(&value));
         for here in written.by_node() {
             let first = here.iter().filter(|value| value.at_first);
+            let first = first.filter(|value| !any_is || is_lock(value));
             let given_ms = || first.clone().filter_map(|value| Some(value.expiry?.ttl_ms));
             let fits = |expiry: Expiry| {
                 let past_ns = expiry.set_ns.saturating_sub(attempt.acquire_ns);
@@ -263,16 +271,16 @@ impl Claims {
         }
     }
 
-    /// "I shall renew it", and "you have it no longer".
+    /// "I shall renew it", "you have it no longer", and "you had it until now".
     fn judge_holds(&mut self, timeline: &Timeline<'_>) {
-        let events = &timeline.history().events;
+        let history = timeline.history();
         let refuses = |event: &Event| matches!(event.what, EventKind::ExtendRefused { .. });
-        let refuses = events.iter().any(refuses);
-        let renews = timeline.history().header.renews;
-        if !renews && !refuses {
+        let refuses = history.events.iter().any(refuses);
+        let renews = history.header.renews;
+        if !renews && !refuses && !self.released_late {
             return;
         }
-        let account = Custody::of(timeline.history());
+        let account = Custody::of(history);
         for hold in timeline.holds() {
             if renews && let Some(at_ns) = ran_out_ns(timeline, &account.spans, hold) {
                 let statement = format!(
@@ -288,6 +296,16 @@ impl Claims {
                     hold.worker
                 );
                 self.found(at_ns, Claim::Extension, vec![hold.op], statement);
+            }
+            let gone =
+                gone_ns(history, &account.spans, hold, quorum).filter(|_| self.released_late);
+            if let Some((at_ns, before_ns)) = gone {
+                let statement = format!(
+                    "worker {} was told that it had the lock until now, and its value had gone {} ms before its release",
+                    hold.worker,
+                    before_ns / 1_000_000
+                );
+                self.found(at_ns, Claim::Release, vec![hold.op], statement);
             }
         }
     }
@@ -329,6 +347,7 @@ impl Checker for Claims {
             lock_keys: BTreeMap::new(),
             in_doubt: HashSet::new(),
             kept: KeptValues::default(),
+            released_late: false,
             found: Vec::new(),
         }
     }
@@ -356,7 +375,12 @@ impl Checker for Claims {
                 }
                 self.written.forget(attempt.op);
             }
-            Step::Answered { .. } | Step::Gone => self.written.forget(attempt.op),
+            Step::Answered { released, .. } => {
+                let over_ns = attempt.acquire_ns.saturating_add(attempt.ttl_ns);
+                self.released_late |= released == Some(true) && at_ns > over_ns;
+                self.written.forget(attempt.op);
+            }
+            Step::Gone => self.written.forget(attempt.op),
             _ => {}
         }
     }
