@@ -189,7 +189,7 @@ impl MatrixDirectory {
     /// The disk is full, or the directory is gone.
     pub fn finish(&self, record: &MatrixRecord) -> Result<(), Failure> {
         RunDirectory::at(&self.0).write("matrix.json", |file| {
-            writeln!(file, "{}", documents::json(record))
+            writeln!(file, "{}", documents::matrix_json(record))
         })
     }
 
@@ -245,6 +245,7 @@ impl MatrixDirectory {
                 Failure::Environment(format!("cannot rename {}: {error}", from.display()))
             })?;
         }
+        RunDirectory::at(&to).compress_wire()?;
         cell.run_dir = Some(name);
         let stored = StoredCell {
             format: CELL_FORMAT.to_owned(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use picklock_harness::expectation::Expected;
-use picklock_harness::record::{SkippedCell, scenario_hash};
+use picklock_harness::record::{CellSetting, SkippedCell, scenario_hash};
 use picklock_harness::spec::{LockSpec, RunSpec, ScenarioSource, resolve_scenario};
 use picklock_impls::LOCKS;
 use picklock_scenarios::{Scenario, Seeds, catalog};
@@ -35,6 +35,17 @@ impl Task {
             "{} × {} × {}",
             spec.lock.name, spec.scenario.name, spec.backend
         )
+    }
+
+    /// What a comparison of locks must know.
+    pub fn setting(&self) -> CellSetting {
+        let spec = &self.spec;
+        CellSetting {
+            family: spec.scenario.family(),
+            measures: spec.scenario.measures,
+            nodes: spec.nodes(),
+            replicas: spec.lock.replicas,
+        }
     }
 }
 
@@ -165,6 +176,7 @@ impl Selection {
                             scenario: scenario.name.clone(),
                             backend: backend.name(),
                             reason,
+                            family: Some(scenario.family()),
                         });
                         continue;
                     }
@@ -194,6 +206,13 @@ fn left_out(
     if let Some(reason) = unasked.or_else(|| draws_its_own(scenario, lock, request)) {
         return Some(reason);
     }
+    if request.overrides.nodes.is_none() {
+        let nodes = scenario.topology.nodes.unwrap_or(lock.nodes);
+        let lacking = scenario.topology.lacks_nodes(nodes);
+        if lacking.is_some() {
+            return lacking;
+        }
+    }
     if let Err(refused) = resolve_scenario(scenario.clone(), lock, request.overrides) {
         let problem = refused.error.problem;
         return Some(match refused.culprit {
@@ -204,10 +223,7 @@ fn left_out(
     (!scenario.runs_in(backend.name())).then(|| {
         let backends = &scenario.backends;
         let words: Vec<&str> = backends.iter().map(|backend| backend.word()).collect();
-        format!(
-            "it needs features that only these backends have: {}",
-            words.join(", ")
-        )
+        format!("needs what only these backends have: {}", words.join(", "))
     })
 }
 

@@ -383,6 +383,7 @@ fn what_is_missing_surprising_or_failed_is_found() {
             scenario: cell.scenario,
             backend: BackendName::Process,
             reason: "it needs Sentinels".into(),
+            family: None,
         });
     assert_eq!(differences(&missing).len(), 0);
     let mut unjudged = held();

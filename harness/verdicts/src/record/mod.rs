@@ -12,7 +12,9 @@ mod run;
 mod scenario_hash;
 mod similarity;
 
-pub use matrix::{Cell, CustodyTally, MATRIX_FORMAT, MatrixRecord, SkippedCell, Surprise, Tally};
+pub use matrix::{
+    Cell, CellSetting, CustodyTally, MATRIX_FORMAT, MatrixRecord, SkippedCell, Surprise, Tally,
+};
 pub use repro::{Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides};
 pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 pub use scenario_hash::scenario_hash;
