@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::Path;
 
+use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::named_server::NamedServer;
 use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice};
 use picklock_scenarios::BackendName;
@@ -134,6 +135,16 @@ impl ReproduceCommand {
         self.flag_if("server", servers.named.map(NamedServer::name));
         self.flag_if("image", servers.image.as_ref());
         self.flag_if("redis-server", servers.redis_server.as_ref());
+        let Some(table) = servers.external.as_ref().map(ExternalServers::table) else {
+            return;
+        };
+        for url in table.redis {
+            self.flag("redis", url);
+        }
+        self.flag_if("redis-prefix", table.prefix);
+        self.flag_if("redis-ca", table.ca);
+        self.flag_if("redis-cert", table.cert);
+        self.flag_if("redis-key", table.key);
     }
 }
 
@@ -161,6 +172,7 @@ mod tests {
 
     use super::ReproduceCommand;
     use crate::cli::{BackendChoice, Cli, Command, ConfigArgs, LockArgs, ScenarioArgs, ServerArgs};
+    use crate::external_choice::ExternalArgs;
     use crate::named_lock::NamedLock;
     use crate::specification;
 
@@ -257,6 +269,7 @@ mod tests {
                             server,
                             image,
                             redis_server: redis_server.map(PathBuf::from),
+                            external: ExternalArgs::default(),
                         },
                         json: false,
                         out: None,

@@ -98,6 +98,9 @@ fn announce(args: &MatrixArgs, plan: &MatrixPlan) {
             false => print::out(&line),
         }
     }
+    for note in plan.notes() {
+        print::err(&format!("{note}\n"));
+    }
 }
 
 fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &MatrixResult, took: &str) {

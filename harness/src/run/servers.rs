@@ -18,7 +18,7 @@ use crate::context::{RunContext, Triggers};
 use crate::driver::{self, RunError, Shutdown};
 use crate::record::Redis;
 use crate::run_result::RunResult;
-use crate::server_backend::{Parts, ServerBackend};
+use crate::server_backend::{Parts, ServerBackend, SharedServers};
 use crate::servers::{
     Adoption, BackendError, DescriptorNeed, Layout, Reaper, RunDir, ServerKind, Servers,
     WallClockShim, WorkerContainers, adopt_orphans, sweep,
@@ -94,12 +94,21 @@ pub(super) async fn run(
         let words: Vec<String> = shortages.iter().map(ToString::to_string).collect();
         RunFailure::Shortage(words.join("; "))
     })?;
-    down?;
+    let left_behind = match down {
+        Err(BackendError::External { server, fault }) => {
+            Some(format!("the server at {server}: {fault}"))
+        }
+        down => {
+            down?;
+            None
+        }
+    };
     result.phases.teardown_ms = millis(clock.elapsed().saturating_sub(before));
     Ok(RunResult {
         redis,
         wire_log: Some(wire.log().clone()),
         logs: Some(dir),
+        left_behind,
         ..result
     })
 }
@@ -150,11 +159,17 @@ async fn prepare(
         0 => 1,
         _ => 1 + layout.replicas,
     };
+    // A connection to a server that is not ours has two more ends.
+    let ends = if spec.servers.external.is_some() {
+        2
+    } else {
+        1
+    };
     DescriptorNeed {
         workers: scenario.workload.workers,
         nodes,
         servers: layout.nodes * (1 + layout.replicas) + layout.sentinels,
-        links: nodes * servers_of_a_node + layout.sentinels,
+        links: ends * (nodes * servers_of_a_node + layout.sentinels),
     }
     .ensure()?;
     let name = backend.servers.backend();
@@ -166,7 +181,9 @@ async fn prepare(
     };
     let (image, environment) = (&backend.worker.image, &backend.worker.environment);
     let containers = WorkerContainers::prepare(image.as_deref(), environment, reaper).await?;
+    let external = spec.servers.external.as_ref();
     let parts = Parts {
+        shared: external.map(|external| Rc::new(SharedServers::of(external))),
         clock_shim,
         name,
         nodes,

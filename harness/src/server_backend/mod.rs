@@ -37,6 +37,7 @@ use crate::adapter::control::{self, WorkerControl};
 use crate::adapter::worker_command::WorkerCommand;
 use crate::backend::{Backend, Capabilities, Refusal};
 use crate::clock::Clock;
+use crate::external_servers::ExternalServers;
 use crate::history::CustodyCheck;
 use crate::servers::{
     BackendError, Reaper, Registration, ServerAddress, Servers, ShiftedWallClock, WallClockShim,
@@ -76,9 +77,33 @@ pub struct ServerBackend {
     administrator: Administrator,
     /// Who listens to each node's servers; empty before [`ServerBackend::observe`].
     observed: RefCell<Vec<Rc<ObservedNode>>>,
+    /// Why nobody listens to the servers, where they do not allow it.
+    unobserved: RefCell<Option<String>>,
     /// What the look at the keys has confirmed, once the custody was taken.
     look: Cell<Option<CustodyCheck>>,
     life: LifeWatch,
+}
+
+/// How a run is told from others that use the same servers.
+#[derive(Debug)]
+pub struct SharedServers {
+    /// What no other run has in the words with which it introduces itself.
+    pub token: String,
+    /// What the names of its keys begin with.
+    pub prefix: String,
+    /// The environment variables that hold passwords of the servers: no worker gets them.
+    pub secrets: Vec<String>,
+}
+
+impl SharedServers {
+    /// Of a run on these servers.
+    pub fn of(servers: &ExternalServers) -> SharedServers {
+        SharedServers {
+            token: format!("{}-", servers.token),
+            prefix: servers.key_prefix(),
+            secrets: servers.passwords().map(|it| it.variable.clone()).collect(),
+        }
+    }
 }
 
 /// What a server backend works with beside the servers.
@@ -97,6 +122,8 @@ pub struct Parts {
     pub logs: PathBuf,
     /// The helper that cleans up.
     pub reaper: Reaper,
+    /// How the run is told from others at the same servers; `None`: there are no others.
+    pub shared: Option<Rc<SharedServers>>,
     /// The library that shifts the workers' wall clocks, if the run needs it and this machine
     /// supports it.
     pub clock_shim: Option<WallClockShim>,
@@ -119,6 +146,7 @@ impl ServerBackend {
             store: RefCell::default(),
             administrator: Administrator::default(),
             observed: RefCell::default(),
+            unobserved: RefCell::default(),
             look: Cell::default(),
             life: LifeWatch::default(),
         }

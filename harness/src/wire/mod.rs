@@ -117,7 +117,7 @@ pub use log_entry::{LogEntry, Outcome};
 pub use proxy::Proxy;
 pub use reply_stream::ReplyStream;
 pub use resource_exhaustion::Shortage;
-pub use sent_requests::{SentRequests, introduction};
+pub use sent_requests::SentRequests;
 pub use sentinel_link::SentinelAddresses;
 
 pub(crate) use acquire_detection::{may_take, may_take_free_key};
@@ -134,4 +134,4 @@ pub(crate) use refused_command::REFUSED;
 pub(crate) use reply_stream::bulk_strings;
 #[cfg(feature = "servers")]
 pub(crate) use resource_exhaustion::is_shortage;
-pub(crate) use sent_requests::{ExecutedRequest, introduced};
+pub(crate) use sent_requests::ExecutedRequest;

@@ -1,0 +1,330 @@
+//! Servers that somebody else has started, as those of a run: they are reached, and nothing else is done to them.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{LocalBoxFuture, ready};
+use memchr::memmem;
+use redis::aio::MultiplexedConnection;
+use redis::{FromRedisValue, RedisError, RedisResult, Value};
+use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
+
+use super::error::io_error;
+use super::external_fault::ExternalFault;
+use super::gateway::Gateway;
+use super::server::{Answer, Host, KeyReport, Server};
+use super::server_order::ServerOrder;
+use super::upstream::{Upstream, line};
+use super::{BackendError, Password, ServerAddress};
+use crate::external_servers::{DEFAULT_PREFIX, ExternalServers};
+use crate::record;
+
+/// A server answers a short command within this time, or stands still.
+pub(super) const ANSWER: Duration = Duration::from_secs(5);
+
+/// So many keys a server looks at for each answer to `SCAN`.
+const KEYS_AT_ONCE: &str = "1000";
+
+/// What was found at one server, before anything was written there.
+#[derive(Debug, Clone)]
+pub struct ExaminedServer {
+    /// Its place.
+    pub place: String,
+    /// Its name and version.
+    pub redis: record::Redis,
+    /// What it tells of its keys.
+    pub report: KeyReport,
+    /// Keys of other runs, which go on or were killed.
+    pub other_runs: Vec<String>,
+}
+
+/// Looks at servers without writing anything, and makes sure that they can be used.
+///
+/// # Errors
+/// The first that cannot be, and why.
+pub async fn examine(servers: &ExternalServers) -> Result<Vec<ExaminedServer>, BackendError> {
+    let password = Password::fresh().map_err(io_error("make a password"))?;
+    let mut examined = Vec::new();
+    for upstream in Upstream::all(servers)? {
+        let server = External::reach(upstream, password, servers.key_prefix()).await?;
+        let one = server.examined().await;
+        examined.push(one.map_err(|fault| fault.at(&server.upstream.server))?);
+    }
+    Ok(examined)
+}
+
+/// The servers of a run.
+pub(super) struct ExternalHost {
+    upstreams: Vec<Arc<Upstream>>,
+    prefix: String,
+}
+
+impl ExternalHost {
+    /// These.
+    ///
+    /// # Errors
+    /// A file for TLS cannot be used.
+    pub(super) fn new(servers: &ExternalServers) -> Result<ExternalHost, BackendError> {
+        Ok(ExternalHost {
+            upstreams: Upstream::all(servers)?,
+            prefix: servers.key_prefix(),
+        })
+    }
+}
+
+impl Host for ExternalHost {
+    fn start(&self, order: ServerOrder) -> Answer<'_, Box<dyn Server>> {
+        Box::pin(async move {
+            if order.name != order.family {
+                return Err(BackendError::NotOurs);
+            }
+            // The stock may be on a server that is a node, too: no fault of a link strikes it there.
+            let known = self.upstreams.get(order.node).or(self.upstreams.first());
+            let upstream = known.ok_or(BackendError::NotOurs)?;
+            let (upstream, prefix) = (Arc::clone(upstream), self.prefix.clone());
+            let mut server = External::reach(upstream, order.password, prefix).await?;
+            let tried = server.try_out().await;
+            tried.map_err(|fault| fault.at(&server.upstream.server))?;
+            Ok(Box::new(server) as Box<dyn Server>)
+        })
+    }
+}
+
+/// One server, reached by a port on loopback.
+struct External {
+    upstream: Arc<Upstream>,
+    gateway: Gateway,
+    prefix: String,
+    identity: Option<record::Redis>,
+    report: KeyReport,
+}
+
+impl External {
+    /// Opens the port, and makes sure that there is a server behind it.
+    async fn reach(
+        upstream: Arc<Upstream>,
+        password: Password,
+        prefix: String,
+    ) -> Result<External, BackendError> {
+        let answered = upstream.must_answer().await;
+        answered.map_err(|fault| fault.at(&upstream.server))?;
+        let gateway = Gateway::open(Arc::clone(&upstream), password).await;
+        Ok(External {
+            gateway: gateway.map_err(io_error("listen on loopback"))?,
+            upstream,
+            prefix,
+            identity: None,
+            report: KeyReport::Everything,
+        })
+    }
+
+    async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> Result<T, ExternalFault> {
+        let answer = self.gateway.address().query(words, ANSWER).await;
+        answer.map_err(|error| self.fault(&error))
+    }
+
+    /// Reads what the server is, without writing anything, and whether the run's keys are free.
+    async fn examined(&self) -> Result<ExaminedServer, ExternalFault> {
+        let redis = self.identified().await?;
+        let is_ours = |name: &Vec<u8>| memmem::find(name, self.prefix.as_bytes()).is_some();
+        let beginning = match self.prefix.starts_with(DEFAULT_PREFIX) {
+            true => DEFAULT_PREFIX,
+            false => &self.prefix,
+        };
+        let found = self.keys(beginning).await?;
+        let (taken, others): (Vec<_>, Vec<_>) = found.into_iter().partition(is_ours);
+        if let Some(example) = taken.first() {
+            return Err(ExternalFault::PrefixTaken {
+                url: self.upstream.server.to_string(),
+                prefix: self.prefix.clone(),
+                count: taken.len(),
+                example: shown(example),
+            });
+        }
+        Ok(ExaminedServer {
+            place: self.upstream.server.place(),
+            redis,
+            report: self.told_report().await?,
+            other_runs: others.iter().map(|name| shown(name)).collect(),
+        })
+    }
+
+    /// Name and version of a server that takes writes. Whoever may log in may ask for them.
+    async fn identified(&self) -> Result<record::Redis, ExternalFault> {
+        let hello: Result<HashMap<String, Value>, _> = self.ask(&["HELLO"]).await;
+        let hello = hello.map_err(|fault| match fault {
+            ExternalFault::Refused(_) => ExternalFault::TooOld,
+            other => other,
+        })?;
+        let word = |name: &str| -> String {
+            let value = hello.get(name).map(redis::from_redis_value_ref);
+            value.and_then(Result::ok).unwrap_or_default()
+        };
+        match (word("mode").as_str(), word("role").as_str()) {
+            ("cluster", _) => Err(ExternalFault::Cluster("mode: cluster".into())),
+            ("sentinel", _) => Err(ExternalFault::Sentinel),
+            (_, "replica" | "slave") => Err(ExternalFault::ReadOnly),
+            _ => Ok(record::Redis {
+                server: word("server"),
+                version: word("version"),
+            }),
+        }
+    }
+
+    /// Writes a key and removes it again, as a lock will do.
+    async fn try_out(&mut self) -> Result<(), ExternalFault> {
+        self.identity = Some(self.identified().await?);
+        let key = format!("{}try", self.prefix);
+        let life_ms = ANSWER.as_millis().to_string();
+        let () = self.ask(&["SET", &key, "1", "PX", &life_ms]).await?;
+        let () = self.ask(&["DEL", &key]).await?;
+        self.report = self.told_report().await?;
+        Ok(())
+    }
+
+    /// What the server tells of its keys.
+    async fn told_report(&self) -> Result<KeyReport, ExternalFault> {
+        let monitored = async {
+            let mut stream = self.gateway.address().connect().await?;
+            stream.write_all(b"MONITOR\r\n").await?;
+            line(&mut stream).await
+        };
+        let answer = timeout(ANSWER, monitored).await;
+        let answer: Result<String, io::Error> =
+            answer.unwrap_or(Err(io::ErrorKind::TimedOut.into()));
+        match answer {
+            Ok(answer) if answer == "+OK" => {}
+            Ok(answer) => {
+                return Ok(KeyReport::Nothing(
+                    answer.trim_start_matches('-').to_owned(),
+                ));
+            }
+            Err(_) => return Err(ExternalFault::Closed),
+        }
+        const EVENTS: &str = "notify-keyspace-events";
+        let told = self
+            .ask::<HashMap<String, String>>(&["CONFIG", "GET", EVENTS])
+            .await;
+        let events = told
+            .ok()
+            .and_then(|mut told| told.remove(EVENTS))
+            .unwrap_or_default();
+        let has = |event| events.contains(event);
+        Ok(match has('E') && (has('A') || has('x') && has('e')) {
+            true => KeyReport::Everything,
+            false => KeyReport::Commands,
+        })
+    }
+
+    /// The keys whose names contain this.
+    async fn keys(&self, part: &str) -> Result<Vec<Vec<u8>>, ExternalFault> {
+        let (pattern, mut cursor) = (format!("*{part}*"), "0".to_owned());
+        let mut connection = self.connection().await?;
+        let mut keys = Vec::new();
+        loop {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(&cursor).arg("MATCH").arg(&pattern);
+            scan.arg("COUNT").arg(KEYS_AT_ONCE);
+            let page: RedisResult<(String, Vec<Vec<u8>>)> = scan.query_async(&mut connection).await;
+            let (next, page) = page.map_err(|error| self.fault(&error))?;
+            keys.extend(page);
+            if next == "0" {
+                return Ok(keys);
+            }
+            cursor = next;
+        }
+    }
+
+    /// Removes the run's keys. They are looked for once more, because what a client sent last may come late.
+    async fn clean(&self) -> Result<(), ExternalFault> {
+        for _ in 0..2 {
+            let mut connection = self.connection().await?;
+            for key in self.keys(&self.prefix).await? {
+                let mut delete = redis::cmd("DEL");
+                let deleted: RedisResult<()> = delete.arg(key).query_async(&mut connection).await;
+                deleted.map_err(|error| self.fault(&error))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn connection(&self) -> Result<MultiplexedConnection, ExternalFault> {
+        let connection = self.gateway.address().connection(ANSWER).await;
+        connection.map_err(|error| self.fault(&error))
+    }
+
+    fn fault(&self, error: &RedisError) -> ExternalFault {
+        ExternalFault::of_answer(error, &self.prefix)
+    }
+}
+
+impl Server for External {
+    fn address(&self) -> ServerAddress {
+        self.gateway.address()
+    }
+
+    fn identity(&self) -> Option<record::Redis> {
+        self.identity.clone()
+    }
+
+    fn report(&self) -> KeyReport {
+        self.report.clone()
+    }
+
+    fn announced(&self) -> Answer<'_, SocketAddr> {
+        not_ours()
+    }
+
+    fn pause(&self) -> Answer<'_> {
+        not_ours()
+    }
+
+    fn resume(&self) -> Answer<'_> {
+        not_ours()
+    }
+
+    fn must_run(&self) -> Answer<'_> {
+        not_ours()
+    }
+
+    fn kill(&self) -> Answer<'_> {
+        not_ours()
+    }
+
+    fn restart(&self) -> Answer<'_> {
+        not_ours()
+    }
+
+    fn end(&self) -> Answer<'_> {
+        Box::pin(async move {
+            let cleaned = self.clean().await;
+            let left = |fault: ExternalFault| ExternalFault::KeysLeft {
+                url: self.upstream.server.to_string(),
+                prefix: self.prefix.clone(),
+                why: fault.to_string(),
+            };
+            cleaned.map_err(|fault| left(fault).at(&self.upstream.server))
+        })
+    }
+
+    fn log_tail(&self, _lines: usize) -> LocalBoxFuture<'_, String> {
+        Box::pin(ready(String::new()))
+    }
+
+    fn condition(&self) -> LocalBoxFuture<'_, String> {
+        let place = self.upstream.server.place();
+        Box::pin(ready(format!("it is {place}")))
+    }
+}
+
+fn shown(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).escape_debug().to_string()
+}
+
+fn not_ours<'a, T: 'a>() -> Answer<'a, T> {
+    Box::pin(ready(Err(BackendError::NotOurs)))
+}
