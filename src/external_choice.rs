@@ -145,7 +145,8 @@ async fn far_ones(servers: &ExternalServers) -> Vec<String> {
 
 /// Asks the user, who needs a terminal to answer.
 async fn agree(far: &[String], prefix: &str) -> Result<(), Failure> {
-    let places = visible(&far.join(", "));
+    let places = far.join(", ");
+    let places = visible(&places);
     let refused = |what: &str| {
         Failure::Usage(format!(
             "--redis: {places} is not on this machine{what}\n  = help: --yes lets picklock write and delete keys with \
@@ -175,7 +176,7 @@ fn reason(examined: &[ExaminedServer]) -> String {
         format!("{} {} at {}", redis.server, redis.version, server.place)
     };
     let all: Vec<String> = examined.iter().map(one).collect();
-    visible(&all.join(", "))
+    visible(&all.join(", ")).into_owned()
 }
 
 fn notes(servers: &ExternalServers, examined: &[ExaminedServer]) -> Vec<String> {

@@ -49,7 +49,10 @@ impl MatrixRequest {
             let wrong = |problem| Failure::Usage(format!("--like {like}: {problem}"));
             reference_lock::named(like).map_err(wrong)?;
         }
-        let backends: Vec<_> = args.backends.iter().map(|it| it.backend()).collect();
+        let mut backends: Vec<_> = args.backends.iter().map(|it| it.backend()).collect();
+        if backends.is_empty() {
+            backends.push(None);
+        }
         let mut servers = args.servers.choice()?;
         let external = Some(BackendName::External);
         if backends.contains(&external) && servers.external.is_none() {
@@ -67,11 +70,7 @@ impl MatrixRequest {
             locks,
             scenarios: with_profile(&scenarios, args.profile.as_deref()),
             like: args.like.clone(),
-            backends: if backends.is_empty() {
-                vec![None]
-            } else {
-                backends
-            },
+            backends,
             options: args.options.clone(),
             overrides: Overrides {
                 workers: None,

@@ -85,7 +85,14 @@ pub(super) async fn run(
     let ran = driver::run(context, due, interrupt.as_mut()).await;
     observer.phase(RunPhase::Teardown);
     let before = clock.elapsed();
-    let down = take_down(&backend, &reaper, adoption, Shutdown::begin(interrupt)).await;
+    let down = take_down(
+        spec,
+        &backend,
+        &reaper,
+        adoption,
+        Shutdown::begin(interrupt),
+    )
+    .await;
     let mut result = ran.map_err(|error| {
         let shortages = wire.take_shortages();
         if shortages.is_empty() {
@@ -94,15 +101,7 @@ pub(super) async fn run(
         let words: Vec<String> = shortages.iter().map(ToString::to_string).collect();
         RunFailure::Shortage(words.join("; "))
     })?;
-    let left_behind = match down {
-        Err(BackendError::External { server, fault }) => {
-            Some(format!("the server at {server}: {fault}"))
-        }
-        down => {
-            down?;
-            None
-        }
-    };
+    let left_behind = down?;
     result.phases.teardown_ms = millis(clock.elapsed().saturating_sub(before));
     Ok(RunResult {
         redis,
@@ -113,25 +112,44 @@ pub(super) async fn run(
     })
 }
 
-/// Ends what the run has started. What takes too long after an interrupt is left to the reaper.
+/// Ends what the run has started. What takes too long after an interrupt is left to the reaper. Returns in words
+/// what is still on servers that somebody else has started.
 async fn take_down(
+    spec: &RunSpec,
     backend: &ServerBackend,
     reaper: &Reaper,
     adoption: Option<Adoption>,
     mut end: Shutdown<'_, impl FusedFuture<Output = ()>>,
-) -> Result<(), BackendError> {
+) -> Result<Option<String>, BackendError> {
     let mut taking = std::pin::pin!(async {
+        let stray = backend.stray_keys().await;
         let down = backend.take_down().await;
         if let Some(adoption) = adoption {
             adoption.end_strays(reaper.process_id()).await;
         }
-        down
+        match down {
+            Err(error @ BackendError::External { .. }) => Ok(Some(error.to_string())),
+            down => down.map(|()| written_beside(&stray)),
+        }
     });
     let down = end.step(taking.as_mut()).await;
     down.unwrap_or_else(|| {
         reaper.leave();
-        Ok(())
+        let prefix = spec.key_prefix();
+        let left = || format!("keys with {prefix} in their names may still be on the servers");
+        Ok(spec.servers.external.as_ref().map(|_| left()))
     })
+}
+
+/// Keys that a lock has written under names of its own.
+fn written_beside(stray: &[String]) -> Option<String> {
+    let first = stray.first()?;
+    Some(format!(
+        "the lock changed {} keys whose names do not contain the one that it was given, such as {}: they are still on \
+         the server",
+        stray.len(),
+        first.escape_debug()
+    ))
 }
 
 async fn prepare(

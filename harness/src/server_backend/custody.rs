@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::ServerBackend;
 use super::key_observer::{ObservedNode, Watched};
-use crate::backend::{Custody, Refusal};
+use crate::backend::{Custody, Probe, Refusal};
 use crate::clock::Clock;
 use crate::custody::ended_values;
 use crate::history::{CustodyCheck, Event};
@@ -15,6 +15,9 @@ use crate::model::ServerVersion;
 use crate::monitor_replay::MonitorReplay;
 use crate::servers::{BackendError, KeyReport, ServerAddress};
 use crate::wire::AcquireQuestion;
+
+/// So many keys of a node are looked for that may have been left on a server of somebody else.
+const MOST_STRAY: usize = 16;
 
 impl Custody for ServerBackend {
     async fn key_changes(&self) -> Result<Vec<Event>, String> {
@@ -122,6 +125,27 @@ impl ServerBackend {
     /// The observer of a node, if it has one.
     pub(super) fn observer(&self, node: usize) -> Option<Rc<ObservedNode>> {
         self.observed.borrow().get(node).cloned()
+    }
+
+    /// Keys that the lock has changed, that have other names than those of the run, and that are still there: on
+    /// servers that somebody else has started nobody removes them. Not all where there are many.
+    pub async fn stray_keys(&self) -> Vec<String> {
+        let Some(shared) = &self.parts.shared else {
+            return Vec::new();
+        };
+        let mut stray = Vec::new();
+        for (node, observer) in self.observed.borrow().clone().iter().enumerate() {
+            for name in observer
+                .names_without(&shared.prefix)
+                .into_iter()
+                .take(MOST_STRAY)
+            {
+                if self.key_ttl_ms(node, &name).await.is_some() {
+                    stray.push(name);
+                }
+            }
+        }
+        stray
     }
 
     /// A node's first server has started again.

@@ -282,6 +282,14 @@ impl ObservedNode {
         self.replay.borrow().watch().keys_of(lock)
     }
 
+    /// The names of changed keys that do not contain this.
+    pub(super) fn names_without(&self, prefix: &str) -> Vec<String> {
+        let replay = self.replay.borrow();
+        let names = replay.watch().names().map(String::from_utf8);
+        let names = names.filter_map(Result::ok);
+        names.filter(|name| !name.contains(prefix)).collect()
+    }
+
     /// A server that answers, and whose report has ended, has closed the connection: Sentinels make the
     /// servers do that in a failover. What it has executed since is not known.
     async fn must_not_have_broken_off(&self, server: usize) {

@@ -153,8 +153,8 @@ impl ExternalFault {
 fn rights(prefix: &str) -> String {
     format!(
         "  = help: the user needs the commands of the lock, and +ping +pttl +set +del +scan, on the keys ~*{prefix}*; for \
-         the custody of the keys also +echo +eval +info +monitor +config|get +psubscribe, and the channels \
-         &__keyevent@*"
+         the custody of the keys also +monitor +echo +info +config|get +psubscribe, and the channels &__keyevent@* \
+         (`picklock docs servers` has them all)"
     )
 }
 

@@ -59,7 +59,11 @@ impl Upstream {
     /// The server is not there, or does not take this client.
     pub(super) async fn connect(&self) -> Result<Box<dyn Connection>, ExternalFault> {
         let connected = timeout(PATIENCE, self.logged_in()).await;
-        connected.unwrap_or(Err(ExternalFault::TimedOut(PATIENCE)))
+        connected.unwrap_or_else(|_| match self.tls {
+            // A server without TLS waits for the rest of a command.
+            Some(_) => Err(ExternalFault::Tls(io::ErrorKind::TimedOut.into())),
+            None => Err(ExternalFault::TimedOut(PATIENCE)),
+        })
     }
 
     async fn logged_in(&self) -> Result<Box<dyn Connection>, ExternalFault> {

@@ -10,22 +10,20 @@ use crate::running::{CHANCES, Outcome, picklock};
 
 const PASSWORD: &str = "open-sesame-4711";
 
-/// What the rights are that the documentation lists, for the lock `set-nx-px`.
-const RIGHTS: [&str; 13] = [
-    "~*picklock:*",
-    "&__keyevent@*",
-    "-@all",
-    "+ping",
-    "+pttl",
-    "+set",
-    "+del",
-    "+scan",
-    "+eval",
-    "+evalsha",
-    "+get",
-    "+echo",
-    "+info",
-];
+/// The rights that the documentation lists for a run, and those that `set-nx-px` needs.
+const RIGHTS: &str = "~*picklock:* +ping +pttl +set +del +scan +eval +evalsha +get";
+
+/// Those that it lists for the custody, and for its comparison with the keys.
+const CUSTODY_RIGHTS: &str = "&__keyevent@* +monitor +echo +info +config|get +psubscribe \
+    +eval +time +type +strlen +get +hgetall +lrange +smembers +zrange";
+
+/// Makes a user with the password and these rights.
+fn make_user(server: &ForeignServer, rights: &[&str]) {
+    let secret = format!(">{PASSWORD}");
+    let mut words = vec!["ACL", "SETUSER", "shop", "on", &secret];
+    words.extend(rights.iter().flat_map(|rights| rights.split_whitespace()));
+    server.tell(&words);
+}
 
 fn url(server: &ForeignServer) -> String {
     format!("redis://127.0.0.1:{}", server.port)
@@ -175,8 +173,7 @@ fn tls_and_the_documented_rights_suffice() {
 #[test]
 fn where_monitor_is_forbidden_the_run_has_no_custody_and_says_so() {
     let server = ForeignServer::start(&[]).filled();
-    let secret = format!(">{PASSWORD}");
-    server.tell(&[&["ACL", "SETUSER", "shop", "on", &secret], &RIGHTS[..]].concat());
+    make_user(&server, &[RIGHTS]);
     let before = server.contents();
     let redis = format!("--redis redis://shop:{PASSWORD}@127.0.0.1:{}", server.port);
     let calm = picklock(&format!("scenario calm --impl set-nx-px {redis} --out run"))
