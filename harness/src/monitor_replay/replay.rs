@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::custody::KeyRecord;
 use crate::history::{Event, KeyChange};
 use crate::key_watch::{KeyWatch, LookTime};
-use crate::model::{CommandKind, HeldValue, ServerVersion};
+use crate::model::{CommandKind, HeldValue, Now, ServerVersion};
 use crate::wire::CommandEffect;
 
 use super::monitor_stream::{Loss, MonitorLine};
@@ -75,6 +75,10 @@ impl MonitorReplay {
         };
         let name = name_of(line);
         let place = replayed.place(line, &name);
+        if self.by_clock {
+            self.doubt(server, line);
+        }
+        let replayed = &mut self.servers[server];
         match place {
             Place::Alone | Place::Begins => {
                 self.finish(server);
@@ -119,26 +123,27 @@ impl MonitorReplay {
         self.by_clock
     }
 
-    /// Removes what has expired by the time of a line. A command that comes too close to the end of the key that it
-    /// names may have come before or after it: the server's clock and the time of the line are not quite the same.
+    /// Removes what has certainly expired by the time of a line.
     fn run_out(&mut self, server: usize, line: &MonitorLine, at_ns: u64) {
         let replayed = &mut self.servers[server];
-        let wall_ms = line.wall_us / 1000;
+        let certain_ms = i64::try_from(DOUBT_MS).unwrap_or_default();
+        let wall_us = line.wall_us - certain_ms * 1000;
+        replayed.model.expire_cycle(Now { wall_us });
+        self.note(server, at_ns, || KeyChange::Expired);
+    }
+
+    /// A command that comes close to the end of a key that it names may have come before or after it: the server's
+    /// clock and the time of the line are not quite the same.
+    fn doubt(&mut self, server: usize, line: &MonitorLine) {
+        let model = &self.servers[server].model;
         let is_doubtful = |name: &Vec<u8>| {
-            let held = line
-                .words
-                .contains(name)
-                .then(|| replayed.model.held_value(0, name));
+            let held = line.words.contains(name).then(|| model.held_value(0, name));
             let expires_ms = held.flatten().and_then(|held| held.expires_ms);
-            expires_ms.is_some_and(|at_ms| at_ms.abs_diff(wall_ms) <= DOUBT_MS)
+            expires_ms.is_some_and(|at_ms| at_ms.abs_diff(line.wall_us / 1000) <= DOUBT_MS)
         };
         let doubtful = self.watch.names().find(is_doubtful);
-        if let (None, Some(name)) = (&self.doubtful, doubtful) {
-            self.doubtful = Some(String::from_utf8_lossy(&name).into_owned());
-        }
-        replayed.wall_us = line.wall_us;
-        replayed.model.expire_cycle(replayed.now());
-        self.note(server, at_ns, || KeyChange::Expired);
+        let doubtful = doubtful.map(|name| String::from_utf8_lossy(&name).into_owned());
+        self.doubtful = self.doubtful.take().or(doubtful);
     }
 
     /// A server has removed a key that had expired, or has evicted one.

@@ -104,3 +104,49 @@ async fn knows(client: &mut TcpStream, password: &str) -> io::Result<bool> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::external_servers::ExternalServers;
+    use crate::record::ServersTable;
+
+    use super::*;
+
+    /// A server that answers a line with another, and the way to it.
+    async fn gateway(password: Password) -> Gateway {
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let table = ServersTable {
+            redis: vec![format!("redis://{}", server.local_addr().unwrap())],
+            ..ServersTable::default()
+        };
+        tokio::spawn(async move {
+            let (mut client, _) = server.accept().await.unwrap();
+            while client.read_u8().await.unwrap() != b'\n' {}
+            client.write_all(b"+PONG\r\n").await.unwrap();
+        });
+        let servers = ExternalServers::of(&table, |_| None).unwrap();
+        let upstream = Upstream::all(&servers).unwrap().remove(0);
+        Gateway::open(upstream, password).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn gateway_carries_for_those_who_know_the_password_only() {
+        let password = Password::fresh().unwrap();
+        let gateway = gateway(password).await;
+        let mut stranger = TcpStream::connect(gateway.address().socket())
+            .await
+            .unwrap();
+        stranger
+            .write_all(b"AUTH 0123456789\r\nPING\r\n")
+            .await
+            .unwrap();
+        let refused = stranger.read_u8().await;
+        assert!(refused.is_err(), "{refused:?}");
+
+        let mut ours = gateway.address().connect().await.unwrap();
+        ours.write_all(b"PING\r\n").await.unwrap();
+        let mut answer = String::new();
+        ours.read_to_string(&mut answer).await.unwrap();
+        assert_eq!(answer, "+PONG\r\n");
+    }
+}
