@@ -111,18 +111,7 @@ fn server_with_a_password_is_tested_and_left_as_it_was() {
 #[test]
 fn tls_and_the_documented_rights_suffice() {
     let server = ForeignServer::with_tls(&["--notify-keyspace-events", "Exe"]).filled();
-    let secret = format!(">{PASSWORD}");
-    let user = [
-        "ACL",
-        "SETUSER",
-        "shop",
-        "on",
-        &secret,
-        "+monitor",
-        "+config|get",
-        "+psubscribe",
-    ];
-    server.tell(&[&user[..], &RIGHTS[..]].concat());
+    make_user(&server, &[RIGHTS, CUSTODY_RIGHTS]);
     let before = server.contents();
     let files = ["ca", "cert", "key"].map(|what| match what {
         "ca" => format!("--redis-ca {}", server.file("ca.crt").display()),
