@@ -7,7 +7,7 @@ use picklock_harness::named_server::NamedServer;
 use picklock_harness::run::{BackendSetup, ServerSetup};
 use picklock_harness::servers::{BackendError, Binary, Detection, ServerKind, detect};
 use picklock_harness::spec::{LockSpec, RunSpec, ServerChoice};
-use picklock_scenarios::{BackendName, Scenario};
+use picklock_scenarios::{BackendName, Scenario, StockPlace};
 
 use crate::exit::Failure;
 use crate::{external_choice, image, lock};
@@ -68,12 +68,17 @@ impl ChosenBackend {
         let Some(ServerKind::External(external)) = &self.servers else {
             return None;
         };
-        let (given, topology) = (external.servers.len(), &scenario.topology);
+        let (given, topology) = (external.nodes(), &scenario.topology);
         let needed = topology.nodes.unwrap_or(lock.nodes);
         if needed > given {
             return Some(format!(
                 "it needs {needed} Redis nodes, and --redis names {given}"
             ));
+        }
+        if external.is_cluster && scenario.workload.stock_in == StockPlace::Redis {
+            return Some(
+                "it keeps its stock on a server of its own, which a Redis Cluster has not".into(),
+            );
         }
         if topology.replicas > 0 {
             return Some("it needs replicas, and --redis names servers without any".into());

@@ -120,9 +120,12 @@ pub async fn plan(servers: &ExternalServers) -> Result<ExternalPlan, Failure> {
             agree(&far, &servers.key_prefix()).await?;
         }
     }
-    let examined = examine(&servers).await.map_err(environment)?;
+    let (servers, examined) = examine(&servers).await.map_err(environment)?;
     Ok(ExternalPlan {
-        reason: reason(&examined),
+        reason: match servers.is_cluster {
+            true => format!("Redis Cluster of {}", reason(&examined)),
+            false => reason(&examined),
+        },
         notes: notes(&servers, &examined),
         servers,
     })
@@ -189,6 +192,7 @@ fn notes(servers: &ExternalServers, examined: &[ExaminedServer]) -> Vec<String> 
         _ => None,
     });
     let custody = match refused {
+        _ if servers.is_cluster => "without custody, because the servers of a Redis Cluster are not observed".to_owned(),
         Some((place, why)) => format!(
             "without custody, because {place} does not allow MONITOR ({}): what rests on it is not judged",
             visible(why)

@@ -33,6 +33,8 @@ pub struct ExternalServers {
     pub ca: Option<PathBuf>,
     /// The files with the client's certificate and its key.
     pub identity: Option<(PathBuf, PathBuf)>,
+    /// They are the masters of one Redis Cluster, and count as one node.
+    pub is_cluster: bool,
     /// The user has agreed that they are written to, wherever they are.
     pub agreed: bool,
 }
@@ -151,6 +153,7 @@ impl ExternalServers {
                 (None, None) => None,
                 _ => return Err(ExternalServersError::HalfIdentity),
             },
+            is_cluster: false,
             agreed: false,
         })
     }
@@ -172,6 +175,14 @@ impl ExternalServers {
         match &self.prefix {
             Some(prefix) => prefix.clone(),
             None => format!("{DEFAULT_PREFIX}{}:", self.token),
+        }
+    }
+
+    /// How many nodes they are to a lock.
+    pub fn nodes(&self) -> usize {
+        match self.is_cluster {
+            true => 1,
+            false => self.servers.len(),
         }
     }
 

@@ -27,6 +27,7 @@ mod process_group;
 pub mod protocol_fault;
 mod reap_guard;
 mod reconnecting;
+mod redirecting;
 pub mod serve;
 mod subscription;
 pub mod worker_command;

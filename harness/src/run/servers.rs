@@ -166,22 +166,28 @@ async fn prepare(
     let needs = |one| (scenario.faults.iter()).any(|fault| fault.needs().contains(&one));
     // The stock has a server of its own, to which no link leads.
     let has_store = scenario.workload.stock_in == StockPlace::Redis;
+    let external = spec.servers.external.as_ref();
+    let cluster = external.filter(|external| external.is_cluster);
     let layout = Layout {
-        nodes: nodes + usize::from(has_store),
+        nodes: match cluster {
+            Some(cluster) => cluster.servers.len(),
+            None => nodes + usize::from(has_store),
+        },
         replicas: scenario.topology.replicas,
         sentinels: scenario.topology.sentinels,
         persistence: scenario.topology.persistence,
         clocks_shift: needs(Capability::NodeClocks),
     };
     let servers_of_a_node = match layout.sentinels {
+        0 if cluster.is_some() => layout.nodes,
         0 => 1,
         _ => 1 + layout.replicas,
     };
-    // A connection to a server that is not ours has two more ends.
-    let ends = if spec.servers.external.is_some() {
-        2
-    } else {
-        1
+    // A connection to a server that is not ours has more ends.
+    let ends = match (external, cluster) {
+        (_, Some(_)) => 3,
+        (Some(_), _) => 2,
+        _ => 1,
     };
     DescriptorNeed {
         workers: scenario.workload.workers,
@@ -199,7 +205,6 @@ async fn prepare(
     };
     let (image, environment) = (&backend.worker.image, &backend.worker.environment);
     let containers = WorkerContainers::prepare(image.as_deref(), environment, reaper).await?;
-    let external = spec.servers.external.as_ref();
     let parts = Parts {
         shared: external.map(|external| Rc::new(SharedServers::of(external))),
         clock_shim,

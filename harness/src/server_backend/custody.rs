@@ -77,6 +77,11 @@ impl ServerBackend {
         let Ok(servers) = self.servers() else {
             return Ok(());
         };
+        if !self.cluster().unwrap_or_default().is_empty() {
+            let reason = "the servers of a Redis Cluster are not observed";
+            *self.unobserved.borrow_mut() = Some(reason.into());
+            return Ok(());
+        }
         for node in 0..self.parts.nodes {
             if let KeyReport::Nothing(why) = servers.report(node) {
                 let reason = format!("the server of node {node} does not allow MONITOR: {why}");

@@ -312,7 +312,9 @@ impl ObservedNode {
     async fn listen(self: &Rc<Self>, server: usize) -> io::Result<()> {
         let observed = &self.servers[server];
         let address = observed.address.get();
-        let (reader, writer) = told_to_report(address, self.shared.is_none()).await?;
+        let is_notified = !self.replay.borrow().is_by_clock();
+        let reporting = told_to_report(address, self.shared.is_none(), is_notified);
+        let (reader, writer) = reporting.await?;
         let marks = &observed.marked;
         marks.seen.set(marks.sent.get());
         let node = Rc::clone(self);
@@ -447,18 +449,24 @@ const HELLO: &str = "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n";
 const NOTIFY: &str =
     "*4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$22\r\nnotify-keyspace-events\r\n$3\r\nExe\r\n";
 
-/// The notifications and the commands come here.
-const REPORT: &str = "*3\r\n$10\r\nPSUBSCRIBE\r\n$22\r\n__keyevent@*__:expired\r\n$22\r\n__keyevent@*__:evicted\r\n\
-    *1\r\n$7\r\nMONITOR\r\n";
+/// The notifications come here.
+const SUBSCRIBE: &str =
+    "*3\r\n$10\r\nPSUBSCRIBE\r\n$22\r\n__keyevent@*__:expired\r\n$22\r\n__keyevent@*__:evicted\r\n";
 
-/// A connection on which the server reports from now on. `is_ours`: its settings may be changed.
+/// The commands come here.
+const MONITOR: &str = "*1\r\n$7\r\nMONITOR\r\n";
+
+/// A connection on which the server reports from now on. `is_ours`: its settings may be changed. `is_notified`: it
+/// tells which keys it removes by itself.
 async fn told_to_report(
     address: ServerAddress,
     is_ours: bool,
+    is_notified: bool,
 ) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
     let (mut reader, mut writer) = connected(address).await?.into_split();
     let notify = if is_ours { NOTIFY } else { "" };
-    let commands = [HELLO, notify, REPORT].concat();
+    let subscribe = if is_notified { SUBSCRIBE } else { "" };
+    let commands = [HELLO, notify, subscribe, MONITOR].concat();
     writer.write_all(commands.as_bytes()).await?;
     let mut stream = MonitorStream::default();
     let mut answers = Vec::new();

@@ -22,6 +22,7 @@ pub use workers::ProcessSession;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -37,7 +38,7 @@ use crate::adapter::control::{self, WorkerControl};
 use crate::adapter::worker_command::WorkerCommand;
 use crate::backend::{Backend, Capabilities, Refusal};
 use crate::clock::Clock;
-use crate::external_servers::ExternalServers;
+use crate::external_servers::{ExternalServer, ExternalServers};
 use crate::history::CustodyCheck;
 use crate::servers::{
     BackendError, Reaper, Registration, ServerAddress, Servers, ShiftedWallClock, WallClockShim,
@@ -91,6 +92,8 @@ pub struct SharedServers {
     pub token: String,
     /// What the names of its keys begin with.
     pub prefix: String,
+    /// The masters of a Redis Cluster as they name each other; empty: there is none.
+    pub cluster: Vec<String>,
     /// The environment variables that hold passwords of the servers: no worker gets them.
     pub secrets: Vec<String>,
 }
@@ -101,6 +104,10 @@ impl SharedServers {
         SharedServers {
             token: format!("{}-", servers.token),
             prefix: servers.key_prefix(),
+            cluster: match servers.is_cluster {
+                true => servers.servers.iter().map(ExternalServer::place).collect(),
+                false => Vec::new(),
+            },
             secrets: servers.passwords().map(|it| it.variable.clone()).collect(),
         }
     }
@@ -184,6 +191,26 @@ impl ServerBackend {
         servers.ok_or_else(|| Refusal::Failed("the servers are taken down".into()))
     }
 
+    /// The masters of the Redis Cluster that is the only node, with their places on loopback; empty: there is none.
+    fn cluster(&self) -> Result<Vec<(String, SocketAddr)>, Refusal> {
+        let servers = self.servers()?;
+        let names = self.parts.shared.iter().flat_map(|shared| &shared.cluster);
+        let masters = names.enumerate();
+        let master =
+            |(number, name): (usize, &String)| (name.clone(), servers.address(number).socket());
+        Ok(masters.map(master).collect())
+    }
+
+    /// How many servers are watched.
+    fn watched(&self) -> usize {
+        let cluster = self
+            .parts
+            .shared
+            .as_ref()
+            .map_or(0, |shared| shared.cluster.len());
+        self.parts.nodes.max(cluster)
+    }
+
     /// Where the node's master listens now.
     fn address(&self, node: usize) -> Result<ServerAddress, Refusal> {
         match self.promoted.borrow().get(&node) {
@@ -195,6 +222,14 @@ impl ServerBackend {
     /// Opens the worker's links, and returns the URLs of the nodes for it.
     async fn open_links(&self, worker: usize) -> Result<Vec<String>, Refusal> {
         let servers = self.servers()?;
+        let cluster = self.cluster()?;
+        if !cluster.is_empty() {
+            let link = LinkId { worker, node: 0 };
+            let opened = self.parts.wire.open_cluster(link, &cluster).await;
+            let links = opened.map_err(failed)?;
+            let links: Vec<String> = links.iter().map(ToString::to_string).collect();
+            return Ok(vec![format!("redis+cluster://{}", links.join(","))]);
+        }
         let mut book = Vec::new();
         let mut urls = Vec::new();
         for node in 0..self.parts.nodes {

@@ -62,10 +62,10 @@ pub enum ExternalFault {
     /// It does not know `HELLO`.
     #[error("it is too old, or no Redis: Picklock needs Redis 6.0 or newer, or Valkey")]
     TooOld,
-    /// It belongs to a cluster.
+    /// It belongs to a Redis Cluster that cannot be used, or was not named first.
     #[error(
-        "it belongs to a Redis Cluster ({0}), and Picklock tests locks on single servers only: name servers that belong \
-         to none"
+        "it belongs to a Redis Cluster ({0}): name one server of a Cluster that is ready and no other, and it stands \
+         for all of the Cluster"
     )]
     Cluster(String),
     /// It is a Sentinel.
@@ -153,7 +153,7 @@ impl ExternalFault {
 fn rights(prefix: &str) -> String {
     format!(
         "  = help: the user needs the commands of the lock, and +ping +pttl +set +del +scan, on the keys ~*{prefix}*; for \
-         the custody of the keys also +monitor +echo +info +config|get +psubscribe, and the channels &__keyevent@* \
+         the custody of the keys also +monitor +echo +info +config|get +psubscribe, and the channels &__keyevent@*__:expired &__keyevent@*__:evicted \
          (`picklock docs servers` has them all)"
     )
 }

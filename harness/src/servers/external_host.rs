@@ -1,7 +1,6 @@
 //! Servers that somebody else has started, as those of a run: they are reached, and nothing else is done to them.
 
 use std::collections::HashMap;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +19,7 @@ use super::server::{Answer, Host, KeyReport, Server};
 use super::server_order::ServerOrder;
 use super::upstream::{Upstream, line};
 use super::{BackendError, Password, ServerAddress};
-use crate::external_servers::{DEFAULT_PREFIX, ExternalServers};
+use crate::external_servers::{DEFAULT_PREFIX, ExternalServer, ExternalServers};
 use crate::record;
 
 /// A server answers a short command within this time, or stands still.
@@ -42,25 +41,39 @@ pub struct ExaminedServer {
     pub other_runs: Vec<String>,
 }
 
-/// Looks at servers without writing anything, and makes sure that they can be used.
+/// Looks at servers without writing anything, and makes sure that they can be used. Where the first belongs to a
+/// Redis Cluster, the masters of that take the place of all.
 ///
 /// # Errors
-/// The first that cannot be, and why.
-pub async fn examine(servers: &ExternalServers) -> Result<Vec<ExaminedServer>, BackendError> {
+/// The first that cannot be used, and why.
+pub async fn examine(
+    servers: &ExternalServers,
+) -> Result<(ExternalServers, Vec<ExaminedServer>), BackendError> {
     let password = Password::fresh().map_err(io_error("make a password"))?;
+    let mut servers = servers.clone();
+    let reach = async |servers: &ExternalServers, number: usize| {
+        let upstream = Upstream::all(servers)?.swap_remove(number);
+        External::reach(upstream, password, servers).await
+    };
+    let first = reach(&servers, 0).await?;
+    let masters = first.masters().await;
+    let masters = masters.map_err(|fault| fault.at(&first.upstream.server))?;
+    if let Some(masters) = masters {
+        (servers.servers, servers.is_cluster) = (masters, true);
+    }
     let mut examined = Vec::new();
-    for upstream in Upstream::all(servers)? {
-        let server = External::reach(upstream, password, servers.key_prefix()).await?;
+    for number in 0..servers.servers.len() {
+        let server = reach(&servers, number).await?;
         let one = server.examined().await;
         examined.push(one.map_err(|fault| fault.at(&server.upstream.server))?);
     }
-    Ok(examined)
+    Ok((servers, examined))
 }
 
 /// The servers of a run.
 pub(super) struct ExternalHost {
     upstreams: Vec<Arc<Upstream>>,
-    prefix: String,
+    servers: ExternalServers,
 }
 
 impl ExternalHost {
@@ -71,7 +84,7 @@ impl ExternalHost {
     pub(super) fn new(servers: &ExternalServers) -> Result<ExternalHost, BackendError> {
         Ok(ExternalHost {
             upstreams: Upstream::all(servers)?,
-            prefix: servers.key_prefix(),
+            servers: servers.clone(),
         })
     }
 }
@@ -85,8 +98,8 @@ impl Host for ExternalHost {
             // The stock may be on a server that is a node, too: no fault of a link strikes it there.
             let known = self.upstreams.get(order.node).or(self.upstreams.first());
             let upstream = known.ok_or(BackendError::NotOurs)?;
-            let (upstream, prefix) = (Arc::clone(upstream), self.prefix.clone());
-            let mut server = External::reach(upstream, order.password, prefix).await?;
+            let upstream = Arc::clone(upstream);
+            let mut server = External::reach(upstream, order.password, &self.servers).await?;
             let tried = server.try_out().await;
             tried.map_err(|fault| fault.at(&server.upstream.server))?;
             Ok(Box::new(server) as Box<dyn Server>)
@@ -94,11 +107,21 @@ impl Host for ExternalHost {
     }
 }
 
+/// What a server says of itself.
+struct Hello {
+    redis: record::Redis,
+    /// `standalone`, `cluster` or `sentinel`.
+    mode: String,
+    role: String,
+}
+
 /// One server, reached by a port on loopback.
 struct External {
     upstream: Arc<Upstream>,
     gateway: Gateway,
     prefix: String,
+    /// It is one of the masters of a Redis Cluster.
+    is_cluster: bool,
     identity: Option<record::Redis>,
     report: KeyReport,
 }
@@ -108,7 +131,7 @@ impl External {
     async fn reach(
         upstream: Arc<Upstream>,
         password: Password,
-        prefix: String,
+        servers: &ExternalServers,
     ) -> Result<External, BackendError> {
         let answered = upstream.must_answer().await;
         answered.map_err(|fault| fault.at(&upstream.server))?;
@@ -116,7 +139,8 @@ impl External {
         Ok(External {
             gateway: gateway.map_err(io_error("listen on loopback"))?,
             upstream,
-            prefix,
+            prefix: servers.key_prefix(),
+            is_cluster: servers.is_cluster,
             identity: None,
             report: KeyReport::Everything,
         })
@@ -153,25 +177,77 @@ impl External {
         })
     }
 
-    /// Name and version of a server that takes writes. Whoever may log in may ask for them.
-    async fn identified(&self) -> Result<record::Redis, ExternalFault> {
-        let hello: Result<HashMap<String, Value>, _> = self.ask(&["HELLO"]).await;
-        let hello = hello.map_err(|fault| match fault {
+    /// The masters of the Redis Cluster to which the server belongs; `None`: it belongs to none.
+    async fn masters(&self) -> Result<Option<Vec<ExternalServer>>, ExternalFault> {
+        if self.hello().await?.mode != "cluster" {
+            return Ok(None);
+        }
+        let ranges: Vec<Value> = self.ask(&["CLUSTER", "SLOTS"]).await?;
+        let mut masters = Vec::new();
+        for range in ranges {
+            // The first two are slots, and the third begins with host and port of their master.
+            let (_, _, master): (u64, u64, Vec<Value>) = match range {
+                Value::Array(mut range) => {
+                    range.truncate(3);
+                    let read = redis::from_redis_value(Value::Array(range));
+                    read.map_err(|error| ExternalFault::Refused(error.to_string()))?
+                }
+                _ => continue,
+            };
+            let [host, port, ..] = master.as_slice() else {
+                continue;
+            };
+            let host: String = redis::from_redis_value_ref(host).unwrap_or_default();
+            let known = &self.upstream.server;
+            let master = ExternalServer {
+                // A server that does not know its own name leaves it out.
+                host: Some(host)
+                    .filter(|it| !it.is_empty())
+                    .unwrap_or(known.host.clone()),
+                port: redis::from_redis_value_ref(port).unwrap_or(known.port),
+                ..known.clone()
+            };
+            if !masters.contains(&master) {
+                masters.push(master);
+            }
+        }
+        match masters.is_empty() {
+            true => Err(ExternalFault::Cluster("no server has any slots".into())),
+            false => Ok(Some(masters)),
+        }
+    }
+
+    /// What the server says of itself. Whoever may log in may ask for it.
+    async fn hello(&self) -> Result<Hello, ExternalFault> {
+        let told: Result<HashMap<String, Value>, _> = self.ask(&["HELLO"]).await;
+        let told = told.map_err(|fault| match fault {
             ExternalFault::Refused(_) => ExternalFault::TooOld,
             other => other,
         })?;
         let word = |name: &str| -> String {
-            let value = hello.get(name).map(redis::from_redis_value_ref);
+            let value = told.get(name).map(redis::from_redis_value_ref);
             value.and_then(Result::ok).unwrap_or_default()
         };
-        match (word("mode").as_str(), word("role").as_str()) {
-            ("cluster", _) => Err(ExternalFault::Cluster("mode: cluster".into())),
-            ("sentinel", _) => Err(ExternalFault::Sentinel),
-            (_, "replica" | "slave") => Err(ExternalFault::ReadOnly),
-            _ => Ok(record::Redis {
+        Ok(Hello {
+            redis: record::Redis {
                 server: word("server"),
                 version: word("version"),
-            }),
+            },
+            mode: word("mode"),
+            role: word("role"),
+        })
+    }
+
+    /// Name and version of a server that takes writes.
+    async fn identified(&self) -> Result<record::Redis, ExternalFault> {
+        let hello = self.hello().await?;
+        match (hello.mode.as_str(), hello.role.as_str()) {
+            ("cluster", _) if !self.is_cluster => {
+                Err(ExternalFault::Cluster("mode: cluster".into()))
+            }
+            ("sentinel", _) => Err(ExternalFault::Sentinel),
+            (_, "replica" | "slave") => Err(ExternalFault::ReadOnly),
+            _ => Ok(hello.redis),
         }
     }
 
@@ -180,44 +256,48 @@ impl External {
         self.identity = Some(self.identified().await?);
         let key = format!("{}try", self.prefix);
         let life_ms = ANSWER.as_millis().to_string();
-        let () = self.ask(&["SET", &key, "1", "PX", &life_ms]).await?;
-        let () = self.ask(&["DEL", &key]).await?;
+        for words in [&["SET", &key, "1", "PX", &life_ms][..], &["DEL", &key]] {
+            match self.ask::<Value>(words).await {
+                // Another master has this key.
+                Err(ExternalFault::Cluster(_)) if self.is_cluster => {}
+                answer => drop(answer?),
+            }
+        }
         self.report = self.told_report().await?;
         Ok(())
     }
 
     /// What the server tells of its keys.
     async fn told_report(&self) -> Result<KeyReport, ExternalFault> {
-        let monitored = async {
+        const EVENTS: &str = "notify-keyspace-events";
+        let answer = self.line_for("MONITOR\r\n").await?;
+        if let Some(refused) = answer.strip_prefix('-') {
+            return Ok(KeyReport::Nothing(refused.to_owned()));
+        }
+        let told = self.ask::<HashMap<String, String>>(&["CONFIG", "GET", EVENTS]);
+        let events = told.await.ok().and_then(|mut told| told.remove(EVENTS));
+        let events = events.unwrap_or_default();
+        let has = |event| events.contains(event);
+        if !has('E') || !(has('A') || has('x') && has('e')) {
+            return Ok(KeyReport::Commands);
+        }
+        let subscribed = "PSUBSCRIBE __keyevent@*__:expired __keyevent@*__:evicted\r\n";
+        Ok(match self.line_for(subscribed).await?.starts_with('-') {
+            true => KeyReport::Commands,
+            false => KeyReport::Everything,
+        })
+    }
+
+    /// The first line of the answer to a command, on a connection of its own.
+    async fn line_for(&self, command: &str) -> Result<String, ExternalFault> {
+        let answered = async {
             let mut stream = self.gateway.address().connect().await?;
-            stream.write_all(b"MONITOR\r\n").await?;
+            stream.write_all(command.as_bytes()).await?;
             line(&mut stream).await
         };
-        let answer = timeout(ANSWER, monitored).await;
-        let answer: Result<String, io::Error> =
-            answer.unwrap_or(Err(io::ErrorKind::TimedOut.into()));
-        match answer {
-            Ok(answer) if answer == "+OK" => {}
-            Ok(answer) => {
-                return Ok(KeyReport::Nothing(
-                    answer.trim_start_matches('-').to_owned(),
-                ));
-            }
-            Err(_) => return Err(ExternalFault::Closed),
-        }
-        const EVENTS: &str = "notify-keyspace-events";
-        let told = self
-            .ask::<HashMap<String, String>>(&["CONFIG", "GET", EVENTS])
-            .await;
-        let events = told
-            .ok()
-            .and_then(|mut told| told.remove(EVENTS))
-            .unwrap_or_default();
-        let has = |event| events.contains(event);
-        Ok(match has('E') && (has('A') || has('x') && has('e')) {
-            true => KeyReport::Everything,
-            false => KeyReport::Commands,
-        })
+        let answer = timeout(ANSWER, answered).await;
+        let answer = answer.map_err(|_| ExternalFault::TimedOut(ANSWER))?;
+        answer.map_err(|_| ExternalFault::Closed)
     }
 
     /// The keys whose names contain this.

@@ -56,6 +56,8 @@
 //! The wire also knows whether something came from a worker that was frozen or dead (`freeze_check`), and
 //! what it could not do (`resource_exhaustion`).
 //!
+//! Behind the links to the masters of a Redis Cluster a relay replaces the addresses that they name (`cluster_link`).
+//!
 //! What a fault means for a link (`fault_rules`, `link_state`) knows neither sockets nor time. The
 //! simulated network drives the same code, and writes the same log.
 
@@ -64,6 +66,8 @@ mod acquire_traffic;
 mod address_rewrite;
 mod answered;
 mod client_user;
+mod cluster_addresses;
+mod cluster_link;
 mod command;
 mod connection;
 mod connection_setup;

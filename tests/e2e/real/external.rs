@@ -14,7 +14,7 @@ const PASSWORD: &str = "open-sesame-4711";
 const RIGHTS: &str = "~*picklock:* +ping +pttl +set +del +scan +eval +evalsha +get";
 
 /// Those that it lists for the custody, and for its comparison with the keys.
-const CUSTODY_RIGHTS: &str = "&__keyevent@* +monitor +echo +info +config|get +psubscribe \
+const CUSTODY_RIGHTS: &str = "&__keyevent@*__:expired &__keyevent@*__:evicted +monitor +echo +info +config|get +psubscribe \
     +eval +time +type +strlen +get +hgetall +lrange +smembers +zrange";
 
 /// Makes a user with the password and these rights.
@@ -219,6 +219,37 @@ fn redlock_uses_five_servers() {
 }
 
 #[test]
+fn cluster_of_three_masters_is_one_node_to_a_lock() {
+    let servers = ForeignServer::cluster().map(ForeignServer::filled);
+    let before: Vec<_> = servers.iter().map(ForeignServer::contents).collect();
+    let redis = format!("--redis {}", url(&servers[1]));
+    let calm = picklock(&format!("scenario calm --impl set-nx-px {redis}"));
+    let calm = calm.run().exits(0);
+    assert!(calm.stdout.contains("Redis Cluster of"), "{}", calm.all());
+    assert!(calm.stdout.contains("1 node"), "{}", calm.all());
+    let mut shown = false;
+    for seed in 0..CHANCES {
+        let line = format!("scenario gc-pause --impl set-nx-px {redis} --seed {seed} --json");
+        let document = picklock(&line).run().document();
+        shown |= verdict(&document, "exclusion") == ("violated".into(), "outlived-lease".into());
+        assert_ne!(verdict(&document, "lease").0, "violated", "{document}");
+    }
+    assert!(shown, "gc-pause has not shown a lease that was outlived");
+    picklock(&format!("scenario lost-reply --impl set-nx-px {redis}"))
+        .run()
+        .exits(0);
+    let after: Vec<_> = servers.iter().map(ForeignServer::contents).collect();
+    assert_eq!(after, before);
+    let five = picklock(&format!("scenario calm --impl redlock {redis}")).run();
+    let five = five.exits(3);
+    assert!(
+        five.stderr.contains("needs 5 Redis nodes"),
+        "{}",
+        five.all()
+    );
+}
+
+#[test]
 fn what_servers_must_do_themselves_is_not_applicable() {
     let server = ForeignServer::start(&[]).filled();
     let before = server.contents();
@@ -277,7 +308,7 @@ fn servers_that_cannot_be_used_are_refused_with_the_reason() {
             "it does not take the user or the password: WRONGPASS",
         ),
         (replica, 4, "it is a replica"),
-        (cluster, 4, "Redis Cluster"),
+        (cluster, 4, "no server has any slots"),
         (format!("redis://{nobody}"), 4, "it cannot be reached"),
         (
             format!("{taken_url} --redis-prefix team:"),

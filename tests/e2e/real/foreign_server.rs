@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use redis::{Connection, Value};
+use redis::{Connection, RedisResult, Value};
 use tempfile::TempDir;
 
 /// The server; it ends with the test.
@@ -49,6 +49,35 @@ impl ForeignServer {
     /// With a second port for TLS, and certificates signed by an authority of its own.
     pub fn with_tls(settings: &[&str]) -> ForeignServer {
         ForeignServer::launch(None, settings, true)
+    }
+
+    /// The three masters of a Redis Cluster.
+    pub fn cluster() -> [ForeignServer; 3] {
+        let buses = [(); 3].map(|()| free_port().to_string());
+        let servers = buses
+            .clone()
+            .map(|bus| ForeignServer::start(&["--cluster-enabled", "yes", "--cluster-port", &bus]));
+        let slots = [("0", "5460"), ("5461", "10922"), ("10923", "16383")];
+        for ((server, (first, last)), bus) in servers.iter().zip(slots).zip(&buses) {
+            server.tell(&["CLUSTER", "ADDSLOTSRANGE", first, last]);
+            let port = server.port.to_string();
+            servers[0].tell(&["CLUSTER", "MEET", "127.0.0.1", &port, bus]);
+        }
+        for server in &servers {
+            let mut connection = server.connection();
+            let mut is_ready = || {
+                let info: String = redis::cmd("CLUSTER")
+                    .arg("INFO")
+                    .query(&mut connection)
+                    .unwrap();
+                info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
+            };
+            // They agree within some heartbeats.
+            while !is_ready() {
+                std::thread::yield_now();
+            }
+        }
+        servers
     }
 
     fn launch(password: Option<&str>, settings: &[&str], tls: bool) -> ForeignServer {
@@ -120,7 +149,12 @@ impl ForeignServer {
             ("RPUSH", &["list", "x", "y"]),
             ("ZADD", &["scores", "1", "one", "2", "two"]),
         ] {
-            let () = redis::cmd(name).arg(words).query(&mut connection).unwrap();
+            let told: RedisResult<Value> = redis::cmd(name).arg(words).query(&mut connection);
+            // In a Cluster another server has the key.
+            assert!(
+                told.as_ref()
+                    .map_or_else(|error| error.redirect_node().is_some(), |_| true)
+            );
         }
         self
     }
