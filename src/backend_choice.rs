@@ -126,7 +126,7 @@ pub async fn choose(wanted: Wanted<'_>) -> Result<ChosenBackend, Failure> {
         }
         Some(BackendName::External) => {
             let Some(servers) = &wanted.servers.external else {
-                return Err(Failure::Usage(NO_SERVERS.into()));
+                return Err(Failure::Usage(external_choice::NO_SERVERS.into()));
             };
             if wanted.servers.named.is_some() {
                 of_servers(wanted.servers)?;
@@ -261,9 +261,6 @@ async fn detected(
     })
 }
 
-/// The backend needs servers.
-pub const NO_SERVERS: &str = "the backend external needs servers: name them by --redis URL, or in the table [servers] of picklock.toml";
-
 /// What stands for the servers in a simulation.
 fn modelled(named: Option<NamedServer>) -> String {
     match named {
@@ -278,7 +275,6 @@ fn no_backend(reason: &str, not_simulated: &str) -> Failure {
     ))
 }
 
-/// As an error of the environment.
-pub fn environment(error: BackendError) -> Failure {
+fn environment(error: BackendError) -> Failure {
     Failure::Environment(error.to_string())
 }

@@ -13,10 +13,12 @@ use picklock_reports::configuration::Tables;
 use picklock_reports::escape::visible;
 use tokio::net::lookup_host;
 
-use crate::backend_choice::{NO_SERVERS, environment};
 use crate::configuration::{DEFAULT_FILE, read, unreadable};
 use crate::exit::Failure;
 use crate::print;
+
+/// The backend needs servers.
+pub const NO_SERVERS: &str = "the backend external needs servers: name them by --redis URL, or in the table [servers] of picklock.toml";
 
 /// The options about servers of the user's own.
 #[derive(Debug, Clone, Default, Args)]
@@ -120,7 +122,9 @@ pub async fn plan(servers: &ExternalServers) -> Result<ExternalPlan, Failure> {
             agree(&far, &servers.key_prefix()).await?;
         }
     }
-    let (servers, examined) = examine(&servers).await.map_err(environment)?;
+    let (servers, examined) = examine(&servers)
+        .await
+        .map_err(|error| Failure::Environment(error.to_string()))?;
     Ok(ExternalPlan {
         reason: match servers.is_cluster {
             true => format!("Redis Cluster of {}", reason(&examined)),

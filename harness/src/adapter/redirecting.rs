@@ -5,6 +5,7 @@
 //! do more: they ask for the whole map beforehand.
 
 use std::collections::HashMap;
+use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -53,12 +54,11 @@ impl Redirecting {
         }
     }
 
-    /// True: the command was moved, and the way leads to another server now.
-    fn moved<T>(&self, way: &mut Way, answer: &RedisResult<T>) -> bool {
-        let moved = answer.as_ref().err().and_then(RedisError::redirect_node);
-        match moved {
-            Some((to, _)) if way.moves < MOST_MOVES => {
-                way.place = to.to_owned();
+    /// True: the commands with these answers were moved, and the way leads to another server now.
+    fn moved(&self, way: &mut Way, answers: &Result<&[Value], &RedisError>) -> bool {
+        match moved_to(answers) {
+            Some(to) if way.moves < MOST_MOVES => {
+                way.place = to;
                 way.moves += 1;
                 true
             }
@@ -67,6 +67,18 @@ impl Redirecting {
                 false
             }
         }
+    }
+}
+
+/// The server that has the key.
+fn moved_to(answers: &Result<&[Value], &RedisError>) -> Option<String> {
+    let place = |error: &RedisError| error.redirect_node().map(|(place, _)| place.to_owned());
+    match answers {
+        Err(error) => place(error),
+        Ok(answers) => answers.iter().find_map(|answer| match answer {
+            Value::ServerError(error) => place(&error.clone().into()),
+            _ => None,
+        }),
     }
 }
 
@@ -102,7 +114,7 @@ impl ConnectionLike for Redirecting {
             loop {
                 let mut server = self.0.connection(&way.place)?;
                 let answer = server.req_packed_command(command).await;
-                if !self.moved(&mut way, &answer) {
+                if !self.moved(&mut way, &answer.as_ref().map(slice::from_ref)) {
                     return answer;
                 }
             }
@@ -120,7 +132,7 @@ impl ConnectionLike for Redirecting {
             loop {
                 let mut server = self.0.connection(&way.place)?;
                 let answer = server.req_packed_commands(pipeline, offset, count).await;
-                if !self.moved(&mut way, &answer) {
+                if !self.moved(&mut way, &answer.as_deref()) {
                     return answer;
                 }
             }

@@ -137,7 +137,8 @@ impl MonitorReplay {
     fn doubt(&mut self, server: usize, line: &MonitorLine) {
         let model = &self.servers[server].model;
         let is_doubtful = |name: &Vec<u8>| {
-            let held = line.words.contains(name).then(|| model.held_value(0, name));
+            let is_named = line.words.iter().any(|word| word == name);
+            let held = is_named.then(|| model.held_value(0, name));
             let expires_ms = held.flatten().and_then(|held| held.expires_ms);
             expires_ms.is_some_and(|at_ms| at_ms.abs_diff(line.wall_us / 1000) <= DOUBT_MS)
         };

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::SharedServers;
+use super::shared_servers::SharedServers;
 use super::stored_keys::{self, Look, Stored};
 use crate::clock::Clock;
 use crate::custody::KeyRecord;

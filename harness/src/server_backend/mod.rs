@@ -14,10 +14,12 @@ mod probe;
 mod replication;
 mod resource_exhaustion;
 mod sentinels;
+mod shared_servers;
 mod stored_keys;
 mod worker_watch;
 mod workers;
 
+pub use shared_servers::SharedServers;
 pub use workers::ProcessSession;
 
 use std::cell::{Cell, RefCell};
@@ -38,7 +40,6 @@ use crate::adapter::control::{self, WorkerControl};
 use crate::adapter::worker_command::WorkerCommand;
 use crate::backend::{Backend, Capabilities, Refusal};
 use crate::clock::Clock;
-use crate::external_servers::{ExternalServer, ExternalServers};
 use crate::history::CustodyCheck;
 use crate::servers::{
     BackendError, Reaper, Registration, ServerAddress, Servers, ShiftedWallClock, WallClockShim,
@@ -83,34 +84,6 @@ pub struct ServerBackend {
     /// What the look at the keys has confirmed, once the custody was taken.
     look: Cell<Option<CustodyCheck>>,
     life: LifeWatch,
-}
-
-/// How a run is told from others that use the same servers.
-#[derive(Debug)]
-pub struct SharedServers {
-    /// What no other run has in the words with which it introduces itself.
-    pub token: String,
-    /// What the names of its keys begin with.
-    pub prefix: String,
-    /// The masters of a Redis Cluster as they name each other; empty: there is none.
-    pub cluster: Vec<String>,
-    /// The environment variables that hold passwords of the servers: no worker gets them.
-    pub secrets: Vec<String>,
-}
-
-impl SharedServers {
-    /// Of a run on these servers.
-    pub fn of(servers: &ExternalServers) -> SharedServers {
-        SharedServers {
-            token: format!("{}-", servers.token),
-            prefix: servers.key_prefix(),
-            cluster: match servers.is_cluster {
-                true => servers.servers.iter().map(ExternalServer::place).collect(),
-                false => Vec::new(),
-            },
-            secrets: servers.passwords().map(|it| it.variable.clone()).collect(),
-        }
-    }
 }
 
 /// What a server backend works with beside the servers.

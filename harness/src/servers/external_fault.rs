@@ -7,8 +7,8 @@ use std::time::Duration;
 use redis::RedisError;
 use tokio_rustls::rustls;
 
-use super::BackendError;
-use crate::external_servers::ExternalServer;
+/// A server answers a short command within this time, or stands still.
+pub(super) const ANSWER: Duration = Duration::from_secs(5);
 
 /// Why a server cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -125,7 +125,7 @@ impl ExternalFault {
             Some("READONLY") => ExternalFault::ReadOnly,
             Some("LOADING") => ExternalFault::Loading,
             Some(_) => ExternalFault::Refused(reply()),
-            None if error.is_timeout() => ExternalFault::TimedOut(super::external_host::ANSWER),
+            None if error.is_timeout() => ExternalFault::TimedOut(ANSWER),
             None if error.is_io_error() => ExternalFault::Closed,
             None => ExternalFault::Refused(error.to_string()),
         }
@@ -137,14 +137,6 @@ impl ExternalFault {
         match told {
             Some(rustls::Error::InvalidCertificate(why)) => ExternalFault::Certificate(why.clone()),
             _ => ExternalFault::Tls(error),
-        }
-    }
-
-    /// As an error of the backend, about this server.
-    pub(super) fn at(self, server: &ExternalServer) -> BackendError {
-        BackendError::External {
-            server: server.place(),
-            fault: Box::new(self),
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::{LocalBoxFuture, ready};
 use memchr::memmem;
@@ -13,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
 use super::error::io_error;
-use super::external_fault::ExternalFault;
+use super::external_fault::{ANSWER, ExternalFault};
 use super::gateway::Gateway;
 use super::server::{Answer, Host, KeyReport, Server};
 use super::server_order::ServerOrder;
@@ -21,9 +20,6 @@ use super::upstream::{Upstream, line};
 use super::{BackendError, Password, ServerAddress};
 use crate::external_servers::{DEFAULT_PREFIX, ExternalServer, ExternalServers};
 use crate::record;
-
-/// A server answers a short command within this time, or stands still.
-pub(super) const ANSWER: Duration = Duration::from_secs(5);
 
 /// So many keys a server looks at for each answer to `SCAN`.
 const KEYS_AT_ONCE: &str = "1000";
@@ -57,7 +53,7 @@ pub async fn examine(
     };
     let first = reach(&servers, 0).await?;
     let masters = first.masters().await;
-    let masters = masters.map_err(|fault| fault.at(&first.upstream.server))?;
+    let masters = masters.map_err(|fault| first.upstream.error(fault))?;
     if let Some(masters) = masters {
         (servers.servers, servers.is_cluster) = (masters, true);
     }
@@ -65,7 +61,7 @@ pub async fn examine(
     for number in 0..servers.servers.len() {
         let server = reach(&servers, number).await?;
         let one = server.examined().await;
-        examined.push(one.map_err(|fault| fault.at(&server.upstream.server))?);
+        examined.push(one.map_err(|fault| server.upstream.error(fault))?);
     }
     Ok((servers, examined))
 }
@@ -101,7 +97,7 @@ impl Host for ExternalHost {
             let upstream = Arc::clone(upstream);
             let mut server = External::reach(upstream, order.password, &self.servers).await?;
             let tried = server.try_out().await;
-            tried.map_err(|fault| fault.at(&server.upstream.server))?;
+            tried.map_err(|fault| server.upstream.error(fault))?;
             Ok(Box::new(server) as Box<dyn Server>)
         })
     }
@@ -134,7 +130,7 @@ impl External {
         servers: &ExternalServers,
     ) -> Result<External, BackendError> {
         let answered = upstream.must_answer().await;
-        answered.map_err(|fault| fault.at(&upstream.server))?;
+        answered.map_err(|fault| upstream.error(fault))?;
         let gateway = Gateway::open(Arc::clone(&upstream), password).await;
         Ok(External {
             gateway: gateway.map_err(io_error("listen on loopback"))?,
@@ -387,7 +383,7 @@ impl Server for External {
                 prefix: self.prefix.clone(),
                 why: fault.to_string(),
             };
-            cleaned.map_err(|fault| left(fault).at(&self.upstream.server))
+            cleaned.map_err(|fault| self.upstream.error(left(fault)))
         })
     }
 

@@ -43,7 +43,7 @@ impl Upstream {
     pub(super) fn all(servers: &ExternalServers) -> Result<Vec<Arc<Upstream>>, BackendError> {
         let mut tls = None;
         if let Some(first) = servers.servers.iter().find(|server| server.tls) {
-            let config = configuration(servers).map_err(|fault| fault.at(first))?;
+            let config = configuration(servers).map_err(|fault| error_at(first, fault))?;
             tls = Some(TlsConnector::from(Arc::new(config)));
         }
         let upstream = |server: &ExternalServer| Upstream {
@@ -51,6 +51,11 @@ impl Upstream {
             tls: tls.clone().filter(|_| server.tls),
         };
         Ok(servers.servers.iter().map(upstream).map(Arc::new).collect())
+    }
+
+    /// Why the server cannot be used, as an error of the backend.
+    pub(super) fn error(&self, fault: ExternalFault) -> BackendError {
+        error_at(&self.server, fault)
     }
 
     /// A connection that is logged in.
@@ -120,6 +125,13 @@ impl Upstream {
             Some(_) => ExternalFault::of_tls(error),
             None => ExternalFault::Closed,
         })
+    }
+}
+
+fn error_at(server: &ExternalServer, fault: ExternalFault) -> BackendError {
+    BackendError::External {
+        server: server.place(),
+        fault: Box::new(fault),
     }
 }
 
