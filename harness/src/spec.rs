@@ -287,6 +287,14 @@ impl RunSpec {
         uses_one.then_some(nodes)
     }
 
+    /// On how many nodes the lock has to be taken. One that uses one node does not say which.
+    pub fn needed_nodes(&self) -> usize {
+        match self.quorum() {
+            Some(_) => 1,
+            None => self.nodes() / 2 + 1,
+        }
+    }
+
     /// The name of a lock's key. All names have the same length, so that none is a prefix of another.
     pub fn key(&self, number: u32) -> String {
         format!("{}stock:{number:04}", self.key_prefix())

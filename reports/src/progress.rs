@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use picklock_verdicts::check::unjudged_for;
-use picklock_verdicts::history::{Event, EventKind, Misbehaviour};
+use picklock_verdicts::history::{EndedBy, Event, EventKind, Misbehaviour};
 
 use crate::escape::visible;
 use crate::units::moment_ns;
@@ -71,9 +71,10 @@ fn words(what: &EventKind) -> Option<String> {
             worker,
             by_fault,
             reason,
+            ended_by,
         } => match by_fault {
             true => format!("worker {worker} was killed"),
-            false => format!("worker {worker} died on its own: {reason}"),
+            false => EndedBy::in_words(*ended_by, *worker, reason),
         },
         EventKind::WorkerUp {
             worker,

@@ -55,6 +55,8 @@ impl Activity {
 /// An event of a worker at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
+    /// When the request was sent that it answers; else its own time.
+    pub(crate) since_ns: u64,
     pub(crate) at_ns: u64,
     pub(crate) kind: MarkKind,
 }
@@ -75,12 +77,20 @@ pub(crate) fn lanes(timeline: &Timeline<'_>) -> BTreeMap<usize, Lane> {
     for (worker, frozen_ns) in timeline.frozen() {
         lanes.entry(*worker).or_default().frozen_ns = frozen_ns.clone();
     }
+    let mut sent_ns = BTreeMap::new();
     for event in &timeline.history().events {
         let Some(worker) = event.what.worker() else {
             continue;
         };
         let lane = lanes.entry(worker).or_default();
+        if let EventKind::Release { .. } = event.what {
+            sent_ns.insert(worker, event.at_ns);
+        }
         lane.marks.extend(mark(&event.what).map(|kind| Mark {
+            since_ns: match kind {
+                MarkKind::Released => sent_ns.remove(&worker).unwrap_or(event.at_ns),
+                _ => event.at_ns,
+            },
             at_ns: event.at_ns,
             kind,
         }));

@@ -80,6 +80,7 @@ pub fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
                     command: command.filter(|_| wire),
                     names_key: names_key && wire,
                     success: false,
+                    releases: false,
                     takes: takes && on == TriggerEvent::Reply && acquiring,
                     during: during.filter(|_| wire),
                     nth,

@@ -151,10 +151,18 @@ causes! {
     NotExclusive "not-exclusive",
         Responsible::Lock,
         "the lock's own script let a second client in: its rule admits more than one";
+    /// It told its client of the loss when another was inside.
+    ToldLate "told-late",
+        Responsible::Lock,
+        "the lock told its client of the loss after it had let another in: tell it in time";
     /// A lock that promises renewal lost its key, and said nothing.
     SilentLoss "silent-loss",
         Responsible::Lock,
         "the lock promises renewal, and its key ran out without a word";
+    /// It refused to extend a lease whose value stood.
+    RefusedExtension "refused-extension",
+        Responsible::Lock,
+        "the lock refused to extend a lease that was still its client's";
     /// It told a longer time than the harness has waited.
     WrongElapsed "wrong-elapsed",
         Responsible::Lock,

@@ -5,6 +5,9 @@
 //!
 //! A command that is not here is not known. It may do anything.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use CommandKind::{
     Exec, Flushes, Prolongs, ReadingScript, Reads, Removes, Replaces, Script, Server, SetUp,
     Shrinks, Transaction, Writes,
@@ -48,6 +51,16 @@ const NEVER_QUEUED: &[&str] = &["DISCARD", "EXEC", "MULTI", "QUIT", "RESET", "WA
 pub fn is_queued(command: &str) -> bool {
     let is_it = |name: &&str| name.eq_ignore_ascii_case(command);
     !NEVER_QUEUED.iter().any(is_it)
+}
+
+/// Commands with which a client greets a server, or sees that it is there.
+const GREETINGS: &[&str] = &[
+    "AUTH", "CLIENT", "COMMAND", "ECHO", "HELLO", "INFO", "PING", "READONLY", "SELECT",
+];
+
+/// True for a command with which a client greets a server, given in upper case: it is about its connection alone.
+pub fn is_greeting(command: &str) -> bool {
+    GREETINGS.contains(&command)
 }
 
 /// All known commands, in upper case, with blanks between them. Of a command with subcommands, those
@@ -104,17 +117,22 @@ const TABLE: &[(CommandKind, &str)] = &[
     (Flushes, "FLUSHALL FLUSHDB"),
 ];
 
+/// The same by name and subcommand, because the wire asks for each frame.
+static KINDS: LazyLock<HashMap<(&str, &str), CommandKind>> = LazyLock::new(|| {
+    let rows = TABLE.iter();
+    let names = rows.flat_map(|(kind, names)| names.split(' ').map(|name| (name, *kind)));
+    let keyed = names.map(|(name, kind)| (name.split_once('|').unwrap_or((name, "")), kind));
+    keyed.collect()
+});
+
 impl CommandKind {
     /// The kind of a command, both words in upper case. `subcommand`: the second word, or nothing if it
     /// is of no interest. `None`: it is not known.
     pub fn of(command: &str, subcommand: &str) -> Option<Self> {
-        let find = |is_it: &dyn Fn(&str) -> bool| {
-            let mut rows = TABLE.iter();
-            rows.find(|(_, names)| names.split(' ').any(is_it))
-        };
-        let is_whole = |name: &str| name.split_once('|') == Some((command, subcommand));
-        let row = find(&is_whole).or_else(|| find(&|name| name == command));
-        row.map(|(kind, _)| *kind)
+        let kinds: &HashMap<(&str, &str), CommandKind> = &KINDS;
+        let whole = (!subcommand.is_empty()).then(|| kinds.get(&(command, subcommand)));
+        let kind = whole.flatten().or_else(|| kinds.get(&(command, "")));
+        kind.copied()
     }
 
     /// True if it can leave a value in a key that was not there before, which is how a lock is taken.

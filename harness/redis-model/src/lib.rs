@@ -35,7 +35,7 @@ mod version;
 mod waiter;
 mod wire;
 
-pub use command_facts::{CommandKind, is_queued};
+pub use command_facts::{CommandKind, is_greeting, is_queued};
 pub use effect::Effect;
 pub use key_watch::{HeldValue, Touched, TouchedKeys};
 pub use keyspace::Keyspace;

@@ -15,6 +15,7 @@ use tokio::process::Child;
 use tokio::sync::watch;
 
 use super::capped_log::CappedLog;
+use super::exit::Exit;
 use super::process_error::{ProcessError, STOP_WITHIN};
 use super::process_group::{self, Condition};
 use super::reap_guard::{ReapGuard, Sent, reap_orphan};
@@ -36,7 +37,7 @@ pub const STILL_THERE: &str =
 #[derive(Clone)]
 pub struct WorkerControl {
     group: Arc<Group>,
-    how_it_ended: watch::Receiver<Option<String>>,
+    how_it_ended: watch::Receiver<Option<Exit>>,
     log: CappedLog,
 }
 
@@ -213,10 +214,17 @@ impl WorkerControl {
         let mut watched = self.how_it_ended.clone();
         let ended = watched.wait_for(Option::is_some).await;
         match ended.as_deref() {
-            Ok(Some(how)) => how.clone(),
+            Ok(Some(exit)) => exit.words.clone(),
             // The task that reaps the child has ended with the runtime, so no more can be known.
             _ => "ended with the driver".to_owned(),
         }
+    }
+
+    /// True if it was ended by a signal.
+    #[cfg(feature = "servers")]
+    pub(crate) fn was_killed(&self) -> bool {
+        let ended = self.how_it_ended.borrow();
+        ended.as_ref().is_some_and(|exit| exit.by_signal)
     }
 
     /// Waits until its log has what it wrote last, but not for long.

@@ -1,9 +1,27 @@
-//! How a process ended, in words.
+//! How a process ended.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use rustix::process::Signal;
+
+/// How a process ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Exit {
+    /// `exited with status 3`, `killed by signal 9 (SIGKILL)`.
+    pub(super) words: String,
+    /// A signal has ended it.
+    pub(super) by_signal: bool,
+}
+
+impl From<ExitStatus> for Exit {
+    fn from(status: ExitStatus) -> Self {
+        Exit {
+            words: in_words(status),
+            by_signal: status.signal().is_some(),
+        }
+    }
+}
 
 /// `exited with status 3`, `killed by signal 9 (SIGKILL)`.
 pub(crate) fn in_words(status: ExitStatus) -> String {

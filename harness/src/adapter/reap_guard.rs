@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use tokio::process::Child;
 
-use super::exit;
+use super::exit::Exit;
 use super::process_group::{self, Condition};
 use crate::process_stat::{Lineage, Member, ProcessStat, ProcessTable, is_held, is_stopped};
 
@@ -157,7 +157,7 @@ impl ReapGuard {
     }
 
     /// Reaps the child, if it has ended.
-    pub(super) fn poll_reap(&mut self, context: &mut Context<'_>) -> Poll<String> {
+    pub(super) fn poll_reap(&mut self, context: &mut Context<'_>) -> Poll<Exit> {
         // Until the dead leader is reaped, no other group can have its number. So this is the time
         // to kill what it left behind in its group.
         if !self.spares_group && matches!(process_group::condition(self.pid), Ok(Condition::Dead)) {
@@ -167,8 +167,11 @@ impl ReapGuard {
         waited.map(|status| {
             self.reaped = true;
             match status {
-                Ok(status) => exit::in_words(status),
-                Err(error) => format!("ended, and the reason is not known: {error}"),
+                Ok(status) => status.into(),
+                Err(error) => Exit {
+                    words: format!("ended, and the reason is not known: {error}"),
+                    by_signal: false,
+                },
             }
         })
     }

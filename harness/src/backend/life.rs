@@ -43,6 +43,11 @@ pub trait Life {
         Vec::new()
     }
 
+    /// True if a signal has ended this worker, and no fault: somebody else did.
+    fn was_killed(&self, _worker: usize) -> bool {
+        false
+    }
+
     /// True while this worker or a server stands still: then nobody can expect its answer.
     fn is_kept_from_answering(&self, _worker: usize) -> bool {
         false

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use picklock_scenarios::{Direction, FaultPlan, Phase, Trigger, TriggerEvent};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::wire::{Acquired, Gate, InterceptedFrame, Interceptor, LinkId, may_take};
+use crate::model::is_greeting;
+use crate::wire::{Acquired, Gate, InterceptedFrame, Interceptor, LinkId, may_take, may_write};
 
 /// Where an event happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +52,8 @@ struct Waiting {
     plan: usize,
     trigger: Trigger,
     seen: u32,
+    /// The attempt that has taken the lock on some nodes, and those.
+    taken: (u64, Vec<usize>),
 }
 
 /// The triggers whose event has not happened yet.
@@ -58,6 +61,8 @@ pub struct Triggers {
     waiting: Mutex<Vec<Waiting>>,
     /// How many of them wait for a request or a reply. Read on the wire's fast path.
     on_the_wire: AtomicUsize,
+    /// On so many nodes the lock has to be taken.
+    quorum: usize,
     due: mpsc::UnboundedSender<DueFault>,
 }
 
@@ -73,8 +78,9 @@ pub struct DriverEvent {
 }
 
 impl Triggers {
-    /// The triggers of these faults, and the channel on which faults are handed over when due.
-    pub fn of(plans: &[FaultPlan]) -> (Self, mpsc::UnboundedReceiver<DueFault>) {
+    /// The triggers of these faults, and the channel on which faults are handed over when due. `quorum`: on how many
+    /// nodes the lock has to be taken.
+    pub fn of(plans: &[FaultPlan], quorum: usize) -> (Self, mpsc::UnboundedReceiver<DueFault>) {
         let waiting: Vec<Waiting> = plans
             .iter()
             .enumerate()
@@ -83,6 +89,7 @@ impl Triggers {
                     plan,
                     trigger: fault.when.clone()?,
                     seen: 0,
+                    taken: (0, Vec::new()),
                 })
             })
             .collect();
@@ -91,6 +98,7 @@ impl Triggers {
         let triggers = Triggers {
             waiting: Mutex::new(waiting),
             on_the_wire: AtomicUsize::new(on_the_wire),
+            quorum,
             due: sender,
         };
         (triggers, due)
@@ -102,7 +110,8 @@ impl Triggers {
             worker: Some(event.worker),
             ..Location::NOWHERE
         };
-        self.start_where(location, |trigger| {
+        self.start_where(location, |one| {
+            let trigger = &one.trigger;
             trigger.on == event.kind
                 && trigger.worker.is_none_or(|worker| worker == event.worker)
                 && trigger.stock.is_none_or(|stock| Some(stock) == event.stock)
@@ -125,10 +134,14 @@ impl Triggers {
         });
     }
 
-    fn start_where(&self, location: Location, matches: impl Fn(&Trigger) -> bool) -> Option<Gate> {
+    fn start_where(
+        &self,
+        location: Location,
+        matches: impl Fn(&mut Waiting) -> bool,
+    ) -> Option<Gate> {
         let mut gates = Vec::new();
         self.lock().retain_mut(|one| {
-            if !matches(&one.trigger) {
+            if !matches(one) {
                 return true;
             }
             one.seen += 1;
@@ -142,7 +155,7 @@ impl Triggers {
             let fault = DueFault {
                 plan: one.plan,
                 location: Location {
-                    supposed: location.supposed && one.trigger.takes,
+                    supposed: location.supposed && (one.trigger.takes || one.trigger.releases),
                     ..location
                 },
                 started,
@@ -181,12 +194,36 @@ fn is_of(trigger: &Trigger, link: LinkId) -> bool {
         && trigger.node.is_none_or(|node| node == link.node)
 }
 
+impl Waiting {
+    /// True if the lock is taken now on as many nodes as it needs, or on the node that the trigger names.
+    fn completes(&mut self, frame: &InterceptedFrame<'_>, quorum: usize) -> bool {
+        let (op, nodes) = &mut self.taken;
+        if *op != frame.op {
+            (*op, *nodes) = (frame.op, Vec::new());
+        }
+        if !nodes.contains(&frame.link.node) {
+            nodes.push(frame.link.node);
+        }
+        self.trigger.node.is_some() || nodes.len() >= quorum
+    }
+}
+
+/// True for the reply to the command that gave the lock back. Where nobody could say what it did, for the first that
+/// names the key and may have done so.
+fn releases(frame: &InterceptedFrame<'_>) -> bool {
+    match frame.acquired {
+        Acquired::Released => true,
+        Acquired::Unknown => frame.key.is_some() && !frame.is_error && may_write(frame.command),
+        Acquired::Lock | Acquired::Nothing => false,
+    }
+}
+
 /// True for the reply to the command that took the lock. Where nobody could say what it did, for the
 /// first that names the key and may have taken it.
 fn takes(frame: &InterceptedFrame<'_>) -> bool {
     match frame.acquired {
         Acquired::Lock => true,
-        Acquired::Nothing => false,
+        Acquired::Nothing | Acquired::Released => false,
         Acquired::Unknown => frame.key.is_some() && !frame.is_error && may_take(frame.command),
     }
 }
@@ -196,10 +233,17 @@ impl Interceptor for Triggers {
         self.on_the_wire.load(Ordering::Acquire) > 0
     }
 
-    fn waits_for_acquire(&self, link: LinkId) -> bool {
+    fn waits_for_effect(&self, link: LinkId, phase: Phase) -> bool {
         let waiting = self.lock();
         let mut triggers = waiting.iter().map(|one| &one.trigger);
-        triggers.any(|trigger| trigger.takes && is_of(trigger, link))
+        triggers.any(|trigger| {
+            let wants = match phase {
+                Phase::Acquire => trigger.takes,
+                Phase::Release => trigger.releases,
+                Phase::Extend | Phase::Idle => false,
+            };
+            wants && is_of(trigger, link)
+        })
     }
 
     fn waits_for_key(&self, link: LinkId, phase: Phase) -> bool {
@@ -223,17 +267,21 @@ impl Interceptor for Triggers {
             frame: Some((frame.conn, frame.direction)),
             supposed: frame.acquired == Acquired::Unknown,
         };
-        self.start_where(location, |trigger| {
+        self.start_where(location, |one| {
+            let trigger = &one.trigger;
+            let is_command = match &trigger.command {
+                Some(command) => command.eq_ignore_ascii_case(frame.command),
+                // Who greets a server does nothing of what it was asked for.
+                None => !is_greeting(frame.command),
+            };
             trigger.on == kind
                 && is_of(trigger, frame.link)
-                && trigger
-                    .command
-                    .as_ref()
-                    .is_none_or(|command| command.eq_ignore_ascii_case(frame.command))
+                && is_command
                 && !(trigger.success && frame.is_error)
-                && (!trigger.takes || takes(frame))
+                && (!trigger.releases || releases(frame))
                 && (!trigger.names_key || frame.key.is_some())
                 && trigger.during.is_none_or(|phase| phase == frame.phase)
+                && (!trigger.takes || takes(frame) && one.completes(frame, self.quorum))
         })
     }
 }

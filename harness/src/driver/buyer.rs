@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use super::worker_client::{Silence, WorkerClient};
 use crate::backend::Backend;
 use crate::context::RunContext;
-use crate::history::{EndReason, EventKind};
+use crate::history::{EndReason, EndedBy, EventKind};
 
 /// How long a worker may take to answer, in addition to all waiting that the scenario causes,
 /// before it counts as hung. It is long, because a verdict must not depend on a busy machine.
@@ -66,16 +66,17 @@ pub(super) struct Hold {
 }
 
 impl<W: Backend> Buyer<W> {
-    /// Buys until everything is sold out, the worker is gone for good, or the future is dropped.
-    pub async fn run(mut self) {
+    /// Buys until everything is sold out, the worker is gone for good, or the future is dropped. Returns itself: its
+    /// worker lives until the run is over, as a program does that has other work.
+    pub async fn run(mut self) -> Self {
         self.context.start_gate.pass(self.worker).await;
         loop {
             match self.shop().await {
-                Ok(()) => return,
+                Ok(()) => return self,
                 Err(broken) => self.retire(broken).await,
             }
             let Some(incarnation) = self.context.live_workers.revival(self.worker).await else {
-                return;
+                return self;
             };
             match Buyer::start(&self.context, self.worker, incarnation).await {
                 Ok(fresh) => {
@@ -84,8 +85,8 @@ impl<W: Backend> Buyer<W> {
                     self.bought = bought;
                 }
                 Err(refusal) => {
-                    self.note_down(refusal.to_string());
-                    return;
+                    self.note_down(refusal.to_string(), EndedBy::Itself);
+                    return self;
                 }
             }
         }
@@ -100,11 +101,12 @@ impl<W: Backend> Buyer<W> {
             .think
             .resolve(context.spec.ttl());
         while let Some(purchase) = self.next_purchase().await? {
-            match context.arrivals {
+            let has_held = match context.arrivals {
                 Some(_) => self.serve(purchase).await?,
                 None => self.buy(purchase).await?,
-            }
-            if !think.is_zero() {
+            };
+            // Who was refused has bought nothing, and asks again.
+            if has_held && !think.is_zero() {
                 tokio::time::sleep(think).await;
             }
         }
@@ -155,35 +157,35 @@ impl<W: Backend> Buyer<W> {
         }
     }
 
-    /// One attempt of a closed loop.
-    async fn buy(&mut self, purchase: Purchase) -> Result<(), Broken> {
-        match self.acquire(purchase).await? {
-            Some(hold) => self.critical_section(hold).await?,
-            None => {
-                let pause = self.pause_after_refusal();
-                tokio::time::sleep(pause).await;
-            }
-        }
-        Ok(())
+    /// One attempt of a closed loop. True: it has held the lock.
+    async fn buy(&mut self, purchase: Purchase) -> Result<bool, Broken> {
+        let Some(hold) = self.acquire(purchase).await? else {
+            let pause = self.pause_after_refusal();
+            tokio::time::sleep(pause).await;
+            return Ok(false);
+        };
+        self.critical_section(hold).await?;
+        Ok(true)
     }
 
     /// One arrival of an open loop. When it is refused or fails, it goes away. With `again` it asks
     /// until it gets the lock or everything is announced as sold out.
-    async fn serve(&mut self, purchase: Purchase) -> Result<(), Broken> {
+    async fn serve(&mut self, purchase: Purchase) -> Result<bool, Broken> {
         let spec = &self.context.spec;
         let stays = !spec.scenario.workload.again.resolve(spec.ttl()).is_zero();
         while self.open_keys.contains(&purchase.key) {
             if let Some(hold) = self.acquire(purchase).await? {
-                return self.critical_section(hold).await;
+                self.critical_section(hold).await?;
+                return Ok(true);
             }
             if !stays {
-                return Ok(());
+                return Ok(false);
             }
             let pause = self.pause_after_refusal();
             tokio::time::sleep(pause).await;
             self.drop_sold_out();
         }
-        Ok(())
+        Ok(false)
     }
 
     /// A lock that refuses at once must not make the buyer spin.
@@ -207,30 +209,45 @@ impl<W: Backend> Buyer<W> {
         {
             return;
         }
-        let reason = match broken {
+        let (reason, by) = match broken {
             Broken::Struck => return,
-            Broken::Silent(Silence::Gone(reason)) => reason,
-            Broken::Silent(Silence::BrokeProtocol(_)) => {
-                "ended because it broke the adapter protocol".to_owned()
+            Broken::Silent(Silence::Gone(reason)) => {
+                let by = match self.context.backend.was_killed(self.worker) {
+                    true => EndedBy::Signal,
+                    false => EndedBy::Itself,
+                };
+                (reason, by)
             }
-            Broken::Silent(Silence::Hung) => "killed because it hung".to_owned(),
+            Broken::Silent(Silence::BrokeProtocol(_)) => {
+                ("it broke the adapter protocol".into(), EndedBy::Protocol)
+            }
+            Broken::Silent(Silence::Hung { asked, within }) => (
+                format!(
+                    "no answer to `{asked}` within {:.1} s",
+                    within.as_secs_f64()
+                ),
+                EndedBy::Deadline,
+            ),
         };
-        self.note_down(reason);
+        self.note_down(reason, by);
         // A worker that hangs is killed. If it has already ended, the kill fails, which does not
         // matter.
         self.context.backend.kill_worker(self.worker).await.ok();
     }
 
-    fn note_down(&self, reason: String) {
+    fn note_down(&self, reason: String, by: EndedBy) {
         if self.context.live_workers.mark_down(self.worker, false) {
             self.context.recorder.write(EventKind::WorkerDown {
                 worker: self.worker,
                 by_fault: false,
                 reason,
+                ended_by: Some(by),
             });
-            // One client alone shows nothing.
+            // One client alone shows nothing. Of one that ends by itself the others have to get the lock.
             let workers = self.context.spec.scenario.workload.workers;
-            if workers >= 2 && self.context.live_workers.left() < 2 {
+            let left = self.context.live_workers.left();
+            let is_over = left == 0 || by != EndedBy::Itself && left < 2;
+            if workers >= 2 && is_over {
                 self.context.early_end.request(EndReason::TooFewClients);
             }
         }

@@ -172,7 +172,7 @@ async fn take_once<W: Backend>(
                 return failed(context, format!("the client is gone: {reason}"));
             }
             // What it did is written down.
-            Err(Silence::BrokeProtocol(_) | Silence::Hung) => return,
+            Err(Silence::BrokeProtocol(_) | Silence::Hung { .. }) => return,
         }
     }
     note_silence(context, prober);

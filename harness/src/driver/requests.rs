@@ -12,6 +12,9 @@ use crate::clock::millis;
 use crate::context::{DriverEvent, RunContext};
 use crate::history::EventKind;
 
+/// So many more times than other requests a release may wait for an answer of a node.
+const RELEASE_TRIES: u32 = 4;
+
 impl<W: Backend> Buyer<W> {
     /// Asks for the lock. `None`: it was refused, or the attempt failed.
     pub(super) async fn acquire(&mut self, purchase: Purchase) -> Result<Option<Hold>, Broken> {
@@ -115,7 +118,9 @@ impl<W: Backend> Buyer<W> {
             key: context.spec.key(hold.key),
             token: hold.token,
         };
-        let answer = self.ask(Phase::Release, op, ask, Duration::ZERO).await?;
+        // A release that fails may be tried again, and again.
+        let tries = context.spec.command_timeout() * RELEASE_TRIES;
+        let answer = self.ask(Phase::Release, op, ask, tries).await?;
         match answer {
             Answer::Released { released } => self.write(EventKind::Released {
                 worker,

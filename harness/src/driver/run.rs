@@ -233,6 +233,7 @@ async fn run_workload<W: Backend>(
         coming.spawn_local(generate_arrivals(Rc::clone(context)));
     }
     let mut trading = tokio::task::JoinSet::new();
+    let mut served = Vec::new();
     for buyer in buyers {
         trading.spawn_local(buyer.run());
     }
@@ -240,7 +241,7 @@ async fn run_workload<W: Backend>(
     tokio::select! {
         biased;
         () = context.applicability.declined() => EndReason::Declined,
-        _ = async { while trading.join_next().await.is_some() {} } => {
+        () = async { while let Some(buyer) = trading.join_next().await { served.push(buyer) } } => {
             let sold_out = context.stock.borrow().left().iter().all(|left| *left <= 0);
             let workers = context.spec.scenario.workload.workers;
             let all_gone = (0..workers).all(|worker| context.live_workers.is_down(worker));

@@ -23,6 +23,9 @@ pub(super) const START: Duration = Duration::from_secs(30);
 /// them.
 const START_EACH: Duration = Duration::from_millis(200);
 
+/// A busy machine may take as long to answer.
+const SHORTEST_NODE_TIMEOUT: Duration = Duration::from_millis(50);
+
 fn worker_count(spec: &RunSpec) -> u32 {
     u32::try_from(spec.scenario.workload.workers).unwrap_or(u32::MAX)
 }
@@ -33,10 +36,20 @@ pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64)
         protocol: PROTOCOL,
         worker,
         nodes,
-        timeout_ms: millis(spec.command_timeout()),
+        timeout_ms: millis(node_timeout(spec)),
         seed,
         options: spec.lock.options_by_name(),
     })
+}
+
+/// How long a program's command waits for the answer of a node. A lock on several nodes must be able to ask all of
+/// them within its lease, though some are dead. Locks whose code is here know that by themselves.
+fn node_timeout(spec: &RunSpec) -> Duration {
+    let timeout = spec.command_timeout();
+    match spec.nodes() > 1 && spec.lock.command.is_some() {
+        true => timeout.min((spec.ttl() / 10).max(SHORTEST_NODE_TIMEOUT)),
+        false => timeout,
+    }
 }
 
 fn broke(worker: usize, fault: &Silence) -> Refusal {
@@ -75,7 +88,8 @@ impl<W: Backend> Buyer<W> {
             }) => {
                 let identity = LockIdentity::new(name, version);
                 context.identity.set(Some(identity));
-                if extends == Some(false) && spec.scenario.workload.extend.is_some() {
+                let extends = extends != Some(false) || spec.lock.renews;
+                if !extends && spec.scenario.workload.extend.is_some() {
                     context.applicability.cannot_extend("it says so in `ready`");
                 }
             }
@@ -94,11 +108,8 @@ impl<W: Backend> Buyer<W> {
                     "worker {worker} ended before it was ready: {reason}"
                 )));
             }
-            Err(Silence::Hung) => {
-                return Err(Refusal::Failed(format!(
-                    "worker {worker} did not answer `init` within {} s",
-                    patience.as_secs()
-                )));
+            Err(hung @ Silence::Hung { .. }) => {
+                return Err(Refusal::Failed(format!("worker {worker}: {hung}")));
             }
         }
         context.recorder.write(EventKind::WorkerUp {

@@ -35,24 +35,27 @@ impl<W: Backend> Buyer<W> {
         // The scenario's check refuses an extension at once; this would never end.
         if let Some(extend) = extend.filter(|extend| !extend.is_zero()) {
             while left > extend {
-                self.pass(extend).await?;
+                if self.pass(hold.op, extend).await? == Work::Stopped {
+                    return Ok(Work::Stopped);
+                }
                 left -= extend;
                 if self.extend(hold).await? == Work::Stopped {
                     return Ok(Work::Stopped);
                 }
             }
         }
-        self.pass(left).await?;
-        Ok(Work::Whole)
+        self.pass(hold.op, left).await
     }
 
-    /// Works for so long, unless the worker dies on its own meanwhile: then the section ends there and then. One
-    /// that the nemesis has killed is in the history, and may come back at the end of its section.
-    async fn pass(&mut self, span: Duration) -> Result<(), Broken> {
+    /// Works for so long. If the lock reports its loss, or the worker dies on its own meanwhile, the section ends
+    /// there and then. One that the nemesis has killed is in the history, and may come back at the end of its section.
+    async fn pass(&mut self, op: u64, span: Duration) -> Result<Work, Broken> {
         let mut working = pin!(tokio::time::sleep(span));
+        let loss = self.talk.loss(op);
         let silence = tokio::select! {
             biased;
-            () = &mut working => return Ok(()),
+            () = &mut working => return Ok(Work::Whole),
+            () = loss => return Ok(Work::Stopped),
             silence = self.talk.silence(&self.context) => silence,
         };
         if self.alive().is_err() {
@@ -105,6 +108,11 @@ impl<W: Backend> Buyer<W> {
             Answer::Unsupported { message } => {
                 let message = message.unwrap_or_else(|| "it does not say why".into());
                 self.write(failed(format!("not supported: {message}"), true))?;
+                // Its own renewals do what was asked for, and the custody shows them.
+                if context.spec.lock.renews {
+                    context.applicability.note_extended();
+                    return Ok(Work::Whole);
+                }
                 if context.applicability.cannot_extend(&message) {
                     return Ok(Work::Whole);
                 }

@@ -2,12 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::future::Future;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
+use tokio::sync::Notify;
 use tokio::time::Sleep;
 
 use super::output_budget::{Line, OutputBudget};
@@ -29,8 +31,13 @@ pub enum Silence {
     #[error("{0}")]
     BrokeProtocol(String),
     /// It did not answer within the deadline, and was killed for it.
-    #[error("it did not answer in time")]
-    Hung,
+    #[error("it did not answer `{asked}` within {:.1} s", .within.as_secs_f64())]
+    Hung {
+        /// What it was asked.
+        asked: &'static str,
+        /// The deadline.
+        within: Duration,
+    },
 }
 
 /// What the listener knows about the grants. It finds the operation of an event.
@@ -64,6 +71,8 @@ pub struct WorkerClient {
     requests: Sender<Request>,
     answers: Receiver<Result<(u64, Answer), Silence>>,
     grants: Rc<RefCell<Grants>>,
+    /// The lock has reported a loss.
+    told_loss: Rc<Notify>,
     listener: tokio::task::JoinHandle<()>,
     /// Ends the wait for an answer. Reset for each request.
     patience: Pin<Box<Sleep>>,
@@ -86,10 +95,12 @@ impl WorkerClient {
         let (requests, to_send) = local_channel();
         let (heard, answers) = local_channel();
         let grants = Rc::new(RefCell::new(Grants::default()));
+        let told_loss = Rc::new(Notify::new());
         let listener = OutputListener {
             context: Rc::clone(context),
             worker,
             grants: Rc::clone(&grants),
+            told_loss: Rc::clone(&told_loss),
             heard,
         };
         WorkerClient {
@@ -98,6 +109,7 @@ impl WorkerClient {
             requests,
             answers,
             grants,
+            told_loss,
             listener: tokio::task::spawn_local(listener.listen(session, to_send)),
             patience: Box::pin(tokio::time::sleep(Duration::ZERO)),
         }
@@ -138,7 +150,20 @@ impl WorkerClient {
             patience.as_secs_f64()
         );
         note_misbehaviour(context, self.worker, Misbehaviour::Hung, detail);
-        Err(Silence::Hung)
+        Err(Silence::Hung {
+            asked,
+            within: patience,
+        })
+    }
+
+    /// Waits until the lock reports the lease of this operation as lost.
+    pub fn loss(&self, op: u64) -> impl Future<Output = ()> + use<> {
+        let (grants, told_loss) = (Rc::clone(&self.grants), Rc::clone(&self.told_loss));
+        async move {
+            while !grants.borrow().lost.contains(&op) {
+                told_loss.notified().await;
+            }
+        }
     }
 
     /// Waits until the worker is of no use any more, while it is asked nothing. Cancel-safe.
@@ -199,6 +224,7 @@ struct OutputListener<W> {
     context: Rc<RunContext<W>>,
     worker: usize,
     grants: Rc<RefCell<Grants>>,
+    told_loss: Rc<Notify>,
     heard: Sender<Result<(u64, Answer), Silence>>,
 }
 
@@ -314,7 +340,11 @@ impl<W: Backend> OutputListener<W> {
                 EventKind::Lost { worker, op }
             }
         };
+        let is_lost = matches!(what, EventKind::Lost { .. });
         self.context.recorder.write(what);
+        if is_lost {
+            self.told_loss.notify_one();
+        }
     }
 
     fn misbehaved(&self, kind: Misbehaviour, detail: String) {

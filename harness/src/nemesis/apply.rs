@@ -84,6 +84,7 @@ impl<W: Backend> Nemesis<W> {
             worker,
             by_fault: true,
             reason: "killed by the nemesis".into(),
+            ended_by: None,
         });
         self.context.backend.kill_worker(worker).await?;
         self.silences.begin(&self.context, fault, worker).await;

@@ -58,7 +58,7 @@ pub(super) async fn run(
 ) -> Result<RunResult, RunFailure> {
     let mut interrupt = std::pin::pin!(interrupt.fuse());
     let clock = Clock::start();
-    let (triggers, due) = Triggers::of(&spec.scenario.faults);
+    let (triggers, due) = Triggers::of(&spec.scenario.faults, spec.needed_nodes());
     let triggers = Arc::new(triggers);
     let wire = Proxy::new(clock.clone(), spec.keys(), spec.seed, triggers.clone());
     observer.phase(RunPhase::Setup);

@@ -39,6 +39,13 @@ impl Life for ServerBackend {
         self.life.take(at_end)
     }
 
+    fn was_killed(&self, worker: usize) -> bool {
+        let workers = self.workers.borrow();
+        workers
+            .get(&worker)
+            .is_some_and(|it| it.control.was_killed())
+    }
+
     fn is_kept_from_answering(&self, worker: usize) -> bool {
         self.life.keeps_from_answering(worker)
     }

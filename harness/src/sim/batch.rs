@@ -159,8 +159,7 @@ where
 /// has not done everything.
 fn wait(ended: &mpsc::Receiver<Infallible>, monitor: &Watchdog, patience: Duration) -> SimError {
     let look = (patience / LOOKS).max(Duration::from_millis(1));
-    let (mut seen, mut ran_before, mut asleep) =
-        (monitor.current_turn().0, monitor.ran(), Duration::ZERO);
+    let (mut seen, mut ran_before, mut asleep) = (monitor.current_turn().0, None, Duration::ZERO);
     loop {
         match ended.recv_timeout(look) {
             Ok(never) => match never {},
@@ -169,11 +168,14 @@ fn wait(ended: &mpsc::Receiver<Infallible>, monitor: &Watchdog, patience: Durati
             }
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
-        let ((mark, worker), ran) = (monitor.current_turn(), monitor.ran());
+        let (mark, worker) = monitor.current_turn();
         if mark != seen {
-            (seen, ran_before, asleep) = (mark, ran, Duration::ZERO);
+            // To ask the kernel takes longer than many turns do.
+            (seen, ran_before, asleep) = (mark, None, Duration::ZERO);
             continue;
         }
+        let ran = monitor.ran();
+        let ran_before = *ran_before.get_or_insert(ran);
         // On a busy machine its turn takes longer, but no more of the processor.
         if monitor.is_asleep() {
             asleep += look;

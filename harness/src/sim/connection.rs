@@ -12,7 +12,7 @@ use redis::aio::ConnectionLike;
 use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
 use super::args::Args;
-use super::client_endpoint::{ClientEndpoint, OpenInbox};
+use super::client_endpoint::{ClientEndpoint, OpenInbox, ReplyFuture};
 use super::submission_queue::RequestError;
 use crate::clock::Clock;
 use crate::model::Reply;
@@ -61,7 +61,8 @@ impl SimConnection {
             args.push(b"SUBSCRIBE");
             args.push(channel.as_bytes());
         };
-        channel_to_node.asked(guard, deadline_ns, write).await?;
+        let reply = channel_to_node.submit(&guard, deadline_ns, write);
+        channel_to_node.answered(guard, reply.await)?;
         Ok(inbox)
     }
 }
@@ -77,21 +78,27 @@ impl ClientChannel {
     async fn request(&self, cmd: &Cmd) -> RedisResult<Value> {
         let deadline_ns = self.deadline_ns();
         let guard = self.connected(deadline_ns).await?;
-        self.asked(guard, deadline_ns, |args| write_words(args, cmd))
-            .await
+        let reply = self.submit(&guard, deadline_ns, |args| write_words(args, cmd));
+        self.answered(guard, reply.await)
     }
 
-    /// Submits a command, and waits for its reply.
-    async fn asked(
+    /// Submits a command. Its reply comes from the future.
+    fn submit(
         &self,
-        guard: CloseOnDrop<'_>,
+        guard: &CloseOnDrop<'_>,
         deadline_ns: u64,
         write: impl FnOnce(&mut Args),
+    ) -> ReplyFuture {
+        (self.endpoint).submit(guard.conn, self.link, deadline_ns, write)
+    }
+
+    /// What a reply says. Who has none closes its connection.
+    fn answered(
+        &self,
+        guard: CloseOnDrop<'_>,
+        reply: Result<Reply, RequestError>,
     ) -> RedisResult<Value> {
-        let reply = self
-            .endpoint
-            .submit(guard.conn, self.link, deadline_ns, write);
-        let value = self.value(reply.await)?;
+        let value = self.value(reply)?;
         guard.disarm();
         value.extract_error()
     }

@@ -112,7 +112,8 @@ impl Network {
         if tag.answer.is_none() {
             state.note_command(link, &tag, at_ns);
         }
-        let asked = self.interceptor.is_armed() && self.interceptor.waits_for_acquire(link);
+        let asked =
+            self.interceptor.is_armed() && self.interceptor.waits_for_effect(link, tag.phase);
         let before = state.nodes[link.node].key_changes();
         let node = &mut state.nodes[link.node];
         let reply = match tag.answer {
@@ -123,8 +124,9 @@ impl Network {
             }
         };
         state.note_key_changes(link, &mut tag, &args, at_ns);
-        if asked && state.nodes[link.node].took_since(before) {
-            tag.acquired = Acquired::Lock;
+        if asked {
+            let effect = state.nodes[link.node].effect_since(before);
+            tag.acquired = Acquired::of(Some(effect), tag.phase);
         }
         self.used.borrow_mut().push(args);
         match reply {

@@ -13,6 +13,7 @@ use crate::custody::KeyRecord;
 use crate::history::KeyChange;
 use crate::key_watch::{DerivedNames, KeyWatch, LookTime, UndeclaredKey};
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
+use crate::wire::CommandEffect;
 
 /// An append-only file that is synced every second keeps what it held at the last whole second.
 const SYNC_NS: u64 = 1_000_000_000;
@@ -159,10 +160,13 @@ impl Node {
         self.watch.as_ref().map_or(0, KeyWatch::changes)
     }
 
-    /// True if one of the changes after so many gave a lock a new owner.
-    pub(super) fn took_since(&self, before: usize) -> bool {
+    /// What the changes after so many did to locks.
+    pub(super) fn effect_since(&self, before: usize) -> CommandEffect {
         let watch = self.watch.as_ref();
-        watch.is_some_and(|watch| watch.took(before..watch.changes()))
+        watch.map_or_else(CommandEffect::default, |watch| CommandEffect {
+            took: watch.took(before..watch.changes()),
+            lock: watch.lock_changed(before..watch.changes()),
+        })
     }
 
     /// An attempt to take this lock begins.

@@ -123,7 +123,7 @@ async fn play(
 ) -> Result<RunResult, SimError> {
     let spec = Rc::new(simulation.spec);
     let clock = Clock::start();
-    let (triggers, due) = Triggers::of(&spec.scenario.faults);
+    let (triggers, due) = Triggers::of(&spec.scenario.faults, spec.needed_nodes());
     let triggers = Arc::new(triggers);
     let log = simulation.logs_commands.then(|| WireLog::new(&spec.keys()));
     let budget = Rc::new(budget);

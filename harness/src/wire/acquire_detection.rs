@@ -8,6 +8,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use picklock_scenarios::Phase;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -21,7 +22,9 @@ const ANSWER: Duration = Duration::from_millis(200);
 pub enum Acquired {
     /// It took a lock.
     Lock,
-    /// It did not, or nobody wanted to know.
+    /// It changed a lock's key in order to release it.
+    Released,
+    /// It did neither, or nobody wanted to know.
     #[default]
     Nothing,
     /// It may have: nobody could say.
@@ -82,14 +85,22 @@ impl AcquireQuestions {
     }
 }
 
-impl From<Option<CommandEffect>> for Acquired {
-    fn from(effect: Option<CommandEffect>) -> Self {
-        match effect {
-            Some(effect) if effect.took => Acquired::Lock,
-            Some(_) => Acquired::Nothing,
-            None => Acquired::Unknown,
+impl Acquired {
+    /// What a command did in this phase. `None`: nobody can say.
+    pub(crate) fn of(effect: Option<CommandEffect>, phase: Phase) -> Self {
+        match (effect, phase) {
+            (None, _) => Acquired::Unknown,
+            (Some(effect), Phase::Acquire) if effect.took => Acquired::Lock,
+            (Some(effect), Phase::Release) if effect.lock.is_some() => Acquired::Released,
+            (Some(_), _) => Acquired::Nothing,
         }
     }
+}
+
+/// False for a command that never changes a key, given in upper case.
+pub(crate) fn may_write(command: &str) -> bool {
+    let writes = |kind: CommandKind| kind.writes() || kind.takes();
+    !command.is_empty() && CommandKind::of(command, "").is_none_or(writes)
 }
 
 /// False for a command that never takes a lock, given in upper case.
@@ -119,7 +130,7 @@ mod tests {
         assert_eq!(questions.ask(0, 7, Some(1)).await, None);
         let mut asked = questions.listen();
         assert_eq!(questions.ask(0, 7, Some(2)).await, None);
-        assert_eq!(Acquired::from(None), Acquired::Unknown);
+        assert_eq!(Acquired::of(None, Phase::Acquire), Acquired::Unknown);
         drop(asked.recv().await);
         let took = CommandEffect {
             took: true,
@@ -134,7 +145,7 @@ mod tests {
             question.answer.send(took).unwrap();
         });
         assert_eq!(effect, Some(took));
-        assert_eq!(Acquired::from(effect), Acquired::Lock);
+        assert_eq!(Acquired::of(effect, Phase::Acquire), Acquired::Lock);
         drop(asked);
         assert_eq!(questions.ask(0, 7, None).await, None);
     }

@@ -7,7 +7,7 @@ use picklock_scenarios::{Direction, Phase};
 use tokio::sync::Notify;
 
 use super::LinkId;
-use super::acquire_detection::{Acquired, may_take, may_take_free_key};
+use super::acquire_detection::{Acquired, may_take_free_key, may_write};
 use super::answered::Answered;
 use super::fault_rules::FaultRules;
 use super::frame_meta::FrameMeta;
@@ -145,19 +145,18 @@ impl<'a> ConnectionState<'a> {
             return unrecognised;
         }
         let phase = request.operation.phase;
-        let may_have_taken = direction == Direction::Reply
-            && phase == Phase::Acquire
-            && may_take(request.command.as_str())
-            && interceptor.waits_for_acquire(self.link);
+        let is_asked = direction == Direction::Reply
+            && may_write(request.command.as_str())
+            && interceptor.waits_for_effect(self.link, phase);
         let wants_key = request.key.is_none() && interceptor.waits_for_key(self.link, phase);
-        if !may_have_taken && !wants_key {
+        if !is_asked && !wants_key {
             return unrecognised;
         }
         let questions = &self.proxy.acquire_questions;
         let number = (direction == Direction::Reply).then_some(request.number);
         let effect = questions.ask(self.link.node, self.conn, number).await;
-        let acquired = match may_have_taken {
-            true => Acquired::from(effect),
+        let acquired = match is_asked {
+            true => Acquired::of(effect, phase),
             false => Acquired::Nothing,
         };
         let key = match direction {

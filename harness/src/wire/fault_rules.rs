@@ -12,6 +12,7 @@ use super::fault::{Effect, ImposedId};
 use super::imposed_faults::{Imposed, ImposedFaults};
 use super::refused_command::refuses;
 use crate::entropy;
+use crate::model::is_greeting;
 
 /// What happens to a frame.
 #[derive(Debug, PartialEq, Eq)]
@@ -99,6 +100,9 @@ impl FaultRules {
         self.refresh();
         let mut terms = Terms::default();
         for imposed in &self.matching {
+            if imposed.is_counted() && command.is_some_and(is_greeting) {
+                continue;
+            }
             match imposed.effect() {
                 Effect::Drop if command.is_some() && imposed.strike() => {
                     if !std::mem::replace(&mut self.has_hole, true) {

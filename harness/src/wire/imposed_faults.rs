@@ -37,6 +37,11 @@ impl Imposed {
         self.id
     }
 
+    /// True if it strikes so many frames and no more, wherever they come.
+    pub(super) fn is_counted(&self) -> bool {
+        self.frames_left.is_some() && self.fault.conn.is_none()
+    }
+
     pub(super) fn effect(&self) -> Effect {
         self.fault.effect
     }

@@ -18,9 +18,9 @@ pub trait Interceptor: Send + Sync {
     /// answer must cost no more than an atomic load.
     fn is_armed(&self) -> bool;
 
-    /// True while it wants to know of replies on this link whether their command took a lock. Asked
-    /// only while it is armed.
-    fn waits_for_acquire(&self, _link: LinkId) -> bool {
+    /// True while it wants to know of replies on this link, in this phase, whether their command took a lock or gave
+    /// it back. Asked only while it is armed.
+    fn waits_for_effect(&self, _link: LinkId, _phase: Phase) -> bool {
         false
     }
 
@@ -58,7 +58,7 @@ pub struct InterceptedFrame<'a> {
     pub op: u64,
     /// What the worker had been asked for when the command came.
     pub phase: Phase,
-    /// Of a reply: whether its command took a lock, if [`Interceptor::waits_for_acquire`].
+    /// Of a reply: whether its command took a lock or gave it back, if [`Interceptor::waits_for_effect`].
     pub acquired: Acquired,
 }
 

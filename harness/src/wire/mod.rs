@@ -124,7 +124,7 @@ pub use resource_exhaustion::Shortage;
 pub use sent_requests::SentRequests;
 pub use sentinel_link::SentinelAddresses;
 
-pub(crate) use acquire_detection::{may_take, may_take_free_key};
+pub(crate) use acquire_detection::{may_take, may_take_free_key, may_write};
 pub(crate) use acquire_traffic::AcquireTraffic;
 pub(crate) use answered::Answered;
 pub(crate) use command::CommandName;

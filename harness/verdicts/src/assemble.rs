@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::check::{Verdicts, shortest_pause_ms, unjudged_for};
 
-use crate::history::{EndReason, EventKind, History, Misbehaviour};
+use crate::history::{EndReason, EndedBy, EventKind, History, Misbehaviour};
 use crate::record::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 
 /// What the record says besides what the history shows.
@@ -236,7 +236,8 @@ fn trouble_words(event: &EventKind, locks: &[String]) -> Option<String> {
             worker,
             by_fault: false,
             reason,
-        } => format!("worker {worker} died on its own: {reason}"),
+            ended_by,
+        } => EndedBy::in_words(*ended_by, *worker, reason),
         EventKind::FaultEscaped { worker, .. } => {
             format!("worker {worker} went on although it was frozen or dead")
         }

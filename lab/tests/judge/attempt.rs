@@ -61,6 +61,8 @@ pub struct Attempt {
     pub killed: bool,
     /// Leases that were asked for in extensions, nanoseconds.
     pub extensions: Vec<u64>,
+    /// When those were asked for that were refused, and when that was said.
+    pub refused_extensions: Vec<(u64, u64)>,
     extend_asked: u64,
     /// When its last command of an extension changed a key.
     extended_at: u64,
@@ -228,7 +230,11 @@ impl Attempt {
                 self.hear(line, self.extend_asked, lease, false);
                 self.extended_at = 0;
             }
-            "extend-refused" | "lost" => self.lose(line.at),
+            "extend-refused" => {
+                self.refused_extensions.push((self.extend_asked, line.at));
+                self.lose(line.at);
+            }
+            "lost" => self.lose(line.at),
             "release" => {
                 self.release = Some(line.at);
                 self.until = line.at;
@@ -263,6 +269,7 @@ impl Attempt {
             release_failed: false,
             killed: false,
             extensions: Vec::new(),
+            refused_extensions: Vec::new(),
             extend_asked: line.at,
             extended_at: 0,
             wrote_at: None,

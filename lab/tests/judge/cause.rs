@@ -158,7 +158,13 @@ impl Case<'_> {
         let own = value.owner.is_some_and(|(worker, _)| worker == by.worker);
         match by.phase.as_str() {
             _ if own => vec!["own-removal", "undetermined"],
-            "acquire" => vec!["race", "not-exclusive", "clock-skew", "clock-jump"],
+            "acquire" => vec![
+                "race",
+                "not-exclusive",
+                "clock-skew",
+                "clock-jump",
+                "shared-token",
+            ],
             _ => vec!["shared-token"],
         }
     }
@@ -208,6 +214,7 @@ impl Case<'_> {
             {
                 "clock-jump"
             }
+            _ if by.command.starts_with("EVAL") && value.text == later.text => "shared-token",
             _ if by.command.starts_with("EVAL") => "not-exclusive",
             _ => "race",
         }
@@ -238,7 +245,7 @@ impl Case<'_> {
         early && jumped
     }
 
-    fn end_of(&self, began: &Line) -> Option<u64> {
+    pub fn end_of(&self, began: &Line) -> Option<u64> {
         let mut ends = self.file.of("fault-ended");
         let end = ends.find(|line| line.num("id") == began.num("id"));
         end.map(|end| end.at)

@@ -14,6 +14,7 @@
 //! | "its own value was still there" after a release | on so many nodes that nobody else could get a quorum, when the success arrived, and never removed by that client later |
 //! | a refusal, or a release that says `false` or nothing, while the value "goes on standing" | it stands for a tenth of the lease after that, on as many nodes as matter, and its own client never takes it away |
 //! | two locks, one key | a key into which the acquisitions of two locks wrote values that were granted |
+//! | an extension that is refused "while its own value stands, with time left" | more than a tenth of the lease is left when that is said, and no fault was on since the request to acquire |
 //! | an expiry that is off | the last one that one request to acquire or extend wrote to a value, not that of a background renewal |
 
 use super::account::{End, Value};
@@ -30,6 +31,7 @@ pub fn claims(case: &Case) -> Finding {
     for attempt in case.attempts.iter().filter(|one| one.granted()) {
         found.extend(overstated(case, attempt));
         found.extend(false_release(case, attempt));
+        found.extend(refused_extension(case, attempt));
     }
     for attempt in case.attempts {
         found.extend(left(case, attempt));
@@ -220,6 +222,33 @@ fn left(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         false => Finding::violated([cause], note),
     };
     Some((at, finding))
+}
+
+/// An extension that was refused while the value stood.
+fn refused_extension(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
+    let mut refused = attempt.refused_extensions.iter();
+    refused.find_map(|&(asked, at)| {
+        let stands = |value: &&Value| {
+            let left = value.runs_out(at).saturating_sub(at);
+            value.from <= asked && value.stands(at) && left > attempt.ttl / 10
+        };
+        let mut nodes: Vec<u64> = case
+            .account
+            .of_attempt(attempt)
+            .filter(stands)
+            .map(|value| value.node)
+            .collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let mut faults = case.file.of("fault-began");
+        let disturbed = faults.any(|began| {
+            let over = case.end_of(began).unwrap_or(u64::MAX);
+            began.at <= at && over >= attempt.asked
+        });
+        let note = format!("op {} was refused its extension at {at}", attempt.op);
+        (nodes.len() >= case.need() && !disturbed)
+            .then(|| (at, Finding::violated(["refused-extension"], note)))
+    })
 }
 
 /// An expiry that is not the lease asked for.

@@ -104,6 +104,7 @@ impl HistoryBuilder {
             worker,
             by_fault: true,
             reason: "killed".into(),
+            ended_by: None,
         };
         self.at(at_ms, what)
     }

@@ -245,7 +245,11 @@ fn cells(lane: &Lane, window: &Window, scale: &Scale, together: &[bool]) -> Vec<
     }
     for mark in &lane.marks {
         if let Some(cell) = scale.cell(mark.at_ns) {
-            put_mark(&mut cells, cell, mark.kind);
+            // Only a release that is long enough to see gets a mark.
+            let is_seen = scale.cell(mark.since_ns).is_none_or(|since| since < cell);
+            if is_seen || mark.kind != MarkKind::Released {
+                put_mark(&mut cells, cell, mark.kind);
+            }
         }
     }
     cells
@@ -256,9 +260,7 @@ fn put_mark(cells: &mut [Cell], cell: usize, kind: MarkKind) {
         MarkKind::Sold => '$',
         MarkKind::FencedOff => '×',
         MarkKind::Died => '✝',
-        // Only a release that is long enough to see gets a mark.
-        MarkKind::Released if cell > 0 && matches!(cells[cell - 1].0, '╌' | '‹') => 'R',
-        MarkKind::Released => return,
+        MarkKind::Released => 'R',
     };
     let style = if cells[cell].1 == BAD {
         BAD

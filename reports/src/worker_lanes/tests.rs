@@ -54,6 +54,7 @@ fn down(worker: usize) -> EventKind {
         worker,
         by_fault: true,
         reason: String::new(),
+        ended_by: None,
     }
 }
 
@@ -128,6 +129,7 @@ fn death_ends_whatever_was_going_on() {
     assert_eq!(activities(list.clone()), expected);
     let lanes = lanes(&Timeline::of(&history(list)));
     let death = Mark {
+        since_ns: 30 * MS,
         at_ns: 30 * MS,
         kind: MarkKind::Died,
     };

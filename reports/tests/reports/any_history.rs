@@ -99,6 +99,7 @@ fn of_others() -> impl Strategy<Value = EventKind> {
             worker,
             by_fault: flag,
             reason: text,
+            ended_by: None,
         },
         4 => EventKind::FaultBegan {
             id: key,

@@ -371,6 +371,7 @@ pub fn no_grants() -> Sample {
         worker: 0,
         by_fault: true,
         reason: "killed by signal 9".into(),
+        ended_by: None,
     };
     let history = HistoryBuilder::new(2)
         .acquire(0, 0, 1)

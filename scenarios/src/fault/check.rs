@@ -79,8 +79,13 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Problem> {
         let text = "`success` goes with `on = \"reply\"`";
         return Err(Problem::at(&["when", "success"], text));
     }
-    if when.takes {
-        taking(when)?;
+    for (field, given, phase) in [
+        ("takes", when.takes, Phase::Acquire),
+        ("releases", when.releases, Phase::Release),
+    ] {
+        if given {
+            effect(when, field, phase)?;
+        }
     }
     let about_stock = matches!(
         when.on,
@@ -96,19 +101,19 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Problem> {
     }
 }
 
-/// Checks the fields beside `takes`.
-fn taking(when: &Trigger) -> Result<(), Problem> {
-    let path = &["when", "takes"];
+/// Checks the fields beside one that asks what a command did in a phase.
+fn effect(when: &Trigger, field: &'static str, phase: Phase) -> Result<(), Problem> {
+    let path = &["when", field];
     if when.on != TriggerEvent::Reply {
-        let text = "`takes` goes with `on = \"reply\"`";
+        let text = format!("`{field}` goes with `on = \"reply\"`");
         return Err(Problem::at(path, text).hint("only after a command is it known what it did"));
     }
     match when.during {
-        None | Some(Phase::Acquire) => Ok(()),
-        Some(_) => {
-            let text = "a lock is taken while it is acquired; `during` says something else";
+        Some(during) if during != phase => {
+            let text = format!("`{field}` has a phase of its own; `during` says another");
             Err(Problem::at(&["when", "during"], text))
         }
+        _ => Ok(()),
     }
 }
 

@@ -128,11 +128,12 @@ impl FaultPlan {
 /// The moment of a command or reply at the wire.
 fn message(when: &Trigger, whose: &str) -> String {
     let mut command = format!("{whose} {} ", ordinal(when.nth));
-    command.push_str(match (&when.command, when.takes, when.names_key) {
-        (Some(command), ..) => command,
-        (None, true, _) => "command that takes the lock",
-        (None, false, true) => "command with the lock's key",
-        (None, false, false) => "command",
+    command.push_str(match &when.command {
+        Some(command) => command,
+        None if when.takes => "command that takes the lock",
+        None if when.releases => "command that gives the lock back",
+        None if when.names_key => "command with the lock's key",
+        None => "command",
     });
     command.push_str(match when.during {
         None => "",

@@ -37,9 +37,14 @@ pub struct Trigger {
     #[serde(default)]
     pub success: bool,
     /// `reply`: of the command that took the lock. It wrote a value that was not there before into the
-    /// lock's key, whatever its name, while the worker was asked to acquire.
+    /// lock's key, whatever its name, while the worker was asked to acquire. Of a lock on several nodes, and
+    /// without `node`: of the command that completed its majority.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes: bool,
+    /// `reply`: of the command that released the lock. It changed or removed what stood in the lock's key, while
+    /// the worker was asked to release.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub releases: bool,
     /// `request`, `reply`: while the worker carries out this operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub during: Option<Phase>,

@@ -3,12 +3,10 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
-
 use super::leftovers::frozen_run;
 use super::proc_table::{Process, started_by, workers_of};
 use crate::running::{Outcome, Running, picklock};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Two sell for as long as it takes to look at them.
 const LONG_SALE: &str = r#"
@@ -33,14 +31,14 @@ fn sale(flags: &str) -> Running {
     run
 }
 
-fn server_of(run: &Running) -> Process {
+fn server_of(run: &Running) -> u32 {
     let mut servers = started_by(run.pid()).into_iter();
     let server = servers.find(|one| one.name.contains("redis"));
-    server.expect("a run on processes has a server")
+    server.expect("a run on processes has a server").pid
 }
 
-fn send(process: &Process, signal: Signal) {
-    let pid = Pid::from_raw(i32::try_from(process.pid).unwrap()).unwrap();
+fn send(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
 }
 
@@ -48,19 +46,20 @@ fn send(process: &Process, signal: Signal) {
     clippy::disallowed_methods,
     reason = "not a wait for something: the standstill is what is tested, and has a length"
 )]
-fn stop_for(process: &Process, how_long: Duration) {
-    send(process, Signal::STOP);
+fn stop_for(pid: u32, how_long: Duration) {
+    send(pid, Signal::STOP);
     std::thread::sleep(how_long);
-    send(process, Signal::CONT);
+    send(pid, Signal::CONT);
 }
 
-/// Nothing is judged, and every verdict says that this stood still.
+/// Nothing is judged, and every verdict says so in these words.
 #[track_caller]
-fn names(outcome: &Outcome, who: &str) {
+fn nothing_is_judged(outcome: &Outcome, words: &[&str]) {
     assert_eq!(outcome.code, Some(3), "{}", outcome.all());
     let document = outcome.document();
-    let said = format!("{who} stood still for ");
-    for (property, verdict) in judged(&document) {
+    let verdicts = document["verdicts"].as_object().unwrap().iter();
+    let judged = verdicts.filter(|(_, verdict)| verdict["status"] != "not-applicable");
+    for (property, verdict) in judged {
         assert_eq!(
             verdict["status"],
             "unknown",
@@ -68,22 +67,31 @@ fn names(outcome: &Outcome, who: &str) {
             outcome.all()
         );
         let story = verdict["story"].to_string();
-        let is_named = story.contains(&said) && story.contains("and no fault asked for it");
-        assert!(is_named, "{property}: {story}");
+        let says = |word: &&str| story.contains(*word);
+        assert!(words.iter().all(says), "{property}: {words:?} in {story}");
     }
-    assert!(document["trouble"].to_string().contains(&said));
 }
 
-/// The verdicts of properties that apply.
-fn judged(document: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    let verdicts = document["verdicts"].as_object().unwrap().iter();
-    verdicts.filter(|(_, verdict)| verdict["status"] != "not-applicable")
+/// Nothing is judged, because this stood still.
+#[track_caller]
+fn names(outcome: &Outcome, who: &str) {
+    let said = format!("{who} stood still for ");
+    nothing_is_judged(outcome, &[&said, "and no fault asked for it"]);
+    assert!(outcome.document()["trouble"].to_string().contains(&said));
+}
+
+/// What the history says of its end.
+#[track_caller]
+fn ended_by(outcome: &Outcome, reason: &str) {
+    let history = outcome.text_file("run/history.jsonl");
+    let said = format!(r#""reason":"{reason}""#);
+    assert!(history.contains(&said), "{history}");
 }
 
 #[test]
 fn server_that_somebody_stops_is_named_and_nothing_is_judged() {
     let run = sale("");
-    stop_for(&server_of(&run), Duration::from_secs(3));
+    stop_for(server_of(&run), Duration::from_secs(3));
     names(&run.finish(), "node 0");
 }
 
@@ -92,7 +100,7 @@ fn worker_that_somebody_stops_is_named_and_nothing_is_judged() {
     let run = sale("");
     let workers = workers_of(run.pid());
     assert_eq!(workers.len(), 3);
-    stop_for(&workers[1], Duration::from_secs(3));
+    stop_for(workers[1].pid, Duration::from_secs(3));
     names(&run.finish(), "worker 1");
 }
 
@@ -109,7 +117,7 @@ fn violation_beside_the_standstill_of_a_bystander_stays() {
         Some(*worker) != holder && !successor.contains(&format!("worker {worker} "))
     };
     let bystander = (0..3).find(is_bystander).unwrap();
-    stop_for(&workers[bystander], Duration::from_millis(1500));
+    stop_for(workers[bystander].pid, Duration::from_millis(1500));
     let outcome = run.finish();
     let exclusion = &outcome.document()["verdicts"]["exclusion"];
     assert_eq!(exclusion["status"], "violated", "{}", outcome.all());
@@ -121,7 +129,7 @@ fn run_that_was_spoilt_by_a_standstill_is_made_once_more() {
     let line = "scenario long-sale.toml --impl set-nx-px --backend process";
     let mut run = picklock(line).file("long-sale.toml", LONG_SALE).start();
     run.hear("got the lock");
-    stop_for(&server_of(&run), Duration::from_secs(3));
+    stop_for(server_of(&run), Duration::from_secs(3));
     let outcome = run.finish();
     let said = outcome.all();
     assert!(said.contains("so it is made once more"), "{said}");
@@ -131,47 +139,50 @@ fn run_that_was_spoilt_by_a_standstill_is_made_once_more() {
 #[test]
 fn server_that_somebody_kills_ends_the_run_and_is_named() {
     let run = sale("--out run");
-    send(&server_of(&run), Signal::KILL);
-    let outcome = run.finish().exits(3);
-    let document = outcome.document();
-    for (property, verdict) in judged(&document) {
-        assert_eq!(
-            verdict["status"],
-            "unknown",
-            "{property}: {}",
-            outcome.all()
-        );
-        let story = verdict["story"].to_string();
-        assert!(story.contains("node 0 failed on its own"), "{story}");
-        assert!(story.contains("SIGKILL"), "{story}");
-    }
-    let history = outcome.text_file("run/history.jsonl");
-    assert!(history.contains(r#""reason":"node-lost""#), "{history}");
+    send(server_of(&run), Signal::KILL);
+    let outcome = run.finish();
+    nothing_is_judged(&outcome, &["node 0 failed on its own", "SIGKILL"]);
+    ended_by(&outcome, "node-lost");
 }
 
 #[test]
 fn two_of_three_workers_that_somebody_kills_leave_nobody_to_compete() {
     let run = sale("--out run");
-    let workers = workers_of(run.pid());
-    for worker in &workers[1..] {
-        send(worker, Signal::KILL);
+    for worker in &workers_of(run.pid())[1..] {
+        send(worker.pid, Signal::KILL);
     }
-    let outcome = run.finish().exits(3);
-    let document = outcome.document();
-    for (property, verdict) in judged(&document) {
-        assert_eq!(
-            verdict["status"],
-            "unknown",
-            "{property}: {}",
-            outcome.all()
-        );
-        let story = verdict["story"].to_string();
-        assert!(story.contains("workers 1, 2 died on their own"), "{story}");
-    }
-    let history = outcome.text_file("run/history.jsonl");
+    let outcome = run.finish();
+    nothing_is_judged(&outcome, &["workers 1, 2 died on their own"]);
+    ended_by(&outcome, "too-few-clients");
+}
+
+/// Its successor's reply lies in the stopped harness until the lease that it tells is over: no client library
+/// has granted anything late.
+#[test]
+fn reply_that_lay_in_the_stopped_harness_is_no_late_grant() {
+    let line = "scenario gc-pause --impl fenced --backend process --json --once";
+    let run = frozen_run(picklock(line));
+    stop_for(run.pid(), Duration::from_secs(5));
+    let outcome = run.finish();
+    let exclusion = &outcome.document()["verdicts"]["exclusion"];
+    assert_ne!(exclusion["cause"], "expired-grant", "{}", outcome.all());
+    let trouble = outcome.document()["trouble"].to_string();
+    assert!(trouble.contains("stalled"), "{trouble}");
+}
+
+/// A lock whose only node is dead for good has used the servers that it was given.
+#[test]
+fn crashed_only_node_is_no_reason_to_say_that_the_lock_uses_no_server() {
+    let scenario = LONG_SALE.replace(r#"limit = "60s""#, r#"limit = "6s""#);
+    let crash = "[[fault]]\nkind = \"crash-node\"\nnodes = [0]\nwhen = { on = \"stock-read\", worker = 0 }\n";
+    let line = "scenario long-sale.toml --impl set-nx-px --backend process --json --once";
+    let call = picklock(line).file("long-sale.toml", &format!("{scenario}\n{crash}"));
+    let outcome = call.run();
+    let said = outcome.all();
+    assert!(!said.contains("does not use the servers"), "{said}");
     assert!(
-        history.contains(r#""reason":"too-few-clients""#),
-        "{history}"
+        outcome.document()["counts"]["granted"].as_u64() > Some(0),
+        "{said}"
     );
 }
 
@@ -218,23 +229,7 @@ fn lock_of_another_user_is_not_judged() {
     let call = files.fold(picklock(line), |call, (name, text)| call.file(name, text));
     let everybody = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(call.temp().parent().unwrap(), everybody).unwrap();
-    let outcome = call.start().finish().exits(3);
-    for (property, verdict) in judged(&outcome.document()) {
-        assert_eq!(
-            verdict["status"],
-            "unknown",
-            "{property}: {}",
-            outcome.all()
-        );
-        let story = verdict["story"].to_string();
-        assert!(
-            story.contains("a client of user 65534 was refused"),
-            "{story}"
-        );
-    }
-    let history = outcome.text_file("run/history.jsonl");
-    assert!(
-        history.contains(r#""reason":"clients-refused""#),
-        "{history}"
-    );
+    let outcome = call.start().finish();
+    nothing_is_judged(&outcome, &["a client of user 65534 was refused"]);
+    ended_by(&outcome, "clients-refused");
 }

@@ -71,6 +71,7 @@ fn last_words(history: &History) -> String {
             worker: 0,
             by_fault: false,
             reason,
+            ..
         } => Some(reason.clone()),
         _ => None,
     });

@@ -26,7 +26,7 @@ impl Interceptor for Noting {
         true
     }
 
-    fn waits_for_acquire(&self, link: LinkId) -> bool {
+    fn waits_for_effect(&self, link: LinkId, _: Phase) -> bool {
         link == LINK
     }
 

@@ -15,12 +15,12 @@ use super::bare_cause;
 use super::blocked_lock::BlockedLock;
 use super::facts::{Facts, Found, Overlap, Taken};
 use super::finding::{Claim, Taking};
-use super::lost_claim::LostClaim;
+use super::lost_claim::{LostClaim, is_off_by_its_clock};
 use super::lost_counter;
 use super::verdict::Cause;
 use crate::custody::Custody;
 use crate::history::KeyCommand;
-use crate::timeline::Lease;
+use crate::timeline::{Hold, Lease};
 
 /// The cause of a violation.
 pub(super) fn cause(facts: &Facts<'_>) -> Cause {
@@ -41,7 +41,17 @@ fn of_found(facts: &Facts<'_>) -> Cause {
     match (&facts.found, facts.custody) {
         (Found::Nothing, _) => Cause::Undetermined,
         (Found::ForeignRelease(taken), _) => of_foreign_release(taken),
-        (Found::Attempts { claim, .. }, _) => claim.map_or(Cause::Undetermined, of_false_claim),
+        (Found::Attempts { claim, holds, .. }, account) => {
+            let spans = account.map_or(&[][..], |account| &account.spans);
+            let is_off = |hold: &&Hold| {
+                let mut own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
+                own.any(|span| is_off_by_its_clock(facts.faults, span, hold))
+            };
+            match claim.map_or(Cause::Undetermined, of_false_claim) {
+                Cause::WrongExpiry if holds.iter().any(is_off) => Cause::ClockSkew,
+                cause => cause,
+            }
+        }
         (Found::Starvation { starvation, .. }, _) if starvation.has_unexpiring_key => Cause::NoTtl,
         (
             Found::WrongStock {
@@ -88,7 +98,10 @@ fn of_overlap(facts: &Facts<'_>, account: &Custody, holds: &Overlap<'_>) -> Caus
     // If a lock does not say how long its lease runs, it may have been longer than is known. Then
     // the servers decide.
     if holds.is_outlived {
-        return Cause::OutlivedLease;
+        return match holds.told_late {
+            true => Cause::ToldLate,
+            false => Cause::OutlivedLease,
+        };
     }
     let lost = LostClaim {
         spans: &account.spans,
@@ -138,6 +151,7 @@ fn of_false_claim(claim: Claim) -> Cause {
         Claim::Elapsed => Cause::WrongElapsed,
         Claim::Refusal => Cause::AmbiguousAcquire,
         Claim::Release => Cause::FalseRelease,
+        Claim::Extension => Cause::RefusedExtension,
         Claim::Renewal => Cause::SilentLoss,
         Claim::Key => Cause::SharedKey,
     }

@@ -127,10 +127,27 @@ impl<'a> Evidence<'a> {
             second_arrived_late,
             is_outlived: over(&first.possible_leases),
             is_perhaps_outlived: over(&first.leases),
+            told_late: self.told_late(first, second),
             ran_out_unrenewed: ran_out_ns.is_some_and(|at_ns| at_ns <= second.begin_ns),
             rests_on_earlier: self.rests_on_earlier(first, second),
             taken: between.map(|release| self.taken(release)).collect(),
         }
+    }
+
+    /// True if the lock told the first client of its loss only when the second one was inside. A frozen client can
+    /// be told nothing.
+    fn told_late(&self, first: &Hold, second: &Hold) -> bool {
+        let mut events = self.history.events.iter();
+        let lost =
+            events.find(|event| matches!(event.what, EventKind::Lost { op, .. } if op == first.op));
+        lost.is_some_and(|lost| {
+            let frozen = self.timeline.frozen().get(&first.worker);
+            let mut frozen = frozen.into_iter().flatten();
+            let since_ns = first.kept_ns.min(second.begin_ns);
+            let was_frozen =
+                frozen.any(|(from_ns, until_ns)| *from_ns <= lost.at_ns && *until_ns >= since_ns);
+            lost.at_ns > second.begin_ns && !was_frozen
+        })
     }
 
     fn taken<'e>(&'e self, release: &'e ForeignRelease) -> Taken<'e> {

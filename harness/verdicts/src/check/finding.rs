@@ -121,6 +121,8 @@ pub enum Claim {
     Refusal,
     /// What it says of its release: its value was still there.
     Release,
+    /// That an extension cannot be: the lock was still its client's.
+    Extension,
     /// That it renews its lease: it did not.
     Renewal,
     /// That it is a lock of its own: another one uses the same key.

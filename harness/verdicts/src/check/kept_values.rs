@@ -7,7 +7,6 @@
 //! that the same client had written in an attempt in doubt, the lock is still taken: the hold of an attempt
 //! whose reply was lost is left.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use picklock_scenarios::Phase;
@@ -18,6 +17,7 @@ use crate::timeline::{Attempt, Step, UnderWay};
 
 use super::false_answers::FalseAnswers;
 use super::left_value::{LeftValue, Said, passing_until_ns};
+use super::taken_value::shares_element;
 
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
 const SLACK_NS: u64 = 2_000_000;
@@ -39,8 +39,8 @@ pub(super) struct KeptValues {
 #[derive(Debug, Clone, Default)]
 struct Claims {
     places: Vec<ClaimsHere>,
-    /// The attempts that are under way or ended in doubt.
-    unsettled: HashSet<u64>,
+    /// The attempts that are under way or ended in doubt, in order.
+    unsettled: Vec<u64>,
 }
 
 /// The same of one place.
@@ -69,17 +69,23 @@ impl Claims {
         }
         here.worker = command.worker;
         // So that it does not grow with every attempt where a key is never removed.
-        here.values.retain(|(op, _)| self.unsettled.contains(op));
+        here.values
+            .retain(|(op, _)| self.unsettled.binary_search(op).is_ok());
         here.values.push((command.op, now.value.clone()));
     }
 
-    /// True if a command leaves a value with which its worker has taken the lock in another attempt.
+    /// True if a command leaves a value with which its worker has taken the lock in another attempt, or before it took
+    /// it once more in the same one.
     fn is_left(&self, command: &KeyCommand, update: &KeyUpdate<'_>) -> bool {
         let there = self.places.get(update.place);
         there.zip(update.now).is_some_and(|(here, now)| {
-            let other = |op: &u64| *op != command.op && self.unsettled.contains(op);
-            let mut others = here.values.iter().filter(|(op, _)| other(op));
-            here.worker == command.worker && others.any(|(_, value)| *value == now.value)
+            let other = |op: &u64| *op != command.op && self.unsettled.binary_search(op).is_ok();
+            // One that asked once more within its attempt is in it twice, and leaves once.
+            let before = update.before.as_ref();
+            let counts = before.is_some_and(|before| shares_element(&before.value, &now.value));
+            let mut left = here.values.iter().filter(|(_, value)| *value == now.value);
+            here.worker == command.worker
+                && left.any(|(op, _)| other(op) || counts && *op == command.op)
         })
     }
 }
@@ -184,7 +190,8 @@ impl KeptValues {
     pub(super) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if step == Step::Asked {
             self.attempts.begin(attempt.op, Vec::new());
-            self.claims.unsettled.insert(attempt.op);
+            let unsettled = &mut self.claims.unsettled;
+            unsettled.insert(unsettled.partition_point(|op| *op < attempt.op), attempt.op);
         }
         if let Some(said) = Said::by(step)
             && !self.false_answers.may_mislead(attempt)
@@ -202,8 +209,8 @@ impl KeptValues {
             Step::Answered { failed, .. } => !failed,
             _ => false,
         };
-        if certain {
-            self.claims.unsettled.remove(&attempt.op);
+        if certain && let Ok(index) = self.claims.unsettled.binary_search(&attempt.op) {
+            self.claims.unsettled.remove(index);
         }
         if matches!(step, Step::Answered { .. } | Step::Denied(_) | Step::Gone) {
             self.attempts.end(attempt.op);

@@ -15,7 +15,7 @@ use crate::custody::{SpanEnd, ValueSpan};
 use crate::history::KeyCommand;
 use crate::timeline::{FaultSpan, Hold, HoldEnd, Lease, overlap, spoils_clocks};
 
-use super::taken_value::shares_element;
+use super::taken_value::{adds_element, is_of_several, shares_element};
 use super::verdict::Cause;
 
 /// Two attempts on the same key, and what the servers and the faults say.
@@ -115,7 +115,12 @@ impl LostClaim<'_> {
     ) -> Cause {
         let due_ns = self.due_ns(span).filter(|due_ns| *due_ns <= taken.from_ns);
         let cause = match (&span.end, due_ns) {
-            (SpanEnd::RanOut, _) => of_running_out(span.until_ns, earlier, later),
+            (SpanEnd::RanOut, _) => match of_running_out(span.until_ns, earlier, later) {
+                Cause::WrongExpiry if is_off_by_its_clock(self.faults, span, earlier) => {
+                    Cause::ClockSkew
+                }
+                cause => cause,
+            },
             // Lost or not, the later attempt would have found it gone.
             (end, Some(_)) if end.is_loss() && has_lapsed(earlier, later) => Cause::PhantomExtend,
             (end, Some(due_ns)) if end.is_loss() => of_running_out(due_ns, earlier, later),
@@ -142,9 +147,13 @@ impl LostClaim<'_> {
         match &span.end {
             SpanEnd::ClockLeapt => Cause::ClockJump,
             SpanEnd::Removed(by) => self.of_removal(by, span, earlier, later),
-            // Both stand in it.
             SpanEnd::Overwritten(_) if shares_element(&span.value, &taken.value) => {
-                Cause::NotExclusive
+                match adds_element(&span.value, &taken.value) {
+                    // Both stand in it.
+                    true => Cause::NotExclusive,
+                    // The later client found its own name there.
+                    false => Cause::SharedToken,
+                }
             }
             SpanEnd::Overwritten(by) => match self.of_overwriting(by, span, earlier) {
                 // It was free for all to take, until an extension was granted.
@@ -178,9 +187,14 @@ impl LostClaim<'_> {
             Phase::Idle | Phase::Extend => Cause::PhantomExtend,
             Phase::Release if took_again(self.spans, by, span.until_ns) => Cause::PhantomExtend,
             Phase::Release => Cause::StolenRelease,
-            Phase::Acquire => (self.of_clocks(by, span, earlier)).unwrap_or(match by.is_script() {
-                true => Cause::NotExclusive,
-                false => Cause::Race,
+            Phase::Acquire => (self.of_clocks(by, span, earlier)).unwrap_or_else(|| {
+                if is_same_token(self.spans, by, span) {
+                    Cause::SharedToken
+                } else if by.is_script() {
+                    Cause::NotExclusive
+                } else {
+                    Cause::Race
+                }
             }),
         }
     }
@@ -216,8 +230,9 @@ impl LostClaim<'_> {
                 Cause::OwnRemoval
             }
             _ if own => Cause::StolenRelease,
-            Phase::Acquire if by.op == later.op => self.of_takeover(by, span, earlier),
+            _ if is_own_token(self.spans, by, span) => Cause::OwnRemoval,
             _ if is_same_token(self.spans, by, span) => Cause::SharedToken,
+            Phase::Acquire if by.op == later.op => self.of_takeover(by, span, earlier),
             _ => Cause::StolenRelease,
         }
     }
@@ -263,19 +278,34 @@ pub(super) fn late_release<'a>(
     })
 }
 
-/// True if a script of a client found there what its own attempt had written, though another client's attempt had
-/// written it, too.
+/// True if a script of a client's earlier attempt took what its later one had written: the two have one token.
+fn is_own_token(spans: &[ValueSpan], by: &KeyCommand, span: &ValueSpan) -> bool {
+    let is_later = |author: &KeyCommand| author.worker == by.worker && author.op != by.op;
+    let wrote = |own: &ValueSpan| {
+        own.is_of(by.worker, by.op) && (&own.key, &own.value) == (&span.key, &span.value)
+    };
+    by.is_script() && span.author.as_ref().is_some_and(is_later) && spans.iter().any(wrote)
+}
+
+/// True if a script of a client took what another client had written for its own: in this run the two, or one of them
+/// and a third, wrote the same value to take the lock. A script that compares cannot tell them apart. The value at hand
+/// need not be the one: who draws the same tokens as another also tries, and gives back, those that it never wrote.
 pub(super) fn is_same_token(spans: &[ValueSpan], by: &KeyCommand, span: &ValueSpan) -> bool {
-    let mut own = spans
-        .iter()
-        .filter(|own| own.is_of(by.worker, by.op) && own.phase() == Some(Phase::Acquire));
     let foreign = span
         .author
         .as_ref()
         .is_some_and(|author| author.worker != by.worker);
-    by.is_script()
-        && foreign
-        && own.any(|own| (own.node, &own.key, &own.value) == (span.node, &span.key, &span.value))
+    if !by.is_script() || !foreign {
+        return false;
+    }
+    let taken = spans
+        .iter()
+        .filter(|one| one.phase() == Some(Phase::Acquire) && one.key == span.key)
+        .filter(|one| !is_of_several(&one.value));
+    let is_own = |one: &&ValueSpan| one.author.as_ref().is_some_and(|it| it.worker == by.worker);
+    let (own, others): (Vec<&ValueSpan>, Vec<&ValueSpan>) = taken.partition(is_own);
+    let own: HashSet<&str> = own.iter().map(|one| &*one.value).collect();
+    others.iter().any(|other| own.contains(&*other.value))
 }
 
 /// True if the attempt wrote at this time once more what it had taken the lock with.
@@ -317,6 +347,25 @@ fn of_running_out(over_ns: u64, earlier: &Hold, later: &Hold) -> Cause {
         // The lock promised more than it had written.
         false => Cause::WrongExpiry,
     }
+}
+
+/// True if the expiry of a value is off from the lease by as much as a fault has set its client's clock.
+pub(super) fn is_off_by_its_clock(faults: &[FaultSpan<'_>], span: &ValueSpan, hold: &Hold) -> bool {
+    let Some(expiry) = span.expiry else {
+        return false;
+    };
+    let past_ns = expiry.set_ns.saturating_sub(hold.acquire_ns);
+    let lease_ns = i128::from(hold.ttl_ns.saturating_sub(past_ns));
+    let off_ns = i128::from(expiry.ttl_ms) * 1_000_000 - lease_ns;
+    let set = |fault: &FaultSpan<'_>| {
+        let by_ns = fault.clock.map_or(0, |shift| i128::from(shift.by_ns));
+        let near_ns = (by_ns.abs() / 10).max(20_000_000);
+        spoils_clocks(fault.fault)
+            && fault.strikes(hold.worker)
+            && fault.workers.contains(&hold.worker)
+            && (off_ns - by_ns).abs() <= near_ns
+    };
+    faults.iter().any(set)
 }
 
 /// The end without which the later attempt would not have had its quorum.

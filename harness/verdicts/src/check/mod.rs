@@ -44,6 +44,7 @@ mod story;
 mod sufficiency;
 mod taken_value;
 mod unjudged;
+mod untrue_answers;
 mod verdict;
 mod waiters;
 mod written_values;

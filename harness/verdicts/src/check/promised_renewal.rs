@@ -4,7 +4,7 @@
 //! from the servers, or the client from running, is not counted, and neither is a harness that stood still.
 
 use crate::custody::{SpanEnd, ValueSpan};
-use crate::history::{EventKind, History};
+use crate::history::{Event, EventKind};
 use crate::timeline::{Hold, Timeline, ms};
 
 /// When the key of this holder ran out under it. `None`: it did not, or nothing was promised, or something else may
@@ -19,17 +19,18 @@ pub(super) fn ran_out_ns(timeline: &Timeline<'_>, spans: &[ValueSpan], hold: &Ho
         .filter(|span| span.is_of(hold.worker, hold.op) && span.may_be_a_claim());
     let mut own = own.filter(|span| (hold.begin_ns..hold.end_ns).contains(&span.until_ns));
     let until_ns = own.find(|span| span.end == SpanEnd::RanOut)?.until_ns;
-    let mut faults = timeline.faults().iter();
-    let disturbed = faults.any(|fault| fault.touches(hold.acquire_ns, until_ns));
-    (!disturbed && !is_excused(history, hold, until_ns)).then_some(until_ns)
+    let told = |event: &Event| {
+        matches!(event.what, EventKind::Lost { op, .. } if op == hold.op) && event.at_ns <= until_ns
+    };
+    let is_told = history.events.iter().any(told);
+    (!is_told && !is_disturbed(timeline, hold, until_ns)).then_some(until_ns)
 }
 
-/// The client was told that the lease is lost, or the harness, its client or a server stood still.
-fn is_excused(history: &History, hold: &Hold, until_ns: u64) -> bool {
+/// True if a fault was on since this client asked for the lock, or the harness, the client or a server stood still.
+pub(super) fn is_disturbed(timeline: &Timeline<'_>, hold: &Hold, until_ns: u64) -> bool {
     // It is told when it is over.
     let stood = |from_ns: u64, over_ns: u64| from_ns <= until_ns && over_ns >= hold.acquire_ns;
-    history.events.iter().any(|event| match event.what {
-        EventKind::Lost { op, .. } => op == hold.op && event.at_ns <= until_ns,
+    let stood_still = |event: &Event| match event.what {
         EventKind::Stalled { late_ms } => {
             stood(event.at_ns.saturating_sub(ms(late_ms)), event.at_ns)
         }
@@ -38,5 +39,8 @@ fn is_excused(history: &History, hold: &Hold, until_ns: u64) -> bool {
             worker, since_ns, ..
         } => worker == hold.worker && stood(since_ns, event.at_ns),
         _ => false,
-    })
+    };
+    let mut faults = timeline.faults().iter();
+    faults.any(|fault| fault.touches(hold.acquire_ns, until_ns))
+        || timeline.history().events.iter().any(stood_still)
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::history::{EndReason, Event, EventKind, Header};
+use crate::history::{EndReason, EndedBy, Event, EventKind, Header};
 use crate::timeline::{Attempt, Step};
 
 use super::harness_pause::HarnessPauses;
@@ -24,6 +24,8 @@ pub(super) struct Sufficiency {
     /// The workers that are dead, and those of them that died on their own.
     down: BTreeSet<usize>,
     dead: BTreeSet<usize>,
+    /// How often the lock had been granted when a worker exited last.
+    exited: Option<u64>,
     reasons: Vec<Unjudged>,
     ongoing: Ongoing,
     pauses: HarnessPauses,
@@ -62,6 +64,7 @@ impl Sufficiency {
             workers: header.workers,
             down: BTreeSet::new(),
             dead: BTreeSet::new(),
+            exited: None,
             reasons: Vec::new(),
             ongoing: Ongoing::default(),
             pauses: HarnessPauses::new(header),
@@ -98,11 +101,17 @@ impl Sufficiency {
                 });
             }
             EventKind::WorkerDown {
-                worker, by_fault, ..
+                worker,
+                by_fault,
+                ended_by,
+                ..
             } => {
                 self.down.insert(*worker);
                 if !by_fault {
                     self.dead.insert(*worker);
+                }
+                if *ended_by == Some(EndedBy::Itself) {
+                    self.exited = Some(self.grants);
                 }
             }
             EventKind::WorkerUp { worker, .. } => {
@@ -144,9 +153,11 @@ impl Sufficiency {
             });
         }
         let left = self.workers.saturating_sub(self.down.len());
+        // The one that is left got the lock from a client that ended by itself.
+        let is_handed_on = self.exited.is_some_and(|granted| self.grants > granted);
         if self.workers > 0 && self.dead.len() >= self.workers {
             reasons.push(Unjudged::EverybodyDied);
-        } else if !self.dead.is_empty() && left < 2 {
+        } else if !self.dead.is_empty() && left < 2 && !is_handed_on {
             let died = self.dead.into_iter().collect();
             reasons.push(Unjudged::TooFewClients { died, left });
         }
@@ -250,6 +261,7 @@ mod tests {
                 worker,
                 by_fault,
                 reason: "killed".into(),
+                ended_by: None,
             };
             sufficiency.event(&Event { at_ns: 1, what });
         }

@@ -37,11 +37,11 @@ impl TakenValue {
         }
         let how = match update.now {
             None => Taking::Removed,
+            Some(now) if update.prolongs() && !is_of_several(&now.value) => Taking::Prolonged,
             Some(_) if command.phase == Phase::Acquire => return None,
             Some(now) if update.ends_value() && !shares_element(&before.value, &now.value) => {
                 Taking::Replaced
             }
-            Some(now) if update.prolongs() && !is_of_several(&now.value) => Taking::Prolonged,
             Some(_) => return None,
         };
         Some(TakenValue {
@@ -71,8 +71,17 @@ pub(super) fn shares_element(before: &str, now: &str) -> bool {
     before.into_iter().any(|element| now.contains(&element))
 }
 
+/// True if the later collection has an element that the earlier one has not.
+pub(super) fn adds_element(before: &str, now: &str) -> bool {
+    let (Some(before), Some(mut now)) = (elements(before), elements(now)) else {
+        return false;
+    };
+    let before: Vec<&str> = before.collect();
+    now.any(|element| !before.contains(&element))
+}
+
 /// True for a collection of more than one element: perhaps of several clients, each of which may keep it alive.
-fn is_of_several(value: &str) -> bool {
+pub(super) fn is_of_several(value: &str) -> bool {
     elements(value).is_some_and(|elements| elements.count() > 1)
 }
 

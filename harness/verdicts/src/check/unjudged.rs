@@ -239,8 +239,8 @@ pub enum Unjudged {
         /// How often the scenario wants it.
         needed: u64,
     },
-    /// Every worker died on its own.
-    #[error("too little to judge: every worker died on its own, and nobody was left to try")]
+    /// Every worker ended, and no fault has killed it.
+    #[error("too little to judge: no worker was left to try")]
     EverybodyDied,
     /// Workers died on their own, and the others are too few to compete.
     #[error("too little to judge: {} died on {}, and {} to compete",

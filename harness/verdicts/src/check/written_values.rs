@@ -183,6 +183,11 @@ impl Written {
         }
     }
 
+    /// On how many nodes it has written this key.
+    pub(super) fn nodes_of(&self, key: &KeyName) -> usize {
+        self.values.iter().filter(|value| value.key == *key).count()
+    }
+
     /// The values that are a lock's: they expire, or have its name.
     pub(super) fn lock_values(&self) -> impl Iterator<Item = &WrittenValue> {
         self.values.iter().filter(|value| value.is_of_a_lock())

@@ -75,6 +75,13 @@ impl ValueSpan {
         self.from_ns <= at_ns && (at_ns < self.until_ns || stays)
     }
 
+    /// When it was to run out, by what had been written until a time, if nobody sets the node's clock.
+    pub fn due_ns(&self, at_ns: u64) -> u64 {
+        let later = self.renewals.iter().find(|renewal| renewal.at_ns > at_ns);
+        let last_ns = || self.expiry.map_or(u64::MAX, Expiry::over_ns);
+        later.map_or_else(last_ns, |renewal| renewal.due_ns)
+    }
+
     /// How its end concerns the client that wrote it.
     pub fn fate(&self) -> Fate {
         match &self.end {

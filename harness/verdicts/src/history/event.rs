@@ -155,6 +155,9 @@ pub enum EventKind {
         by_fault: bool,
         /// Exit status or reason in words.
         reason: String,
+        /// Who ended it, if no fault did; left out by faults, and by histories that are older than this field.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ended_by: Option<EndedBy>,
     },
     /// A worker violated the protocol, or did not answer in time.
     Misbehaved {
@@ -388,6 +391,34 @@ impl EventKind {
             | EventKind::Probe { key, .. }
             | EventKind::KeyLeft { key, .. } => Some(key),
             _ => None,
+        }
+    }
+}
+
+/// Who ended a worker that no fault has killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndedBy {
+    /// Itself: it exited.
+    Itself,
+    /// A signal that was not the harness's.
+    Signal,
+    /// The harness, because it did not answer in time.
+    Deadline,
+    /// The harness, because it broke the protocol.
+    Protocol,
+}
+
+impl EndedBy {
+    /// How a worker ended that no fault has killed, in words. `by`: who ended it, if that is known.
+    pub fn in_words(by: Option<EndedBy>, worker: usize, reason: &str) -> String {
+        match by {
+            Some(EndedBy::Deadline | EndedBy::Protocol) => {
+                format!("Picklock ended worker {worker}: {reason}")
+            }
+            Some(EndedBy::Itself | EndedBy::Signal) | None => {
+                format!("worker {worker} died on its own: {reason}")
+            }
         }
     }
 }

@@ -6,7 +6,9 @@ mod header;
 mod key_change;
 mod older;
 
-pub use event::{Budget, ClockShift, EndReason, Event, EventKind, Misbehaviour, MissedBecause};
+pub use event::{
+    Budget, ClockShift, EndReason, EndedBy, Event, EventKind, Misbehaviour, MissedBecause,
+};
 pub use file::{HistoryError, read_history, write_history};
 pub use header::{CustodyCheck, FORMAT, Header};
 pub use key_change::{KeyChange, KeyCommand, KeyName};

@@ -58,6 +58,7 @@ fn down(worker: usize) -> EventKind {
         worker,
         by_fault: true,
         reason: String::new(),
+        ended_by: None,
     }
 }
 

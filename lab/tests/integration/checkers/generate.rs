@@ -270,6 +270,7 @@ impl Player {
                     worker,
                     by_fault: true,
                     reason: "killed".into(),
+                    ended_by: None,
                 });
                 State::Idle
             }

@@ -261,6 +261,7 @@ impl Player {
                     worker,
                     by_fault: true,
                     reason: "killed".into(),
+                    ended_by: None,
                 });
                 self.states[worker].0 = State::Idle;
                 return;

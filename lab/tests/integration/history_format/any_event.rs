@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use picklock_verdicts::history::{Budget, ClockShift, EndReason, EventKind, Misbehaviour};
+use picklock_verdicts::history::{Budget, ClockShift, EndReason, EndedBy, EventKind, Misbehaviour};
 
 /// The header of the histories has so many workers, and so many keys.
 pub(super) const WORKERS: usize = 3;
@@ -203,6 +203,7 @@ fn around() -> impl Strategy<Value = EventKind> {
                 worker,
                 by_fault,
                 reason,
+                ended_by: (!by_fault).then_some(EndedBy::Itself),
             }
         }),
         (0..WORKERS, kind, any::<String>()).prop_map(|(worker, kind, detail)| {

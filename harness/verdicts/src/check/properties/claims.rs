@@ -13,8 +13,11 @@
 //! - "It is free." After a release, whatever it says of its success, the value is gone from so many nodes that
 //!   another client can get a quorum. A value that the client's own command removes later was on its
 //!   way to be removed.
+//! - "You had it until now." After a release that claims success, the value had not gone before.
 //! - "You have not got it." After a refusal, and after an error before which certainly nothing had happened, the
 //!   client's own value does not go on standing on a quorum of the nodes.
+//! - "You have it no longer." An extension is not refused while the client's own value stands on a quorum of the
+//!   nodes, with time left, and no fault is on.
 //! - "I shall renew it." The key of a lock that promises renewal does not run out while its client works, unless a
 //!   fault may be why.
 //! - "It took so long." No answer took longer than the driver has waited for it.
@@ -33,9 +36,10 @@ use crate::check::kept_values::KeptValues;
 use crate::check::key_users::KeyUsers;
 use crate::check::left_value::{LeftValue, Said};
 use crate::check::promised_renewal::ran_out_ns;
+use crate::check::untrue_answers::{gone_ns, refused_ns};
 use crate::check::written_values::{Written, WrittenValue, WrittenValues};
 use crate::custody::{Custody, Expiry, KeyUpdate, NodesUsed};
-use crate::history::{Event, Header, KeyName};
+use crate::history::{Event, EventKind, Header, KeyName};
 use crate::timeline::{Attempt, Step, Timeline};
 
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
@@ -57,6 +61,8 @@ pub(in crate::check) struct Claims {
     /// The attempts that ended without a certain answer.
     in_doubt: HashSet<u64>,
     kept: KeptValues,
+    /// A release claimed success when the lease that was asked for was over.
+    released_late: bool,
     found: Vec<Found>,
 }
 
@@ -134,8 +140,13 @@ impl Claims {
     fn judge_expiry(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
         let asked_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
         let most_ms = most_ms(asked_ms);
+        // A key that is on fewer nodes than the lock needs stands beside it.
+        let quorum = self.nodes_used.quorum(attempt.key);
+        let is_lock = |value: &&WrittenValue| written.nodes_of(&value.key) >= quorum;
+        let any_is = written.lock_values().any(|value| is_lock(&value));
         for here in written.by_node() {
             let first = here.iter().filter(|value| value.at_first);
+            let first = first.filter(|value| !any_is || is_lock(value));
             let given_ms = || first.clone().filter_map(|value| Some(value.expiry?.ttl_ms));
             let fits = |expiry: Expiry| {
                 let past_ns = expiry.set_ns.saturating_sub(attempt.acquire_ns);
@@ -260,19 +271,41 @@ impl Claims {
         }
     }
 
-    /// "I shall renew it."
-    fn judge_renewal(&mut self, timeline: &Timeline<'_>) {
-        if !timeline.history().header.renews {
+    /// "I shall renew it", "you have it no longer", and "you had it until now".
+    fn judge_holds(&mut self, timeline: &Timeline<'_>) {
+        let history = timeline.history();
+        let refuses = |event: &Event| matches!(event.what, EventKind::ExtendRefused { .. });
+        let refuses = history.events.iter().any(refuses);
+        let renews = history.header.renews;
+        if !renews && !refuses && !self.released_late {
             return;
         }
-        let account = Custody::of(timeline.history());
+        let account = Custody::of(history);
         for hold in timeline.holds() {
-            if let Some(at_ns) = ran_out_ns(timeline, &account.spans, hold) {
+            if renews && let Some(at_ns) = ran_out_ns(timeline, &account.spans, hold) {
                 let statement = format!(
                     "worker {}'s key ran out while it held the lock, which promises to renew it",
                     hold.worker
                 );
                 self.found(at_ns, Claim::Renewal, vec![hold.op], statement);
+            }
+            let quorum = self.nodes_used.quorum(hold.key);
+            if refuses && let Some(at_ns) = refused_ns(timeline, &account.spans, hold, quorum) {
+                let statement = format!(
+                    "worker {} was told that the lock was no longer its own, and its value stood with time left",
+                    hold.worker
+                );
+                self.found(at_ns, Claim::Extension, vec![hold.op], statement);
+            }
+            let gone =
+                gone_ns(history, &account.spans, hold, quorum).filter(|_| self.released_late);
+            if let Some((at_ns, before_ns)) = gone {
+                let statement = format!(
+                    "worker {} was told that it had the lock until now, and its value had gone {} ms before its release",
+                    hold.worker,
+                    before_ns / 1_000_000
+                );
+                self.found(at_ns, Claim::Release, vec![hold.op], statement);
             }
         }
     }
@@ -314,6 +347,7 @@ impl Checker for Claims {
             lock_keys: BTreeMap::new(),
             in_doubt: HashSet::new(),
             kept: KeptValues::default(),
+            released_late: false,
             found: Vec::new(),
         }
     }
@@ -341,7 +375,12 @@ impl Checker for Claims {
                 }
                 self.written.forget(attempt.op);
             }
-            Step::Answered { .. } | Step::Gone => self.written.forget(attempt.op),
+            Step::Answered { released, .. } => {
+                let over_ns = attempt.acquire_ns.saturating_add(attempt.ttl_ns);
+                self.released_late |= released == Some(true) && at_ns > over_ns;
+                self.written.forget(attempt.op);
+            }
+            Step::Gone => self.written.forget(attempt.op),
             _ => {}
         }
     }
@@ -361,7 +400,7 @@ impl Checker for Claims {
             return Judgement::NotApplicable;
         }
         self.judge_left();
-        self.judge_renewal(timeline);
+        self.judge_holds(timeline);
         // A lock that only ever used one of several nodes asks for no majority.
         let nodes_used = &self.nodes_used;
         let is_alone = |lock: u32| nodes_used.only_node(lock).is_some();

@@ -5,6 +5,8 @@
 //! keeps another client's value alive takes part in a lock that is not its own. A value that
 //! never expires and has not the name of a lock is none (a counter, a list of those who wait).
 //!
+//! An attempt that had taken a key and prolongs what stands there now renews it, too.
+//!
 //! A removal in an acquisition takes the lock over if the owner's lease had run out by then, or if the attempt is
 //! the next to write there: that is a question of leases. One that removes a running lease and writes nothing
 //! (it undoes what was not its own, or came late, from an earlier release) counts as a release.
@@ -25,7 +27,7 @@ use picklock_scenarios::{Phase, Property};
 use crate::check::bare_ownership::{self, Claim};
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::{ForeignRelease, Judgement, Seen};
+use crate::check::finding::{ForeignRelease, Judgement, Seen, Taking};
 use crate::check::properties::lease;
 use crate::check::taken_value::TakenValue;
 use crate::check::unjudged::Unjudged;
@@ -40,6 +42,8 @@ pub(in crate::check) struct Ownership {
     claims: Vec<Claim>,
     /// The latest attempt of each worker.
     attempts: Vec<Asked>,
+    /// The places that the latest attempt of each worker has written.
+    written: Vec<(u64, Vec<usize>)>,
     /// The places of keys whose value was written over another, by an attempt that is not granted: which
     /// one.
     unproven: HashMap<usize, u64>,
@@ -102,7 +106,15 @@ impl Ownership {
 
     fn took(&mut self, taken: &TakenValue) {
         let release = self.foreign(taken);
-        if !taken.is_of_acquisition() {
+        if taken.how == Taking::Prolonged && taken.is_of_acquisition() {
+            // Who waits may keep what it finds alive. An attempt that had taken the key renews what is not its own.
+            let had_taken = |(op, places): &(u64, Vec<usize>)| {
+                *op == taken.by.op && places.contains(&taken.place)
+            };
+            if self.written.get(taken.by.worker).is_some_and(had_taken) {
+                self.found.push(release);
+            }
+        } else if !taken.is_of_acquisition() {
             self.found.push(release);
         } else if self.lease_runs(taken) {
             self.takeovers.push((taken.place, taken.by.op, release));
@@ -190,9 +202,26 @@ impl Ownership {
         }
     }
 
+    fn note_written(&mut self, (worker, op): (usize, u64), place: usize) {
+        if self.written.len() <= worker {
+            self.written.resize_with(worker + 1, Default::default);
+        }
+        let (latest, places) = &mut self.written[worker];
+        if *latest != op {
+            (*latest, *places) = (op, Vec::new());
+        }
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+
     /// An attempt has written a value, or written it once more.
-    fn written(&mut self, update: &KeyUpdate<'_>, writer: (usize, u64)) {
+    fn wrote(&mut self, update: &KeyUpdate<'_>, writer: (usize, u64)) {
         let op = writer.1;
+        let author = update.now.and_then(|now| now.author.as_ref());
+        if author.is_some_and(|author| author.is_of(writer.0, op)) {
+            self.note_written(writer, update.place);
+        }
         self.waiting
             .retain(|taken| (taken.place, taken.owner.1) != (update.place, op));
         let is_new =
@@ -222,6 +251,7 @@ impl Checker for Ownership {
             custody: header.custody,
             claims: Vec::new(),
             attempts: Vec::new(),
+            written: Vec::new(),
             unproven: HashMap::new(),
             waiting: Vec::new(),
             takeovers: Vec::new(),
@@ -257,7 +287,7 @@ impl Checker for Ownership {
             && command.phase == Phase::Acquire
             && update.now.is_some()
         {
-            self.written(update, (command.worker, command.op));
+            self.wrote(update, (command.worker, command.op));
         }
     }
 

@@ -25,33 +25,30 @@ pub(in crate::check) fn unserved(evidence: &Evidence<'_>, refused: u64, failed: 
     let bound = length(ms(evidence.history.header.progress_within_ms));
     let text = format!("no client waited longer than {bound} for a lock that was free; {denied}");
     match longest(evidence) {
-        Some(hold) => format!("{text}, and {}", endless(evidence, hold)),
+        Some((hold, end_ns)) => format!("{text}, and {}", endless(evidence, hold, end_ns)),
         None => text,
     }
 }
 
-/// The longest hold, if it lasted for longer than a client may wait for a lock that is free.
-fn longest<'a>(evidence: &'a Evidence<'_>) -> Option<&'a Hold> {
+/// The longest hold and when it ended, if it lasted for longer than a client may wait for a lock that is free. One that
+/// was open ended when the workers were ended.
+fn longest<'a>(evidence: &'a Evidence<'_>) -> Option<(&'a Hold, u64)> {
     let bound_ns = ms(evidence.history.header.progress_within_ms);
-    let holds = evidence.timeline.holds().iter();
-    let longest = holds.max_by_key(|hold| end_ns(evidence, hold).saturating_sub(hold.begin_ns))?;
-    let held_ns = end_ns(evidence, longest).saturating_sub(longest.begin_ns);
-    (held_ns > bound_ns).then_some(longest)
-}
-
-/// When a hold ended: one that was open, when the workers were ended.
-fn end_ns(evidence: &Evidence<'_>, hold: &Hold) -> u64 {
-    let mut events = evidence.history.events.iter();
-    let over = events.find_map(|event| match event.what {
+    let mut last = evidence.history.events.iter().rev();
+    let over_ns = last.find_map(|event| match event.what {
         EventKind::CommandsSent { .. } => Some(event.at_ns),
         _ => None,
     });
-    over.map_or(hold.end_ns, |over_ns| hold.end_ns.min(over_ns))
+    let holds = evidence.timeline.holds().iter();
+    let ended = holds.map(|hold| (hold, hold.end_ns.min(over_ns.unwrap_or(u64::MAX))));
+    let held_ns = |(hold, end_ns): &(&Hold, u64)| end_ns.saturating_sub(hold.begin_ns);
+    ended
+        .max_by_key(held_ns)
+        .filter(|longest| held_ns(longest) > bound_ns)
 }
 
 /// That a client was not done, and what bound the lock has set on that.
-fn endless(evidence: &Evidence<'_>, hold: &Hold) -> String {
-    let end_ns = end_ns(evidence, hold);
+fn endless(evidence: &Evidence<'_>, hold: &Hold, end_ns: u64) -> String {
     let held = length(end_ns.saturating_sub(hold.begin_ns));
     let until = match hold.ended {
         HoldEnd::Open => " and was not done when the run ended",
