@@ -300,6 +300,22 @@ mod tests {
     }
 
     #[test]
+    fn servers_of_the_user_are_named_without_their_passwords() {
+        let typed = "picklock scenario calm --impl redlock --backend external --seed 7 \
+            --redis redis://shop:geheim@h:1 --redis-prefix a: --redis rediss://[::1]:2 --redis-ca c.pem";
+        let Command::Scenario(args) = Cli::parse_from(typed.split_whitespace()).command else {
+            panic!("another command");
+        };
+        let printed = ReproduceCommand::of_run(&specification::of_args(&args).unwrap()).to_string();
+        assert_eq!(
+            printed,
+            "picklock scenario calm --impl redlock --backend external --seed 7 \
+             --redis 'redis://shop:$PICKLOCK_REDIS_PASSWORD@h:1' --redis 'rediss://[::1]:2' \
+             --redis-prefix a: --redis-ca c.pem"
+        );
+    }
+
+    #[test]
     fn a_replay_is_repeated_by_its_file_with_the_servers() {
         let args = [
             "picklock", "scenario", "calm", "--impl", "redlock", "--seed", "7",
