@@ -133,7 +133,7 @@ pub async fn choose(wanted: Wanted<'_>) -> Result<ChosenBackend, Failure> {
             }
             let plan = external_choice::plan(servers).await?;
             Ok(ChosenBackend {
-                servers: Some(ServerKind::External(plan.servers)),
+                servers: Some(ServerKind::External(Box::new(plan.servers))),
                 reason: plan.reason,
                 notes: plan.notes,
             })

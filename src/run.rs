@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use picklock_harness::assemble::{About, assemble};
 use picklock_harness::check::{judge, machine_was_too_slow};
+use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::latency;
 use picklock_harness::record::RunRecord;
 use picklock_harness::run::{self, RunResult};
@@ -66,7 +67,7 @@ pub async fn execute(
     let chosen = interrupt.unless_wanted(choosing).await?;
     spec.backend = chosen.name();
     if let Some(ServerKind::External(servers)) = &chosen.servers {
-        spec.servers.external = Some(servers.clone());
+        spec.servers.external = Some(ExternalServers::clone(servers));
     }
     if let Some(reason) = chosen.inapplicable(&spec.scenario, &spec.lock) {
         return Err(Failure::NotApplicable(format!(

@@ -66,8 +66,8 @@ impl Capabilities {
     /// # Errors
     /// The first such fault is refused.
     pub fn offer_all(&self, scenario: &Scenario) -> Result<(), Refusal> {
-        let faults = scenario.faults.iter().filter(|fault| !fault.optional);
-        faults.map(|fault| self.offer(fault)).collect()
+        let mut faults = scenario.faults.iter().filter(|fault| !fault.optional);
+        faults.try_for_each(|fault| self.offer(fault))
     }
 
     /// True in a backend whose machine may stop everything for a while. Virtual time cannot.

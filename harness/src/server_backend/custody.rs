@@ -139,7 +139,8 @@ impl ServerBackend {
             return Vec::new();
         };
         let mut stray = Vec::new();
-        for (node, observer) in self.observed.borrow().clone().iter().enumerate() {
+        let observed = self.observed.borrow().clone();
+        for (node, observer) in observed.iter().enumerate() {
             for name in observer
                 .names_without(&shared.prefix)
                 .into_iter()

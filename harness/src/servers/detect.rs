@@ -16,7 +16,7 @@ pub enum ServerKind {
     /// Processes of this program.
     Process(Binary),
     /// Servers that somebody else has started.
-    External(ExternalServers),
+    External(Box<ExternalServers>),
 }
 
 impl ServerKind {
