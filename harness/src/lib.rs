@@ -19,7 +19,7 @@
 //! - [`record`]: the one document that a run leaves
 //! - [`expectation`]: what a scenario expects of a lock, and which verdicts differ
 //! - [`sim`]: the simulated backend: virtual time, one process, the same driver and nemesis
-//! - [`named_server`]: the servers that can be chosen by name
+//! - [`named_server`]: the servers that can be chosen by name; [`external_servers`]: those that run already
 //! - [`spec`]: what is run, as one value; [`run`](mod@run): the one entry that runs it, and what came out
 //! - [`lock_factory`]: the code of a lock, as a value; `worker`: a process that serves one client of it (with
 //!   the feature `servers`)
@@ -35,6 +35,7 @@ pub mod conformance;
 pub mod context;
 pub mod driver;
 pub mod entropy;
+pub mod external_servers;
 mod key_watch;
 pub mod lock_factory;
 pub mod monitor_replay;

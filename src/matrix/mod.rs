@@ -108,6 +108,9 @@ fn announce(args: &MatrixArgs, plan: &MatrixPlan) {
         let path = path.display();
         print::err(&format!("{path} will keep {runs}, about {megabytes} MB\n"));
     }
+    for note in plan.notes() {
+        print::err(&format!("{note}\n"));
+    }
 }
 
 fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &MatrixResult, took: &str) {

@@ -14,7 +14,7 @@ use crate::backend_choice::ChosenBackend;
 use crate::exit::Failure;
 use crate::named_lock::NamedLock;
 use crate::run::MANY_WORKERS;
-use crate::specification::{checked, flag_of, load, no_mistyped_lock};
+use crate::specification::{checked, flag_of, load, no_mistyped_lock, with_nodes};
 
 /// One cell: its runs, and what is expected of them.
 #[derive(Debug, Clone)]
@@ -206,19 +206,26 @@ fn left_out(
     if let Some(reason) = unasked.or_else(|| draws_its_own(scenario, lock, request)) {
         return Some(reason);
     }
-    if request.overrides.nodes.is_none() {
+    let overrides = with_nodes(request.overrides, &request.servers, lock);
+    if overrides.nodes.is_none() {
         let nodes = scenario.topology.nodes.unwrap_or(lock.nodes);
         let lacking = scenario.topology.lacks_nodes(nodes);
         if lacking.is_some() {
             return lacking;
         }
     }
-    if let Err(refused) = resolve_scenario(scenario.clone(), lock, request.overrides) {
-        let problem = refused.error.problem;
-        return Some(match refused.culprit {
-            Some(culprit) => format!("{}: {problem}", flag_of(culprit)),
-            None => problem,
-        });
+    let resolved = match resolve_scenario(scenario.clone(), lock, overrides) {
+        Ok(resolved) => resolved,
+        Err(refused) => {
+            let problem = refused.error.problem;
+            return Some(match refused.culprit {
+                Some(culprit) => format!("{}: {problem}", flag_of(culprit)),
+                None => problem,
+            });
+        }
+    };
+    if let Some(reason) = backend.inapplicable(&resolved, lock) {
+        return Some(reason);
     }
     (!scenario.runs_in(backend.name())).then(|| {
         let backends = &scenario.backends;
@@ -276,7 +283,7 @@ fn task(
         backend,
         servers: request.servers.for_backend(backend),
         seed: request.seed,
-        overrides: request.overrides,
+        overrides: with_nodes(request.overrides, &request.servers, &candidate.spec),
     })?;
     Ok(Task {
         scenario_hash: scenario_hash(&spec.scenario),

@@ -5,6 +5,7 @@ use picklock_scenarios::BackendName;
 use tokio::time::timeout;
 
 use super::{BackendError, Binary, Image};
+use crate::external_servers::ExternalServers;
 use crate::named_server::{LOCAL_IMAGE, NamedServer, OFFICIAL_IMAGE};
 
 /// Which servers a run has, and from where.
@@ -14,6 +15,8 @@ pub enum ServerKind {
     Docker(Image),
     /// Processes of this program.
     Process(Binary),
+    /// Servers that somebody else has started.
+    External(Box<ExternalServers>),
 }
 
 impl ServerKind {
@@ -22,6 +25,7 @@ impl ServerKind {
         match self {
             ServerKind::Docker(_) => BackendName::Docker,
             ServerKind::Process(_) => BackendName::Process,
+            ServerKind::External(_) => BackendName::External,
         }
     }
 }

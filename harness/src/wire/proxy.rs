@@ -144,9 +144,11 @@ impl Proxy {
     }
 
     /// From now on connections introduce themselves to their servers, and what they send is kept
-    /// until a server says that it has executed it. Call it before the first connection.
-    pub fn keep_requests(&self) {
-        self.state.sent.get_or_init(SentRequests::default);
+    /// until a server says that it has executed it. Call it before the first connection. `token`: what tells
+    /// this run's connections from those of others at the same servers; empty where there are no others.
+    pub fn keep_requests(&self, token: &str) {
+        let sent = || SentRequests::of_run(token.to_owned());
+        self.state.sent.get_or_init(sent);
     }
 
     /// What was sent; `None`: it is not kept.

@@ -85,6 +85,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "scripts/test does it; it needs a network",
     ),
     (
+        "docs/servers.md",
+        "picklock scenario gc-pause --impl set-nx-px --redis",
+        "tests/e2e/real/external.rs does so with a server of its own",
+    ),
+    (
         "README.md",
         "cd my-lock",
         "tests/e2e/real/languages.rs follows this section word for word",

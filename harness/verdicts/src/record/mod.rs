@@ -10,6 +10,7 @@ mod matrix;
 mod repro;
 mod run;
 mod scenario_hash;
+mod servers_table;
 mod similarity;
 
 pub use matrix::{
@@ -18,4 +19,5 @@ pub use matrix::{
 pub use repro::{Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides};
 pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 pub use scenario_hash::scenario_hash;
+pub use servers_table::ServersTable;
 pub use similarity::Similarity;
