@@ -4,6 +4,9 @@ use picklock_scenarios::{Cause, FaultKind};
 
 use crate::history::{ClockShift, EventKind, History};
 
+/// The kind of fault that freezes workers, as histories call it.
+pub(super) const PAUSE_CLIENT: &str = "pause-client";
+
 /// A fault as the history tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultSpan<'a> {
@@ -131,6 +134,11 @@ impl FaultSpan<'_> {
     pub fn strikes(&self, worker: usize) -> bool {
         let named = self.workers.is_empty() || self.workers.contains(&worker);
         named && self.struck() && !self.escaped.contains(&worker)
+    }
+
+    /// True when it froze this worker.
+    pub fn freezes(&self, worker: usize) -> bool {
+        self.fault == PAUSE_CLIENT && self.strikes(worker)
     }
 
     /// True when it struck at all: it could be applied, and reached one of its workers.

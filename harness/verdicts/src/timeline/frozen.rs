@@ -2,11 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::fault::FaultSpan;
+use super::fault::{FaultSpan, PAUSE_CLIENT};
 use crate::history::{EventKind, History};
-
-/// The kind of fault that freezes workers, as histories call it.
-pub(super) const PAUSE_CLIENT: &str = "pause-client";
 
 /// Spans of all workers that were frozen. A freeze ends with its fault, with its worker's death, or
 /// with the history; freezes that overlap or touch are one.

@@ -7,6 +7,7 @@ use crate::history::{Event, EventKind, History};
 use super::attempt::{Attempt, HoldEnd, Step};
 use super::fault::{FaultSpan, forgets};
 use super::lease::{Lease, overlap};
+use super::nanoseconds::ms;
 use super::tracker::AttemptTracker;
 
 /// A hold: from the grant's arrival until the release was sent, the worker was gone, or the
@@ -80,6 +81,13 @@ pub enum LeaseState {
 }
 
 impl Hold {
+    /// True if what is known of the end of its first lease is only the earliest that it can be.
+    pub fn is_lease_a_bound(&self) -> bool {
+        let until_ns = |leases: &[Lease]| leases.first().map(|lease| lease.until_ns);
+        let (least, most) = (until_ns(&self.leases), until_ns(&self.possible_leases));
+        most > least.map(|least_ns| least_ns.saturating_add(ms(2)))
+    }
+
     /// True when leases of the two ran at the same time.
     pub fn shares_lease_with(&self, other: &Hold) -> bool {
         Lease::shared(&self.leases, &other.leases).0 > 0

@@ -13,8 +13,8 @@ use picklock_scenarios::Phase;
 use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 use super::attempt::{Attempt, Denial, HoldEnd, Step};
+use super::fault::PAUSE_CLIENT;
 use super::fault::{forgets, spoils_clocks};
-use super::frozen::PAUSE_CLIENT;
 use super::lease_deadline::LeaseDeadline;
 
 /// The attempts that are under way.

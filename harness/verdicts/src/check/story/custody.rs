@@ -58,11 +58,21 @@ pub(super) fn lost_values(facts: &Facts<'_>, hold: &Hold, to_ns: u64) -> Vec<(u6
     told.collect()
 }
 
-/// The values that a holder's attempt has written.
+/// When the last of a holder's values ran out before a time. `None`: none did.
+pub(super) fn ran_out_ns(facts: &Facts<'_>, hold: &Hold, by_ns: u64) -> Option<u64> {
+    let ran_out = spans_of(facts, hold).filter(|span| span.end == SpanEnd::RanOut);
+    ran_out
+        .map(|span| span.until_ns)
+        .filter(|until_ns| *until_ns <= by_ns)
+        .max()
+}
+
+/// The values of locks that a holder's attempt has written.
 fn spans_of<'a>(facts: &Facts<'a>, hold: &Hold) -> impl Iterator<Item = &'a ValueSpan> {
     let spans = facts.custody.map_or(&[][..], |account| &account.spans);
     let (worker, op) = (hold.worker, hold.op);
-    spans.iter().filter(move |span| span.is_of(worker, op))
+    let own = spans.iter().filter(move |span| span.is_of(worker, op));
+    own.filter(|span| span.may_be_a_claim())
 }
 
 /// ` with SET`, ` with SET on nodes 0, 2, 3`: the command that took the lock. Nothing if nobody saw it.

@@ -1,5 +1,7 @@
 //! A story in the making: everything that could be told, of which the most important is chosen.
 
+use std::collections::HashSet;
+
 use crate::check::facts::{Facts, Taken};
 use crate::check::finding::Taking;
 use crate::check::verdict::STORY_LINES;
@@ -154,6 +156,9 @@ impl Draft<'_> {
     /// The most important lines, in order of time.
     fn finish(mut self) -> Vec<String> {
         // Lines with the same time stay in the order in which they were told.
+        let mut told = HashSet::new();
+        self.lines
+            .retain(|(at_ns, _, text)| told.insert((*at_ns, text.clone())));
         let mut lines: Vec<_> = self.lines.drain(..).enumerate().collect();
         lines.sort_by_key(|(_, (at_ns, weight, _))| (*weight, *at_ns));
         lines.truncate(STORY_LINES);
@@ -169,7 +174,10 @@ impl Draft<'_> {
 fn own_lease(facts: &Facts<'_>, hold: &Hold) -> String {
     let until = clock(hold.first_deadline_ns);
     if hold.first_deadline_ns > hold.begin_ns {
-        format!(" (lease until {until})")
+        match hold.is_lease_a_bound() {
+            true => format!(" (lease until {until} at least)"),
+            false => format!(" (lease until {until})"),
+        }
     } else if hold.arrived_late(facts.faults) {
         format!(", but its lease had expired at {until}")
     } else {

@@ -15,7 +15,7 @@ use crate::history::EventKind;
 use super::facts::{Facts, Found, Overlap, Taken};
 use super::finding::{StaleToken, Starvation, Taking, WrongStock};
 use crate::timeline::{Hold, Lease, ms};
-use custody::{taken_with, written_values};
+use custody::{ran_out_ns, taken_with, written_values};
 use draft::told;
 use kept_out::kept_out;
 use line::Line;
@@ -59,7 +59,7 @@ fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<Line<'a>> {
         let until = clock(second.first_deadline_ns);
         format!("its own lease had expired at {until}")
     } else {
-        lease_at(first, second.begin_ns)
+        lease_at(facts, first, second.begin_ns)
     };
     let text = format!(
         "worker {} got {lock}{} while worker {} still held it: {lease}",
@@ -71,6 +71,7 @@ fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<Line<'a>> {
         Line::Grant(first),
         Line::Said(second.begin_ns, Weight::Plot, text),
     ];
+    lines.extend(long_section(facts, holds));
     // What was taken from the first holder is told with its values.
     let is_told = |taken: &&Taken<'_>| {
         let of_first = taken.owner_hold.is_some_and(|owner| owner.op == first.op);
@@ -93,8 +94,30 @@ fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<Line<'a>> {
     lines
 }
 
+/// That a client was told at its grant how little of its lease was left, and began a section that took longer.
+fn long_section<'a>(facts: &Facts<'_>, holds: &Overlap<'_>) -> Option<Line<'a>> {
+    let hold = holds.first;
+    let left_ns = hold.first_deadline_ns.saturating_sub(hold.begin_ns);
+    let took_ns = hold.end_ns.saturating_sub(hold.begin_ns);
+    let was_frozen = facts
+        .faults
+        .iter()
+        .any(|fault| fault.freezes(hold.worker) && fault.touches(hold.begin_ns, hold.end_ns));
+    // Nine tenths and more are a whole lease.
+    let is_short = hold.told && left_ns < hold.ttl_ns / 10 * 9 && left_ns < took_ns;
+    (holds.is_outlived && is_short && !was_frozen).then(|| {
+        let text = format!(
+            "worker {} was told that {} of its lease were left, and its section took {}",
+            hold.worker,
+            length(left_ns),
+            length(took_ns)
+        );
+        Line::Said(hold.begin_ns, Weight::Plot, text)
+    })
+}
+
 /// The state of a holder's lease when another client got the lock.
-fn lease_at(hold: &Hold, at_ns: u64) -> String {
+fn lease_at(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> String {
     let worker = hold.worker;
     let begun = |lease: &&Lease| lease.from_ns <= at_ns;
     match hold.leases.iter().rev().find(begun) {
@@ -112,7 +135,9 @@ fn lease_at(hold: &Hold, at_ns: u64) -> String {
             format!("how long worker {worker}'s lease ran is not known")
         }
         Some(lease) => {
-            let ago = length(at_ns - lease.until_ns);
+            // What the lock said may be no more than a bound. Then its value shows the end.
+            let ran_out = ran_out_ns(facts, hold, at_ns).filter(|_| hold.is_lease_a_bound());
+            let ago = length(at_ns - ran_out.unwrap_or(lease.until_ns));
             format!("worker {worker}'s lease had expired {ago} earlier")
         }
         None => format!("how long worker {worker}'s lease ran is not known"),
