@@ -93,9 +93,7 @@ pub(super) fn written_values<'a>(facts: &Facts<'_>, hold: &Hold) -> Vec<Line<'a>
         let lasts = match (span.renewals.last(), span.expiry) {
             // Only the life that it was given last is known.
             (Some(last), _) => {
-                let life = last
-                    .ttl_ms
-                    .map_or("no end".to_owned(), life);
+                let life = last.ttl_ms.map_or("no end".to_owned(), life);
                 format!(
                     "and {} at {} gave it {life}",
                     last.by.command,
