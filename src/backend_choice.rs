@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
+use picklock_harness::backend::Capabilities;
 use picklock_harness::named_server::NamedServer;
 use picklock_harness::run::{BackendSetup, ServerSetup};
 use picklock_harness::servers::{BackendError, Binary, Detection, ServerKind, detect};
-use picklock_harness::spec::{RunSpec, ServerChoice};
-use picklock_scenarios::{BackendName, Scenario};
+use picklock_harness::spec::{LockSpec, RunSpec, ServerChoice};
+use picklock_scenarios::{BackendName, Scenario, StockPlace};
 
 use crate::exit::Failure;
-use crate::{image, lock};
+use crate::{external_choice, image, lock};
 
 /// A chosen backend, with the reason in words.
 pub struct ChosenBackend {
@@ -17,6 +18,8 @@ pub struct ChosenBackend {
     pub servers: Option<ServerKind>,
     /// Why this backend was chosen.
     pub reason: String,
+    /// What is to be known before the run.
+    pub notes: Vec<String>,
 }
 
 impl ChosenBackend {
@@ -25,6 +28,7 @@ impl ChosenBackend {
         match &self.servers {
             Some(ServerKind::Docker(_)) => BackendName::Docker,
             Some(ServerKind::Process(_)) => BackendName::Process,
+            Some(ServerKind::External(_)) => BackendName::External,
             None => BackendName::Sim,
         }
     }
@@ -54,7 +58,33 @@ impl ChosenBackend {
         ChosenBackend {
             servers: Some(servers),
             reason,
+            notes: Vec::new(),
         }
+    }
+
+    /// Why a scenario, as it is run, is not applicable to servers of the user's own; `None`: it is, or Picklock
+    /// starts the servers.
+    pub fn inapplicable(&self, scenario: &Scenario, lock: &LockSpec) -> Option<String> {
+        let Some(ServerKind::External(external)) = &self.servers else {
+            return None;
+        };
+        let (given, topology) = (external.nodes(), &scenario.topology);
+        let needed = topology.nodes.unwrap_or(lock.nodes);
+        if needed > given {
+            return Some(format!(
+                "it needs {needed} Redis nodes, and --redis names {given}"
+            ));
+        }
+        if external.is_cluster && scenario.workload.stock_in == StockPlace::Redis {
+            return Some(
+                "it keeps its stock on a server of its own, which a Redis Cluster has not".into(),
+            );
+        }
+        if topology.replicas > 0 {
+            return Some("it needs replicas, and --redis names servers without any".into());
+        }
+        let offered = Capabilities::of(BackendName::External).offer_all(scenario);
+        offered.err().map(|refusal| refusal.to_string())
     }
 }
 
@@ -94,9 +124,24 @@ pub async fn choose(wanted: Wanted<'_>) -> Result<ChosenBackend, Failure> {
             let reason = format!("requested; {}", image.reason());
             Ok(ChosenBackend::on(ServerKind::Docker(image), reason))
         }
+        Some(BackendName::External) => {
+            let Some(servers) = &wanted.servers.external else {
+                return Err(Failure::Usage(external_choice::NO_SERVERS.into()));
+            };
+            if wanted.servers.named.is_some() {
+                of_servers(wanted.servers)?;
+            }
+            let plan = external_choice::plan(servers).await?;
+            Ok(ChosenBackend {
+                servers: Some(ServerKind::External(Box::new(plan.servers))),
+                reason: plan.reason,
+                notes: plan.notes,
+            })
+        }
         Some(BackendName::Sim) => Ok(ChosenBackend {
             servers: None,
             reason: format!("requested; virtual time, {}", modelled(named)),
+            notes: Vec::new(),
         }),
         None => detected(wanted, image, redis_server).await,
     }
@@ -104,6 +149,19 @@ pub async fn choose(wanted: Wanted<'_>) -> Result<ChosenBackend, Failure> {
 
 /// The backend that the user's choice of servers is about; `None` if it is about none, or about all.
 fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
+    if servers.external.is_some() {
+        let others = [
+            ("--server", servers.named.is_some()),
+            ("--image", servers.image.is_some()),
+            ("--redis-server", servers.redis_server.is_some()),
+        ];
+        return match others.into_iter().find(|(_, is_given)| *is_given) {
+            Some((flag, _)) => Err(Failure::Usage(format!(
+                "--redis is about servers that run already, and {flag} about servers that picklock starts: leave one out"
+            ))),
+            None => Ok(Some(BackendName::External)),
+        };
+    }
     match (&servers.image, &servers.redis_server) {
         (Some(_), Some(_)) => Err(Failure::Usage(
             "--image is about containers, and --redis-server about processes: leave one out, or choose by --backend".into(),
@@ -118,7 +176,7 @@ fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
 /// among the backends is one that is chosen later.
 ///
 /// # Errors
-/// `--image` without containers, or `--redis-server` without processes.
+/// `--image` without containers, `--redis-server` without processes, `--redis` without the backend `external`.
 pub fn refuse_unused(
     servers: &ServerChoice,
     backends: impl Iterator<Item = Option<BackendName>> + Clone,
@@ -140,6 +198,14 @@ pub fn refuse_unused(
             "--redis-server",
             &path.display().to_string(),
             BackendName::Process,
+        ),
+        ServerChoice {
+            external: Some(external),
+            ..
+        } if !is_used(BackendName::External) => unused(
+            "--redis",
+            &external.table().redis.join(","),
+            BackendName::External,
         ),
         _ => Ok(()),
     }
@@ -191,6 +257,7 @@ async fn detected(
         reason: format!(
             "simulated, because no server was found; for real servers install redis-server (apt install redis-server) or start Docker: {reason}"
         ),
+        notes: Vec::new(),
     })
 }
 

@@ -10,6 +10,8 @@ use picklock_harness::spec::ServerChoice;
 use picklock_reports::formats::FORMATS;
 use picklock_scenarios::{BackendName, LeaseDuration, catalog};
 
+use crate::exit::Failure;
+use crate::external_choice::ExternalArgs;
 use crate::named_lock::NamedLock;
 
 /// Tries to pick distributed locks on Redis: competing buyers, faults at the worst moment, a
@@ -192,16 +194,22 @@ pub struct ServerArgs {
     /// The redis-server or valkey-server binary of the process backend.
     #[arg(long, value_name = "PATH")]
     pub redis_server: Option<PathBuf>,
+    #[command(flatten)]
+    pub external: ExternalArgs,
 }
 
 impl ServerArgs {
     /// The choice in the form that a specification stores.
-    pub fn choice(&self) -> ServerChoice {
-        ServerChoice {
+    ///
+    /// # Errors
+    /// Servers of the user's own cannot be used as they were named.
+    pub fn choice(&self) -> Result<ServerChoice, Failure> {
+        Ok(ServerChoice {
             named: self.server,
             image: self.image.clone(),
             redis_server: self.redis_server.clone(),
-        }
+            external: self.external.servers()?,
+        })
     }
 }
 
@@ -224,6 +232,8 @@ pub enum BackendChoice {
     Docker,
     /// A simulation in virtual time, without a server; repeatable from its seed.
     Sim,
+    /// Servers of your own that run already: see --redis.
+    External,
 }
 
 impl BackendChoice {
@@ -234,6 +244,7 @@ impl BackendChoice {
             BackendChoice::Process => Some(BackendName::Process),
             BackendChoice::Docker => Some(BackendName::Docker),
             BackendChoice::Sim => Some(BackendName::Sim),
+            BackendChoice::External => Some(BackendName::External),
         }
     }
 }

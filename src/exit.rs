@@ -30,6 +30,9 @@ pub enum Failure {
     /// The machine cannot run it.
     #[error("{0}")]
     Environment(String),
+    /// The scenario asks for something that the servers do not offer.
+    #[error("not applicable: {0}")]
+    NotApplicable(String),
     /// The simulation of the lock does not end.
     #[error("{0}")]
     Stuck(String),
@@ -62,7 +65,7 @@ impl Failure {
         ExitCode::from(match self {
             Failure::Usage(_) => USAGE,
             Failure::Environment(_) => ENVIRONMENT,
-            Failure::Stuck(_) => INCONCLUSIVE,
+            Failure::Stuck(_) | Failure::NotApplicable(_) => INCONCLUSIVE,
             Failure::Interrupted => INTERRUPTED,
         })
     }

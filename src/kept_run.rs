@@ -6,16 +6,18 @@ use std::path::{Path, PathBuf};
 use picklock_harness::history::{History, read_history};
 
 use crate::exit::Failure;
+use crate::run_directory::WIRE;
 use crate::untrusted_file::{self, LONGEST_HISTORY, Links};
 
 /// The history of a run.
 pub const HISTORY: &str = "history.jsonl";
 
 /// What a run directory holds beside the logs.
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     "run.json",
     HISTORY,
-    "wire.jsonl",
+    WIRE,
+    "wire.jsonl.gz",
     "custody.jsonl",
     picklock_reports::repro::FILE,
 ];

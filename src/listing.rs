@@ -135,5 +135,8 @@ fn about(backend: BackendName) -> &'static str {
             "Real redis-server processes on loopback, started and stopped by the run."
         }
         BackendName::Docker => "Real Redis containers, their ports published on loopback only.",
+        BackendName::External => {
+            "Servers of your own, named by --redis: faults of clients and links only."
+        }
     }
 }

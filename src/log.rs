@@ -1,5 +1,6 @@
 //! `picklock log`: everything that a kept run has seen, in order.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,6 +13,7 @@ use picklock_reports::wire_log::{self, WireLog};
 use crate::exit::{self, Failure};
 use crate::kept_run::{self, HISTORY};
 use crate::print;
+use crate::run_directory::WIRE;
 use crate::untrusted_file::{self, LONGEST_DOCUMENT, Links};
 
 /// `picklock log`.
@@ -58,7 +60,7 @@ pub fn run(args: &LogArgs) -> Result<u8, Failure> {
         .map_or(args.run.clone(), |dir| dir.join(HISTORY));
     let history = kept_run::history(&history)?;
     let wire = match dir {
-        Some(dir) => wire(dir.join("wire.jsonl"))?,
+        Some(dir) => wire(dir.join(WIRE))?,
         None => None,
     };
     let wanted = Selection {
@@ -95,12 +97,11 @@ pub fn run(args: &LogArgs) -> Result<u8, Failure> {
 }
 
 fn wire(path: PathBuf) -> Result<Option<WireLog>, Failure> {
-    if !path.exists() {
-        return Ok(None);
-    }
     let wrong = |text: String| Failure::Usage(format!("{}: {text}", path.display()));
-    let text = untrusted_file::read(&path, LONGEST_DOCUMENT, Links::Refused)
-        .map_err(|error| wrong(error.to_string()))?;
+    let text = match untrusted_file::read_plain_or_gzip(&path, LONGEST_DOCUMENT, Links::Refused) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(|error| wrong(error.to_string()))?,
+    };
     let log = wire_log::read(&text).map_err(|error| wrong(error.to_string()))?;
     Ok(Some(log))
 }

@@ -34,6 +34,7 @@ mod configuration;
 mod docs;
 mod exit;
 mod explain;
+mod external_choice;
 mod gate;
 mod image;
 mod init;

@@ -67,9 +67,9 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
         Some(backend) => backend.backend(),
         None => Some(then.backend),
     };
-    let servers = args.servers.choice();
+    let servers = args.servers.choice()?;
     trust::check(&then, &file, &servers, backend, args.trust)?;
-    let spec = repro::specification(&then, file, servers)?;
+    let spec = repro::specification(&then, file, servers, (backend, args.servers.external.yes))?;
     let reporting = Reporting {
         json: args.json,
         out: args.out,

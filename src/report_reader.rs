@@ -15,11 +15,11 @@ use picklock_reports::wire_log::{self, WireLog};
 
 use crate::exit::Failure;
 use crate::kept_run::{self, HISTORY};
+use crate::run_directory::WIRE;
 use crate::untrusted_file::{self, LONGEST_DOCUMENT, LONGEST_HISTORY, Links};
 
 const RUN: &str = "run.json";
 const MATRIX: &str = "matrix.json";
-const WIRE: &str = "wire.jsonl";
 
 /// Reads all paths into one input. What cannot be read is omitted and listed in `skipped`.
 ///
@@ -136,7 +136,7 @@ fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<
 /// The command log beside a record.
 fn wire(dir: &Path, skipped: &mut Vec<String>) -> Option<WireLog> {
     let path = dir.join(WIRE);
-    let text = untrusted_file::read(&path, LONGEST_DOCUMENT, Links::Refused);
+    let text = untrusted_file::read_plain_or_gzip(&path, LONGEST_DOCUMENT, Links::Refused);
     beside(&path, text, skipped, |text| {
         wire_log::read(&text).map_err(|error| error.to_string())
     })

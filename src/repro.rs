@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::named_server::UnknownServer;
 use picklock_harness::record::{
     Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides, RunRecord, scenario_hash,
@@ -9,7 +10,7 @@ use picklock_harness::record::{
 use picklock_harness::spec::{LockSpec, Overrides, RunSpec, ScenarioSource, ServerChoice};
 use picklock_reports::configuration::Source;
 use picklock_reports::repro::FILE;
-use picklock_scenarios::Scenario;
+use picklock_scenarios::{BackendName, Scenario};
 use serde::Deserialize;
 
 use crate::configuration::configured_lock::{
@@ -18,11 +19,11 @@ use crate::configuration::configured_lock::{
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
 use crate::kept_run;
-use crate::lock;
 use crate::named_lock::NamedLock;
 use crate::reference_lock::Claims;
 use crate::specification::{checked, load};
 use crate::untrusted_file::{self, LONGEST_TEXT, Links};
+use crate::{external_choice, lock};
 
 /// The repro of a run.
 pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
@@ -41,6 +42,7 @@ pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
             server: spec.servers.named.map(|server| server.name().to_owned()),
             image: spec.servers.image.clone(),
             redis_server: server.map(|path| path.display().to_string()),
+            servers: spec.servers.external.as_ref().map(ExternalServers::table),
         },
         verdicts: Outcome::of(&record.verdicts),
         scenario: spec.scenario.clone(),
@@ -134,7 +136,8 @@ fn is_configured(lock: &ReproLock) -> bool {
         || lock.replicas.is_some()
 }
 
-/// The run that a repro file describes. `servers` overrides the servers in the file.
+/// The run that a repro file describes. `servers` overrides the servers in the file. `backend`: the one in which
+/// it is to be repeated. `agreed`: servers that somebody else has started may be written to, wherever they are.
 ///
 /// # Errors
 /// This picklock cannot run it: the lock or an option no longer exists.
@@ -142,6 +145,7 @@ pub fn specification(
     repro: &Repro,
     file: PathBuf,
     servers: ServerChoice,
+    (backend, agreed): (Option<BackendName>, bool),
 ) -> Result<RunSpec, Failure> {
     let then = &repro.overrides;
     let overrides = Overrides {
@@ -155,6 +159,8 @@ pub fn specification(
             file.display()
         ))
     };
+    // A password may be lacking that another backend does not need.
+    let needs_them = backend == Some(BackendName::External) && servers.external.is_none();
     let named = then.server.as_ref().map(|name| name.parse());
     let servers = servers.or(ServerChoice {
         named: named
@@ -162,6 +168,10 @@ pub fn specification(
             .map_err(|error: UnknownServer| cannot(error.to_string()))?,
         image: then.image.clone(),
         redis_server: then.redis_server.clone().map(PathBuf::from),
+        external: match &then.servers {
+            Some(table) if needs_them => Some(external_choice::of_table(table, agreed)?),
+            _ => None,
+        },
     });
     let named = repro.scenario_given.clone();
     let spec = |scenario: Scenario, source| {

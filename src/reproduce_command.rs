@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::Path;
 
+use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::named_server::NamedServer;
 use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice};
 use picklock_scenarios::BackendName;
@@ -134,6 +135,16 @@ impl ReproduceCommand {
         self.flag_if("server", servers.named.map(NamedServer::name));
         self.flag_if("image", servers.image.as_ref());
         self.flag_if("redis-server", servers.redis_server.as_ref());
+        let Some(table) = servers.external.as_ref().map(ExternalServers::table) else {
+            return;
+        };
+        for url in table.redis {
+            self.flag("redis", url);
+        }
+        self.flag_if("redis-prefix", table.prefix);
+        self.flag_if("redis-ca", table.ca);
+        self.flag_if("redis-cert", table.cert);
+        self.flag_if("redis-key", table.key);
     }
 }
 
@@ -161,6 +172,7 @@ mod tests {
 
     use super::ReproduceCommand;
     use crate::cli::{BackendChoice, Cli, Command, ConfigArgs, LockArgs, ScenarioArgs, ServerArgs};
+    use crate::external_choice::ExternalArgs;
     use crate::named_lock::NamedLock;
     use crate::specification;
 
@@ -257,6 +269,7 @@ mod tests {
                             server,
                             image,
                             redis_server: redis_server.map(PathBuf::from),
+                            external: ExternalArgs::default(),
                         },
                         json: false,
                         out: None,
@@ -284,6 +297,22 @@ mod tests {
             let again = typed(&before).map_err(TestCaseError::fail)?;
             prop_assert_eq!(spec(&again), Some(before));
         }
+    }
+
+    #[test]
+    fn servers_of_the_user_are_named_without_their_passwords() {
+        let typed = "picklock scenario calm --impl redlock --backend external --seed 7 \
+            --redis redis://shop:geheim@h:1 --redis-prefix a: --redis rediss://[::1]:2 --redis-ca c.pem";
+        let Command::Scenario(args) = Cli::parse_from(typed.split_whitespace()).command else {
+            panic!("another command");
+        };
+        let printed = ReproduceCommand::of_run(&specification::of_args(&args).unwrap()).to_string();
+        assert_eq!(
+            printed,
+            "picklock scenario calm --impl redlock --backend external --seed 7 \
+             --redis 'redis://shop:$PICKLOCK_REDIS_PASSWORD@h:1' --redis 'rediss://[::1]:2' \
+             --redis-prefix a: --redis-ca c.pem"
+        );
     }
 
     #[test]

@@ -6,10 +6,13 @@ use std::rc::Rc;
 
 use picklock_harness::assemble::{About, assemble};
 use picklock_harness::check::{judge, machine_was_too_slow};
+use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::latency;
 use picklock_harness::record::RunRecord;
 use picklock_harness::run::{self, RunResult};
+use picklock_harness::servers::ServerKind;
 use picklock_harness::spec::RunSpec;
+use picklock_reports::escape::visible_lines;
 use picklock_reports::units::moment_ns;
 use picklock_reports::{documents, terminal};
 use picklock_scenarios::BackendName;
@@ -64,6 +67,15 @@ pub async fn execute(
     });
     let chosen = interrupt.unless_wanted(choosing).await?;
     spec.backend = chosen.name();
+    if let Some(ServerKind::External(servers)) = &chosen.servers {
+        spec.servers.external = Some(ExternalServers::clone(servers));
+    }
+    if let Some(reason) = chosen.inapplicable(&spec.scenario, &spec.lock) {
+        return Err(Failure::NotApplicable(format!(
+            "{}: {reason}",
+            spec.scenario.name
+        )));
+    }
     if !reporting.once {
         announce(&spec, &chosen, reporting);
     }
@@ -75,6 +87,9 @@ pub async fn execute(
             false => print::out(line),
         }
         (result, record) = run_once(&spec, &chosen, reporting, &interrupt).await?;
+    }
+    if let Some(left) = &result.left_behind {
+        print::err(&format!("picklock: {}\n", visible_lines(left)));
     }
     if let Some(out) = &out {
         out.keep(&spec, &result, &record)?;
@@ -128,6 +143,12 @@ fn announce(spec: &RunSpec, chosen: &ChosenBackend, reporting: &Reporting) {
     match reporting.json {
         true => print::err(&line),
         false => print::out(&line),
+    }
+    for note in &chosen.notes {
+        match reporting.json {
+            true => print::err(&format!("  {note}\n")),
+            false => print::out(&format!("  {note}\n")),
+        }
     }
     let workers = spec.scenario.workload.workers;
     if workers > MANY_WORKERS && !spec.lock.is_in_process() && !reporting.quiet {

@@ -5,6 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use picklock_harness::custody::write_custody;
 use picklock_harness::history::write_history;
 use picklock_harness::record::RunRecord;
@@ -14,6 +16,10 @@ use picklock_reports::{documents, repro as repro_text};
 
 use crate::exit::Failure;
 use crate::repro;
+use crate::untrusted_file::gzip_path;
+
+/// The command log of a run.
+pub const WIRE: &str = "wire.jsonl";
 
 /// Makes a directory, with its parents, that no other user of the machine can read: a history names
 /// programs and keys, and there may be anything in a log. One that exists stays as it is.
@@ -96,7 +102,7 @@ impl RunDirectory {
             self.copy_logs(logs.path())?;
         }
         if let Some(wire) = &result.wire_log {
-            self.write("wire.jsonl", |file| wire.write(file))?;
+            self.write(WIRE, |file| wire.write(file))?;
         }
         self.write("history.jsonl", |file| write_history(history, file))?;
         if history.header.custody {
@@ -109,6 +115,26 @@ impl RunDirectory {
         // Last: a directory with a run.json is complete.
         self.write("run.json", |file| {
             writeln!(file, "{}", documents::json(record))
+        })
+    }
+
+    /// Compresses the command log, which is nine tenths of what a run keeps, to a twentieth.
+    ///
+    /// # Errors
+    /// As [`RunDirectory::write`].
+    pub fn compress_wire(&self) -> Result<(), Failure> {
+        let path = self.0.join(WIRE);
+        let Ok(mut log) = fs::File::open(&path) else {
+            return Ok(());
+        };
+        let packed = gzip_path(Path::new(WIRE));
+        self.write(&packed.to_string_lossy(), |file| {
+            let mut encoder = GzEncoder::new(file, Compression::fast());
+            io::copy(&mut log, &mut encoder)?;
+            encoder.finish().map(drop)
+        })?;
+        fs::remove_file(&path).map_err(|error| {
+            Failure::Environment(format!("cannot remove {}: {error}", path.display()))
         })
     }
 

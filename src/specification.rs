@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use picklock_harness::entropy;
-use picklock_harness::spec::{Override, Overrides, ResolveError, RunSpec, ScenarioSource};
+use picklock_harness::spec::{
+    LockSpec, Override, Overrides, ResolveError, RunSpec, ScenarioSource, ServerChoice,
+};
 use picklock_impls::{LOCKS, MUTANTS};
 use picklock_scenarios::{BackendName, OTHERS, Scenario, ScenarioError, catalog, did_you_mean};
 
@@ -11,6 +13,7 @@ use crate::backend_choice;
 use crate::cli::ScenarioArgs;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
+use crate::external_choice;
 use crate::lock;
 use crate::named_lock::NamedLock;
 use crate::untrusted_file::{self, LONGEST_TEXT, Links};
@@ -31,21 +34,42 @@ pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
         None => entropy::fresh_seed()
             .map_err(|error| Failure::Environment(format!("no entropy: {error}")))?,
     };
-    let servers = args.servers.choice();
+    let mut servers = args.servers.choice()?;
+    if args.backend.backend() == Some(BackendName::External) && servers.external.is_none() {
+        let config = args.config.config.as_deref();
+        servers.external = Some(external_choice::configured(
+            config,
+            args.servers.external.yes,
+        )?);
+    }
     backend_choice::refuse_unused(&servers, std::iter::once(args.backend.backend()))?;
+    let overrides = Overrides {
+        workers: args.workers,
+        nodes: args.nodes,
+        ttl: args.ttl,
+    };
     checked(RunSpec {
+        overrides: with_nodes(overrides, &servers, &lock),
         lock,
         scenario,
         source: ScenarioSource::Named(args.scenario.clone()),
         backend: args.backend.backend().unwrap_or(BackendName::Sim),
         servers,
         seed,
-        overrides: Overrides {
-            workers: args.workers,
-            nodes: args.nodes,
-            ttl: args.ttl,
-        },
     })
+}
+
+/// A program gets all servers that the user names, unless something else says how many it gets.
+pub fn with_nodes(overrides: Overrides, servers: &ServerChoice, lock: &LockSpec) -> Overrides {
+    let named = servers
+        .external
+        .as_ref()
+        .map(|external| external.servers.len());
+    let named = named.filter(|named| *named > 1 && !lock.is_in_process());
+    Overrides {
+        nodes: overrides.nodes.or(named),
+        ..overrides
+    }
 }
 
 /// The specification with its scenario as it is run.

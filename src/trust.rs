@@ -62,6 +62,10 @@ fn named_programs(
     let image = repro.overrides.image.clone();
     let server = server.filter(|_| !unused && servers.redis_server.is_none());
     let image = image.filter(|_| !unused && servers.image.is_none());
+    let external = repro.overrides.servers.as_ref();
+    let external =
+        external.filter(|_| backend == Some(BackendName::External) && servers.external.is_none());
+    let external = external.map(|table| table.redis.join(" "));
     [
         ("a program", program),
         ("a program in containers of the image", contained),
@@ -69,6 +73,7 @@ fn named_programs(
         ("its environment", environment),
         ("a server", server),
         ("a container image", image),
+        ("servers that it would write to", external),
     ]
     .into_iter()
     .filter_map(|(what, name)| Some((what, name?)))

@@ -1,11 +1,12 @@
 //! Files that somebody else may have made: opened only if they are what they seem to be, and read only
 //! up to a bound.
 
-use std::fs::{self, File, FileType, OpenOptions};
+use std::fs::{self, FileType, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use flate2::read::GzDecoder;
 use rustix::fs::OFlags;
 
 /// Longest scenario, repro or configuration, bytes.
@@ -67,6 +68,30 @@ pub fn read(path: &Path, most: u64, links: Links) -> io::Result<String> {
     Ok(text)
 }
 
+/// Reads a whole file of text as [`read`] does or, if there is none of this name, what `NAME.gz` beside it
+/// holds. The bound is also for what comes out of that.
+///
+/// # Errors
+/// As [`read`]; and it is not gzip.
+pub fn read_plain_or_gzip(path: &Path, most: u64, links: Links) -> io::Result<String> {
+    match read(path, most, links) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        read => return read,
+    }
+    let mut text = String::new();
+    let packed = open(&gzip_path(path), most, links)?;
+    let file = GzDecoder::new(packed);
+    Bounded { file, left: most }.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Where a file is when it is compressed: `wire.jsonl.gz`.
+pub fn gzip_path(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".gz");
+    path.with_file_name(name)
+}
+
 fn refuse(kind: FileType) -> io::Result<()> {
     let what = match kind {
         kind if kind.is_file() => return Ok(()),
@@ -81,13 +106,13 @@ fn refuse(kind: FileType) -> io::Result<()> {
     )))
 }
 
-/// A file that may grow while it is read.
-struct Bounded {
-    file: File,
+/// A file that may grow while it is read, or be longer than it looks.
+struct Bounded<R> {
+    file: R,
     left: u64,
 }
 
-impl Read for Bounded {
+impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buffer)?;
         match self.left.checked_sub(count as u64) {
@@ -102,6 +127,8 @@ impl Read for Bounded {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     fn refusal(path: &Path, links: Links) -> String {
@@ -135,6 +162,24 @@ mod tests {
         assert!(refusal(&path("link"), Links::Refused).contains("a symbolic link"));
         assert!(refusal(&path("to-device"), Links::Followed).contains("a device"));
         assert!(read(&path("link"), 10, Links::Followed).is_ok());
+    }
+
+    #[test]
+    fn compressed_file_is_read_up_to_the_bound() {
+        use std::io::Write;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("wire.jsonl");
+        let file = File::create(dir.path().join("wire.jsonl.gz")).unwrap();
+        let mut file = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        file.write_all(&[b'a'; 1_000]).unwrap();
+        file.finish().unwrap();
+        let unpacked = read_plain_or_gzip(&path, 1_000, Links::Refused).unwrap();
+        assert_eq!(unpacked.len(), 1_000);
+        let refusal = read_plain_or_gzip(&path, 999, Links::Refused).unwrap_err();
+        assert!(refusal.to_string().contains("too large"), "{refusal}");
+        fs::write(&path, "plain").unwrap();
+        let plain = read_plain_or_gzip(&path, 999, Links::Refused).unwrap();
+        assert_eq!(plain, "plain");
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct RunResult {
     /// What workers and servers wrote; removed when dropped. `None` for a simulation.
     #[cfg(feature = "servers")]
     pub logs: Option<RunDir>,
+    /// What the run could not remove from servers that somebody else has started, in words.
+    pub left_behind: Option<String>,
 }
 
 impl RunResult {
@@ -35,6 +37,7 @@ impl RunResult {
             wire_log: None,
             #[cfg(feature = "servers")]
             logs: None,
+            left_behind: None,
         }
     }
 }

@@ -12,6 +12,7 @@ use picklock_scenarios::{BackendName, LeaseDuration, Scenario, ScenarioError};
 
 use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::millis;
+use crate::external_servers::{DEFAULT_PREFIX, ExternalServers};
 use crate::model::ServerVersion;
 use crate::named_server::NamedServer;
 
@@ -100,6 +101,8 @@ pub struct ServerChoice {
     pub image: Option<String>,
     /// The server's binary for the process backend.
     pub redis_server: Option<PathBuf>,
+    /// Servers that somebody else has started.
+    pub external: Option<ExternalServers>,
 }
 
 impl ServerChoice {
@@ -110,11 +113,13 @@ impl ServerChoice {
             named,
             image,
             redis_server,
+            external,
         } = self.clone();
         ServerChoice {
             named,
             image: image.filter(|_| backend == BackendName::Docker),
             redis_server: redis_server.filter(|_| backend == BackendName::Process),
+            external: external.filter(|_| backend == BackendName::External),
         }
     }
 
@@ -129,6 +134,7 @@ impl ServerChoice {
             named: older.named,
             image: self.image.or(older.image),
             redis_server: self.redis_server.or(older.redis_server),
+            external: self.external.or(older.external),
         }
     }
 }
@@ -291,7 +297,13 @@ impl RunSpec {
 
     /// The name of a lock's key. All names have the same length, so that none is a prefix of another.
     pub fn key(&self, number: u32) -> String {
-        format!("picklock:stock:{number:04}")
+        format!("{}stock:{number:04}", self.key_prefix())
+    }
+
+    /// What the names of all keys of the run begin with.
+    pub fn key_prefix(&self) -> String {
+        let external = self.servers.external.as_ref();
+        external.map_or(DEFAULT_PREFIX.to_owned(), ExternalServers::key_prefix)
     }
 
     /// The names of all keys.

@@ -68,11 +68,13 @@ function repaint() {
 
 startTheme();
 document.addEventListener('picklock-theme', repaint);
-document.querySelectorAll('.exhibit').forEach((exhibit) => {
-  exhibit.addEventListener('toggle', () => { if (exhibit.open) startTimeline(exhibit); });
-  if (exhibit.open) startTimeline(exhibit);
-});
+document.querySelectorAll('.exhibit').forEach(startExhibit);
+startMatrix();
 startNavigation();
+// When the page can be used: its first frame is drawn.
+requestAnimationFrame(() => setTimeout(() => {
+  document.documentElement.dataset.ready = String(Math.ceil(performance.now()));
+}));
 // On paper everything is light, whatever the screen shows.
 addEventListener('beforeprint', () => {
   document.querySelectorAll('.exhibit[open]').forEach(startTimeline);

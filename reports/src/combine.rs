@@ -20,6 +20,7 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
         scenario: record.scenario.clone(),
         summary: record.summary.clone(),
         scenario_hash: String::new(),
+        setting: None,
         backend: record.backend,
         redis: Some(record.redis.clone()),
         runs: 1,

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::documents;
 use crate::file_name::Names;
 use crate::formats::{File, Format, FormatError};
 use crate::report_input::ReportInput;
@@ -22,7 +23,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut names = Names::default();
     let mut files = vec![File {
         name: "matrix.json".to_owned(),
-        bytes: document(&input.matrix)?,
+        bytes: format!("{}\n", documents::matrix_json(&input.matrix)).into_bytes(),
     }];
     for evidence in &input.evidence {
         let record = &evidence.record;

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::escape::visible_json;
+use crate::scorecard::Scorecard;
 
 /// A document that reports are made from.
 #[derive(Debug, Clone)]
@@ -69,6 +70,21 @@ pub fn json(record: &impl Serialize) -> String {
     let document = serde_json::to_string_pretty(record)
         .expect("a record holds only text, numbers, and maps keyed by words");
     visible_json(document)
+}
+
+/// A matrix as one JSON document, with its scorecard, which follows from the cells and is not read again.
+pub fn matrix_json(record: &MatrixRecord) -> String {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        #[serde(flatten)]
+        record: &'a MatrixRecord,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        scorecard: Option<Scorecard>,
+    }
+    json(&Document {
+        record,
+        scorecard: Scorecard::of(record),
+    })
 }
 
 /// Reads a run record or a matrix record.

@@ -7,6 +7,7 @@
 //! - [`listing`]: lists of locks, scenarios and backends
 //! - [`verdict_line`]: a verdict in one line; [`responsibility`]: who is responsible
 //! - [`matrix`]: the cells of a matrix in words; `costs`: what it cost the servers to acquire
+//! - [`scorecard`]: one row for each lock, the best first, and which lock is for what
 //! - [`gate`]: whether the results meet the rules and the baseline
 //! - [`configuration`]: the tables of the user's `picklock.toml`, and errors that point into it
 //! - [`report_input`]: the input of comparisons and report files; [`documents`]: writes and reads it;
@@ -42,6 +43,7 @@ pub mod report_input;
 pub mod repro;
 pub mod responsibility;
 pub mod run_log;
+pub mod scorecard;
 pub mod statistics;
 pub mod terminal;
 pub mod units;

@@ -121,6 +121,8 @@ fn trouble_words(what: &EventKind) -> Option<String> {
         | EventKind::CommandUnknown { .. }
         | EventKind::ExtensionUntested { .. }
         | EventKind::LeaseRefused { .. }
+        | EventKind::SentinelsRefused { .. }
+        | EventKind::SlowStart { .. }
         | EventKind::StockUnknown { .. }
         | EventKind::FaultNotUndone { .. }
         | EventKind::FinalInspectionFailed { .. }

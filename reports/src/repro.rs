@@ -69,6 +69,7 @@ fn head(repro: &Repro) -> String {
 fn another_backend(repro: &Repro, is_foreign: bool) -> Option<BackendName> {
     let mut others = BackendName::ALL.into_iter().filter(|backend| {
         *backend != repro.backend
+            && *backend != BackendName::External
             && repro.scenario.runs_in(*backend)
             && !(is_foreign && *backend == BackendName::Sim)
     });

@@ -6,8 +6,22 @@ use std::fmt::Display;
 pub fn count<N: Display + PartialEq + From<u8>>(number: N, what: &str) -> String {
     match number == N::from(1) {
         true => format!("1 {what}"),
-        false => format!("{number} {what}s"),
+        false => format!("{} {what}s", grouped(number)),
     }
+}
+
+/// A whole number with its thousands apart: `2,527`.
+pub fn grouped(number: impl Display) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        let left = digits.len() - place;
+        if place > 0 && left.is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A span in nanoseconds: `850 ns`, `1.24 ms`, `1.2 s`, `3 min 20 s`.

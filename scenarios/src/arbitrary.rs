@@ -215,6 +215,7 @@ pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> 
                 name: "generated".into(),
                 summary: "A generated plan.".into(),
                 source: None,
+                measures: None,
                 backends: Vec::new(),
                 topology: Topology {
                     nodes: Some(nodes),

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum BackendName {
     /// Containers.
     Docker,
+    /// Servers that somebody else has started.
+    External,
     /// `redis-server` processes of this machine.
     Process,
     /// The simulation, in virtual time.
@@ -27,7 +29,12 @@ pub struct UnknownBackend {
 
 impl BackendName {
     /// Every backend.
-    pub const ALL: [BackendName; 3] = [BackendName::Sim, BackendName::Process, BackendName::Docker];
+    pub const ALL: [BackendName; 4] = [
+        BackendName::Sim,
+        BackendName::Process,
+        BackendName::Docker,
+        BackendName::External,
+    ];
 
     /// The word that scenario files, records and the command line use.
     pub const fn word(self) -> &'static str {
@@ -35,6 +42,7 @@ impl BackendName {
             BackendName::Sim => "sim",
             BackendName::Process => "process",
             BackendName::Docker => "docker",
+            BackendName::External => "external",
         }
     }
 
@@ -80,7 +88,7 @@ mod tests {
         let error = "simulation".parse::<BackendName>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "unknown backend `simulation`; expected one of `sim`, `process`, `docker`"
+            "unknown backend `simulation`; expected one of `sim`, `process`, `docker`, `external`"
         );
     }
 }

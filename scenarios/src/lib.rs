@@ -8,8 +8,10 @@ pub mod arbitrary;
 mod backend_name;
 pub mod catalog;
 mod cause;
+mod family;
 mod fault;
 mod lease_duration;
+mod measure;
 mod nearest;
 mod parse;
 mod problem;
@@ -25,12 +27,14 @@ mod written_form;
 
 pub use backend_name::{BackendName, UnknownBackend};
 pub use cause::{CAUSES, Cause, Responsible};
+pub use family::Family;
 pub use fault::{
     Action, Capability, DataAction, Direction, FaultKind, FaultPlan, Lasts, LinkAction, NodeAction,
     Phase, Resource, Selection, ServerError, Strikes, Target, Trigger, TriggerEvent, Who,
     WorkerAction,
 };
 pub use lease_duration::{BadDuration, LeaseDuration};
+pub use measure::Measure;
 pub use nearest::{did_you_mean, nearest};
 pub use parse::ScenarioError;
 pub use property::{PROPERTIES, Property};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::backend_name::BackendName;
 use crate::fault::FaultPlan;
 use crate::lease_duration::LeaseDuration;
+use crate::measure::Measure;
 use crate::topology::Topology;
 use crate::workload::Workload;
 
@@ -24,6 +25,9 @@ pub struct Scenario {
     /// The backends in which it can run. If omitted: all.
     #[serde(default, alias = "worlds", skip_serializing_if = "Vec::is_empty")]
     pub backends: Vec<BackendName>,
+    /// The cost of a lock that it measures. If omitted: none in particular. Results do not depend on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measures: Option<Measure>,
     /// The Redis servers.
     #[serde(default)]
     pub topology: Topology,

@@ -30,6 +30,12 @@ impl Topology {
     pub const MOST_NODES: usize = 64;
     /// The most replicas of each node.
     pub const MOST_REPLICAS: usize = 8;
+
+    /// Why a lock that uses so many nodes uses too few, in words; `None`: it uses enough.
+    pub fn lacks_nodes(&self, count: usize) -> Option<String> {
+        let least = self.min_nodes.filter(|least| *least > count)?;
+        Some(format!("needs {least} Redis nodes; this lock uses {count}"))
+    }
 }
 
 #[expect(

@@ -41,12 +41,9 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
 
 /// Checks the scenario against the number of nodes that the run will have.
 pub fn nodes(scenario: &Scenario, count: usize) -> Result<(), Problem> {
-    if let Some(least) = scenario.topology.min_nodes.filter(|least| *least > count) {
-        return Err(Problem::at(
-            &["topology", "min_nodes"],
-            format!("needs {least} Redis nodes; this lock uses {count}"),
-        )
-        .hint("choose a lock that uses more nodes, such as `redlock`"));
+    if let Some(lacking) = scenario.topology.lacks_nodes(count) {
+        return Err(Problem::at(&["topology", "min_nodes"], lacking)
+            .hint("choose a lock that uses more nodes, such as `redlock`"));
     }
     each_fault(scenario, |plan| fault::check_nodes(plan, count))
 }

@@ -27,6 +27,9 @@ pub struct GateArgs {
     /// Print one JSON document (format picklock-gate/1) instead of text.
     #[arg(long)]
     pub json: bool,
+    /// Write to servers of your own on other machines ([servers] of the configuration) without asking.
+    #[arg(long)]
+    pub yes: bool,
     /// Do not show live progress.
     #[arg(long, short)]
     pub quiet: bool,

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::named_server::{NamedServer, UnknownServer};
+use picklock_harness::record::ServersTable;
 use picklock_harness::spec::{Overrides, ServerChoice};
 use picklock_reports::configuration::{CellsTable, ConfiguredRules, Source, Tables};
 use picklock_reports::gate::{CellKey, FEWEST_PAIRS, Rules};
@@ -37,19 +39,24 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads and checks the file.
+    /// Reads and checks the file. `agreed`: servers of the user's own may be written to, wherever they are.
     ///
     /// # Errors
     /// The first mistake, with its line and the nearest valid word.
-    pub fn read(path: &Path) -> Result<Config, Failure> {
+    pub fn read(path: &Path, agreed: bool) -> Result<Config, Failure> {
         let source =
             configuration::read(path).map_err(|error| configuration::unreadable(path, &error))?;
         let tables = Tables::read(&source)?;
         let impls = ConfiguredLocks::of(&source, &tables, path)?;
-        Ok(Config::of(source, tables, impls)?)
+        Ok(Config::of(source, tables, impls, agreed)?)
     }
 
-    fn of(source: Source, tables: Tables, impls: ConfiguredLocks) -> Result<Config, ScenarioError> {
+    fn of(
+        source: Source,
+        tables: Tables,
+        impls: ConfiguredLocks,
+        agreed: bool,
+    ) -> Result<Config, ScenarioError> {
         if tables.cells.is_empty() {
             let problem = "no cells are configured: a gate that checks nothing fails";
             let hint = "add [[cells]] with backends, locks and scenarios";
@@ -67,7 +74,7 @@ impl Config {
             seeds: 1,
             seed: 1,
             jobs: None,
-            servers: servers(&source, &tables)?,
+            servers: servers(&source, &tables, agreed)?,
             like: None,
             impls,
         };
@@ -191,8 +198,18 @@ fn pairs(source: &Source, given: Option<&Spanned<usize>>) -> Result<usize, Scena
     }
 }
 
+/// Servers of the user's own.
+fn external(
+    source: &Source,
+    table: &Spanned<ServersTable>,
+) -> Result<ExternalServers, ScenarioError> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let servers = ExternalServers::of(table.get_ref(), variable);
+    servers.map_err(|error| source.wrong(table.span().start, error.to_string()))
+}
+
 /// The servers of all cells.
-fn servers(source: &Source, tables: &Tables) -> Result<ServerChoice, ScenarioError> {
+fn servers(source: &Source, tables: &Tables, agreed: bool) -> Result<ServerChoice, ScenarioError> {
     let named = tables.server.as_ref().map(|name| {
         let word = name.get_ref();
         word.parse().map_err(|unknown: UnknownServer| {
@@ -204,5 +221,12 @@ fn servers(source: &Source, tables: &Tables) -> Result<ServerChoice, ScenarioErr
         named: named.transpose()?,
         image: tables.image.clone(),
         redis_server: tables.redis_server.clone(),
+        external: match &tables.servers {
+            Some(table) => Some(ExternalServers {
+                agreed,
+                ..external(source, table)?
+            }),
+            None => None,
+        },
     })
 }

@@ -37,7 +37,7 @@ use config::Config;
 /// # Errors
 /// An invalid configuration or baseline, or no backend to run in.
 pub async fn run(args: GateArgs) -> Result<u8, Failure> {
-    let config = Config::read(&args.config)?;
+    let config = Config::read(&args.config, args.yes)?;
     let interrupt = Interrupt::listen()?;
     let mut plans = measure::plan(&config, &interrupt).await?;
     let planned = config.batches.iter().zip(&plans);

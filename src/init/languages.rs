@@ -1,4 +1,6 @@
 //! The languages that `picklock init` knows. A new one is a folder below `adapters/`, and a row here.
+//!
+//! A manifest of cargo has another name there: cargo packs no folder that has one.
 
 use super::template::{Language, Library, Template, templates};
 
@@ -82,7 +84,7 @@ pub const LANGUAGES: &[Language] = &[
         packages: &[],
         ignored: &["target/"],
         module: templates!("rust": "src/picklock_adapter.rs", "src/small_json.rs"),
-        example: templates!("rust": "src/main.rs", "src/resp_client.rs", "Cargo.toml"),
+        example: templates!("rust": "src/main.rs", "src/resp_client.rs", "Cargo.toml" from "Cargo.toml.template"),
         prepare: &["cargo build"],
         run: "target/debug/my-lock",
         libraries: RUST_LIBRARIES,
@@ -121,7 +123,7 @@ const PYTHON_LIBRARIES: &[Library] = &[
 
 const RUST_LIBRARIES: &[Library] = &[Library {
     name: "rslock",
-    files: templates!("rust/rslock": "src/main.rs", "Cargo.toml", "Cargo.lock"),
+    files: templates!("rust/rslock": "src/main.rs", "Cargo.toml" from "Cargo.toml.template", "Cargo.lock"),
     prepare: &["cargo build --locked"],
     run: "target/debug/rslock-adapter",
 }];

@@ -46,12 +46,19 @@ pub struct Library {
     pub run: &'static str,
 }
 
-/// Files of a folder below `adapters/`: `templates!("python": "my_lock.py")`.
+/// Files of a folder below `adapters/`: `templates!("python": "my_lock.py")`. Where the file has another name
+/// there, that follows: `"Cargo.toml" from "Cargo.toml.template"`.
 macro_rules! templates {
-    ($folder:literal: $($path:literal),+) => {
+    (@text $folder:literal $path:literal) => {
+        include_str!(concat!("../../adapters/", $folder, "/", $path))
+    };
+    (@text $folder:literal $path:literal $file:literal) => {
+        templates!(@text $folder $file)
+    };
+    ($folder:literal: $($path:literal $(from $file:literal)?),+) => {
         &[$(Template {
             path: $path,
-            text: include_str!(concat!("../../adapters/", $folder, "/", $path)),
+            text: templates!(@text $folder $path $($file)?),
         }),+]
     };
 }

@@ -134,6 +134,7 @@ impl CellBuilder {
             scenario: spec.scenario.name.clone(),
             summary: spec.scenario.summary.clone(),
             scenario_hash: task.scenario_hash.clone(),
+            setting: Some(task.setting()),
             backend: spec.backend,
             redis: shown.as_ref().map(|run| run.redis.clone()),
             runs: self.runs,

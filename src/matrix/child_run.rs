@@ -79,6 +79,12 @@ fn command(spec: &RunSpec) -> Result<Command, String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
+    if let Some(external) = &spec.servers.external {
+        // Whoever has started the matrix has agreed.
+        command.arg("--yes");
+        let passwords = external.passwords();
+        command.envs(passwords.map(|password| (&password.variable, &password.text)));
+    }
     parent_death_signal::prepare(&mut command);
     Ok(command)
 }

@@ -12,7 +12,8 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
 
-use picklock_harness::record::{Cell, MATRIX_FORMAT, MatrixRecord};
+use picklock_harness::external_servers::ExternalServers;
+use picklock_harness::record::{Cell, MATRIX_FORMAT, MatrixRecord, ServersTable};
 use picklock_harness::spec::LockSpec;
 use picklock_reports::documents;
 use picklock_reports::file_name::slug;
@@ -82,6 +83,8 @@ pub struct RunConditions {
     server: Option<String>,
     image: Option<String>,
     redis_server: Option<String>,
+    #[serde(default)]
+    external: Option<ServersTable>,
 }
 
 impl RunConditions {
@@ -95,6 +98,11 @@ impl RunConditions {
             server: request.servers.named.map(|server| server.name().to_owned()),
             image: request.servers.image.clone(),
             redis_server: server.map(|path| path.display().to_string()),
+            external: request
+                .servers
+                .external
+                .as_ref()
+                .map(ExternalServers::table),
         }
     }
 }
@@ -189,7 +197,7 @@ impl MatrixDirectory {
     /// The disk is full, or the directory is gone.
     pub fn finish(&self, record: &MatrixRecord) -> Result<(), Failure> {
         RunDirectory::at(&self.0).write("matrix.json", |file| {
-            writeln!(file, "{}", documents::json(record))
+            writeln!(file, "{}", documents::matrix_json(record))
         })
     }
 
@@ -245,6 +253,7 @@ impl MatrixDirectory {
                 Failure::Environment(format!("cannot rename {}: {error}", from.display()))
             })?;
         }
+        RunDirectory::at(&to).compress_wire()?;
         cell.run_dir = Some(name);
         let stored = StoredCell {
             format: CELL_FORMAT.to_owned(),
@@ -319,6 +328,10 @@ fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&
         (
             backend != BackendName::Process || then.redis_server == key.redis_server,
             "the redis-server",
+        ),
+        (
+            backend != BackendName::External || then.external == key.external,
+            "the servers",
         ),
     ];
     let changed = checks.into_iter().find(|(same, _)| !same);

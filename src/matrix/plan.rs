@@ -75,6 +75,12 @@ impl MatrixPlan {
         backends.map(|backend| (backend.name(), backend.reason.as_str()))
     }
 
+    /// What is to be known before the runs.
+    pub fn notes(&self) -> impl Iterator<Item = &str> {
+        let backends = self.backends.iter();
+        backends.flat_map(|backend| backend.notes.iter().map(String::as_str))
+    }
+
     /// True if all backends are simulated.
     pub fn is_simulated(&self) -> bool {
         self.backends.iter().all(|one| one.servers.is_none())

@@ -7,6 +7,7 @@ use super::cli::MatrixArgs;
 use crate::backend_choice;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
+use crate::external_choice;
 use crate::name_pattern;
 use crate::named_lock::NamedLock;
 use crate::reference_lock;
@@ -48,8 +49,17 @@ impl MatrixRequest {
             let wrong = |problem| Failure::Usage(format!("--like {like}: {problem}"));
             reference_lock::named(like).map_err(wrong)?;
         }
-        let backends: Vec<_> = args.backends.iter().map(|it| it.backend()).collect();
-        let servers = args.servers.choice();
+        let mut backends: Vec<_> = args.backends.iter().map(|it| it.backend()).collect();
+        if backends.is_empty() {
+            backends.push(None);
+        }
+        let mut servers = args.servers.choice()?;
+        let external = Some(BackendName::External);
+        if backends.contains(&external) && servers.external.is_none() {
+            let config = args.config.config.as_deref();
+            let servers_of_file = external_choice::configured(config, args.servers.external.yes)?;
+            servers.external = Some(servers_of_file);
+        }
         backend_choice::refuse_unused(&servers, backends.iter().copied())?;
         let plain = name_pattern::locks(&args.locks)?;
         let plain = plain.iter().map(|name| NamedLock::plain(name));
@@ -60,11 +70,7 @@ impl MatrixRequest {
             locks,
             scenarios: with_profile(&scenarios, args.profile.as_deref()),
             like: args.like.clone(),
-            backends: if backends.is_empty() {
-                vec![None]
-            } else {
-                backends
-            },
+            backends,
             options: args.options.clone(),
             overrides: Overrides {
                 workers: None,
@@ -83,6 +89,8 @@ impl MatrixRequest {
     pub fn jobs_in(&self, backend: BackendName) -> usize {
         self.jobs.unwrap_or_else(|| match backend {
             BackendName::Process => 2 * processors(),
+            // Others use the servers too, and runs may share a prefix.
+            BackendName::External => 1,
             _ => processors(),
         })
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use picklock_harness::expectation::Expected;
-use picklock_harness::record::{SkippedCell, scenario_hash};
+use picklock_harness::record::{CellSetting, SkippedCell, scenario_hash};
 use picklock_harness::spec::{LockSpec, RunSpec, ScenarioSource, resolve_scenario};
 use picklock_impls::LOCKS;
 use picklock_scenarios::{Scenario, Seeds, catalog};
@@ -14,7 +14,7 @@ use crate::backend_choice::ChosenBackend;
 use crate::exit::Failure;
 use crate::named_lock::NamedLock;
 use crate::run::MANY_WORKERS;
-use crate::specification::{checked, flag_of, load, no_mistyped_lock};
+use crate::specification::{checked, flag_of, load, no_mistyped_lock, with_nodes};
 
 /// One cell: its runs, and what is expected of them.
 #[derive(Debug, Clone)]
@@ -35,6 +35,17 @@ impl Task {
             "{} × {} × {}",
             spec.lock.name, spec.scenario.name, spec.backend
         )
+    }
+
+    /// What a comparison of locks must know.
+    pub fn setting(&self) -> CellSetting {
+        let spec = &self.spec;
+        CellSetting {
+            family: spec.scenario.family(),
+            measures: spec.scenario.measures,
+            nodes: spec.nodes(),
+            replicas: spec.lock.replicas,
+        }
     }
 }
 
@@ -165,6 +176,7 @@ impl Selection {
                             scenario: scenario.name.clone(),
                             backend: backend.name(),
                             reason,
+                            family: Some(scenario.family()),
                         });
                         continue;
                     }
@@ -194,20 +206,31 @@ fn left_out(
     if let Some(reason) = unasked.or_else(|| draws_its_own(scenario, lock, request)) {
         return Some(reason);
     }
-    if let Err(refused) = resolve_scenario(scenario.clone(), lock, request.overrides) {
-        let problem = refused.error.problem;
-        return Some(match refused.culprit {
-            Some(culprit) => format!("{}: {problem}", flag_of(culprit)),
-            None => problem,
-        });
+    let overrides = with_nodes(request.overrides, &request.servers, lock);
+    if overrides.nodes.is_none() {
+        let nodes = scenario.topology.nodes.unwrap_or(lock.nodes);
+        let lacking = scenario.topology.lacks_nodes(nodes);
+        if lacking.is_some() {
+            return lacking;
+        }
+    }
+    let resolved = match resolve_scenario(scenario.clone(), lock, overrides) {
+        Ok(resolved) => resolved,
+        Err(refused) => {
+            let problem = refused.error.problem;
+            return Some(match refused.culprit {
+                Some(culprit) => format!("{}: {problem}", flag_of(culprit)),
+                None => problem,
+            });
+        }
+    };
+    if let Some(reason) = backend.inapplicable(&resolved, lock) {
+        return Some(reason);
     }
     (!scenario.runs_in(backend.name())).then(|| {
         let backends = &scenario.backends;
         let words: Vec<&str> = backends.iter().map(|backend| backend.word()).collect();
-        format!(
-            "it needs features that only these backends have: {}",
-            words.join(", ")
-        )
+        format!("needs what only these backends have: {}", words.join(", "))
     })
 }
 
@@ -260,7 +283,7 @@ fn task(
         backend,
         servers: request.servers.for_backend(backend),
         seed: request.seed,
-        overrides: request.overrides,
+        overrides: with_nodes(request.overrides, &request.servers, &candidate.spec),
     })?;
     Ok(Task {
         scenario_hash: scenario_hash(&spec.scenario),

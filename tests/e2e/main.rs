@@ -3,6 +3,7 @@
 //! - [`running`]: how the tests start the binary, few at a time, and what they get back
 //! - [`cases`]: scenarios that once came out wrong
 //! - [`init`]: a new adapter is written, and nothing overwritten
+//! - [`install`]: the script that installs a release, and the archive that it fetches
 //! - [`input`]: what is wrong with a command line, a file or a machine is said, where, and what to do
 //! - [`mistakes`]: what people typed who tried it for the first time
 //! - [`matrix`]: many cells, what is expected of them, and what stays
@@ -35,6 +36,7 @@ mod ending;
 mod gate;
 mod init;
 mod input;
+mod install;
 mod like;
 mod manual;
 mod matrix;

@@ -8,15 +8,19 @@ use redis::sentinel::{Sentinel, SentinelNodeConnectionInfo};
 use redis::{ConnectionInfo, IntoConnectionInfo};
 
 use super::reconnecting::{Origin, Reconnecting};
+use super::redirecting::Redirecting;
 use super::subscription::subscribe;
 
 /// URL scheme of a node whose master the Sentinels name.
 const SENTINEL_SCHEME: &str = "redis+sentinel://";
 
+/// URL scheme of a Redis Cluster, by its masters.
+const CLUSTER_SCHEME: &str = "redis+cluster://";
+
 /// The URL cannot be used to connect.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "`{url}` is not the address of a Redis node: {source}; expected `redis://HOST:PORT`, or `redis+sentinel://HOST:PORT,HOST:PORT,.../MASTER`"
+    "`{url}` is not the address of a Redis node: {source}; expected `redis://HOST:PORT`, `redis+sentinel://HOST:PORT,HOST:PORT,.../MASTER`, or `redis+cluster://HOST:PORT,HOST:PORT,...`"
 )]
 pub struct ConnectError {
     url: String,
@@ -33,6 +37,12 @@ pub struct ConnectError {
 pub fn connect(urls: &[String], timeout: Duration) -> Result<Vec<Node>, ConnectError> {
     urls.iter()
         .map(|url| {
+            if let Some(first) = url.strip_prefix(CLUSTER_SCHEME) {
+                let first = first.split(',').next().unwrap_or_default().to_owned();
+                return Ok(Node::opening(move || {
+                    Redirecting::new(first.clone(), timeout)
+                }));
+            }
             let origin = origin(url).map_err(|source| ConnectError {
                 url: url.clone(),
                 source,

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use picklock_scenarios::{BackendName, Capability, FaultPlan};
+use picklock_scenarios::{BackendName, Capability, FaultPlan, Scenario};
 
 use super::Refusal;
+use crate::external_servers::NOT_OURS;
 
 /// What a backend can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,19 @@ impl Capabilities {
         };
         if backend == BackendName::Sim {
             capabilities.lacks(Capability::Sentinels, "the simulation has no Sentinels");
+        }
+        if backend == BackendName::External {
+            let of_servers = [
+                Capability::PauseNodes,
+                Capability::CrashNodes,
+                Capability::Replication,
+                Capability::Sentinels,
+                Capability::Data,
+                Capability::NodeClocks,
+            ];
+            for capability in of_servers {
+                capabilities.lacks(capability, NOT_OURS);
+            }
         }
         capabilities
     }
@@ -45,6 +59,15 @@ impl Capabilities {
                 what: why.clone(),
             }),
         }
+    }
+
+    /// Why a scenario asks for something that the backend cannot do, and that is not optional there.
+    ///
+    /// # Errors
+    /// The first such fault is refused.
+    pub fn offer_all(&self, scenario: &Scenario) -> Result<(), Refusal> {
+        let mut faults = scenario.faults.iter().filter(|fault| !fault.optional);
+        faults.try_for_each(|fault| self.offer(fault))
     }
 
     /// True in a backend whose machine may stop everything for a while. Virtual time cannot.

@@ -24,8 +24,8 @@ fn in_redis<W>(context: &RunContext<W>) -> bool {
     context.spec.scenario.workload.stock_in == StockPlace::Redis
 }
 
-fn name(key: u32) -> String {
-    format!("picklock:left:{key:04}")
+fn name<W>(context: &RunContext<W>, key: u32) -> String {
+    format!("{}left:{key:04}", context.spec.key_prefix())
 }
 
 async fn ask<W: Backend>(context: &RunContext<W>, command: &[String]) -> Option<i64> {
@@ -60,7 +60,7 @@ pub(super) async fn fill<W: Backend>(context: &RunContext<W>) {
     let start = context.spec.scenario.workload.stock;
     for key in (0..).take(context.spec.scenario.workload.keys) {
         // Its answer is a number, unlike that of SET.
-        let command = ["SETNX", &name(key), &start.to_string()].map(str::to_owned);
+        let command = ["SETNX", &name(context, key), &start.to_string()].map(str::to_owned);
         ask(context, &command).await;
     }
 }
@@ -71,7 +71,7 @@ pub(super) async fn count<W: Backend>(context: &RunContext<W>) {
         return;
     }
     for key in (0..).take(context.spec.scenario.workload.keys) {
-        if let Some(left) = ask(context, &["GET".to_owned(), name(key)]).await {
+        if let Some(left) = ask(context, &["GET".to_owned(), name(context, key)]).await {
             context.stock.borrow_mut().learn(key, left);
         }
     }
@@ -87,7 +87,7 @@ pub(super) async fn read<W: Backend>(
     match admitted {
         Err(refused) => Access::FencedOff(refused),
         Ok(left) if !in_redis(context) => Access::Done(left),
-        Ok(_) => match ask(context, &["GET".to_owned(), name(key)]).await {
+        Ok(_) => match ask(context, &["GET".to_owned(), name(context, key)]).await {
             Some(left) => Access::Done(left),
             None => Access::Failed,
         },
@@ -108,12 +108,12 @@ pub(super) async fn sell<W: Backend>(
         Ok(change) => change,
     };
     let done = match context.spec.scenario.workload.update {
-        Update::Decrement => ask(context, &["DECR".to_owned(), name(key)])
+        Update::Decrement => ask(context, &["DECR".to_owned(), name(context, key)])
             .await
             .map(|to| Change { from: to + 1, to }),
         Update::Write => {
             let to = read - 1;
-            let command = ["GETSET".to_owned(), name(key), to.to_string()];
+            let command = ["GETSET".to_owned(), name(context, key), to.to_string()];
             let before = ask(context, &command).await;
             before.map(|from| Change { from, to })
         }

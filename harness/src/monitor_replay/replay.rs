@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::custody::KeyRecord;
 use crate::history::{Event, KeyChange};
 use crate::key_watch::{KeyWatch, LookTime};
-use crate::model::{CommandKind, HeldValue, ServerVersion};
+use crate::model::{CommandKind, HeldValue, Now, ServerVersion};
 use crate::wire::CommandEffect;
 
 use super::monitor_stream::{Loss, MonitorLine};
@@ -17,6 +17,9 @@ use super::written_changes::WrittenChanges;
 /// server's event loop, which may be older.
 const EXPIRY_SLACK_MS: u64 = 50;
 
+/// So close to its expiry it is not certain whether a command still found a key, where the server does not tell.
+const DOUBT_MS: u64 = 3;
+
 /// The servers of one node: its master and those that may replace it.
 pub struct MonitorReplay {
     version: ServerVersion,
@@ -27,6 +30,10 @@ pub struct MonitorReplay {
     written: WrittenChanges,
     /// The first command that the model does not know: what it did to the keys is not known either.
     unknown: Option<String>,
+    /// The servers do not tell which keys expire: the clock decides.
+    by_clock: bool,
+    /// The first key of which the clock could not tell whether a command came before its expiry.
+    doubtful: Option<String>,
 }
 
 impl MonitorReplay {
@@ -44,7 +51,14 @@ impl MonitorReplay {
             watch: KeyWatch::new(locks),
             written: WrittenChanges::default(),
             unknown: None,
+            by_clock: false,
+            doubtful: None,
         }
+    }
+
+    /// From now on keys expire when the clock of the servers says so, because they do not tell it.
+    pub fn expire_by_clock(&mut self) {
+        self.by_clock = true;
     }
 
     /// A server has executed a command at `at_ns` on the run's clock. `by`: which worker's, if it was
@@ -61,8 +75,17 @@ impl MonitorReplay {
         };
         let name = name_of(line);
         let place = replayed.place(line, &name);
+        if self.by_clock {
+            self.doubt(server, line);
+        }
+        let replayed = &mut self.servers[server];
         match place {
-            Place::Alone | Place::Begins => self.finish(server),
+            Place::Alone | Place::Begins => {
+                self.finish(server);
+                if self.by_clock {
+                    self.run_out(server, line, at_ns);
+                }
+            }
             // What was found expired belongs to the unit.
             Place::Inside | Place::Ends => {
                 for notice in std::mem::take(&mut replayed.notices) {
@@ -93,6 +116,35 @@ impl MonitorReplay {
                 self.finish(server);
             }
         }
+    }
+
+    /// True if keys expire when the clock says so.
+    pub fn is_by_clock(&self) -> bool {
+        self.by_clock
+    }
+
+    /// Removes what has certainly expired by the time of a line.
+    fn run_out(&mut self, server: usize, line: &MonitorLine, at_ns: u64) {
+        let replayed = &mut self.servers[server];
+        let certain_ms = i64::try_from(DOUBT_MS).unwrap_or_default();
+        let wall_us = line.wall_us - certain_ms * 1000;
+        replayed.model.expire_cycle(Now { wall_us });
+        self.note(server, at_ns, || KeyChange::Expired);
+    }
+
+    /// A command that comes close to the end of a key that it names may have come before or after it: the server's
+    /// clock and the time of the line are not quite the same.
+    fn doubt(&mut self, server: usize, line: &MonitorLine) {
+        let model = &self.servers[server].model;
+        let is_doubtful = |name: &Vec<u8>| {
+            let is_named = line.words.iter().any(|word| word == name);
+            let held = is_named.then(|| model.held_value(0, name));
+            let expires_ms = held.flatten().and_then(|held| held.expires_ms);
+            expires_ms.is_some_and(|at_ms| at_ms.abs_diff(line.wall_us / 1000) <= DOUBT_MS)
+        };
+        let doubtful = self.watch.names().find(is_doubtful);
+        let doubtful = doubtful.map(|name| String::from_utf8_lossy(&name).into_owned());
+        self.doubtful = self.doubtful.take().or(doubtful);
     }
 
     /// A server has removed a key that had expired, or has evicted one.
@@ -228,11 +280,18 @@ impl MonitorReplay {
         ))
     }
 
-    /// Why the account has a gap although the servers have told everything: a command that the model of
-    /// Redis does not know.
+    /// Why the account has a gap although the servers have told what they tell: a command that the model of
+    /// Redis does not know, or an expiry that they do not tell.
     pub fn gap(&self) -> Option<String> {
-        let unknown = self.unknown.as_ref()?;
-        Some(format!("the model of Redis does not know {unknown}"))
+        let unknown = self.unknown.as_ref();
+        let unknown = unknown.map(|name| format!("the model of Redis does not know {name}"));
+        unknown.or_else(|| {
+            let key = self.doubtful.as_ref()?;
+            Some(format!(
+                "a command named {key} within {DOUBT_MS} ms of its expiry, and the server does not tell which came \
+                 first: its keyspace notifications are off (`notify-keyspace-events Exe`)"
+            ))
+        })
     }
 
     /// The keys that scripts changed and had not declared, as events of this node.

@@ -184,6 +184,54 @@ fn an_expiry_inside_a_script_comes_before_what_it_writes() {
     );
 }
 
+#[test]
+fn where_the_server_tells_no_expiry_the_clock_decides() {
+    let mut told = Told::new();
+    told.replay.expire_by_clock();
+    told.lines(&[
+        r#"1 [0 A] "SET" "k" "a" "NX" "PX" "50""#,
+        r#"40 [0 B] "SET" "k" "b" "NX" "PX" "50""#,
+        r#"60 [0 B] "SET" "k" "b" "NX" "PX" "50""#,
+    ]);
+    let changes = told.changes();
+    assert_eq!(
+        changes,
+        ["a 50 SET of 0", "- ever Expired", "b 50 SET of 1"]
+    );
+    assert_eq!(told.replay.gap(), None);
+    // The key may be gone by now, or not yet.
+    told.lines(&[r#"111 [0 A] "SET" "k" "a" "NX" "PX" "50""#]);
+    let gap = told.replay.gap().unwrap();
+    assert!(gap.contains("a command named k within 3 ms"), "{gap}");
+}
+
+#[test]
+fn what_strangers_do_to_their_own_keys_is_passed_over() {
+    let mut told = Told::new();
+    told.reports[0].skip_strangers("k".to_owned());
+    told.lines(&[
+        r#"1 [0 A] "SET" "k" "a""#,
+        r#"2 [0 S] "SET" "shop" "1""#,
+        r#"3 [0 S] "EVAL" "x" "0""#,
+        r#"3 [0 lua] "SET" "other" "1""#,
+        r#"4 [0 S] "NO.SUCH" "command""#,
+        r#"5 [0 S] "DEL" "k""#,
+        r#"6 [0 B] "SET" "own" "b""#,
+        r#"7 [0 S] "FLUSHALL""#,
+    ]);
+    let changes = told.changes();
+    assert_eq!(
+        changes,
+        [
+            "a ever SET of 0",
+            "- ever Evicted",
+            "b ever SET of 1",
+            "- ever Flushed"
+        ]
+    );
+    assert_eq!(told.replay.gap(), None);
+}
+
 /// Nothing touches the key afterwards.
 #[test]
 fn an_expiry_that_only_the_server_tells_ends_the_value() {

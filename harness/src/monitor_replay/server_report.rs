@@ -5,8 +5,11 @@
 
 use std::collections::HashMap;
 
+use memchr::memmem;
+
 use crate::history::KeyCommand;
-use crate::wire::{ExecutedRequest, SentRequests, introduced};
+use crate::model::CommandKind;
+use crate::wire::{ExecutedRequest, SentRequests};
 
 use super::monitor_stream::{MonitorLine, MonitorStream, Source, Told};
 use super::replay::MonitorReplay;
@@ -23,6 +26,10 @@ pub struct ServerReport {
     closed: usize,
     /// When the latest command was executed that is no part of a script.
     script_ns: u64,
+    /// What the names of the run's keys contain, where strangers use the server too.
+    own_keys: Option<String>,
+    /// Where they do: the latest command that is no part of a script matters to the run.
+    matters: bool,
 }
 
 impl ServerReport {
@@ -32,6 +39,30 @@ impl ServerReport {
             server,
             ..ServerReport::default()
         }
+    }
+
+    /// From now on what strangers do to other keys than those with this in their names is passed over.
+    pub fn skip_strangers(&mut self, own_keys: String) {
+        self.own_keys = Some(own_keys);
+    }
+
+    /// False for what a stranger does to keys of strangers.
+    fn matters(&mut self, line: &MonitorLine) -> bool {
+        let Some(own_keys) = &self.own_keys else {
+            return true;
+        };
+        let names_own = |word: &Vec<u8>| memmem::find(word, own_keys.as_bytes()).is_some();
+        let names_own = line.words.iter().any(names_own);
+        if let Source::Client(address) = &line.source {
+            let name = line.words.first().map(Vec::as_slice).unwrap_or_default();
+            let name = String::from_utf8_lossy(name).to_ascii_uppercase();
+            let flushes = CommandKind::of(&name, "") == Some(CommandKind::Flushes);
+            // An ECHO shows the time.
+            let is_echo = echo(line).is_some();
+            let is_own = self.connections.contains_key(address);
+            self.matters = names_own || flushes || is_echo || is_own;
+        }
+        self.matters || names_own
     }
 
     /// Reads what has arrived by `at_ns`. `echoed` gets the words of the clients' `ECHO`s that
@@ -84,7 +115,7 @@ impl ServerReport {
         if let Source::Client(address) = &line.source {
             self.script_ns = now_ns;
             if let Some(word) = echo(line) {
-                match introduced(word) {
+                match sent_requests.introduced(word) {
                     Some(conn) => {
                         replay.connected(self.server, address);
                         self.connections.insert(address.clone(), conn);
@@ -105,7 +136,9 @@ impl ServerReport {
                 });
             }
         }
-        replay.executed(self.server, line, self.script_ns, by);
+        if self.matters(line) {
+            replay.executed(self.server, line, self.script_ns, by);
+        }
     }
 
     /// A server does not tell that a connection is closed, so the replay hears it from the first

@@ -12,12 +12,12 @@ pub struct StoredKey {
 }
 
 impl StoredKey {
-    /// The script that reads a server's time, and then all keys of its first database with name, type,
-    /// remaining life and value, in one step. Refused if they hold more than 4 MiB: a lock needs a
+    /// The script that reads a server's time, and then the keys that it is given, or all keys of its first database
+    /// where it is given none, with name, type, remaining life and value, in one step. Refused if they hold more than 4 MiB: a lock needs a
     /// fraction, and nobody else's values shall fill our memory.
     pub const READ_ALL: &'static str = "
 local all, room = {}, 4194304
-for _, key in ipairs(redis.call('KEYS', '*')) do
+for _, key in ipairs(KEYS[1] and KEYS or redis.call('KEYS', '*')) do
   local kind = redis.call('TYPE', key).ok
   local value = {}
   if kind == 'string' then
@@ -31,7 +31,7 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
     for _, word in ipairs(value) do room = room - #word end
   end
   if room < 0 then return redis.error_reply('ERR the keys hold more than 4 MiB') end
-  all[#all + 1] = {key, kind, redis.call('PTTL', key), value}
+  if kind ~= 'none' then all[#all + 1] = {key, kind, redis.call('PTTL', key), value} end
 end
 return {redis.call('TIME'), all}";
 }

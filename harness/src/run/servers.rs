@@ -18,7 +18,7 @@ use crate::context::{RunContext, Triggers};
 use crate::driver::{self, RunError, Shutdown};
 use crate::record::Redis;
 use crate::run_result::RunResult;
-use crate::server_backend::{Parts, ServerBackend};
+use crate::server_backend::{Parts, ServerBackend, SharedServers};
 use crate::servers::{
     Adoption, BackendError, DescriptorNeed, Layout, Reaper, RunDir, ServerKind, Servers,
     WallClockShim, WorkerContainers, adopt_orphans, sweep,
@@ -85,7 +85,14 @@ pub(super) async fn run(
     let ran = driver::run(context, due, interrupt.as_mut()).await;
     observer.phase(RunPhase::Teardown);
     let before = clock.elapsed();
-    let down = take_down(&backend, &reaper, adoption, Shutdown::begin(interrupt)).await;
+    let down = take_down(
+        spec,
+        &backend,
+        &reaper,
+        adoption,
+        Shutdown::begin(interrupt),
+    )
+    .await;
     let mut result = ran.map_err(|error| {
         let shortages = wire.take_shortages();
         if shortages.is_empty() {
@@ -94,35 +101,55 @@ pub(super) async fn run(
         let words: Vec<String> = shortages.iter().map(ToString::to_string).collect();
         RunFailure::Shortage(words.join("; "))
     })?;
-    down?;
+    let left_behind = down?;
     result.phases.teardown_ms = millis(clock.elapsed().saturating_sub(before));
     Ok(RunResult {
         redis,
         wire_log: Some(wire.log().clone()),
         logs: Some(dir),
+        left_behind,
         ..result
     })
 }
 
-/// Ends what the run has started. What takes too long after an interrupt is left to the reaper.
+/// Ends what the run has started. What takes too long after an interrupt is left to the reaper. Returns in words
+/// what is still on servers that somebody else has started.
 async fn take_down(
+    spec: &RunSpec,
     backend: &ServerBackend,
     reaper: &Reaper,
     adoption: Option<Adoption>,
     mut end: Shutdown<'_, impl FusedFuture<Output = ()>>,
-) -> Result<(), BackendError> {
+) -> Result<Option<String>, BackendError> {
     let mut taking = std::pin::pin!(async {
+        let stray = backend.stray_keys().await;
         let down = backend.take_down().await;
         if let Some(adoption) = adoption {
             adoption.end_strays(reaper.process_id()).await;
         }
-        down
+        match down {
+            Err(error @ BackendError::External { .. }) => Ok(Some(error.to_string())),
+            down => down.map(|()| written_beside(&stray)),
+        }
     });
     let down = end.step(taking.as_mut()).await;
     down.unwrap_or_else(|| {
         reaper.leave();
-        Ok(())
+        let prefix = spec.key_prefix();
+        let left = || format!("keys with {prefix} in their names may still be on the servers");
+        Ok(spec.servers.external.as_ref().map(|_| left()))
     })
+}
+
+/// Keys that a lock has written under names of its own.
+fn written_beside(stray: &[String]) -> Option<String> {
+    let first = stray.first()?;
+    Some(format!(
+        "the lock changed {} keys whose names do not contain the one that it was given, such as {}: they are still on \
+         the server",
+        stray.len(),
+        first.escape_debug()
+    ))
 }
 
 async fn prepare(
@@ -139,22 +166,34 @@ async fn prepare(
     let needs = |one| (scenario.faults.iter()).any(|fault| fault.needs().contains(&one));
     // The stock has a server of its own, to which no link leads.
     let has_store = scenario.workload.stock_in == StockPlace::Redis;
+    let external = spec.servers.external.as_ref();
+    let cluster = external.filter(|external| external.is_cluster);
     let layout = Layout {
-        nodes: nodes + usize::from(has_store),
+        nodes: match cluster {
+            Some(cluster) => cluster.servers.len(),
+            None => nodes + usize::from(has_store),
+        },
         replicas: scenario.topology.replicas,
         sentinels: scenario.topology.sentinels,
         persistence: scenario.topology.persistence,
         clocks_shift: needs(Capability::NodeClocks),
     };
     let servers_of_a_node = match layout.sentinels {
+        0 if cluster.is_some() => layout.nodes,
         0 => 1,
         _ => 1 + layout.replicas,
+    };
+    // A connection to a server that is not ours has more ends.
+    let ends = match (external, cluster) {
+        (_, Some(_)) => 3,
+        (Some(_), _) => 2,
+        _ => 1,
     };
     DescriptorNeed {
         workers: scenario.workload.workers,
         nodes,
         servers: layout.nodes * (1 + layout.replicas) + layout.sentinels,
-        links: nodes * servers_of_a_node + layout.sentinels,
+        links: ends * (nodes * servers_of_a_node + layout.sentinels),
     }
     .ensure()?;
     let name = backend.servers.backend();
@@ -167,6 +206,7 @@ async fn prepare(
     let (image, environment) = (&backend.worker.image, &backend.worker.environment);
     let containers = WorkerContainers::prepare(image.as_deref(), environment, reaper).await?;
     let parts = Parts {
+        shared: external.map(|external| Rc::new(SharedServers::of(external))),
         clock_shim,
         name,
         nodes,

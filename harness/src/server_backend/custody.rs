@@ -6,20 +6,25 @@ use std::rc::Rc;
 use tokio::sync::mpsc;
 
 use super::ServerBackend;
-use super::key_observer::ObservedNode;
-use crate::backend::{Custody, Refusal};
+use super::key_observer::{ObservedNode, Watched};
+use crate::backend::{Custody, Probe, Refusal};
 use crate::clock::Clock;
 use crate::custody::ended_values;
 use crate::history::{CustodyCheck, Event};
 use crate::model::ServerVersion;
-use crate::servers::{BackendError, ServerAddress};
+use crate::monitor_replay::MonitorReplay;
+use crate::servers::{BackendError, KeyReport, ServerAddress};
 use crate::wire::AcquireQuestion;
+
+/// So many keys of a node are looked for that may have been left on a server of somebody else.
+const MOST_STRAY: usize = 16;
 
 impl Custody for ServerBackend {
     async fn key_changes(&self) -> Result<Vec<Event>, String> {
         let observed = self.observed.borrow().clone();
         if observed.is_empty() {
-            return Err("the servers are not observed".into());
+            let unobserved = self.unobserved.borrow().clone();
+            return Err(unobserved.unwrap_or_else(|| "the servers are not observed".into()));
         }
         let mut events = Vec::new();
         let mut look = CustodyCheck::default();
@@ -72,17 +77,39 @@ impl ServerBackend {
         let Ok(servers) = self.servers() else {
             return Ok(());
         };
-        self.parts.wire.keep_requests();
+        if !self.cluster().unwrap_or_default().is_empty() {
+            let reason = "the servers of a Redis Cluster are not observed";
+            *self.unobserved.borrow_mut() = Some(reason.into());
+            return Ok(());
+        }
+        for node in 0..self.parts.nodes {
+            if let KeyReport::Nothing(why) = servers.report(node) {
+                let reason = format!("the server of node {node} does not allow MONITOR: {why}");
+                *self.unobserved.borrow_mut() = Some(reason);
+                return Ok(());
+            }
+        }
+        let shared = &self.parts.shared;
+        let token = shared.as_ref().map_or("", |shared| &shared.token);
+        self.parts.wire.keep_requests(token);
         let locks: Rc<[String]> = Rc::from(locks);
         let told = servers.server();
         let version = ServerVersion::nearest(&told.server, &told.version);
         let mut observed = Vec::new();
         for node in 0..self.parts.nodes {
             let master = servers.address(node);
-            let replicas = (0..replicas).map(|replica| servers.replica_address(node, replica));
-            let all = std::iter::once(master).chain(replicas).collect();
+            let all = (0..replicas).map(|replica| servers.replica_address(node, replica));
             let (locks, wire) = (Rc::clone(&locks), self.parts.wire.clone());
-            let begun = ObservedNode::begin(node, version, all, locks, wire, clock.clone()).await;
+            let mut replay = MonitorReplay::new(version, 1 + replicas, locks);
+            if servers.report(node) == KeyReport::Commands {
+                replay.expire_by_clock();
+            }
+            let watched = Watched {
+                node,
+                servers: std::iter::once(master).chain(all).collect(),
+                shared: shared.clone(),
+            };
+            let begun = ObservedNode::begin(watched, replay, wire, clock.clone()).await;
             match begun {
                 Ok(begun) => observed.push(begun),
                 Err(source) => {
@@ -103,6 +130,28 @@ impl ServerBackend {
     /// The observer of a node, if it has one.
     pub(super) fn observer(&self, node: usize) -> Option<Rc<ObservedNode>> {
         self.observed.borrow().get(node).cloned()
+    }
+
+    /// Keys that the lock has changed, that have other names than those of the run, and that are still there: on
+    /// servers that somebody else has started nobody removes them. Not all where there are many.
+    pub async fn stray_keys(&self) -> Vec<String> {
+        let Some(shared) = &self.parts.shared else {
+            return Vec::new();
+        };
+        let mut stray = Vec::new();
+        let observed = self.observed.borrow().clone();
+        for (node, observer) in observed.iter().enumerate() {
+            for name in observer
+                .names_without(&shared.prefix)
+                .into_iter()
+                .take(MOST_STRAY)
+            {
+                if self.key_ttl_ms(node, &name).await.is_some() {
+                    stray.push(name);
+                }
+            }
+        }
+        stray
     }
 
     /// A node's first server has started again.

@@ -16,11 +16,11 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::shared_servers::SharedServers;
 use super::stored_keys::{self, Look, Stored};
 use crate::clock::Clock;
 use crate::custody::KeyRecord;
 use crate::history::Event;
-use crate::model::ServerVersion;
 use crate::monitor_replay::{MonitorReplay, MonitorStream, ServerReport, Told};
 use crate::servers::ServerAddress;
 use crate::wire::{CommandEffect, Proxy};
@@ -39,8 +39,22 @@ pub(super) struct ObservedNode {
     node: usize,
     replay: RefCell<MonitorReplay>,
     servers: Vec<ObservedServer>,
+    /// How the run is told from others at the same servers; `None`: there are no others.
+    shared: Option<Rc<SharedServers>>,
+    /// What the words of its marks begin with.
+    mark: String,
     wire: Proxy,
     clock: Clock,
+}
+
+/// Whom to listen to.
+pub(super) struct Watched {
+    /// The number of the node.
+    pub(super) node: usize,
+    /// Its servers; the first is its master.
+    pub(super) servers: Vec<ServerAddress>,
+    /// How the run is told from others at the same servers.
+    pub(super) shared: Option<Rc<SharedServers>>,
 }
 
 /// One of a node's servers.
@@ -54,6 +68,8 @@ struct ObservedServer {
     reader: RefCell<Option<JoinHandle<()>>>,
     /// Why the report is not complete, if it is not.
     gap: RefCell<Option<String>>,
+    /// How many keys it had evicted at first, where it is not ours and says so.
+    evicted: Cell<Option<u64>>,
 }
 
 #[derive(Default)]
@@ -64,35 +80,48 @@ struct Marks {
 }
 
 impl ObservedNode {
-    /// Begins to listen to the servers of a node, which all have this version; the first is its master.
+    /// Begins to listen to the servers of a node, whose replay is empty.
     ///
     /// # Errors
     /// A server does not answer, or refuses.
     pub(super) async fn begin(
-        node: usize,
-        version: ServerVersion,
-        servers: Vec<ServerAddress>,
-        locks: Rc<[String]>,
+        watched: Watched,
+        replay: MonitorReplay,
         wire: Proxy,
         clock: Clock,
     ) -> io::Result<Rc<Self>> {
+        let Watched {
+            node,
+            servers,
+            shared,
+        } = watched;
         let count = servers.len();
+        let token = shared.as_ref().map_or("", |shared| &shared.token);
+        let mark = format!("{MARK}{token}");
         let observed = |address| ObservedServer {
             address: Cell::new(address),
             marked: Rc::default(),
             marker: tokio::sync::Mutex::default(),
             reader: RefCell::default(),
             gap: RefCell::default(),
+            evicted: Cell::default(),
         };
         let node = Rc::new(ObservedNode {
             node,
-            replay: RefCell::new(MonitorReplay::new(version, count, locks)),
+            replay: RefCell::new(replay),
+            shared,
+            mark,
             servers: servers.into_iter().map(observed).collect(),
             wire,
             clock,
         });
         for server in 0..count {
             node.listen(server).await?;
+            let observed = &node.servers[server];
+            if node.replay.borrow().is_by_clock() {
+                let evicted = stored_keys::evicted(observed.address.get()).await;
+                observed.evicted.set(evicted);
+            }
         }
         Ok(node)
     }
@@ -109,7 +138,7 @@ impl ObservedNode {
         self.ended(server).await;
         self.servers[server].address.set(address);
         self.listen(server).await?;
-        let Stored { keys, wall_us } = stored_keys::read(address).await?;
+        let Stored { keys, wall_us } = stored_keys::read(address, &[]).await?;
         let at_ns = self.clock.now_ns();
         self.replay
             .borrow_mut()
@@ -189,6 +218,7 @@ impl ObservedNode {
         for server in 0..self.servers.len() {
             self.must_not_have_broken_off(server).await;
         }
+        self.must_not_have_evicted().await;
         // A replay that has a gap is not compared: what it lacks may be too long to be read.
         let has_gap = |server: &ObservedServer| server.gap.borrow().is_some();
         if self.servers.iter().any(has_gap) {
@@ -196,7 +226,15 @@ impl ObservedNode {
         }
         let master = self.replay.borrow().master();
         let address = self.servers[master].address.get();
-        let Stored { keys, wall_us } = match stored_keys::look(address).await {
+        // Of strangers' keys there may be any number.
+        let own: Vec<Vec<u8>> = match self.shared {
+            Some(_) => self.replay.borrow().watch().names().collect(),
+            None => Vec::new(),
+        };
+        if self.shared.is_some() && own.is_empty() {
+            return true;
+        }
+        let Stored { keys, wall_us } = match stored_keys::look(address, &own).await {
             Look::Keys(stored) => stored,
             Look::Gone | Look::Frozen | Look::Failed(_) => return false,
         };
@@ -207,6 +245,23 @@ impl ObservedNode {
             self.gap(master, difference);
         }
         differing.is_none()
+    }
+
+    /// A server that is not ours may not tell of evictions.
+    async fn must_not_have_evicted(&self) {
+        let (server, is_by_clock) = {
+            let replay = self.replay.borrow();
+            (replay.master(), replay.is_by_clock())
+        };
+        if !is_by_clock {
+            return;
+        }
+        let observed = &self.servers[server];
+        let now = stored_keys::evicted(observed.address.get()).await;
+        if now.is_none() || now != observed.evicted.get() {
+            let reason = "it is not known whether the server has evicted keys (`INFO stats`), and it tells nothing of them";
+            self.gap(server, reason);
+        }
     }
 
     /// The changes of the node's keys, and why they are not complete, if they are not.
@@ -227,6 +282,14 @@ impl ObservedNode {
         self.replay.borrow().watch().keys_of(lock)
     }
 
+    /// The names of changed keys that do not contain this.
+    pub(super) fn names_without(&self, prefix: &str) -> Vec<String> {
+        let replay = self.replay.borrow();
+        let names = replay.watch().names().map(String::from_utf8);
+        let names = names.filter_map(Result::ok);
+        names.filter(|name| !name.contains(prefix)).collect()
+    }
+
     /// A server that answers, and whose report has ended, has closed the connection: Sentinels make the
     /// servers do that in a failover. What it has executed since is not known.
     async fn must_not_have_broken_off(&self, server: usize) {
@@ -235,7 +298,8 @@ impl ObservedNode {
         if !ended {
             return;
         }
-        match stored_keys::look(observed.address.get()).await {
+        let asked = [self.mark.clone().into_bytes()];
+        match stored_keys::look(observed.address.get(), &asked).await {
             Look::Gone => self.must_have_told_all(server),
             Look::Keys(_) | Look::Frozen => self.gap(server, "a server has ended its report"),
             Look::Failed(why) => {
@@ -248,7 +312,9 @@ impl ObservedNode {
     async fn listen(self: &Rc<Self>, server: usize) -> io::Result<()> {
         let observed = &self.servers[server];
         let address = observed.address.get();
-        let (reader, writer) = told_to_report(address).await?;
+        let is_notified = !self.replay.borrow().is_by_clock();
+        let reporting = told_to_report(address, self.shared.is_none(), is_notified);
+        let (reader, writer) = reporting.await?;
         let marks = &observed.marked;
         marks.seen.set(marks.sent.get());
         let node = Rc::clone(self);
@@ -301,7 +367,7 @@ impl ObservedNode {
             let Some(marker) = marker.as_mut() else {
                 return false;
             };
-            let word = format!("{MARK}{mark}");
+            let word = format!("{}{mark}", self.mark);
             let length = word.len();
             let echo = format!("*2\r\n$4\r\nECHO\r\n${length}\r\n{word}\r\n");
             marker.write_all(echo.as_bytes()).await.is_ok()
@@ -331,6 +397,9 @@ impl ObservedNode {
 
     async fn read(self: Rc<Self>, server: usize, mut reader: OwnedReadHalf) {
         let mut report = ServerReport::of(server);
+        if let Some(shared) = &self.shared {
+            report.skip_strangers(shared.prefix.clone());
+        }
         let mut chunk = vec![0; 1 << 16];
         // They are kept since before the first connection.
         while let Some(sent) = self.wire.sent_requests() {
@@ -341,7 +410,8 @@ impl ObservedNode {
             let marks = &self.servers[server].marked;
             let replay = &mut self.replay.borrow_mut();
             let (chunk, at_ns) = (&chunk[..count], self.clock.now_ns());
-            let told = report.read(chunk, at_ns, replay, sent, |word| marks.echoed(word));
+            let echoed = |word: &[u8]| marks.echoed(word, &self.mark);
+            let told = report.read(chunk, at_ns, replay, sent, echoed);
             self.name_keys(replay);
             if let Err(line) = told {
                 self.gap(server, &format!("a line of MONITOR that is none: {line}"));
@@ -355,10 +425,10 @@ impl ObservedNode {
 }
 
 impl Marks {
-    /// A word has come back in the report.
-    fn echoed(&self, word: &[u8]) {
+    /// A word has come back in the report, of which those of marks begin like this.
+    fn echoed(&self, word: &[u8], beginning: &str) {
         let mark = std::str::from_utf8(word).ok();
-        let mark = mark.and_then(|word| word.strip_prefix(MARK)?.parse().ok());
+        let mark = mark.and_then(|word| word.strip_prefix(beginning)?.parse().ok());
         if let Some(mark) = mark {
             self.seen.set(self.seen.get().max(mark));
             self.changed.notify_waiters();
@@ -372,20 +442,37 @@ async fn connected(address: ServerAddress) -> io::Result<TcpStream> {
     connected.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
 }
 
-/// A connection on which the server reports from now on.
-async fn told_to_report(address: ServerAddress) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
+/// RESP3, because a connection may report and be notified only there.
+const HELLO: &str = "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n";
+
+/// From now on the server notifies of keys that it removes by itself.
+const NOTIFY: &str =
+    "*4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$22\r\nnotify-keyspace-events\r\n$3\r\nExe\r\n";
+
+/// The notifications come here.
+const SUBSCRIBE: &str =
+    "*3\r\n$10\r\nPSUBSCRIBE\r\n$22\r\n__keyevent@*__:expired\r\n$22\r\n__keyevent@*__:evicted\r\n";
+
+/// The commands come here.
+const MONITOR: &str = "*1\r\n$7\r\nMONITOR\r\n";
+
+/// A connection on which the server reports from now on. `is_ours`: its settings may be changed. `is_notified`: it
+/// tells which keys it removes by itself.
+async fn told_to_report(
+    address: ServerAddress,
+    is_ours: bool,
+    is_notified: bool,
+) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
     let (mut reader, mut writer) = connected(address).await?.into_split();
-    // RESP3, because a connection may do both only there.
-    let commands = "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n\
-        *4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$22\r\nnotify-keyspace-events\r\n$3\r\nExe\r\n\
-        *3\r\n$10\r\nPSUBSCRIBE\r\n$22\r\n__keyevent@*__:expired\r\n$22\r\n__keyevent@*__:evicted\r\n\
-        *1\r\n$7\r\nMONITOR\r\n";
+    let notify = if is_ours { NOTIFY } else { "" };
+    let subscribe = if is_notified { SUBSCRIBE } else { "" };
+    let commands = [HELLO, notify, subscribe, MONITOR].concat();
     writer.write_all(commands.as_bytes()).await?;
     let mut stream = MonitorStream::default();
     let mut answers = Vec::new();
     let set_up = async {
         // CONFIG SET and MONITOR are answered in lines; the others in frames.
-        while answers.len() < 2 {
+        while answers.len() < 1 + usize::from(is_ours) {
             // One byte at a time: what follows belongs to the report.
             let mut byte = [0];
             reader.read_exact(&mut byte).await?;

@@ -12,7 +12,7 @@ impl Life for ServerBackend {
     async fn watch_life(&self, shortest: Duration) {
         self.life.tell_from(shortest);
         let clock = &self.parts.clock;
-        let nodes = (0..self.parts.nodes).map(|node| async move {
+        let nodes = (0..self.watched()).map(|node| async move {
             let address = || self.address(node).ok();
             let process = |address| self.servers().ok()?.process_at(address);
             let heartbeat = Heartbeat {

@@ -14,14 +14,17 @@ mod probe;
 mod replication;
 mod resource_exhaustion;
 mod sentinels;
+mod shared_servers;
 mod stored_keys;
 mod worker_watch;
 mod workers;
 
+pub use shared_servers::SharedServers;
 pub use workers::ProcessSession;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -76,6 +79,8 @@ pub struct ServerBackend {
     administrator: Administrator,
     /// Who listens to each node's servers; empty before [`ServerBackend::observe`].
     observed: RefCell<Vec<Rc<ObservedNode>>>,
+    /// Why nobody listens to the servers, where they do not allow it.
+    unobserved: RefCell<Option<String>>,
     /// What the look at the keys has confirmed, once the custody was taken.
     look: Cell<Option<CustodyCheck>>,
     life: LifeWatch,
@@ -97,6 +102,8 @@ pub struct Parts {
     pub logs: PathBuf,
     /// The helper that cleans up.
     pub reaper: Reaper,
+    /// How the run is told from others at the same servers; `None`: there are no others.
+    pub shared: Option<Rc<SharedServers>>,
     /// The library that shifts the workers' wall clocks, if the run needs it and this machine
     /// supports it.
     pub clock_shim: Option<WallClockShim>,
@@ -119,6 +126,7 @@ impl ServerBackend {
             store: RefCell::default(),
             administrator: Administrator::default(),
             observed: RefCell::default(),
+            unobserved: RefCell::default(),
             look: Cell::default(),
             life: LifeWatch::default(),
         }
@@ -156,6 +164,26 @@ impl ServerBackend {
         servers.ok_or_else(|| Refusal::Failed("the servers are taken down".into()))
     }
 
+    /// The masters of the Redis Cluster that is the only node, with their places on loopback; empty: there is none.
+    fn cluster(&self) -> Result<Vec<(String, SocketAddr)>, Refusal> {
+        let servers = self.servers()?;
+        let names = self.parts.shared.iter().flat_map(|shared| &shared.cluster);
+        let masters = names.enumerate();
+        let master =
+            |(number, name): (usize, &String)| (name.clone(), servers.address(number).socket());
+        Ok(masters.map(master).collect())
+    }
+
+    /// How many servers are watched.
+    fn watched(&self) -> usize {
+        let cluster = self
+            .parts
+            .shared
+            .as_ref()
+            .map_or(0, |shared| shared.cluster.len());
+        self.parts.nodes.max(cluster)
+    }
+
     /// Where the node's master listens now.
     fn address(&self, node: usize) -> Result<ServerAddress, Refusal> {
         match self.promoted.borrow().get(&node) {
@@ -167,6 +195,14 @@ impl ServerBackend {
     /// Opens the worker's links, and returns the URLs of the nodes for it.
     async fn open_links(&self, worker: usize) -> Result<Vec<String>, Refusal> {
         let servers = self.servers()?;
+        let cluster = self.cluster()?;
+        if !cluster.is_empty() {
+            let link = LinkId { worker, node: 0 };
+            let opened = self.parts.wire.open_cluster(link, &cluster).await;
+            let links = opened.map_err(failed)?;
+            let links: Vec<String> = links.iter().map(ToString::to_string).collect();
+            return Ok(vec![format!("redis+cluster://{}", links.join(","))]);
+        }
         let mut book = Vec::new();
         let mut urls = Vec::new();
         for node in 0..self.parts.nodes {

@@ -50,14 +50,31 @@ impl Probe for ServerBackend {
     }
 
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
-        let address = self.address(node).ok()?;
+        // In a Cluster one of the servers has the key, and the others refuse.
+        let end = match self.parts.nodes {
+            1 => self.watched(),
+            _ => node + 1,
+        };
+        for server in node..end {
+            let left = self.ttl_ms_at(server, key).await;
+            if left.is_some() {
+                return left;
+            }
+        }
+        None
+    }
+}
+
+impl ServerBackend {
+    async fn ttl_ms_at(&self, server: usize, key: &str) -> Option<i64> {
+        let address = self.address(server).ok()?;
         let words = ["PTTL", key];
         let look = address.query::<i64>(&words, ANSWER);
         match tokio::time::timeout(ANSWER, look).await.ok()? {
             // −2: there is no such key.
             Ok(left) => (left != -2).then_some(left),
             Err(error) => {
-                let what = format!("the keys of node {node} cannot be looked at");
+                let what = format!("the keys of node {server} cannot be looked at");
                 self.note_if_short(&what, &error);
                 None
             }

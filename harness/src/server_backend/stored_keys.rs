@@ -35,9 +35,9 @@ pub(super) enum Look {
     Failed(String),
 }
 
-/// Looks at what a server has.
-pub(super) async fn look(address: ServerAddress) -> Look {
-    let error = match read(address).await {
+/// Looks at what a server has: of these keys, or of all where there are none.
+pub(super) async fn look(address: ServerAddress, keys: &[Vec<u8>]) -> Look {
+    let error = match read(address, keys).await {
         Ok(stored) => return Look::Keys(stored),
         Err(error) => error,
     };
@@ -54,13 +54,19 @@ pub(super) async fn look(address: ServerAddress) -> Look {
     }
 }
 
-/// Reads what a server has.
+/// Reads what a server has: of these keys, or of all where there are none.
 ///
 /// # Errors
 /// It does not answer, or refuses.
-pub(super) async fn read(address: ServerAddress) -> io::Result<Stored> {
-    let script = ["EVAL", StoredKey::READ_ALL, "0"];
-    let asked = tokio::time::timeout(ANSWER, address.query(&script, ANSWER)).await;
+pub(super) async fn read(address: ServerAddress, keys: &[Vec<u8>]) -> io::Result<Stored> {
+    let asked = async {
+        let mut script = redis::cmd("EVAL");
+        script.arg(StoredKey::READ_ALL).arg(keys.len()).arg(keys);
+        script
+            .query_async(&mut address.connection(ANSWER).await?)
+            .await
+    };
+    let asked = tokio::time::timeout(ANSWER, asked).await;
     let read: redis::RedisResult<((i64, i64), Vec<Row>)> =
         asked.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
     let ((seconds, micros), all) = read.map_err(io::Error::other)?;
@@ -76,6 +82,15 @@ pub(super) async fn read(address: ServerAddress) -> io::Result<Stored> {
         keys: keys.collect(),
         wall_us,
     })
+}
+
+/// How many keys a server has evicted since it has started; `None`: it does not say.
+pub(super) async fn evicted(address: ServerAddress) -> Option<u64> {
+    let asked = address.query::<String>(&["INFO", "stats"], ANSWER);
+    let info = tokio::time::timeout(ANSWER, asked).await.ok()?.ok()?;
+    let mut fields = info.lines().filter_map(|line| line.split_once(':'));
+    let (_, count) = fields.find(|(name, _)| *name == "evicted_keys")?;
+    count.trim().parse().ok()
 }
 
 fn bytes(value: &Value) -> Vec<u8> {

@@ -45,6 +45,9 @@ impl Workers for ServerBackend {
             None => None,
         };
         let prepare = |command: &mut Command| {
+            for secret in self.parts.shared.iter().flat_map(|shared| &shared.secrets) {
+                command.env_remove(secret);
+            }
             self.parts.command.prepare(command);
             parent_death_signal::prepare(command);
             if let Some(wall_clock) = wall_clock.as_ref().filter(|_| container.is_none()) {

@@ -5,6 +5,7 @@ use picklock_scenarios::BackendName;
 use tokio::time::timeout;
 
 use super::{BackendError, Binary, Image};
+use crate::external_servers::ExternalServers;
 use crate::named_server::{LOCAL_IMAGE, NamedServer, OFFICIAL_IMAGE};
 
 /// Which servers a run has, and from where.
@@ -14,6 +15,8 @@ pub enum ServerKind {
     Docker(Image),
     /// Processes of this program.
     Process(Binary),
+    /// Servers that somebody else has started.
+    External(Box<ExternalServers>),
 }
 
 impl ServerKind {
@@ -22,6 +25,7 @@ impl ServerKind {
         match self {
             ServerKind::Docker(_) => BackendName::Docker,
             ServerKind::Process(_) => BackendName::Process,
+            ServerKind::External(_) => BackendName::External,
         }
     }
 }
@@ -47,6 +51,12 @@ pub async fn detect(
     binary: Option<&Path>,
     named: Option<NamedServer>,
 ) -> Detection {
+    if cfg!(not(target_os = "linux")) {
+        return Detection {
+            backend: None,
+            reason: "servers are started on Linux only".to_owned(),
+        };
+    }
     let no_docker = match timeout(DOCKER_PATIENCE, Image::choose(image, named)).await {
         Ok(Ok(image)) => {
             let reason = format!("a container engine answers; {}", image.reason());

@@ -2,9 +2,10 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::ServerAddress;
 use super::program_fault::ProgramFault;
 use super::reaper::ReaperError;
+use super::{ExternalFault, ServerAddress};
+use crate::external_servers::NOT_OURS;
 use crate::named_server::{LOCAL_IMAGE, NamedServer, OFFICIAL_IMAGE};
 
 /// Why servers could not be started, or a fault could not be applied to one or undone.
@@ -72,6 +73,17 @@ pub enum BackendError {
         /// Nodes of the run.
         nodes: usize,
     },
+    /// A server that somebody else has started cannot be used.
+    #[error("the server at {server}: {fault}")]
+    External {
+        /// Where it is.
+        server: String,
+        /// Why not.
+        fault: Box<ExternalFault>,
+    },
+    /// It was asked of a server that somebody else has started.
+    #[error("{NOT_OURS}")]
+    NotOurs,
     /// The node is down, so it cannot be frozen, thawed or killed.
     #[error("{0} is down")]
     Down(String),

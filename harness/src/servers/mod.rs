@@ -3,6 +3,8 @@
 //!
 //! - [`Servers`]: what a run and its nemesis ask of the nodes, once for all kinds of servers; `server.rs`
 //!   has the traits of what differs, `server_process.rs` and `container_host.rs` implement them
+//! - `external_host.rs` reaches servers that somebody else has started, [`examine`] looks at them first;
+//!   `gateway.rs` and `upstream.rs` are the way there, and [`ExternalFault`] says why there is none
 //! - [`WorkerContainers`]: workers in containers; [`carry_streams`]: their standard streams
 //! - [`detect`]: which of the two this machine supports, and why
 //! - [`parent_death_signal`]: every child dies with this process; [`signals`]: freezes children and
@@ -23,6 +25,9 @@ mod descriptor_limit;
 mod detect;
 mod engine;
 mod error;
+mod external_fault;
+mod external_host;
+mod gateway;
 mod image;
 mod layout;
 mod node_log;
@@ -45,6 +50,7 @@ mod server_order;
 mod server_process;
 mod server_queries;
 pub mod signals;
+mod upstream;
 mod wall_clock_shim;
 mod worker_container;
 
@@ -54,6 +60,8 @@ pub use container_streams::carry_streams;
 pub use descriptor_limit::DescriptorNeed;
 pub use detect::{Detection, ServerKind, detect};
 pub use error::BackendError;
+pub use external_fault::ExternalFault;
+pub use external_host::{ExaminedServer, examine};
 pub use image::Image;
 pub use layout::Layout;
 pub use orphan_sweep::sweep;
@@ -63,6 +71,7 @@ pub use reaper::{Reaper, ReaperError, Registration, run_reaper};
 pub use run_dir::RunDir;
 pub use run_servers::Servers;
 pub use sentinel::{Watch, master_name};
+pub use server::KeyReport;
 pub use server_address::{Password, ServerAddress};
 pub use wall_clock_shim::{ShiftedWallClock, WallClockShim};
 pub use worker_container::{WorkerContainer, WorkerContainers};

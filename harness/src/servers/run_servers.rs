@@ -6,8 +6,9 @@ use std::path::Path;
 use futures_util::future::{join_all, try_join_all};
 
 use super::container_host::ContainerHost;
+use super::external_host::ExternalHost;
 use super::layout::Layout;
-use super::server::{Host, Server};
+use super::server::{Host, KeyReport, Server};
 use super::server_node::Node;
 use super::server_order::Orders;
 use super::server_process::ProcessHost;
@@ -53,6 +54,7 @@ impl Servers {
             ServerKind::Docker(image) => {
                 Box::new(ContainerHost::prepare(image, layout, reaper).await?)
             }
+            ServerKind::External(servers) => Box::new(ExternalHost::new(servers)?),
         };
         let mut servers = Servers {
             host,
@@ -77,7 +79,10 @@ impl Servers {
         let nodes = (0..layout.nodes).map(|node| Node::start(host, orders, node));
         self.nodes = try_join_all(nodes).await?;
         if let Some(node) = self.nodes.first() {
-            self.server = server_queries::identify(node.master.address()).await?;
+            self.server = match node.master.server.identity() {
+                Some(told) => told,
+                None => server_queries::identify(node.master.address()).await?,
+            };
         }
         if layout.sentinels == 0 {
             return Ok(());
@@ -106,6 +111,11 @@ impl Servers {
     /// Where a replica of the node listens, on loopback.
     pub fn replica_address(&self, node: usize, replica: usize) -> ServerAddress {
         self.nodes[node].replicas[replica].address()
+    }
+
+    /// What the node's master tells of its keys.
+    pub fn report(&self, node: usize) -> KeyReport {
+        self.nodes[node].master.server.report()
     }
 
     /// The process of the server that listens there, where it is one of this machine.

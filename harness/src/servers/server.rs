@@ -11,9 +11,21 @@ use futures_util::future::LocalBoxFuture;
 use super::node_log::last_words;
 use super::server_order::ServerOrder;
 use super::{BackendError, ServerAddress};
+use crate::record;
 
 /// What comes of a request to a server.
 pub(super) type Answer<'a, T = ()> = LocalBoxFuture<'a, Result<T, BackendError>>;
+
+/// What a server tells of its keys to those who watch it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyReport {
+    /// The commands that it executes, and the keys that expire or are evicted.
+    Everything,
+    /// The commands alone: its settings, which are not ours, keep it from telling the rest.
+    Commands,
+    /// Nothing, for this reason in its words.
+    Nothing(String),
+}
 
 /// What starts the servers of one kind, for one run.
 pub(super) trait Host {
@@ -45,6 +57,16 @@ pub(super) trait Server {
     /// The id of its process, where it is one of this machine and runs.
     fn process_id(&self) -> Option<u32> {
         None
+    }
+
+    /// Its name and version, where they are known already.
+    fn identity(&self) -> Option<record::Redis> {
+        None
+    }
+
+    /// What it tells of its keys.
+    fn report(&self) -> KeyReport {
+        KeyReport::Everything
     }
 
     /// Where other servers find it.

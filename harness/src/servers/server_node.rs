@@ -9,7 +9,7 @@ use futures_util::try_join;
 use super::error::io_error;
 use super::power_loss::UnsyncedTail;
 use super::server::{Host, Server};
-use super::server_order::{Orders, ServerOrder};
+use super::server_order::{Orders, ServerOrder, family};
 use super::{BackendError, ServerAddress, ShiftedWallClock, server_queries, wall_clock_shim};
 
 /// A master and its replicas.
@@ -35,9 +35,9 @@ impl Node {
         orders: &Orders,
         node: usize,
     ) -> Result<Node, BackendError> {
-        let family = &format!("node-{node}");
+        let family = family(node);
         let start = async |name: String| {
-            let order = orders.server(name, family)?;
+            let order = orders.server(name, node)?;
             Member::start(host, order).await
         };
         let replica = |replica| start(format!("{family}-replica-{replica}"));

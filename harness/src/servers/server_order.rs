@@ -14,6 +14,8 @@ use super::{BackendError, Layout, Password, ShiftedWallClock, WallClockShim, sen
 pub(super) struct ServerOrder {
     /// `node-0`, `node-0-replica-1`, `sentinel-2`.
     pub name: String,
+    /// The number of its node.
+    pub node: usize,
     /// The name of its node's first server. Only servers of one node replicate each other.
     pub family: String,
     pub arguments: Vec<String>,
@@ -60,18 +62,19 @@ impl Orders {
         })
     }
 
-    /// A server of the node whose first server is called `family`.
+    /// A server of a node, whose first server is called `node-0` and so on.
     ///
     /// # Errors
     /// The file of its clock cannot be written.
-    pub(super) fn server(&self, name: String, family: &str) -> Result<ServerOrder, BackendError> {
+    pub(super) fn server(&self, name: String, node: usize) -> Result<ServerOrder, BackendError> {
         let wall_clock = self.clock_shim.as_ref().map(|shim| shim.clock(&name));
         let persistence = self.layout.persistence;
         Ok(ServerOrder {
             arguments: arguments(persistence),
             loses_tail: persistence == Persistence::AofEverysec,
             wall_clock: wall_clock.transpose()?.map(Arc::new),
-            family: family.to_owned(),
+            node,
+            family: family(node),
             ..self.plain(name)
         })
     }
@@ -92,6 +95,7 @@ impl Orders {
 
     fn plain(&self, name: String) -> ServerOrder {
         ServerOrder {
+            node: 0,
             family: String::new(),
             arguments: Vec::new(),
             sentinel: None,
@@ -103,6 +107,11 @@ impl Orders {
             name,
         }
     }
+}
+
+/// What the first server of a node is called.
+pub(super) fn family(node: usize) -> String {
+    format!("node-{node}")
 }
 
 /// The arguments of every server of a run.

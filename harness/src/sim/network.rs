@@ -315,6 +315,13 @@ impl Network {
         state.set_phase(worker, op, phase, now_ns);
     }
 
+    /// From when until when a worker was asked for a lock for the first time and had sent nothing.
+    pub(super) fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
+        let now = self.now();
+        let silence = self.state.borrow().first_silence(worker, now.sim_ns);
+        silence.map(|(from_ns, until_ns)| (now.run_ns(from_ns), now.run_ns(until_ns)))
+    }
+
     /// The longest time in which a worker that is asked to acquire has sent nothing.
     pub(super) fn silence(&self, worker: usize) -> Option<AcquireSilence> {
         let now = self.now();

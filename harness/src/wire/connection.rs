@@ -17,7 +17,6 @@ use super::login::Greeting;
 use super::proxy_state::ProxyState;
 use super::pump::Pump;
 use super::scan::Shape;
-use super::sent_requests::introduction;
 
 /// Carries one connection from its first byte to its last.
 pub(super) async fn carry(
@@ -99,7 +98,7 @@ impl ConnectionState<'_> {
         }
         if let Some(sent) = self.proxy.sent.get() {
             sent.opened(self.conn, self.link);
-            greeting.introduce(&introduction(self.conn));
+            greeting.introduce(&sent.introduction(self.conn));
         }
         let other = greeting.exchange(upstream).await?;
         // A server that accepts no more connections says so at once.

@@ -56,6 +56,8 @@
 //! The wire also knows whether something came from a worker that was frozen or dead (`freeze_check`), and
 //! what it could not do (`resource_exhaustion`).
 //!
+//! Behind the links to the masters of a Redis Cluster a relay replaces the addresses that they name (`cluster_link`).
+//!
 //! What a fault means for a link (`fault_rules`, `link_state`) knows neither sockets nor time. The
 //! simulated network drives the same code, and writes the same log.
 
@@ -64,6 +66,8 @@ mod acquire_traffic;
 mod address_rewrite;
 mod answered;
 mod client_user;
+mod cluster_addresses;
+mod cluster_link;
 mod command;
 mod connection;
 mod connection_setup;
@@ -106,7 +110,7 @@ mod sentinel_link;
 mod tcp_queues;
 
 pub use acquire_detection::{AcquireQuestion, Acquired, CommandEffect};
-pub use acquire_traffic::AcquireSilence;
+pub use acquire_traffic::{AcquireSilence, CommandsSent};
 pub use address_rewrite::{AddressMap, rewrite_addresses};
 pub use fault::{Effect, ImposedId, LinkFault};
 pub use freeze_check::{FreezeLeak, Silences};
@@ -117,7 +121,7 @@ pub use log_entry::{LogEntry, Outcome};
 pub use proxy::Proxy;
 pub use reply_stream::ReplyStream;
 pub use resource_exhaustion::Shortage;
-pub use sent_requests::{SentRequests, introduction};
+pub use sent_requests::SentRequests;
 pub use sentinel_link::SentinelAddresses;
 
 pub(crate) use acquire_detection::{may_take, may_take_free_key, may_write};
@@ -134,4 +138,4 @@ pub(crate) use refused_command::REFUSED;
 pub(crate) use reply_stream::bulk_strings;
 #[cfg(feature = "servers")]
 pub(crate) use resource_exhaustion::is_shortage;
-pub(crate) use sent_requests::{ExecutedRequest, introduced};
+pub(crate) use sent_requests::ExecutedRequest;

@@ -80,20 +80,31 @@ struct Connections {
 #[derive(Debug, Default)]
 pub struct SentRequests {
     connections: Mutex<Connections>,
-}
-
-/// The word with which a connection introduces itself.
-pub fn introduction(conn: u64) -> String {
-    format!("{INTRODUCTION}{conn}")
-}
-
-/// The number of the connection that introduces itself with this word.
-pub(crate) fn introduced(word: &[u8]) -> Option<u64> {
-    let word = std::str::from_utf8(word).ok()?;
-    word.strip_prefix(INTRODUCTION)?.parse().ok()
+    /// What tells the connections of this run from those of another at the same servers.
+    run: String,
 }
 
 impl SentRequests {
+    /// Of a run that shares its servers with others, which have other tokens.
+    pub fn of_run(token: String) -> SentRequests {
+        SentRequests {
+            run: token,
+            ..SentRequests::default()
+        }
+    }
+
+    /// The word with which a connection introduces itself.
+    pub fn introduction(&self, conn: u64) -> String {
+        format!("{INTRODUCTION}{}{conn}", self.run)
+    }
+
+    /// The number of the connection that introduces itself with this word.
+    pub(crate) fn introduced(&self, word: &[u8]) -> Option<u64> {
+        let word = std::str::from_utf8(word).ok()?;
+        let number = word.strip_prefix(INTRODUCTION)?.strip_prefix(&self.run)?;
+        number.parse().ok()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Connections> {
         // Every method leaves it complete, so a panic elsewhere does not spoil it.
         self.connections
@@ -355,8 +366,13 @@ mod tests {
 
     #[test]
     fn an_introduction_is_recognised() {
-        assert_eq!(introduced(introduction(12).as_bytes()), Some(12));
-        assert_eq!(introduced(b"picklock-connection-x"), None);
-        assert_eq!(introduced(b"hello"), None);
+        let (ours, other) = (SentRequests::of_run("1f-".into()), SentRequests::default());
+        for one in [&ours, &other] {
+            assert_eq!(one.introduced(one.introduction(12).as_bytes()), Some(12));
+            assert_eq!(one.introduced(b"picklock-connection-x"), None);
+            assert_eq!(one.introduced(b"hello"), None);
+        }
+        assert_eq!(ours.introduced(other.introduction(12).as_bytes()), None);
+        assert_eq!(other.introduced(ours.introduction(12).as_bytes()), None);
     }
 }

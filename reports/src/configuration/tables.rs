@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use picklock_scenarios::{BackendName, ScenarioError};
+use picklock_verdicts::record::ServersTable;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
@@ -24,6 +25,8 @@ pub struct Tables {
     pub server: Option<Spanned<String>>,
     pub image: Option<String>,
     pub redis_server: Option<PathBuf>,
+    /// Servers of the user's own.
+    pub servers: Option<Spanned<ServersTable>>,
     /// The user's locks, by name.
     #[serde(default, rename = "impl")]
     pub impls: BTreeMap<Spanned<String>, ImplTable>,

@@ -11,7 +11,7 @@ use super::figures::{self, Figures};
 use super::frame::Command;
 use super::name::{Name, name, sentence};
 use super::tile::{self, Tile, tile};
-use super::timeline_data::{Room, timeline_data};
+use super::timeline_data::{Room, TimelineData, timeline_data};
 use crate::costs::commands_in_words;
 use crate::matrix::CellOutcome;
 use crate::report_input::{Evidence, ReportInput};
@@ -25,7 +25,6 @@ const MOST_TROUBLES: usize = 50;
 /// One cell.
 pub(super) struct CellDetails {
     pub(super) index: usize,
-    pub(super) open: bool,
     pub(super) lock: Name,
     pub(super) version: Name,
     pub(super) scenario: Name,
@@ -39,6 +38,8 @@ pub(super) struct CellDetails {
     /// The command that repeats it.
     pub(super) command: Command,
     pub(super) run_dir: Option<Name>,
+    /// True if nothing could be read in that directory.
+    pub(super) is_gone: bool,
     /// True if a file for `picklock replay` is in that directory.
     pub(super) has_repro: bool,
     pub(super) facts: Vec<Fact>,
@@ -88,15 +89,19 @@ pub(super) struct FaultRow {
     pub(super) until: String,
 }
 
-pub(super) fn all_cell_details(input: &ReportInput) -> Vec<CellDetails> {
+/// Of each cell, made when it is asked for. That of the only cell is open.
+pub(super) fn all_cell_details(input: &ReportInput) -> impl Iterator<Item = CellDetails> {
     let cells = &input.matrix.cells;
-    let room = Room::of_each(cells.len());
-    let details = |(index, cell): (usize, &Cell)| {
-        let mut details = cell_details(index, cell, input.of(cell), room);
-        details.open = cells.len() == 1;
-        details
+    let details = move |(index, cell): (usize, &Cell)| {
+        let mut verdicts = cell.verdicts.values();
+        let is_quiet = verdicts.all(|verdict| verdict.status != Status::Violated);
+        let room = match is_quiet {
+            true => Room::of_quiet(cells.len()),
+            false => Room::of_each(cells.len()),
+        };
+        cell_details(index, cell, input.of(cell), room)
     };
-    cells.iter().enumerate().map(details).collect()
+    cells.iter().enumerate().map(details)
 }
 
 fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> CellDetails {
@@ -108,7 +113,6 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
     let record = found.map(|evidence| &evidence.record);
     CellDetails {
         index,
-        open: false,
         lock: name(&cell.lock.name),
         version: name(&cell.lock.version),
         scenario: name(&cell.scenario),
@@ -122,6 +126,7 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
         stories: stories(&cell.verdicts),
         command: Command::of(&cell.reproduce),
         run_dir: cell.run_dir.as_ref().map(|run_dir| name(run_dir)),
+        is_gone: found.is_none(),
         has_repro: found.is_some_and(|evidence| evidence.has_repro),
         facts: facts(cell, found),
         trouble: record.map_or_else(Vec::new, |record| {
@@ -130,17 +135,33 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
         }),
         faults: record.map_or_else(Vec::new, |record| faults(&record.faults)),
         has_log: track.as_ref().is_some_and(|track| !track.log.is_empty()),
-        log_is_part: track.as_ref().is_some_and(|track| track.log.len() >= room.log),
-        left_out: track
+        log_is_part: track
             .as_ref()
-            .map_or_else(Vec::new, |track| track.left_out.clone()),
+            .is_some_and(|track| track.log.len() >= room.log),
+        left_out: left_out(track.as_ref(), cell, room),
+        has_messages: track.as_ref().is_some_and(TimelineData::has_messages),
         track: track.map(|track| embedded_json::json(&track)),
-        has_messages: wire.is_some(),
         figures: timeline.as_ref().map_or_else(
             || figures::of_cell(cell),
             |timeline| figures::of_timeline(timeline, wire),
         ),
     }
+}
+
+/// What the timeline does not show.
+fn left_out(track: Option<&TimelineData>, cell: &Cell, room: Room) -> Vec<String> {
+    let Some(track) = track else {
+        return Vec::new();
+    };
+    let mut left_out = track.left_out.clone();
+    if let Some(run_dir) = cell.run_dir.as_ref().filter(|_| room.is_without_commands()) {
+        left_out.push(format!(
+            "Nothing was violated, and this page has many cells: single commands and values of keys are \
+             left out. `picklock report {}` shows them.",
+            name(run_dir).shown
+        ));
+    }
+    left_out
 }
 
 fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {

@@ -1,16 +1,30 @@
-//! The matrix as tables: one for each backend, with a row per scenario and a column per lock.
+//! The matrix as tables: one for each backend, with a row per scenario and a column per lock. Scenarios
+//! stand by family, the worst first; locks as in the scorecard.
 
-use picklock_verdicts::record::Cell;
+use std::cmp::Reverse;
+
+use picklock_scenarios::{BackendName, Family};
+use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::name::{Name, name, sentence};
 use super::tile::{Tile, tile};
 use crate::matrix::distinct;
+use crate::scorecard::Scorecard;
+use crate::units::count;
 
 /// A table.
 #[derive(Debug)]
 pub(super) struct BackendGrid {
     pub(super) backend: Name,
     pub(super) locks: Vec<Name>,
+    pub(super) families: Vec<FamilyRows>,
+}
+
+/// The scenarios of a family.
+#[derive(Debug)]
+pub(super) struct FamilyRows {
+    /// Its name, and what came out; empty if the scenarios' families are not known.
+    pub(super) title: String,
     pub(super) rows: Vec<Row>,
 }
 
@@ -24,47 +38,129 @@ pub(super) struct Row {
     pub(super) slots: Vec<Vec<Slot>>,
 }
 
-/// A cell, with a link to its details.
+/// A cell.
 #[derive(Debug)]
-pub(super) struct Slot {
-    pub(super) index: usize,
-    pub(super) tile: Tile,
+pub(super) enum Slot {
+    /// With a link to its evidence.
+    Run { index: usize, tile: Tile },
+    /// It was left out, for this reason.
+    Skipped(Name),
 }
 
-pub(super) fn backends(cells: &[Cell]) -> Vec<BackendGrid> {
-    let backends = distinct(cells.iter().map(|cell| cell.backend.word()));
-    let backend = |backend: &str| {
-        let of_backend = || {
-            let cells = cells.iter().enumerate();
-            cells.filter(move |(_, cell)| cell.backend.word() == backend)
+/// The tables of a matrix.
+pub(super) fn backends(matrix: &MatrixRecord) -> Vec<BackendGrid> {
+    let run = matrix.cells.iter().map(|cell| cell.backend.word());
+    let words = distinct(run.chain(matrix.skipped.iter().map(|one| one.backend.word())));
+    let ranked = ranked_locks(matrix);
+    let backends = words.into_iter().filter_map(|word| word.parse().ok());
+    backends.map(|backend| grid(matrix, backend, &ranked)).collect()
+}
+
+/// The names of the locks, the best first.
+fn ranked_locks(matrix: &MatrixRecord) -> Vec<&str> {
+    let cells = matrix.cells.iter().map(|cell| cell.lock.name.as_str());
+    let skipped = matrix.skipped.iter().map(|one| one.lock.as_str());
+    let mut locks = distinct(cells.chain(skipped));
+    if let Some(scorecard) = Scorecard::of(matrix) {
+        let place = |lock: &&str| {
+            let mut scores = scorecard.locks.iter();
+            scores.position(|score| score.lock.split(',').next() == Some(lock))
         };
-        let locks = distinct(of_backend().map(|(_, cell)| cell.lock.name.as_str()));
-        let scenarios = distinct(of_backend().map(|(_, cell)| cell.scenario.as_str()));
-        let row = |scenario: &str| {
-            let of_row: Vec<(usize, &Cell)> = of_backend()
-                .filter(|(_, cell)| cell.scenario == scenario)
-                .collect();
-            let slots = |lock: &&str| -> Vec<Slot> {
-                let found = of_row
-                    .iter()
-                    .filter(|(_, cell)| cell.lock.name == *lock);
-                let slot = |(index, cell): &(usize, &Cell)| Slot {
-                    index: *index,
-                    tile: tile(cell),
-                };
-                found.map(slot).collect()
-            };
-            Row {
-                scenario: name(scenario),
-                summary: sentence(of_row.first().map_or("", |(_, cell)| cell.summary.as_str())),
-                slots: locks.iter().map(slots).collect(),
-            }
-        };
-        BackendGrid {
-            backend: name(backend),
-            rows: scenarios.iter().map(|scenario| row(scenario)).collect(),
-            locks: locks.iter().map(|lock| name(lock)).collect(),
+        locks.sort_by_key(|lock| place(lock).unwrap_or(usize::MAX));
+    }
+    locks
+}
+
+fn grid(matrix: &MatrixRecord, backend: BackendName, ranked: &[&str]) -> BackendGrid {
+    let cells = matrix.cells.iter().enumerate();
+    let cells: Vec<(usize, &Cell)> = cells.filter(|(_, cell)| cell.backend == backend).collect();
+    let has_run = |lock: &&&str| cells.iter().any(|(_, cell)| cell.lock.name == **lock);
+    // A lock that was left out everywhere needs no column: its reasons stand below.
+    let locks: Vec<&str> = ranked.iter().filter(has_run).copied().collect();
+    let mut families: Vec<(Option<Family>, Vec<Row>)> = Vec::new();
+    let skipped = matrix.skipped.iter().filter(|one| one.backend == backend);
+    let run = cells.iter().map(|(_, cell)| {
+        let family = cell.setting.map(|setting| setting.family);
+        (cell.scenario.as_str(), family, cell.summary.as_str())
+    });
+    let places = run.chain(skipped.map(|one| (one.scenario.as_str(), one.family, "")));
+    let mut known: Vec<&str> = Vec::new();
+    for (scenario, family, summary) in places {
+        if known.contains(&scenario) {
+            continue;
         }
+        known.push(scenario);
+        let slots = locks.iter().map(|lock| slots(matrix, backend, scenario, lock));
+        let row = Row {
+            scenario: name(scenario),
+            summary: sentence(summary),
+            slots: slots.collect(),
+        };
+        match families.iter_mut().find(|(of, _)| *of == family) {
+            Some((_, rows)) => rows.push(row),
+            None => families.push((family, vec![row])),
+        }
+    }
+    // Families in which something was violated come first.
+    families.sort_by_key(|(family, rows)| (!rows.iter().any(Row::is_red), *family));
+    BackendGrid {
+        backend: name(backend.word()),
+        locks: locks.iter().map(|lock| name(lock)).collect(),
+        families: families.into_iter().map(family_rows).collect(),
+    }
+}
+
+fn slots(matrix: &MatrixRecord, backend: BackendName, scenario: &str, lock: &str) -> Vec<Slot> {
+    let cells = matrix.cells.iter().enumerate();
+    let here = cells.filter(|(_, cell)| {
+        cell.backend == backend && cell.scenario == scenario && cell.lock.name == lock
+    });
+    let run = here.map(|(index, cell)| Slot::Run {
+        index,
+        tile: tile(cell),
+    });
+    let skipped = matrix.skipped.iter().filter(|one| {
+        one.backend == backend && one.scenario == scenario && one.lock == lock
+    });
+    run.chain(skipped.map(|one| Slot::Skipped(sentence(&one.reason)))).collect()
+}
+
+fn family_rows((family, mut rows): (Option<Family>, Vec<Row>)) -> FamilyRows {
+    rows.sort_by_key(Row::order);
+    let Some(family) = family else {
+        return FamilyRows {
+            title: String::new(),
+            rows,
+        };
     };
-    backends.into_iter().map(backend).collect()
+    let red = rows.iter().filter(|row| row.is_red()).count();
+    let scenarios = count(rows.len(), "scenario");
+    FamilyRows {
+        title: format!("{}: {scenarios}, something violated in {red}", family.word()),
+        rows,
+    }
+}
+
+impl Row {
+    fn tiles(&self) -> impl Iterator<Item = &Tile> {
+        let slots = self.slots.iter().flatten();
+        slots.filter_map(|slot| match slot {
+            Slot::Run { tile, .. } => Some(tile),
+            Slot::Skipped(_) => None,
+        })
+    }
+
+    fn is_red(&self) -> bool {
+        self.tiles().any(Tile::is_red)
+    }
+
+    /// The worst first: surprises, then faults of locks, then other violations.
+    fn order(&self) -> Reverse<(usize, usize, usize)> {
+        let tiles = |is: &dyn Fn(&Tile) -> bool| self.tiles().filter(|tile| is(tile)).count();
+        Reverse((
+            tiles(&|tile| tile.is_surprising),
+            tiles(&|tile| tile.tone == "lock"),
+            tiles(&Tile::is_red),
+        ))
+    }
 }

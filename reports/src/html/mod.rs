@@ -5,6 +5,7 @@
 //! is escaped where it becomes HTML, and again where it becomes JSON.
 //!
 //! - `page.rs`, `grid.rs`, `tile.rs`, `cell_details.rs`: the data for the templates in `templates/`
+//! - `scorecard.rs`: the scorecard; `pack.rs`: the evidence of many cells, compressed
 //! - `frame.rs`: what all pages share
 //! - `before_after.rs`, `ratio_axis.rs`: the page that compares two sets of runs
 //! - `timeline_data.rs` and the files that it uses: histories as columns of numbers, for the timeline
@@ -29,9 +30,11 @@ mod jump_target;
 mod messages;
 mod name;
 mod node_rows;
+mod pack;
 mod page;
 mod percentiles;
 mod ratio_axis;
+mod scorecard;
 #[cfg(test)]
 mod small_history;
 mod texts;
@@ -53,7 +56,8 @@ pub use before_after::{comparison_file, comparison_page};
 /// # Errors
 /// Only errors of the template engine; none is expected.
 pub fn page(input: &ReportInput) -> Result<String, FormatError> {
-    page::view(input).render().map_err(refused)
+    let view = page::view(input).map_err(refused)?;
+    view.render().map_err(refused)
 }
 
 /// `--format html`.

@@ -6,8 +6,10 @@ use picklock_verdicts::check::{Property, Status, describe};
 use super::cell_details::{CellDetails, all_cell_details};
 use super::fact::{Fact, fact};
 use super::frame::{Count, Frame, counts};
-use super::grid::{self, BackendGrid};
+use super::grid::{self, BackendGrid, Slot};
 use super::name::{Name, name, sentence};
+use super::pack::{Pack, packs};
+use super::scorecard::{ScorecardView, scorecard};
 use crate::matrix::{
     NOT_APPLICABLE, counts_in_words, distinct, inapplicable, similarity_in_words,
 };
@@ -17,6 +19,7 @@ use crate::units::{count, span_ms};
 /// The style: one file for each part.
 const STYLE: &str = concat!(
     include_str!("../../assets/base.css"),
+    include_str!("../../assets/scorecard.css"),
     include_str!("../../assets/matrix.css"),
     include_str!("../../assets/cell_details.css"),
     include_str!("../../assets/print.css"),
@@ -26,7 +29,9 @@ const STYLE: &str = concat!(
 const SCRIPT: &str = concat!(
     "(() => {\n'use strict';\n",
     include_str!("../../assets/theme.js"),
+    include_str!("../../assets/evidence.js"),
     include_str!("../../assets/navigation.js"),
+    include_str!("../../assets/matrix.js"),
     include_str!("../../assets/track.js"),
     include_str!("../../assets/palette.js"),
     include_str!("../../assets/rows.js"),
@@ -40,6 +45,9 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
+/// Further things that were skipped are only counted: all directories of a matrix may be gone.
+const MOST_NOTICES: usize = 5;
+
 /// Further reasons why cells are not applicable are only counted.
 const MOST_REASONS: usize = 100;
 
@@ -47,6 +55,8 @@ const MOST_REASONS: usize = 100;
 #[template(path = "page.html")]
 pub(super) struct Page {
     frame: Frame,
+    /// How the cells count, in the words of every report.
+    counted: String,
     facts: Vec<Fact>,
     reproduce: Name,
     many_runs: bool,
@@ -61,7 +71,11 @@ pub(super) struct Page {
     properties: Vec<PropertyKey>,
     /// The signs of `held`, `violated`, `unknown` and `not-applicable`.
     signs: [&'static str; 4],
-    cells: Vec<CellDetails>,
+    scorecard: Option<ScorecardView>,
+    /// The evidence of the only cell.
+    only: Option<CellDetails>,
+    /// The evidence of several cells.
+    packs: Vec<Pack>,
 }
 
 /// The meaning of a letter.
@@ -71,7 +85,9 @@ struct PropertyKey {
     demand: &'static str,
 }
 
-pub(super) fn view(input: &ReportInput) -> Page {
+/// # Errors
+/// Only errors of the template engine; none is expected.
+pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
     let matrix = &input.matrix;
     let title = match &matrix.cells[..] {
         [cell] => format!(
@@ -85,12 +101,18 @@ pub(super) fn view(input: &ReportInput) -> Page {
         }
     };
     let inapplicable = inapplicable(matrix);
-    Page {
+    let mut details = all_cell_details(input);
+    let only = match matrix.cells.len() {
+        1 => details.next(),
+        _ => None,
+    };
+    Ok(Page {
         frame: Frame {
             notices: notices(input),
             counts: cell_counts(input),
             ..Frame::new(STYLE, SCRIPT, &matrix.picklock, title)
         },
+        counted: counts_in_words(matrix),
         facts: facts(input),
         reproduce: sentence(&matrix.reproduce),
         many_runs: matrix.cells.iter().any(|cell| cell.runs > 1),
@@ -102,7 +124,7 @@ pub(super) fn view(input: &ReportInput) -> Page {
         inapplicable_more: inapplicable.len().saturating_sub(MOST_REASONS),
         inapplicable_cells: inapplicable.iter().map(|group| group.locks.len()).sum(),
         not_applicable: NOT_APPLICABLE,
-        backends: grid::backends(&matrix.cells),
+        backends: grid::backends(matrix),
         properties: Property::ALL.map(property_key).into(),
         signs: [
             Status::Held,
@@ -111,8 +133,10 @@ pub(super) fn view(input: &ReportInput) -> Page {
             Status::NotApplicable,
         ]
         .map(Status::sign),
-        cells: all_cell_details(input),
-    }
+        scorecard: scorecard(input),
+        only,
+        packs: packs(details)?,
+    })
 }
 
 fn property_key(property: Property) -> PropertyKey {
@@ -126,9 +150,11 @@ fn property_key(property: Property) -> PropertyKey {
 fn notices(input: &ReportInput) -> Vec<Name> {
     let interrupted = input.matrix.interrupted;
     let interrupted = interrupted.then(|| sentence("Interrupted by the user: cells are missing."));
-    let skipped = input.skipped.iter();
+    let skipped = input.skipped.iter().take(MOST_NOTICES);
     let left_out = skipped.map(|words| sentence(&format!("Skipped: {words}")));
-    interrupted.into_iter().chain(left_out).collect()
+    let more = input.skipped.len().saturating_sub(MOST_NOTICES);
+    let more = (more > 0).then(|| sentence(&format!("Skipped: {more} more.")));
+    interrupted.into_iter().chain(left_out).chain(more).collect()
 }
 
 /// The number of cells of each status.
@@ -144,6 +170,7 @@ fn cell_counts(input: &ReportInput) -> Vec<Count> {
         ("surprise", "‼", surprising, "not as expected"),
         ("held", Status::Held.sign(), of_tone("held"), "held"),
         ("lock", violated, of_tone("lock"), "the lock’s fault"),
+        ("redis", violated, of_tone("redis"), "Redis lost the lock"),
         ("client", violated, of_tone("client"), "the client’s fault"),
         ("fenced", "◆", of_tone("fenced"), "saved by fencing"),
         (
@@ -181,7 +208,7 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
     let runs = runs.fold(0, u64::saturating_add);
     facts.push(fact(
         "cells",
-        format!("{}; {runs} runs", counts_in_words(matrix)),
+        format!("{}; {}", counts_in_words(matrix), count(runs, "run")),
     ));
     for one in &matrix.similarity {
         let words = format!("{} ({})", similarity_in_words(one), one.backend);

@@ -1,17 +1,16 @@
 //! The summary of one cell in the matrix: its result, who is at fault, and how certain that is.
 
-use picklock_verdicts::check::{Property, Status, Verdicts, describe};
+use picklock_verdicts::check::{Cause, Property, Responsible, Status, Verdicts, describe};
 use picklock_verdicts::record::{Cell, Tally};
 
-use super::name::{Name, name};
+use super::name::Name;
 use crate::matrix::{CellOutcome, NOT_APPLICABLE, distinct, surprise_in_words};
 use crate::statistics::Rate;
-use crate::verdict_line::verdict_line;
 
 /// A cell as the matrix shows it.
 #[derive(Debug)]
 pub(super) struct Tile {
-    /// `held`, `client`, `lock`, `fenced`, `unknown`, `failed` or `absent`: selects the colour.
+    /// `held`, `client`, `redis`, `lock`, `fenced`, `unknown`, `failed` or `absent`: selects the colour.
     pub(super) tone: &'static str,
     /// Conveys the tone without colour.
     pub(super) sign: &'static str,
@@ -19,24 +18,27 @@ pub(super) struct Tile {
     pub(super) headline: &'static str,
     /// The causes of the violations, the worst first.
     pub(super) causes: String,
-    pub(super) letters: Vec<Letter>,
-    /// With several runs: the violation rate with its bounds.
-    pub(super) rate: Option<String>,
+    /// The letters of violated properties, then those that could not be judged after a `?`.
+    pub(super) letters: String,
+    /// Of several runs, in how many it was violated if not in all: `2/3`.
+    pub(super) part: Option<String>,
+    /// All of it in words, for those who point at it or cannot see it.
+    pub(super) words: Name,
     /// A warning for results that are not as expected; empty if there is none.
     pub(super) flag: &'static str,
+    /// True if a verdict is not as expected.
+    pub(super) is_surprising: bool,
     /// False if the scenario expects nothing of the lock.
     pub(super) has_expectations: bool,
     /// Expected and actual results, for the text on hover.
     pub(super) surprises: Name,
 }
 
-/// One property.
-#[derive(Debug)]
-pub(super) struct Letter {
-    pub(super) letter: char,
-    pub(super) sign: &'static str,
-    pub(super) status: &'static str,
-    pub(super) hover: Name,
+impl Tile {
+    /// True if something was violated, or could not be run.
+    pub(super) fn is_red(&self) -> bool {
+        matches!(self.tone, "lock" | "redis" | "client" | "fenced" | "failed")
+    }
 }
 
 pub(super) fn tile(cell: &Cell) -> Tile {
@@ -47,12 +49,10 @@ pub(super) fn tile(cell: &Cell) -> Tile {
         (false, Some(_)) => ("absent", Status::NotApplicable.sign(), NOT_APPLICABLE),
         (false, None) => gist(&cell.verdicts),
     };
-    let letters = cell.verdicts.iter().map(|(&property, verdict)| Letter {
-        letter: describe(property).letter,
-        sign: verdict.status.sign(),
-        status: verdict.status.word(),
-        hover: name(&format!("{property} {}", verdict_line(property, verdict))),
-    });
+    let causes = match is_not_run {
+        true => String::new(),
+        false => causes(&cell.verdicts),
+    };
     let surprises = cell.surprises.iter();
     let words: Vec<String> = surprises
         .map(|surprise| surprise_in_words(surprise, cell.runs))
@@ -61,20 +61,18 @@ pub(super) fn tile(cell: &Cell) -> Tile {
         tone,
         sign,
         headline,
-        causes: if is_not_run {
-            String::new()
-        } else {
-            causes(&cell.verdicts)
-        },
-        letters: letters.collect(),
-        rate: rate(cell),
+        words: in_words(cell, headline, inapplicable),
+        causes,
+        letters: letters(cell),
+        part: part(cell),
         flag: flag(cell),
+        is_surprising: cell.is_surprising(),
         has_expectations: cell.is_bound() || inapplicable.is_some(),
         surprises: super::name::sentence(&words.join("; ")),
     }
 }
 
-/// Tone, sign and headline: from exclusion, lease and resource together, then from the others.
+/// Tone, sign and headline: whose fault it was, then what was violated.
 fn gist(verdicts: &Verdicts) -> (&'static str, &'static str, &'static str) {
     use Property::{Exclusion, Fencing, Lease, Resource};
     let is = |property, wanted| {
@@ -82,25 +80,44 @@ fn gist(verdicts: &Verdicts) -> (&'static str, &'static str, &'static str) {
         verdict.is_some_and(|verdict| verdict.status == wanted)
     };
     let violated = |property| is(property, Status::Violated);
-    let has_tokens = is(Fencing, Status::Held) || violated(Fencing);
-    if violated(Exclusion) && is(Lease, Status::Held) {
-        return if is(Resource, Status::Held) && has_tokens {
-            ("fenced", "◆", "fencing did its work")
-        } else {
-            let sign = Status::Violated.sign();
-            ("client", sign, "client outlived its lease")
-        };
-    }
+    let sign = Status::Violated.sign();
+    let is_clients = violated(Exclusion) && is(Lease, Status::Held);
     // The lock's main property first, then in reading order.
     let mut properties = [Lease].into_iter().chain(Property::ALL);
-    if let Some(property) = properties.find(|property| violated(*property)) {
-        let sign = Status::Violated.sign();
-        ("lock", sign, describe(property).violated)
-    } else if verdicts.is_empty() || verdicts.values().any(|v| v.status == Status::Unknown) {
-        ("unknown", Status::Unknown.sign(), "could not be judged")
-    } else {
-        ("held", Status::Held.sign(), "held")
+    let first = properties.find(|property| violated(*property));
+    match (worst_blame(verdicts, is_clients), first) {
+        (Some("client" | "redis"), _)
+            if is(Fencing, Status::Held)
+                && is(Resource, Status::Held)
+                && Property::ALL
+                    .iter()
+                    .all(|one| !violated(*one) || matches!(one, Exclusion | Lease)) =>
+        {
+            ("fenced", "◆", "fencing did its work")
+        }
+        (Some("client"), _) if is_clients => ("client", sign, "client outlived its lease"),
+        (Some(whose), Some(property)) => (whose, sign, describe(property).violated),
+        _ if verdicts.is_empty() || verdicts.values().any(|v| v.status == Status::Unknown) => {
+            ("unknown", Status::Unknown.sign(), "could not be judged")
+        }
+        _ => ("held", Status::Held.sign(), "held"),
     }
+}
+
+/// Whose fault the violations are: `lock` before `redis` before `client`; `None`: nothing was violated.
+/// Without a known cause it is the client's if the service kept its word, else the lock's.
+fn worst_blame(verdicts: &Verdicts, is_clients: bool) -> Option<&'static str> {
+    let violated = verdicts.values();
+    let violated = violated.filter(|verdict| verdict.status == Status::Violated);
+    let blamed = violated.map(|verdict| {
+        match verdict.cause.map_or(Responsible::Undetermined, Cause::responsible) {
+            Responsible::Client(_) => 0,
+            Responsible::Undetermined if is_clients => 0,
+            Responsible::Redis => 1,
+            Responsible::Lock | Responsible::Undetermined => 2,
+        }
+    });
+    blamed.max().map(|worst| ["client", "redis", "lock"][worst])
 }
 
 /// Each cause once, those of the most severe violations first.
@@ -124,13 +141,43 @@ fn flag(cell: &Cell) -> &'static str {
     }
 }
 
-/// The rate of the property that was violated most often.
-fn rate(cell: &Cell) -> Option<String> {
-    if cell.runs < 2 || cell.error.is_some() {
-        return None;
+fn letters(cell: &Cell) -> String {
+    let of = |status| {
+        let verdicts = cell.verdicts.iter();
+        let same = verdicts.filter(move |(_, verdict)| verdict.status == status);
+        same.map(|(property, _)| describe(*property).letter)
+    };
+    let mut letters: String = of(Status::Violated).collect();
+    let unknown: String = of(Status::Unknown).collect();
+    if !letters.is_empty() && !unknown.is_empty() {
+        // After violated ones they need a sign of their own.
+        letters.push_str(Status::Unknown.sign());
     }
+    letters.push_str(&unknown);
+    letters
+}
+
+/// Of the property that was violated most often.
+fn part(cell: &Cell) -> Option<String> {
     let most = cell.tally.values().max_by_key(|tally| tally.violated)?;
-    Some(rate_of(most))
+    let judged = most.held.saturating_add(most.violated);
+    (most.violated > 0 && most.violated < judged).then(|| format!("{}/{judged}", most.violated))
+}
+
+/// `client outlived its lease; exclusion, resource violated: outlived-lease; 2/3 runs`.
+fn in_words(cell: &Cell, headline: &str, inapplicable: Option<&str>) -> Name {
+    let mut parts = vec![headline.to_owned()];
+    parts.extend(inapplicable.map(str::to_owned));
+    let violated = cell.verdicts.iter();
+    let violated = violated.filter(|(_, verdict)| verdict.status == Status::Violated);
+    let violated: Vec<&str> = violated.map(|(property, _)| property.word()).collect();
+    if !violated.is_empty() {
+        let causes = causes(&cell.verdicts);
+        parts.push(format!("{} violated: {causes}", violated.join(", ")));
+    }
+    parts.extend(part(cell).map(|part| format!("in {part} of the runs")));
+    parts.extend(Some(flag(cell)).filter(|it| !it.is_empty()).map(str::to_owned));
+    super::name::sentence(&parts.join("; "))
 }
 
 /// The observed rate, with bounds of the true one.

@@ -104,6 +104,16 @@ pub(super) struct Room {
     pub(super) log: usize,
 }
 
+impl TimelineData {
+    /// True if it has the messages of the command log.
+    pub(super) fn has_messages(&self) -> bool {
+        self.messages.is_some()
+    }
+}
+
+/// A page with more cells shows less of each.
+const MANY_CELLS: usize = 100;
+
 impl Room {
     /// The limits of each of so many timelines, which share a page of some megabytes. A piece takes
     /// some 20 bytes there, a message 50 and its text, a value 180.
@@ -114,6 +124,24 @@ impl Room {
             messages: share(20_000, 200),
             values: share(12_000, 60),
             log: if cells <= MOST_CELLS_WITH_LOG { 400 } else { 0 },
+        }
+    }
+
+    /// True if it has none for commands and values of keys.
+    pub(super) fn is_without_commands(self) -> bool {
+        self.messages == 0 && self.values == 0
+    }
+
+    /// That of a run in which nothing was violated: on a page of many cells it has no room for single
+    /// commands and values of keys.
+    pub(super) fn of_quiet(cells: usize) -> Room {
+        match cells > MANY_CELLS {
+            true => Room {
+                messages: 0,
+                values: 0,
+                ..Room::of_each(cells)
+            },
+            false => Room::of_each(cells),
         }
     }
 }
@@ -176,9 +204,13 @@ pub(super) fn timeline_data(
         marks: marks(&lanes, unit_ns, &mut left_out),
         tokens: tokens(timeline, &overlaps, &mut left_out),
         nodes: node_rows(timeline, &faults, &mut clocks.nodes),
-        values: value_rows(timeline, &shown_at(&kept, verdicts), room.values, &mut left_out),
+        values: match room.values {
+            0 => ValueRows::default(),
+            most => value_rows(timeline, &shown_at(&kept, verdicts), most, &mut left_out),
+        },
         faults,
         messages: wire
+            .filter(|_| room.messages > 0)
             .map(|log| messages(log, &together(&lanes, &kept), room.messages, &mut left_out)),
         log: log_rows(timeline, wire, verdicts, room.log),
         jump_targets: jump_targets(&overlaps, verdicts),

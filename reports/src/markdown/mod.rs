@@ -7,6 +7,7 @@
 mod open_loops;
 mod page;
 pub mod quoted;
+mod scorecard;
 mod sections;
 
 use crate::formats::{File, Format, FormatError};
@@ -48,6 +49,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
 pub fn summary(input: &ReportInput) -> String {
     let mut page = Page::new(SUMMARY_BYTES);
     sections::headline(&mut page, input);
+    scorecard::scorecard(&mut page, input);
     sections::surprises(&mut page, input);
     sections::not_run(&mut page, input);
     sections::violated(&mut page, input);

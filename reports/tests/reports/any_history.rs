@@ -108,6 +108,7 @@ fn of_others() -> impl Strategy<Value = EventKind> {
             workers: vec![worker; op as usize],
             nodes: vec![worker],
             clock: None,
+            delay_ms: None,
         },
         5 => EventKind::FaultEnded { id: key },
         6 => EventKind::Misbehaved {

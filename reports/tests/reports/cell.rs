@@ -46,6 +46,7 @@ pub fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Ce
         scenario: scenario.into(),
         summary: "What | happens.".into(),
         scenario_hash: "0".repeat(40),
+        setting: None,
         redis: None,
         backend: picklock_scenarios::BackendName::Sim,
         runs: 1,

@@ -91,6 +91,7 @@ fn every_report_counts_the_same() {
         scenario: "inapplicable".into(),
         backend: BackendName::Sim,
         reason: "it needs 4 nodes".into(),
+        family: None,
     });
     let said = counts_in_words(&record);
     assert_eq!(
@@ -127,6 +128,10 @@ fn every_report_counts_the_same() {
     let counts = [count("<failure "), count("<error "), count("<skipped ")];
     assert_eq!(counts, [2, 2, 3], "{junit}");
     assert_eq!(count("<testcase "), 10, "{junit}");
+    let shown = |what: &str| html.matches(what).count();
+    let cells = [shown("<a class=\"tile"), shown("<span class=\"skipped\">")];
+    assert_eq!(cells, [9, 0], "lock b has run nowhere, and has no column");
+    assert!(html.contains("Cells that are not applicable: 2"));
 }
 
 #[test]

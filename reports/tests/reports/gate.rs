@@ -60,6 +60,7 @@ fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cell {
         scenario: scenario.into(),
         summary: String::new(),
         scenario_hash: "0".repeat(40),
+        setting: None,
         redis: None,
         backend: picklock_scenarios::BackendName::Sim,
         runs: 1,
@@ -218,6 +219,7 @@ fn a_cell_is_missing_on_either_side() {
         scenario: "calm".into(),
         backend: picklock_scenarios::BackendName::Sim,
         reason: "needs 5 nodes".into(),
+        family: None,
     });
     let baseline = Baseline::of(&rules(&two(), &[]), &ran(two()));
     let skipped = decide(&rules(&one(), &[]), Some(&baseline), &skipped);

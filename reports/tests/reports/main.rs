@@ -23,6 +23,7 @@ mod matrix;
 mod open_loop;
 mod repro;
 mod samples;
+mod scorecard;
 mod similarity;
 mod terminal;
 mod trace;

@@ -68,6 +68,7 @@ fn sample() -> MatrixRecord {
             scenario: "failover".into(),
             backend: picklock_scenarios::BackendName::Sim,
             reason: "a program of your own runs in real time and cannot be simulated".into(),
+            family: None,
         }],
         similarity: vec![Similarity {
             lock: "exec:python3 a.py".into(),

@@ -130,7 +130,7 @@ fn reports_say_where_a_run_can_be_replayed_and_only_there() {
         [
             summary(material),
             file(material, "junit", "junit.xml"),
-            page(material).unwrap(),
+            crate::html::opened(&page(material).unwrap()),
         ]
     };
     for text in told(&material) {

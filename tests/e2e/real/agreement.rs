@@ -134,7 +134,7 @@ fn matrix(backend: BackendName, seed: u64, seeds: u64, flags: &[&str]) -> Matrix
         // A whole table has the machine for itself. Else one of containers is made beside it.
         BackendName::Process if !flags.contains(&"--scenario") => command.args(["--jobs", "16"]),
         BackendName::Process => command.args(["--jobs", "10"]),
-        BackendName::Sim => &mut command,
+        BackendName::Sim | BackendName::External => &mut command,
     };
     let output = command.output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
@@ -383,6 +383,7 @@ fn what_is_missing_surprising_or_failed_is_found() {
             scenario: cell.scenario,
             backend: BackendName::Process,
             reason: "it needs Sentinels".into(),
+            family: None,
         });
     assert_eq!(differences(&missing).len(), 0);
     let mut unjudged = held();

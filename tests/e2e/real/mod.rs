@@ -6,6 +6,7 @@
 //! - [`verdicts`]: what the documents say of runs that went wrong
 //! - [`sentinels`]: failovers that real Sentinels decide
 //! - [`adapters`]: locks of other languages, well and ill behaved
+//! - [`external`]: servers of the user's own, which a run leaves as they were; [`foreign_server`] is one
 //! - [`floods`]: locks that write without an end
 //! - [`adapter_check`]: adapters that keep the protocol pass, and the faults of broken ones are named
 //! - [`languages`]: adapters that `picklock init` writes
@@ -40,7 +41,9 @@ mod contained_locks;
 mod containers;
 #[path = "../../../harness/tests/integration/real/exclusive.rs"]
 mod exclusive;
+mod external;
 mod floods;
+mod foreign_server;
 mod gate;
 mod hung_engine;
 mod languages;

@@ -56,6 +56,7 @@ async fn stage(name: BackendName, replicas: usize) -> Stage {
     let interceptor = Arc::new(NoInterceptor);
     let wire = Proxy::new(clock.clone(), vec![LOCK.into()], 7, interceptor);
     let parts = Parts {
+        shared: None,
         name,
         nodes: 1,
         wire,

@@ -43,7 +43,7 @@ impl Interceptor for Noting {
 fn asking() -> (Proxy, Noting, UnboundedReceiver<AcquireQuestion>) {
     let noting = Noting::default();
     let wire = intercepted(noting.clone());
-    wire.keep_requests();
+    wire.keep_requests("");
     wire.set_phase(LINK.worker, 1, Phase::Acquire);
     let questions = wire.acquire_questions();
     (wire, noting, questions)
@@ -142,7 +142,7 @@ async fn key_of_another_name_is_known_by_its_first_reply_and_then_by_its_name() 
     let redis = Redis::start().await;
     let noting = NotingKeys::default();
     let wire = intercepted(noting.clone());
-    wire.keep_requests();
+    wire.keep_requests("");
     let mut questions = wire.acquire_questions();
     wire.set_phase(LINK.worker, 1, Phase::Acquire);
     let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;

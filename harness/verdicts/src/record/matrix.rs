@@ -1,6 +1,6 @@
 //! The matrix record: locks × scenarios × backends, their verdicts, and what was expected.
 
-use picklock_scenarios::{BackendName, Expectation};
+use picklock_scenarios::{BackendName, Expectation, Family, Measure};
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -60,6 +60,23 @@ pub struct SkippedCell {
     pub backend: BackendName,
     /// Why it was left out, in words.
     pub reason: String,
+    /// What goes wrong in the scenario; left out by older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<Family>,
+}
+
+/// What a comparison of locks must know of a cell's lock and scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellSetting {
+    /// What goes wrong in the scenario.
+    pub family: Family,
+    /// Which cost of a lock it measures; left out: none in particular.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measures: Option<Measure>,
+    /// How many independent nodes the lock was given.
+    pub nodes: usize,
+    /// How many replicas of each node the lock needs, whatever the scenario adds.
+    pub replicas: usize,
 }
 
 /// One lock under one scenario in one backend, run once or many times.
@@ -77,6 +94,9 @@ pub struct Cell {
     pub summary: String,
     /// Hash of the scenario's content, so that a baseline can tell when the scenario has changed.
     pub scenario_hash: String,
+    /// What a comparison of locks must know; left out by older versions, and of a single run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<CellSetting>,
     /// Name of the backend.
     pub backend: BackendName,
     /// The servers of the runs: what they say of themselves. Left out if no run got as far.

@@ -10,10 +10,14 @@ mod matrix;
 mod repro;
 mod run;
 mod scenario_hash;
+mod servers_table;
 mod similarity;
 
-pub use matrix::{Cell, CustodyTally, MATRIX_FORMAT, MatrixRecord, SkippedCell, Surprise, Tally};
+pub use matrix::{
+    Cell, CellSetting, CustodyTally, MATRIX_FORMAT, MatrixRecord, SkippedCell, Surprise, Tally,
+};
 pub use repro::{Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides};
 pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 pub use scenario_hash::scenario_hash;
+pub use servers_table::ServersTable;
 pub use similarity::Similarity;

@@ -6,6 +6,7 @@ use picklock_scenarios::{BackendName, LeaseDuration, Scenario};
 use serde::de::{Deserializer, Error as _, Unexpected};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::ServersTable;
 use crate::check::{Cause, Property, Status, Verdicts};
 
 /// Format and version of a repro.
@@ -92,6 +93,9 @@ pub struct ReproOverrides {
     /// The server's binary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redis_server: Option<String>,
+    /// Servers that somebody else has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub servers: Option<ServersTable>,
 }
 
 impl ReproOverrides {

@@ -5,13 +5,14 @@ use picklock_scenarios::Scenario;
 /// A hash of everything in the scenario that affects a run: 40 hex digits.
 ///
 /// Two scenarios of one name with different hashes are different scenarios, and their results
-/// cannot be compared. Descriptions (summary, source) and expectations are left out, because they
+/// cannot be compared. Descriptions (summary, source, measures) and expectations are left out, because they
 /// do not affect the run. It is taken over the parsed scenario, so that comments, order and
 /// spelled-out defaults of the file do not change it.
 pub fn scenario_hash(scenario: &Scenario) -> String {
     let as_run = Scenario {
         summary: String::new(),
         source: None,
+        measures: None,
         expect: std::collections::BTreeMap::new(),
         ..scenario.clone()
     };

@@ -12,7 +12,7 @@ use picklock_harness::monitor_replay::{MonitorReplay, ServerReport, StoredKey, S
 use picklock_harness::sim::{
     NodeMoment, NodeObserver, ObservedNode, ObservedServers, SimError, Simulation, run_observed,
 };
-use picklock_harness::wire::{SentRequests, introduction};
+use picklock_harness::wire::SentRequests;
 
 /// Changes what a server tells before it is read: a control must be able to spoil it.
 pub type Edit = Box<dyn FnMut(Vec<u8>) -> Vec<u8> + Send>;
@@ -93,7 +93,7 @@ impl ToldAccount {
     /// A command of this connection is about to be executed: the connection introduces itself first.
     fn introduce(&mut self, conn: u64, client: ClientId, servers: ObservedServers<'_>) {
         if self.introduced.insert(conn) {
-            let word = introduction(conn);
+            let word = self.sent.introduction(conn);
             let words: [&[u8]; 2] = [b"ECHO", word.as_bytes()];
             servers.master.execute(client, &words, servers.now);
         }

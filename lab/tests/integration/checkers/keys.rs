@@ -288,6 +288,7 @@ impl Player {
             workers: Vec::new(),
             nodes: vec![node],
             clock: Some(shift),
+            delay_ms: None,
         });
         self.ahead_ms[node] += by_ms;
     }

@@ -1,10 +1,11 @@
-//! The matrix for a terminal: a table for each backend, then the results that are not as expected,
+//! The matrix for a terminal: the scorecard, a table for each backend, then the results that are not as expected,
 //! the worst first.
 
 mod cell;
 mod grid;
 mod list;
 mod rates;
+mod scorecard;
 mod summary;
 mod surprises;
 
@@ -14,6 +15,7 @@ use super::line::Line;
 use super::run::{NARROWEST, WIDEST, join};
 use super::styles::STRONG;
 use crate::matrix::distinct;
+use crate::scorecard::Scorecard;
 
 /// The matrix for a terminal of `width` columns (taken as at least 60, at most 200).
 ///
@@ -25,6 +27,10 @@ pub fn matrix(record: &MatrixRecord, width: usize) -> String {
         return join(vec![summary::outcome(record, width)]);
     }
     let mut parts = vec![summary::title(record, width)];
+    if let Some(scorecard) = Scorecard::of(record) {
+        parts.push(scorecard::advice(&scorecard, width));
+        parts.push(scorecard::locks(&scorecard, width));
+    }
     let backends = distinct(record.cells.iter().map(|cell| cell.backend.word()));
     for backend in &backends {
         let of_backend = |cell: &&Cell| cell.backend.word() == *backend;

@@ -6,6 +6,7 @@ use super::super::line::Line;
 use super::super::styles::{FAINT, STRONG};
 use crate::cell_status::title;
 use crate::statistics::{CONFIDENCE_PERCENT, Rate, Round, per_cent};
+use crate::units::count;
 
 pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
     if record.seeds < 2 {
@@ -49,8 +50,10 @@ pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let fewest = clean.iter().min().copied();
     if let Some((runs, rate)) = fewest.and_then(|runs| Some((runs, Rate::new(0, runs)?))) {
         let text = format!(
-            "  {} verdicts held in all {runs} runs ({runs} runs cannot rule out a rate below {} %)",
-            clean.len(),
+            "  {} held in all {} ({} cannot rule out a rate below {} %)",
+            count(clean.len(), "verdict"),
+            count(runs, "run"),
+            count(runs, "run"),
             per_cent(rate.bounds().1, Round::Up)
         );
         lines.extend(Line::new().styled(FAINT, &text).wrap(width, 4));

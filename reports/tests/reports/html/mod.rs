@@ -6,3 +6,24 @@ mod runs;
 mod size;
 mod values;
 mod words;
+
+/// The page with the evidence of its cells unpacked, as a browser builds it when all of them are opened.
+pub fn opened(page: &str) -> String {
+    use std::io::Read;
+
+    use base64::Engine;
+    let mut parts = page.split("<script type=\"application/octet-stream\"");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (pack, rest) = part.split_once("</script>").unwrap();
+        let (_, pack) = pack.split_once('>').unwrap();
+        let bytes = base64::prelude::BASE64_STANDARD.decode(pack).unwrap();
+        let mut list = String::new();
+        let mut decoder = flate2::read::ZlibDecoder::new(&bytes[..]);
+        decoder.read_to_string(&mut list).unwrap();
+        let cells: Vec<String> = serde_json::from_str(&list).unwrap();
+        text.push_str(&cells.concat());
+        text.push_str(rest);
+    }
+    text
+}

@@ -12,7 +12,7 @@ use picklock_verdicts::expectation::{Expected, Tables};
 use picklock_verdicts::history::History;
 use picklock_verdicts::latency;
 use picklock_verdicts::record::{
-    Cell, MATRIX_FORMAT, MatrixRecord, Redis, RunRecord, Surprise, Tally,
+    Cell, CellSetting, MATRIX_FORMAT, MatrixRecord, Redis, RunRecord, Surprise, Tally,
 };
 
 /// A matrix of real runs in the simulation.
@@ -55,7 +55,8 @@ pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) 
     let trial = Trial::of(scenario)
         .expect("a scenario of the catalog")
         .seeds(1..=seeds);
-    let expected = Expected::of(trial.scenario(), lock, Tables::NamedOrAll).in_words();
+    let rule = Expected::of(trial.scenario(), lock, Tables::NamedOrAll);
+    let expected = rule.in_words();
     let outcome = match trial.run_lock(&LockFactory::of(find(lock).expect("a built-in lock"))) {
         Ok(outcome) => outcome,
         Err(error) => {
@@ -79,6 +80,13 @@ pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) 
     );
     let run_dir = format!("cells/{lock}/{scenario}/sim");
     let mut cell = of_record(&record, &run_dir, expected);
+    cell.setting = Some(CellSetting {
+        family: trial.scenario().family(),
+        measures: trial.scenario().measures,
+        nodes: find(lock).map_or(1, |known| known.nodes),
+        replicas: find(lock).map_or(0, |known| known.replicas),
+    });
+    cell.surprises = rule.surprises(&run.verdicts);
     cell.runs = seeds;
     cell.tally = tally(outcome.runs().iter().map(|run| &run.verdicts));
     let evidence = Evidence {
@@ -120,6 +128,7 @@ pub fn of_record(record: &RunRecord, run_dir: &str, expected: BTreeMap<Property,
         scenario: record.scenario.clone(),
         summary: record.summary.clone(),
         scenario_hash: "0".into(),
+        setting: None,
         redis: None,
         backend: record.backend,
         runs: 1,

@@ -7,7 +7,7 @@ use picklock_verdicts::check::{Property, judge};
 use picklock_verdicts::history::EventKind;
 use picklock_verdicts::record::Tally;
 
-use super::{histories, runs};
+use super::{histories, opened, runs};
 
 /// Everything between the first of these and the next of those.
 fn between<'a>(text: &'a str, open: &str, close: &str) -> &'a str {
@@ -20,12 +20,8 @@ fn between<'a>(text: &'a str, open: &str, close: &str) -> &'a str {
 
 #[test]
 fn a_matrix_tells_whose_fault_it_was_and_how_sure_that_is() {
-    let page = page(&runs::matrix(
-        &["set-nx-px", "redlock"],
-        &["calm", "gc-pause"],
-        5,
-    ))
-    .unwrap();
+    let matrix = runs::matrix(&["set-nx-px", "redlock"], &["calm", "gc-pause"], 5);
+    let page = opened(&page(&matrix).unwrap());
     for words in [
         "client outlived its lease",
         "outlived-lease",
@@ -87,6 +83,25 @@ fn cells_that_could_not_be_run_or_read_are_named() {
     assert!(page.contains("Skipped: runs/&#60;x&#62;: a record of another version"));
 }
 
+/// All directories may be gone: the page still has what the matrix says, and its head stays short.
+#[test]
+fn cell_whose_directory_is_gone_says_so() {
+    let mut material = runs::matrix(&["set-nx-px"], &["calm", "gc-pause"], 1);
+    material.evidence.clear();
+    material.skipped = (0..9).map(|n| format!("the run of {n}: gone")).collect();
+    let page = page(&material).unwrap();
+    assert_eq!(page.matches("class=\"notice\">Skipped").count(), 6);
+    assert!(page.contains("Skipped: 4 more."));
+    let page = opened(&page);
+    let gone = "<code>cells/set-nx-px/gc-pause/sim</code>, is gone or cannot be read";
+    assert!(page.contains(gone));
+    assert!(
+        page.contains("worker 1 got the lock"),
+        "the story is the matrix's own"
+    );
+    assert!(!page.contains("class=\"timeline\""));
+}
+
 #[test]
 fn page_without_cells_is_written() {
     let page = page(&runs::nothing(1)).unwrap();
@@ -127,6 +142,7 @@ fn markup_in_names_is_escaped() {
         workers: vec![0],
         nodes: vec![0],
         clock: None,
+        delay_ms: None,
     };
     let at_ns = history.events.last().unwrap().at_ns;
     history

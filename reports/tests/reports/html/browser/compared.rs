@@ -183,7 +183,7 @@ fn a_browser_shows_what_changed_and_complains_of_nothing() {
     std::fs::write(place("before-after-narrow-latency.png"), sheet.picture()).unwrap();
     sheet.value("document.querySelector('.run').scrollIntoView()");
     std::fs::write(place("before-after-narrow-run.png"), sheet.picture()).unwrap();
-    sheet.on_paper();
+    sheet.on_paper(760, 1100);
     std::fs::write(place("before-after-paper.png"), sheet.picture()).unwrap();
     // On paper nothing can be unfolded: every change shows at least its own line.
     let hidden = "Array.from(document.querySelectorAll('.change')).filter(one => one.getBoundingClientRect().height < 20).length";

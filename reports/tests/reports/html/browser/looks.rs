@@ -86,6 +86,7 @@ fn a_reader_finds_the_evidence_and_the_violation_in_the_timeline() {
     let sheet = Sheet::open(&file, 1280, 900);
     sheet.prefer("light");
     assert_no_overflow(&sheet);
+    sheet.value("document.getElementById('matrix').scrollIntoView()");
     keep("report-matrix-light.png", &sheet.picture());
 
     let cells = &matrix.matrix.cells;
@@ -105,7 +106,7 @@ fn a_reader_finds_the_evidence_and_the_violation_in_the_timeline() {
     keep("report-timeline-light.png", &sheet.picture());
     sheet.prefer("dark");
     keep("report-timeline-dark.png", &sheet.picture());
-    sheet.value("scrollTo(0, 0)");
+    sheet.value("document.getElementById('matrix').scrollIntoView()");
     keep("report-matrix-dark.png", &sheet.picture());
     assert_eq!(sheet.complaints(), Vec::<String>::new());
 }
@@ -115,7 +116,7 @@ fn from_the_cell_to_its_evidence(sheet: &Sheet, index: usize) {
     assert_eq!(opened(), 0.0);
     let tile = format!("a.tile[href='#cell-{index}']");
     sheet.click(&tile);
-    sheet.settle();
+    sheet.until(&format!("document.getElementById('cell-{index}')"));
     assert_eq!(opened(), 1.0);
     let seen = format!(
         "document.getElementById('cell-{index}').getBoundingClientRect().top < innerHeight"
@@ -203,16 +204,16 @@ fn the_page_fits_a_telephone_and_paper() {
     sheet.prefer("light");
     assert_no_overflow(&sheet);
     keep("report-narrow.png", &sheet.picture());
-    sheet.value(
-        "document.querySelectorAll('.exhibit').forEach(exhibit => { exhibit.open = true; })",
-    );
-    sheet.settle();
+    for index in 0..matrix.matrix.cells.len() {
+        sheet.value(&format!("location.hash = '#cell-{index}'"));
+        sheet.until(&format!("document.getElementById('cell-{index}')"));
+    }
     assert_no_overflow(&sheet);
     sheet.value("document.querySelectorAll('.exhibit')[6].scrollIntoView()");
     std::fs::write(place("narrow-evidence.png"), sheet.picture()).expect("the file can be written");
     sheet.value("document.querySelectorAll('.timeline')[6].scrollIntoView()");
     std::fs::write(place("narrow-timeline.png"), sheet.picture()).expect("the file can be written");
-    sheet.on_paper();
+    sheet.on_paper(760, 1100);
     std::fs::write(place("paper.png"), sheet.picture()).expect("the file can be written");
     let paper = sheet.print();
     assert!(paper.starts_with(b"%PDF"));

@@ -1,5 +1,6 @@
 //! A real browser, driven: it opens a page and writes down whatever it complains about.
 
+mod accessibility;
 mod compared;
 mod devtools;
 mod key_lanes;
@@ -89,10 +90,27 @@ impl Sheet {
         self.settle();
     }
 
-    /// As on paper.
-    pub fn on_paper(&self) {
+    /// As on paper of this size, in pixels.
+    pub fn on_paper(&self, width: u32, height: u32) {
         self.call("Emulation.setEmulatedMedia", json!({ "media": "print" }));
-        self.size(760, 1100);
+        self.size(width, height);
+        self.settle();
+    }
+
+    /// Waits until an expression is true in the page; without that the test fails.
+    pub fn until(&self, expression: &str) {
+        let polled = format!(
+            "new Promise((done, fail) => {{
+                let frames = 0;
+                const look = () => {{
+                    if ({expression}) done(true);
+                    else if (++frames > 3600) fail(new Error('it never came'));
+                    else requestAnimationFrame(look);
+                }};
+                look();
+            }})"
+        );
+        self.value(&polled);
         self.settle();
     }
 
@@ -188,16 +206,17 @@ impl Sheet {
     /// What the window shows, as PNG.
     pub fn picture(&self) -> Vec<u8> {
         self.settle();
-        self.bytes("Page.captureScreenshot")
+        self.bytes("Page.captureScreenshot", json!({}))
     }
 
     /// The page as it would be printed, as PDF.
     pub fn print(&self) -> Vec<u8> {
-        self.bytes("Page.printToPDF")
+        // The page itself says how large its paper is.
+        self.bytes("Page.printToPDF", json!({ "preferCSSPageSize": true }))
     }
 
-    fn bytes(&self, method: &str) -> Vec<u8> {
-        let result = self.call(method, json!({}));
+    fn bytes(&self, method: &str, parameters: Value) -> Vec<u8> {
+        let result = self.call(method, parameters);
         let text = result["data"].as_str().expect("the browser sends data");
         BASE64_STANDARD.decode(text).expect("data is base64")
     }

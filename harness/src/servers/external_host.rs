@@ -1,0 +1,406 @@
+//! Servers that somebody else has started, as those of a run: they are reached, and nothing else is done to them.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use futures_util::future::{LocalBoxFuture, ready};
+use memchr::memmem;
+use redis::aio::MultiplexedConnection;
+use redis::{FromRedisValue, RedisError, RedisResult, Value};
+use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
+
+use super::error::io_error;
+use super::external_fault::{ANSWER, ExternalFault};
+use super::gateway::Gateway;
+use super::server::{Answer, Host, KeyReport, Server};
+use super::server_order::ServerOrder;
+use super::upstream::{Upstream, line};
+use super::{BackendError, Password, ServerAddress};
+use crate::external_servers::{DEFAULT_PREFIX, ExternalServer, ExternalServers};
+use crate::record;
+
+/// So many keys a server looks at for each answer to `SCAN`.
+const KEYS_AT_ONCE: &str = "1000";
+
+/// What was found at one server, before anything was written there.
+#[derive(Debug, Clone)]
+pub struct ExaminedServer {
+    /// Its place.
+    pub place: String,
+    /// Its name and version.
+    pub redis: record::Redis,
+    /// What it tells of its keys.
+    pub report: KeyReport,
+    /// Keys of other runs, which go on or were killed.
+    pub other_runs: Vec<String>,
+}
+
+/// Looks at servers without writing anything, and makes sure that they can be used. Where the first belongs to a
+/// Redis Cluster, the masters of that take the place of all.
+///
+/// # Errors
+/// The first that cannot be used, and why.
+pub async fn examine(
+    servers: &ExternalServers,
+) -> Result<(ExternalServers, Vec<ExaminedServer>), BackendError> {
+    let password = Password::fresh().map_err(io_error("make a password"))?;
+    let mut servers = servers.clone();
+    let reach = async |servers: &ExternalServers, number: usize| {
+        let upstream = Upstream::all(servers)?.swap_remove(number);
+        External::reach(upstream, password, servers).await
+    };
+    let first = reach(&servers, 0).await?;
+    let masters = first.masters().await;
+    let masters = masters.map_err(|fault| first.upstream.error(fault))?;
+    if let Some(masters) = masters {
+        (servers.servers, servers.is_cluster) = (masters, true);
+    }
+    let mut examined = Vec::new();
+    for number in 0..servers.servers.len() {
+        let server = reach(&servers, number).await?;
+        let one = server.examined().await;
+        examined.push(one.map_err(|fault| server.upstream.error(fault))?);
+    }
+    Ok((servers, examined))
+}
+
+/// The servers of a run.
+pub(super) struct ExternalHost {
+    upstreams: Vec<Arc<Upstream>>,
+    servers: ExternalServers,
+}
+
+impl ExternalHost {
+    /// These.
+    ///
+    /// # Errors
+    /// A file for TLS cannot be used.
+    pub(super) fn new(servers: &ExternalServers) -> Result<ExternalHost, BackendError> {
+        Ok(ExternalHost {
+            upstreams: Upstream::all(servers)?,
+            servers: servers.clone(),
+        })
+    }
+}
+
+impl Host for ExternalHost {
+    fn start(&self, order: ServerOrder) -> Answer<'_, Box<dyn Server>> {
+        Box::pin(async move {
+            if order.name != order.family {
+                return Err(BackendError::NotOurs);
+            }
+            // The stock may be on a server that is a node, too: no fault of a link strikes it there.
+            let known = self.upstreams.get(order.node).or(self.upstreams.first());
+            let upstream = known.ok_or(BackendError::NotOurs)?;
+            let upstream = Arc::clone(upstream);
+            let mut server = External::reach(upstream, order.password, &self.servers).await?;
+            let tried = server.try_out().await;
+            tried.map_err(|fault| server.upstream.error(fault))?;
+            Ok(Box::new(server) as Box<dyn Server>)
+        })
+    }
+}
+
+/// What a server says of itself.
+struct Hello {
+    redis: record::Redis,
+    /// `standalone`, `cluster` or `sentinel`.
+    mode: String,
+    role: String,
+}
+
+/// One server, reached by a port on loopback.
+struct External {
+    upstream: Arc<Upstream>,
+    gateway: Gateway,
+    prefix: String,
+    /// It is one of the masters of a Redis Cluster.
+    is_cluster: bool,
+    identity: Option<record::Redis>,
+    report: KeyReport,
+}
+
+impl External {
+    /// Opens the port, and makes sure that there is a server behind it.
+    async fn reach(
+        upstream: Arc<Upstream>,
+        password: Password,
+        servers: &ExternalServers,
+    ) -> Result<External, BackendError> {
+        let answered = upstream.must_answer().await;
+        answered.map_err(|fault| upstream.error(fault))?;
+        let gateway = Gateway::open(Arc::clone(&upstream), password).await;
+        Ok(External {
+            gateway: gateway.map_err(io_error("listen on loopback"))?,
+            upstream,
+            prefix: servers.key_prefix(),
+            is_cluster: servers.is_cluster,
+            identity: None,
+            report: KeyReport::Everything,
+        })
+    }
+
+    async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> Result<T, ExternalFault> {
+        let answer = self.gateway.address().query(words, ANSWER).await;
+        answer.map_err(|error| self.fault(&error))
+    }
+
+    /// Reads what the server is, without writing anything, and whether the run's keys are free.
+    async fn examined(&self) -> Result<ExaminedServer, ExternalFault> {
+        let redis = self.identified().await?;
+        let is_ours = |name: &Vec<u8>| memmem::find(name, self.prefix.as_bytes()).is_some();
+        let beginning = match self.prefix.starts_with(DEFAULT_PREFIX) {
+            true => DEFAULT_PREFIX,
+            false => &self.prefix,
+        };
+        let found = self.keys(beginning).await?;
+        let (taken, others): (Vec<_>, Vec<_>) = found.into_iter().partition(is_ours);
+        if let Some(example) = taken.first() {
+            return Err(ExternalFault::PrefixTaken {
+                url: self.upstream.server.to_string(),
+                prefix: self.prefix.clone(),
+                count: taken.len(),
+                example: shown(example),
+            });
+        }
+        Ok(ExaminedServer {
+            place: self.upstream.server.place(),
+            redis,
+            report: self.told_report().await?,
+            other_runs: others.iter().map(|name| shown(name)).collect(),
+        })
+    }
+
+    /// The masters of the Redis Cluster to which the server belongs; `None`: it belongs to none.
+    async fn masters(&self) -> Result<Option<Vec<ExternalServer>>, ExternalFault> {
+        if self.hello().await?.mode != "cluster" {
+            return Ok(None);
+        }
+        let ranges: Vec<Value> = self.ask(&["CLUSTER", "SLOTS"]).await?;
+        let mut masters = Vec::new();
+        for range in ranges {
+            // The first two are slots, and the third begins with host and port of their master.
+            let (_, _, master): (u64, u64, Vec<Value>) = match range {
+                Value::Array(mut range) => {
+                    range.truncate(3);
+                    let read = redis::from_redis_value(Value::Array(range));
+                    read.map_err(|error| ExternalFault::Refused(error.to_string()))?
+                }
+                _ => continue,
+            };
+            let [host, port, ..] = master.as_slice() else {
+                continue;
+            };
+            let host: String = redis::from_redis_value_ref(host).unwrap_or_default();
+            let known = &self.upstream.server;
+            let master = ExternalServer {
+                // A server that does not know its own name leaves it out.
+                host: Some(host)
+                    .filter(|it| !it.is_empty())
+                    .unwrap_or(known.host.clone()),
+                port: redis::from_redis_value_ref(port).unwrap_or(known.port),
+                ..known.clone()
+            };
+            if !masters.contains(&master) {
+                masters.push(master);
+            }
+        }
+        match masters.is_empty() {
+            true => Err(ExternalFault::Cluster("no server has any slots".into())),
+            false => Ok(Some(masters)),
+        }
+    }
+
+    /// What the server says of itself. Whoever may log in may ask for it.
+    async fn hello(&self) -> Result<Hello, ExternalFault> {
+        let told: Result<HashMap<String, Value>, _> = self.ask(&["HELLO"]).await;
+        let told = told.map_err(|fault| match fault {
+            ExternalFault::Refused(_) => ExternalFault::TooOld,
+            other => other,
+        })?;
+        let word = |name: &str| -> String {
+            let value = told.get(name).map(redis::from_redis_value_ref);
+            value.and_then(Result::ok).unwrap_or_default()
+        };
+        Ok(Hello {
+            redis: record::Redis {
+                server: word("server"),
+                version: word("version"),
+            },
+            mode: word("mode"),
+            role: word("role"),
+        })
+    }
+
+    /// Name and version of a server that takes writes.
+    async fn identified(&self) -> Result<record::Redis, ExternalFault> {
+        let hello = self.hello().await?;
+        match (hello.mode.as_str(), hello.role.as_str()) {
+            ("cluster", _) if !self.is_cluster => {
+                Err(ExternalFault::Cluster("mode: cluster".into()))
+            }
+            ("sentinel", _) => Err(ExternalFault::Sentinel),
+            (_, "replica" | "slave") => Err(ExternalFault::ReadOnly),
+            _ => Ok(hello.redis),
+        }
+    }
+
+    /// Writes a key and removes it again, as a lock will do.
+    async fn try_out(&mut self) -> Result<(), ExternalFault> {
+        self.identity = Some(self.identified().await?);
+        let key = format!("{}try", self.prefix);
+        let life_ms = ANSWER.as_millis().to_string();
+        for words in [&["SET", &key, "1", "PX", &life_ms][..], &["DEL", &key]] {
+            match self.ask::<Value>(words).await {
+                // Another master has this key.
+                Err(ExternalFault::Cluster(_)) if self.is_cluster => {}
+                answer => drop(answer?),
+            }
+        }
+        self.report = self.told_report().await?;
+        Ok(())
+    }
+
+    /// What the server tells of its keys.
+    async fn told_report(&self) -> Result<KeyReport, ExternalFault> {
+        const EVENTS: &str = "notify-keyspace-events";
+        let answer = self.line_for("MONITOR\r\n").await?;
+        if let Some(refused) = answer.strip_prefix('-') {
+            return Ok(KeyReport::Nothing(refused.to_owned()));
+        }
+        let told = self.ask::<HashMap<String, String>>(&["CONFIG", "GET", EVENTS]);
+        let events = told.await.ok().and_then(|mut told| told.remove(EVENTS));
+        let events = events.unwrap_or_default();
+        let has = |event| events.contains(event);
+        if !has('E') || !(has('A') || has('x') && has('e')) {
+            return Ok(KeyReport::Commands);
+        }
+        let subscribed = "PSUBSCRIBE __keyevent@*__:expired __keyevent@*__:evicted\r\n";
+        Ok(match self.line_for(subscribed).await?.starts_with('-') {
+            true => KeyReport::Commands,
+            false => KeyReport::Everything,
+        })
+    }
+
+    /// The first line of the answer to a command, on a connection of its own.
+    async fn line_for(&self, command: &str) -> Result<String, ExternalFault> {
+        let answered = async {
+            let mut stream = self.gateway.address().connect().await?;
+            stream.write_all(command.as_bytes()).await?;
+            line(&mut stream).await
+        };
+        let answer = timeout(ANSWER, answered).await;
+        let answer = answer.map_err(|_| ExternalFault::TimedOut(ANSWER))?;
+        answer.map_err(|_| ExternalFault::Closed)
+    }
+
+    /// The keys whose names contain this.
+    async fn keys(&self, part: &str) -> Result<Vec<Vec<u8>>, ExternalFault> {
+        let (pattern, mut cursor) = (format!("*{part}*"), "0".to_owned());
+        let mut connection = self.connection().await?;
+        let mut keys = Vec::new();
+        loop {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(&cursor).arg("MATCH").arg(&pattern);
+            scan.arg("COUNT").arg(KEYS_AT_ONCE);
+            let page: RedisResult<(String, Vec<Vec<u8>>)> = scan.query_async(&mut connection).await;
+            let (next, page) = page.map_err(|error| self.fault(&error))?;
+            keys.extend(page);
+            if next == "0" {
+                return Ok(keys);
+            }
+            cursor = next;
+        }
+    }
+
+    /// Removes the run's keys. They are looked for once more, because what a client sent last may come late.
+    async fn clean(&self) -> Result<(), ExternalFault> {
+        for _ in 0..2 {
+            let mut connection = self.connection().await?;
+            for key in self.keys(&self.prefix).await? {
+                let mut delete = redis::cmd("DEL");
+                let deleted: RedisResult<()> = delete.arg(key).query_async(&mut connection).await;
+                deleted.map_err(|error| self.fault(&error))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn connection(&self) -> Result<MultiplexedConnection, ExternalFault> {
+        let connection = self.gateway.address().connection(ANSWER).await;
+        connection.map_err(|error| self.fault(&error))
+    }
+
+    fn fault(&self, error: &RedisError) -> ExternalFault {
+        ExternalFault::of_answer(error, &self.prefix)
+    }
+}
+
+impl Server for External {
+    fn address(&self) -> ServerAddress {
+        self.gateway.address()
+    }
+
+    fn identity(&self) -> Option<record::Redis> {
+        self.identity.clone()
+    }
+
+    fn report(&self) -> KeyReport {
+        self.report.clone()
+    }
+
+    fn announced(&self) -> Answer<'_, SocketAddr> {
+        not_ours()
+    }
+
+    fn pause(&self) -> Answer<'_> {
+        not_ours()
+    }
+
+    fn resume(&self) -> Answer<'_> {
+        not_ours()
+    }
+
+    fn must_run(&self) -> Answer<'_> {
+        not_ours()
+    }
+
+    fn kill(&self) -> Answer<'_> {
+        not_ours()
+    }
+
+    fn restart(&self) -> Answer<'_> {
+        not_ours()
+    }
+
+    fn end(&self) -> Answer<'_> {
+        Box::pin(async move {
+            let cleaned = self.clean().await;
+            let left = |fault: ExternalFault| ExternalFault::KeysLeft {
+                url: self.upstream.server.to_string(),
+                prefix: self.prefix.clone(),
+                why: fault.to_string(),
+            };
+            cleaned.map_err(|fault| self.upstream.error(left(fault)))
+        })
+    }
+
+    fn log_tail(&self, _lines: usize) -> LocalBoxFuture<'_, String> {
+        Box::pin(ready(String::new()))
+    }
+
+    fn condition(&self) -> LocalBoxFuture<'_, String> {
+        let place = self.upstream.server.place();
+        Box::pin(ready(format!("it is {place}")))
+    }
+}
+
+fn shown(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).escape_debug().to_string()
+}
+
+fn not_ours<'a, T: 'a>() -> Answer<'a, T> {
+    Box::pin(ready(Err(BackendError::NotOurs)))
+}

@@ -1,0 +1,213 @@
+//! The way to one server that somebody else has started: TCP or TLS, and the login.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use super::BackendError;
+use super::external_fault::ExternalFault;
+use crate::external_servers::{ExternalServer, ExternalServers};
+
+/// A connection to a server far away is made within this time.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The longest answer to a login that is read.
+const LONGEST_LINE: usize = 1024;
+
+/// A connection in plain or in TLS.
+pub(super) trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
+
+/// The way to one server.
+pub(super) struct Upstream {
+    pub(super) server: ExternalServer,
+    tls: Option<TlsConnector>,
+}
+
+impl Upstream {
+    /// The ways to all of these servers.
+    ///
+    /// # Errors
+    /// A file for TLS cannot be used.
+    pub(super) fn all(servers: &ExternalServers) -> Result<Vec<Arc<Upstream>>, BackendError> {
+        let mut tls = None;
+        if let Some(first) = servers.servers.iter().find(|server| server.tls) {
+            let config = configuration(servers).map_err(|fault| error_at(first, fault))?;
+            tls = Some(TlsConnector::from(Arc::new(config)));
+        }
+        let upstream = |server: &ExternalServer| Upstream {
+            server: server.clone(),
+            tls: tls.clone().filter(|_| server.tls),
+        };
+        Ok(servers.servers.iter().map(upstream).map(Arc::new).collect())
+    }
+
+    /// Why the server cannot be used, as an error of the backend.
+    pub(super) fn error(&self, fault: ExternalFault) -> BackendError {
+        error_at(&self.server, fault)
+    }
+
+    /// A connection that is logged in.
+    ///
+    /// # Errors
+    /// The server is not there, or does not take this client.
+    pub(super) async fn connect(&self) -> Result<Box<dyn Connection>, ExternalFault> {
+        let connected = timeout(PATIENCE, self.logged_in()).await;
+        connected.unwrap_or_else(|_| match self.tls {
+            // A server without TLS waits for the rest of a command.
+            Some(_) => Err(ExternalFault::Tls(io::ErrorKind::TimedOut.into())),
+            None => Err(ExternalFault::TimedOut(PATIENCE)),
+        })
+    }
+
+    async fn logged_in(&self) -> Result<Box<dyn Connection>, ExternalFault> {
+        let ExternalServer { host, port, .. } = &self.server;
+        let stream = TcpStream::connect((host.as_str(), *port)).await;
+        let stream = stream.map_err(ExternalFault::Unreachable)?;
+        stream
+            .set_nodelay(true)
+            .map_err(ExternalFault::Unreachable)?;
+        let mut connection: Box<dyn Connection> = match &self.tls {
+            None => Box::new(stream),
+            Some(tls) => {
+                let name = ServerName::try_from(host.clone());
+                let name = name.map_err(|error| ExternalFault::Tls(io::Error::other(error)))?;
+                let spoken = tls.connect(name, stream).await;
+                Box::new(spoken.map_err(ExternalFault::of_tls)?)
+            }
+        };
+        if let Some(login) = login(&self.server) {
+            let answer = self.answer(&mut connection, &login).await?;
+            if answer != "+OK" {
+                let reason = answer.trim_start_matches('-').to_owned();
+                return Err(ExternalFault::WrongPassword(reason));
+            }
+        }
+        Ok(connection)
+    }
+
+    /// Makes sure that a server answers at all, whatever it says.
+    ///
+    /// # Errors
+    /// As [`connect`](Upstream::connect).
+    pub(super) async fn must_answer(&self) -> Result<(), ExternalFault> {
+        let mut connection = self.connect().await?;
+        let answered = timeout(PATIENCE, self.answer(&mut connection, b"PING\r\n")).await;
+        answered
+            .unwrap_or(Err(ExternalFault::TimedOut(PATIENCE)))
+            .map(drop)
+    }
+
+    /// The line with which the server answers.
+    async fn answer(
+        &self,
+        connection: &mut Box<dyn Connection>,
+        command: &[u8],
+    ) -> Result<String, ExternalFault> {
+        let answer = async {
+            connection.write_all(command).await?;
+            connection.flush().await?;
+            line(connection).await
+        };
+        answer.await.map_err(|error| match self.tls {
+            // A server that wants a certificate says so after the handshake.
+            Some(_) => ExternalFault::of_tls(error),
+            None => ExternalFault::Closed,
+        })
+    }
+}
+
+fn error_at(server: &ExternalServer, fault: ExternalFault) -> BackendError {
+    BackendError::External {
+        server: server.place(),
+        fault: Box::new(fault),
+    }
+}
+
+/// `AUTH`, with the user if there is one; `None`: nobody logs in.
+fn login(server: &ExternalServer) -> Option<Vec<u8>> {
+    let password = server
+        .password
+        .as_ref()
+        .map(|password| password.text.as_str());
+    let mut words = vec!["AUTH"];
+    words.extend(server.user.as_deref());
+    words.extend(password.or(server.user.as_ref().map(|_| "")));
+    if words.len() == 1 {
+        return None;
+    }
+    let mut command = format!("*{}\r\n", words.len());
+    for word in words {
+        command.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+    }
+    Some(command.into_bytes())
+}
+
+/// A line of an answer, without its end.
+pub(super) async fn line(connection: &mut (impl AsyncRead + Unpin)) -> io::Result<String> {
+    let mut line = Vec::new();
+    loop {
+        match connection.read_u8().await? {
+            b'\n' => break,
+            byte if line.len() < LONGEST_LINE => line.push(byte),
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+    Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
+}
+
+fn configuration(servers: &ExternalServers) -> Result<ClientConfig, ExternalFault> {
+    let mut roots = RootCertStore::empty();
+    match &servers.ca {
+        Some(file) => {
+            for certificate in certificates(file)? {
+                let added = roots.add(certificate);
+                added.map_err(|error| unusable(file, error))?;
+            }
+        }
+        None => {
+            let native = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(native.certs);
+        }
+    }
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder
+        .with_safe_default_protocol_versions()
+        .map_err(|error| ExternalFault::Tls(io::Error::other(error)))?
+        .with_root_certificates(roots);
+    let Some((cert, key)) = &servers.identity else {
+        return Ok(builder.with_no_client_auth());
+    };
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key, error))?;
+    builder
+        .with_client_auth_cert(certificates(cert)?, private)
+        .map_err(|error| unusable(cert, error))
+}
+
+/// The certificates of a file.
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, ExternalFault> {
+    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
+    let read: Vec<_> = read.map_err(|error| unusable(file, error))?;
+    match read.is_empty() {
+        true => Err(unusable(file, "there is no certificate in it")),
+        false => Ok(read),
+    }
+}
+
+fn unusable(file: &Path, why: impl std::fmt::Display) -> ExternalFault {
+    ExternalFault::File {
+        file: file.display().to_string(),
+        why: why.to_string(),
+    }
+}

@@ -1,0 +1,134 @@
+// The matrix: filters, families that fold, arrows, and what a cell says to who points at it.
+
+const rowsOf = (table) => Array.from(table.tBodies).flatMap((body) => Array.from(body.rows));
+
+// Arrow keys walk over the cells of a table, as in any grid.
+function walkMatrix(event) {
+  const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+  const cell = event.target.closest('td');
+  if (!step || !cell || event.altKey || event.ctrlKey || event.metaKey) return;
+  const rows = rowsOf(cell.closest('table'));
+  let row = rows.indexOf(cell.parentElement);
+  let column = cell.cellIndex;
+  do {
+    row += step[0];
+    column += step[1];
+    if (!rows[row] || column < 1 || column >= rows[0].closest('table').tHead.rows[0].cells.length) return;
+    const found = rows[row].cells[column];
+    const tile = found && !found.hidden && !rows[row].hidden && found.querySelector('.tile');
+    if (tile) {
+      event.preventDefault();
+      tile.focus();
+      return;
+    }
+  } while (true);
+}
+
+function fold(button) {
+  const open = button.getAttribute('aria-expanded') !== 'true';
+  button.setAttribute('aria-expanded', String(open));
+  const [, ...rows] = button.closest('tbody').rows;
+  rows.forEach((row) => row.classList.toggle('folded', !open));
+}
+
+// What a cell or a scenario is about, where the mouse is or the focus.
+function tellAbout(element) {
+  const tile = element.closest('.tile'), head = element.closest('th[data-about]');
+  if (!tile && !head) return hideTip();
+  const box = (tile ?? head).getBoundingClientRect();
+  if (head) return showTip([head.textContent, head.dataset.about], box.left, box.bottom);
+  const cell = tile.closest('td'), table = tile.closest('table');
+  const lock = table.tHead.rows[0].cells[cell.cellIndex].textContent;
+  const scenario = cell.parentElement.cells[0].textContent;
+  return showTip([`${lock} in ${scenario}`, ...(tile.ariaDescription ?? tile.ariaLabel).split('; ')], box.left, box.bottom);
+}
+
+const FILTERS = ['lock', 'scenario', 'verdict', 'surprise'];
+const filter = (name) => document.getElementById(`filter-${name}`);
+
+function filterTable(table, wanted) {
+  const locks = Array.from(table.tHead.rows[0].cells, (head, index) => index === 0
+    || head.textContent.toLowerCase().includes(wanted.lock));
+  Array.from(table.tHead.rows[0].cells).forEach((head, index) => { head.hidden = !locks[index]; });
+  const fits = (cell) => {
+    const tile = cell.querySelector('.tile');
+    if (wanted.surprise && !(tile && tile.classList.contains('surprising'))) return false;
+    if (wanted.verdict === '') return true;
+    return tile ? tile.classList.contains(`tone-${wanted.verdict}`) : wanted.verdict === 'absent';
+  };
+  let shown = 0;
+  for (const row of rowsOf(table)) {
+    if (row.classList.contains('family')) continue;
+    const [head, ...cells] = row.cells;
+    let any = false;
+    cells.forEach((cell, index) => {
+      cell.hidden = !locks[index + 1];
+      const fit = !cell.hidden && fits(cell);
+      cell.classList.toggle('other', !fit);
+      any ||= fit;
+      if (fit) shown += cell.childElementCount;
+    });
+    row.hidden = !any || !head.textContent.toLowerCase().includes(wanted.scenario);
+    if (row.hidden) shown -= cells.reduce((sum, cell) => sum + (cell.classList.contains('other') ? 0 : cell.childElementCount), 0);
+  }
+  for (const body of table.tBodies) {
+    const [head, ...rows] = body.rows;
+    if (head.classList.contains('family')) head.hidden = rows.every((row) => row.hidden);
+  }
+  return shown;
+}
+
+function filterMatrix() {
+  const wanted = {
+    lock: filter('lock').value.trim().toLowerCase(),
+    scenario: filter('scenario').value.trim().toLowerCase(),
+    verdict: filter('verdict').value,
+    surprise: filter('surprise').checked,
+  };
+  let shown = 0;
+  document.querySelectorAll('table.matrix').forEach((table) => { shown += filterTable(table, wanted); });
+  const any = wanted.lock || wanted.scenario || wanted.verdict || wanted.surprise;
+  filter('said').textContent = any ? `${shown} ${shown === 1 ? 'cell' : 'cells'}` : '';
+}
+
+function clearFilters() {
+  filter('lock').value = '';
+  filter('scenario').value = '';
+  filter('verdict').value = '';
+  filter('surprise').checked = false;
+  filterMatrix();
+}
+
+function startFilters() {
+  const filters = document.querySelector('.filters');
+  if (!filters) return;
+  filters.hidden = false;
+  FILTERS.forEach((name) => filter(name).addEventListener('input', filterMatrix));
+  filter('clear').addEventListener('click', clearFilters);
+  document.addEventListener('keydown', (event) => {
+    const types = event.target.closest('input, select, textarea');
+    if (event.key === '/' && !types && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      filter('lock').focus();
+    }
+    if (event.key === 'Escape' && event.target.closest('.filters, table.matrix')) {
+      clearFilters();
+      hideTip();
+    }
+  });
+}
+
+function startMatrix() {
+  startFilters();
+  document.querySelectorAll('table.matrix').forEach((table) => {
+    table.addEventListener('keydown', walkMatrix);
+    table.addEventListener('click', (event) => {
+      const button = event.target.closest('.family button');
+      if (button) fold(button);
+    });
+    table.addEventListener('mouseover', (event) => tellAbout(event.target));
+    table.addEventListener('focusin', (event) => tellAbout(event.target));
+    table.addEventListener('mouseleave', hideTip);
+    table.addEventListener('focusout', hideTip);
+  });
+}

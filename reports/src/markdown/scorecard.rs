@@ -1,0 +1,51 @@
+//! The scorecard: which lock is for what, and a row for each lock, the best first.
+
+use picklock_scenarios::Family;
+
+use super::page::Page;
+use super::quoted::{code, prose};
+use super::sections::table_of;
+use crate::report_input::ReportInput;
+use crate::scorecard::{LockScore, Percentiles, Scorecard};
+
+/// Nothing if the matrix is too small to compare anything.
+pub(super) fn scorecard(page: &mut Page, input: &ReportInput) {
+    let Some(scorecard) = Scorecard::of(&input.matrix) else {
+        return;
+    };
+    for advice in &scorecard.advice {
+        page.add("advice", &format!("- {}\n", prose(&advice.words)));
+    }
+    let families = Family::ALL.map(Family::word).join(" | ");
+    let head = format!(
+        "\n### Scorecard\n\nScenarios survived of those judged, the best lock first; latencies are \
+         median / p99.\n\n| lock | all | {families} | | fencing | commands | healthy | contended | \
+         failover | minority gone | needs |\n|---|{}---|---|---|---|---|---|---|---|\n",
+        ":-:|".repeat(1 + Family::ALL.len())
+    );
+    let rows = scorecard.locks.iter().map(row);
+    table_of(page, "rows of the scorecard", &head, rows.collect());
+}
+
+fn row(score: &LockScore) -> String {
+    let families = Family::ALL.map(|family| {
+        let of = score.families.get(family.word());
+        of.map_or("–".to_owned(), |of| of.in_words())
+    });
+    let latency = |it: Option<Percentiles>| it.map_or("–".to_owned(), Percentiles::in_words);
+    let costs = &score.costs;
+    let cells = [
+        code(&score.lock),
+        score.all.in_words(),
+        families.join(" | "),
+        prose(&score.sentence()),
+        score.fencing.words().to_owned(),
+        score.commands().unwrap_or_else(|| "–".to_owned()),
+        latency(costs.healthy),
+        latency(costs.contended),
+        latency(costs.failover),
+        score.availability().unwrap_or_else(|| "–".to_owned()),
+        score.needs(),
+    ];
+    format!("| {} |\n", cells.join(" | "))
+}

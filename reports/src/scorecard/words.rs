@@ -1,0 +1,300 @@
+//! The words of the scorecard, for all reports.
+
+use std::collections::BTreeSet;
+
+use picklock_scenarios::{Cause, Family};
+
+use super::advice::{Basis, Choice, Purpose};
+use super::costs::Percentiles;
+use super::lock_score::{FamilyScore, Fencing, LockScore};
+use super::outcome::Outcome;
+use crate::units::{count, span_us};
+
+/// Further names are only counted.
+const MOST_NAMES: usize = 4;
+
+/// `a, b and c`.
+fn listed<T: AsRef<str>>(names: &[T], last: &str) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.as_ref().to_owned(),
+        [others @ .., end] => {
+            let others: Vec<&str> = others.iter().map(AsRef::as_ref).collect();
+            format!("{} {last} {}", others.join(", "), end.as_ref())
+        }
+    }
+}
+
+/// `a, b, c, d and 3 more`.
+fn named(names: &[String]) -> String {
+    match names.len().checked_sub(MOST_NAMES) {
+        Some(more @ 1..) => {
+            let shown = names[..MOST_NAMES].join(", ");
+            format!("{shown} and {more} more")
+        }
+        _ => listed(names, "and"),
+    }
+}
+
+impl Purpose {
+    fn words(self) -> &'static str {
+        match self {
+            Purpose::Money => "For money",
+            Purpose::CronJob => "For a cron job",
+            Purpose::Uptime => "To go on without a minority of the servers",
+        }
+    }
+}
+
+impl FamilyScore {
+    /// `15/16`.
+    pub fn in_words(self) -> String {
+        format!("{}/{}", self.survived, self.judged)
+    }
+}
+
+impl Fencing {
+    /// Whether there are tokens.
+    pub fn words(self) -> &'static str {
+        match self {
+            Fencing::None => "no",
+            Fencing::Held => "yes",
+            Fencing::Violated => "yes, not always increasing",
+        }
+    }
+}
+
+impl Percentiles {
+    /// `1 ms / 174 ms`.
+    pub fn in_words(self) -> String {
+        format!("{} / {}", span_us(self.p50_us), span_us(self.p99_us))
+    }
+}
+
+impl LockScore {
+    /// What it survives and whose fault the rest is, in one sentence.
+    pub fn sentence(&self) -> String {
+        let FamilyScore { survived, judged } = self.all;
+        let mut parts = vec![match judged {
+            0 => "nothing could be judged".to_owned(),
+            _ if survived == judged => {
+                format!("survives all of {}", count(judged, "scenario"))
+            }
+            _ => format!("survives {survived} of {}", count(judged, "scenario")),
+        }];
+        let fenced = self.scenarios(Outcome::Fenced).len();
+        if fenced > 0 {
+            parts[0].push_str(&format!(", {fenced} of them by its fencing tokens"));
+        }
+        for outcome in Outcome::LOST {
+            let scenarios = self.scenarios(outcome);
+            if !scenarios.is_empty() {
+                parts.push(format!("{} {}", blamed(outcome), named(scenarios)));
+            }
+        }
+        if !self.not_judged.is_empty() {
+            parts.push(format!("not judged: {}", named(&self.not_judged)));
+        }
+        capitalised(&format!("{}.", parts.join("; ")))
+    }
+
+    /// `5 nodes, no jumps of their clocks`.
+    pub fn needs(&self) -> String {
+        let mut needs = vec![count(self.nodes, "node")];
+        if self.replicas > 0 {
+            needs.push(format!("{} of each", count(self.replicas, "replica")));
+        }
+        if self.trusts_server_clocks {
+            needs.push("server clocks that do not jump".to_owned());
+        }
+        if self.trusts_client_clocks {
+            needs.push("client clocks that agree".to_owned());
+        }
+        needs.join(", ")
+    }
+
+    /// `1.7, contended 14.7`; `None`: they were not counted.
+    pub fn commands(&self) -> Option<String> {
+        let one = |commands: f64| format!("{commands:.1}");
+        match (self.costs.commands, self.costs.commands_contended) {
+            (Some(free), Some(contended)) => {
+                Some(format!("{}, contended {}", one(free), one(contended)))
+            }
+            (Some(free), None) => Some(one(free)),
+            (None, Some(contended)) => Some(format!("contended {}", one(contended))),
+            (None, None) => None,
+        }
+    }
+
+    /// `100 %`; `None`: not measured.
+    pub fn availability(&self) -> Option<String> {
+        let granted = self.costs.granted_without_minority?;
+        // Never rounded up to all of them.
+        Some(format!("{} %", (granted * 1_000.0).floor() / 10.0))
+    }
+
+    /// What it costs, in one sentence; `None`: nothing was measured.
+    pub fn costs_in_words(&self) -> Option<String> {
+        let costs = &self.costs;
+        let mut parts = Vec::new();
+        let commands = self.commands();
+        parts.extend(commands.map(|it| format!("Commands for each acquisition: {it}")));
+        let latencies = [
+            (costs.healthy, "healthy"),
+            (costs.contended, "contended"),
+            (costs.failover, "around a failover"),
+        ];
+        let latencies = latencies.into_iter();
+        let latencies =
+            latencies.filter_map(|(it, when)| Some(format!("{} {when}", it?.in_words())));
+        let latencies: Vec<String> = latencies.collect();
+        if !latencies.is_empty() {
+            parts.push(format!(
+                "to acquire, median / p99: {}",
+                latencies.join(", ")
+            ));
+        }
+        let availability = self.availability();
+        parts
+            .extend(availability.map(|it| format!("{it} granted without a minority of the nodes")));
+        (!parts.is_empty()).then(|| capitalised(&format!("{}.", parts.join("; "))))
+    }
+}
+
+fn blamed(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Lock => "its own fault in",
+        Outcome::Redis => "Redis lost the lock in",
+        Outcome::Client => "a client went on too long in",
+        Outcome::Undetermined => "not explained in",
+        Outcome::Held => "held in",
+        Outcome::Fenced => "saved by fencing in",
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + chars.as_str()
+}
+
+/// What Redis must not do, for the causes that it is responsible for.
+fn mishap(cause: Cause) -> &'static str {
+    match cause {
+        Cause::LostOnFailover => "a failover",
+        Cause::LostOnRestart | Cause::QuorumErosion => "a restart",
+        Cause::ClockJump => "a jump of its clock",
+        Cause::Evicted => "an eviction",
+        other => other.word(),
+    }
+}
+
+/// An advice in words. `chosen`: the lock that is named.
+pub(super) fn advice(purpose: Purpose, choice: &Choice, chosen: Option<&LockScore>) -> String {
+    let said = match choice {
+        Choice::Lock {
+            lock,
+            given_no,
+            basis,
+        } => {
+            let why = chosen.map_or_else(String::new, |score| why(purpose, score, given_no));
+            format!("`{lock}`{why} {}", rests_on(basis))
+        }
+        Choice::NoneFits { closest } => {
+            let why = match purpose {
+                Purpose::Money => {
+                    "with each of them the stock came to harm through a client or the lock itself"
+                }
+                Purpose::CronJob => "each of them harms the stock or stands still by its own fault",
+                Purpose::Uptime => "none of them granted anything",
+            };
+            format!("none of these locks; {why}. `{closest}` comes closest.")
+        }
+        Choice::NotTried { missing } if missing.is_empty() => {
+            "no advice; no scenario that shows it was judged.".to_owned()
+        }
+        Choice::NotTried { missing } => {
+            format!("no advice; nothing was judged of: {}.", families(missing))
+        }
+    };
+    format!("{}: {said}", purpose.words())
+}
+
+/// Why this lock.
+fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> String {
+    let judged = count(score.all.judged, "scenario");
+    match purpose {
+        Purpose::Money => {
+            let harmed = score
+                .harmed
+                .get(&Outcome::Redis)
+                .map_or(&[][..], Vec::as_slice);
+            let mishaps: BTreeSet<&str> = given_no.iter().copied().map(mishap).collect();
+            let mishaps: Vec<&str> = mishaps.into_iter().collect();
+            match harmed {
+                [] => format!(": the stock came to no harm in any of {judged}."),
+                _ => format!(
+                    ", on a Redis that does not lose the lock in {}. The stock came to harm in {} of \
+                     {judged}, each time because Redis had lost it ({}).",
+                    listed(&mishaps, "or"),
+                    harmed.len(),
+                    named(harmed)
+                ),
+            }
+        }
+        Purpose::CronJob => {
+            let free = |commands: f64| format!(" and {commands:.1} commands for each acquisition");
+            let commands = score.costs.commands.map_or_else(String::new, free);
+            let twice = [Outcome::Client, Outcome::Redis].map(|it| score.scenarios(it).len());
+            format!(
+                " suffices, with {}{commands}. It never stood still; in {} of {judged} two clients were \
+                 inside together, through a client or Redis.",
+                count(score.nodes, "node"),
+                twice.iter().sum::<usize>()
+            )
+        }
+        Purpose::Uptime => {
+            let share = score.availability().unwrap_or_default();
+            format!(
+                ", on {}: {share} of the requests were granted.",
+                count(score.nodes, "node")
+            )
+        }
+    }
+}
+
+fn rests_on(basis: &Basis) -> String {
+    let backends: Vec<&str> = basis
+        .backends
+        .iter()
+        .map(|backend| backend.word())
+        .collect();
+    let untried = match basis.untried.as_slice() {
+        [] => String::new(),
+        untried => format!("; not tried: {}", families(untried)),
+    };
+    format!(
+        "Rests on {} of {} ({}){untried}.",
+        count(basis.runs, "run"),
+        count(basis.scenarios, "scenario"),
+        backends.join(", ")
+    )
+}
+
+fn families(families: &[Family]) -> String {
+    let words: Vec<&str> = families.iter().map(|family| family.word()).collect();
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_names_are_counted() {
+        let names = |count: usize| -> Vec<String> { (0..count).map(|n| format!("s{n}")).collect() };
+        assert_eq!(named(&names(1)), "s0");
+        assert_eq!(named(&names(3)), "s0, s1 and s2");
+        assert_eq!(named(&names(6)), "s0, s1, s2, s3 and 2 more");
+    }
+}

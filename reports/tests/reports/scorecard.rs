@@ -1,0 +1,289 @@
+//! The scorecard: what is computed, and that nothing is said without evidence.
+
+use picklock_reports::report_input::ReportInput;
+use picklock_reports::scorecard::{Choice, Fencing, LockScore, Outcome, Purpose, Scorecard};
+use picklock_reports::{documents, terminal};
+use picklock_scenarios::{Cause, Family, Measure};
+use picklock_verdicts::check::{Property, Verdict};
+use picklock_verdicts::record::{Cell, CellSetting, Latency, MATRIX_FORMAT, MatrixRecord};
+
+use crate::cell::{cell, violated};
+use crate::cells::file;
+
+fn setting(family: Family, nodes: usize) -> Option<CellSetting> {
+    Some(CellSetting {
+        family,
+        measures: None,
+        nodes,
+        replicas: 0,
+    })
+}
+
+/// A cell of a scenario that is named after its family.
+fn of_family(lock: &str, family: Family, otherwise: &[(Property, Verdict)]) -> Cell {
+    let mut cell = cell(lock, family.word(), otherwise);
+    cell.setting = setting(family, 1);
+    cell
+}
+
+fn record(cells: Vec<Cell>) -> MatrixRecord {
+    MatrixRecord {
+        format: MATRIX_FORMAT.into(),
+        cells,
+        seeds: 1,
+        ..MatrixRecord::default()
+    }
+}
+
+/// A lock that holds in a scenario of each family, except for what is said.
+fn tried(lock: &str, broken: &[(Family, &[Property], Cause)]) -> Vec<Cell> {
+    let of = |family: Family| {
+        let same = broken.iter().filter(|(of, ..)| *of == family);
+        let verdicts = same.flat_map(|(_, properties, cause)| {
+            properties
+                .iter()
+                .map(|property| (*property, violated(*cause, &[])))
+        });
+        of_family(lock, family, &verdicts.collect::<Vec<_>>())
+    };
+    Family::ALL.map(of).into()
+}
+
+fn scorecard(cells: Vec<Cell>) -> Scorecard {
+    Scorecard::of(&record(cells)).expect("it compares several scenarios")
+}
+
+fn score<'a>(card: &'a Scorecard, lock: &str) -> &'a LockScore {
+    let mut scores = card.locks.iter();
+    scores
+        .find(|score| score.lock == lock)
+        .expect("the lock was tried")
+}
+
+fn advice(card: &Scorecard, purpose: Purpose) -> (&Choice, &str) {
+    let mut advice = card.advice.iter();
+    let found = advice.find(|advice| advice.purpose == purpose).unwrap();
+    (&found.choice, &found.words)
+}
+
+const OVERLAP: &[Property] = &[Property::Exclusion, Property::Resource];
+
+/// A lock that a client outlives, one with tokens, and one that frees what is not its own.
+fn three() -> Vec<Cell> {
+    let mut cells = tried("plain", &[(Family::Clients, OVERLAP, Cause::OutlivedLease)]);
+    let mut fenced = tried(
+        "tokens",
+        &[
+            (
+                Family::Clients,
+                &[Property::Exclusion],
+                Cause::OutlivedLease,
+            ),
+            (Family::Nodes, OVERLAP, Cause::LostOnFailover),
+        ],
+    );
+    for cell in &mut fenced {
+        let tally = cell.tally.get_mut(&Property::Fencing).unwrap();
+        (tally.held, tally.not_applicable) = (1, 0);
+    }
+    cells.extend(fenced);
+    cells.extend(tried(
+        "thief",
+        &[(Family::Network, OVERLAP, Cause::StolenRelease)],
+    ));
+    cells
+}
+
+#[test]
+fn violation_counts_by_whose_fault_it_was() {
+    let card = scorecard(three());
+    let tokens = score(&card, "tokens");
+    assert_eq!(tokens.scenarios(Outcome::Fenced), ["clients"]);
+    assert_eq!(tokens.scenarios(Outcome::Redis), ["nodes"]);
+    assert_eq!(tokens.fencing, Fencing::Held);
+    assert_eq!(tokens.all.in_words(), "4/5");
+    assert_eq!(
+        score(&card, "plain").scenarios(Outcome::Client),
+        ["clients"]
+    );
+    assert_eq!(score(&card, "thief").scenarios(Outcome::Lock), ["network"]);
+    assert_eq!(
+        tokens.sentence(),
+        "Survives 4 of 5 scenarios, 1 of them by its fencing tokens; Redis lost the lock in nodes."
+    );
+    // Among equals the one whose own fault it was comes last.
+    assert_eq!(card.locks.last().unwrap().lock, "thief");
+}
+
+#[test]
+fn money_asks_for_a_lock_that_no_client_can_harm() {
+    let card = scorecard(three());
+    let (choice, words) = advice(&card, Purpose::Money);
+    let Choice::Lock {
+        lock,
+        given_no,
+        basis,
+    } = choice
+    else {
+        panic!("{choice:?}");
+    };
+    assert_eq!(lock, "tokens");
+    assert!(given_no.contains(&Cause::LostOnFailover));
+    assert_eq!((basis.scenarios, basis.runs), (5, 5));
+    assert_eq!(
+        words,
+        "For money: `tokens`, on a Redis that does not lose the lock in a failover. The stock came to \
+         harm in 1 of 5 scenarios, each time because Redis had lost it (nodes). Rests on 5 runs of 5 \
+         scenarios (sim)."
+    );
+}
+
+#[test]
+fn cron_job_takes_the_first_that_does_no_harm_itself() {
+    let card = scorecard(three());
+    let (choice, words) = advice(&card, Purpose::CronJob);
+    assert!(
+        matches!(choice, Choice::Lock { lock, .. } if lock == "plain"),
+        "{words}"
+    );
+    assert!(
+        words.contains("in 1 of 5 scenarios two clients were inside together"),
+        "{words}"
+    );
+    let stuck = tried(
+        "stuck",
+        &[(Family::Load, &[Property::Progress], Cause::NoTtl)],
+    );
+    let card = scorecard(stuck);
+    let (choice, words) = advice(&card, Purpose::CronJob);
+    assert!(matches!(choice, Choice::NoneFits { .. }), "{words}");
+}
+
+#[test]
+fn what_was_not_tried_gets_no_advice() {
+    let mut cells = tried("plain", &[]);
+    cells.retain(|cell| !["clients", "network", "clocks"].contains(&cell.scenario.as_str()));
+    let card = scorecard(cells);
+    assert_eq!(
+        card.untried,
+        [Family::Clients, Family::Network, Family::Clocks]
+    );
+    let (_, words) = advice(&card, Purpose::Money);
+    assert_eq!(
+        words,
+        "For money: no advice; nothing was judged of: clients, network."
+    );
+    let (_, words) = advice(&card, Purpose::Uptime);
+    let head = "To go on without a minority of the servers";
+    assert_eq!(
+        words,
+        format!("{head}: no advice; no scenario that shows it was judged.")
+    );
+    assert_eq!(
+        Scorecard::of(&record(vec![of_family("a", Family::Load, &[])])),
+        None
+    );
+}
+
+#[test]
+fn advice_says_which_families_it_does_not_rest_on() {
+    let mut cells = tried("plain", &[]);
+    cells.retain(|cell| cell.scenario != "clocks");
+    let card = scorecard(cells);
+    let (_, words) = advice(&card, Purpose::Money);
+    let end =
+        "no harm in any of 4 scenarios. Rests on 4 runs of 4 scenarios (sim); not tried: clocks.";
+    assert!(words.ends_with(end), "{words}");
+}
+
+/// What could not be judged is neither survived nor lost, and no lock is named for what nobody saw.
+#[test]
+fn unjudged_scenario_counts_for_nothing() {
+    let unknown = || [(Property::Lease, crate::unjudged("too little"))];
+    let mut cells = tried("plain", &[]);
+    cells.retain(|cell| cell.scenario != "nodes");
+    cells.push(of_family("plain", Family::Nodes, &unknown()));
+    let card = scorecard(cells);
+    let plain = score(&card, "plain");
+    assert_eq!(plain.not_judged, ["nodes"]);
+    assert_eq!(plain.all.in_words(), "4/4");
+    let (choice, _) = advice(&card, Purpose::Money);
+    assert!(matches!(choice, Choice::NotTried { missing } if *missing == [Family::Nodes]));
+}
+
+#[test]
+fn cost_comes_from_the_cells_that_measure_it() {
+    let mut cells = tried("quorum", &[]);
+    for cell in &mut cells {
+        cell.counts.granted = 4;
+        cell.counts.commands = Some(6);
+        let measures = match cell.scenario.as_str() {
+            "load" => Some(Measure::Healthy),
+            "network" => Some(Measure::Minority),
+            _ => None,
+        };
+        cell.setting = cell.setting.map(|it| CellSetting {
+            measures,
+            nodes: 5,
+            ..it
+        });
+        if measures == Some(Measure::Minority) {
+            cell.counts.refused = 1;
+        }
+        let latency = Latency {
+            count: 3,
+            p50_us: if measures.is_some() { 1_000 } else { 9_000_000 },
+            p99_us: 2_000,
+            ..Latency::default()
+        };
+        cell.latency.insert("acquire".into(), latency);
+    }
+    let card = scorecard(cells);
+    let quorum = score(&card, "quorum");
+    assert_eq!(
+        quorum.costs_in_words().unwrap(),
+        "Commands for each acquisition: 1.5; to acquire, median / p99: 1 ms / 2 ms healthy; 80 % granted \
+         without a minority of the nodes."
+    );
+    assert_eq!(quorum.needs(), "5 nodes");
+    let (_, words) = advice(&card, Purpose::Uptime);
+    assert!(
+        words.contains("`quorum`, on 5 nodes: 80 % of the requests were granted."),
+        "{words}"
+    );
+}
+
+#[test]
+fn every_report_has_the_same_advice() {
+    let record = record(three());
+    let card = Scorecard::of(&record).unwrap();
+    let input = ReportInput {
+        matrix: record.clone(),
+        ..ReportInput::default()
+    };
+    let lines = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let terminal = lines(&crate::terminal::plain(&terminal::matrix(&record, 200)));
+    let document: serde_json::Value =
+        serde_json::from_str(&documents::matrix_json(&record)).unwrap();
+    let markdown = file(&input, "md", "report.md").replace("&#96;", "`");
+    let page = file(&input, "html", "report.html")
+        .replace("<b>", "`")
+        .replace("</b>", "`");
+    for (index, advice) in card.advice.iter().enumerate() {
+        let words = &advice.words;
+        assert!(terminal.contains(words), "{words}: {terminal}");
+        assert_eq!(document["scorecard"]["advice"][index]["words"], *words);
+        assert!(markdown.contains(words), "{words}: {markdown}");
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let read = documents::read(&document.to_string());
+    assert!(matches!(read, Ok(documents::Document::Matrix(read)) if *read == record));
+}
+
+#[test]
+fn scorecard_as_a_terminal_shows_it() {
+    let text = crate::terminal::plain(&terminal::matrix(&record(three()), 100));
+    // The title, the advice, the locks; the table follows.
+    let parts: Vec<&str> = text.split("\n\n").take(3).collect();
+    insta::assert_snapshot!(parts.join("\n\n"));
+}

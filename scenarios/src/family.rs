@@ -1,0 +1,135 @@
+//! Families of scenarios: what kind of thing goes wrong.
+//!
+//! A family follows from the faults of a scenario, or from its workload if it has none. It is never read from
+//! a name.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Capability;
+use crate::lease_duration::LeaseDuration;
+use crate::scenario::Scenario;
+
+/// What goes wrong in a scenario, in the order of reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// Nothing but the load itself.
+    Load,
+    /// Clients freeze, die, or work for longer than their lease.
+    Clients,
+    /// Servers stop, restart, fail over, or lose data.
+    Nodes,
+    /// Commands and replies are late or lost, or connections break.
+    Network,
+    /// Wall clocks jump, or are wrong.
+    Clocks,
+}
+
+impl Family {
+    /// All families, in the order of reports.
+    pub const ALL: [Family; 5] = [
+        Family::Load,
+        Family::Clients,
+        Family::Nodes,
+        Family::Network,
+        Family::Clocks,
+    ];
+
+    /// The word that documents and reports use.
+    pub fn word(self) -> &'static str {
+        match self {
+            Family::Load => "load",
+            Family::Clients => "clients",
+            Family::Nodes => "nodes",
+            Family::Network => "network",
+            Family::Clocks => "clocks",
+        }
+    }
+
+    /// The family of a fault that needs this of the backend.
+    fn of_capability(capability: Capability) -> Family {
+        match capability {
+            Capability::Workers => Family::Clients,
+            Capability::PauseNodes
+            | Capability::CrashNodes
+            | Capability::Replication
+            | Capability::Sentinels
+            | Capability::Data => Family::Nodes,
+            Capability::Links => Family::Network,
+            Capability::WorkerClocks | Capability::NodeClocks => Family::Clocks,
+        }
+    }
+
+    /// Where a scenario has faults of several families, the smallest rank is its own: a late command or a
+    /// frozen client often only prepares the moment for the fault that the scenario is about.
+    fn rank(self) -> u8 {
+        match self {
+            Family::Clocks => 0,
+            Family::Nodes => 1,
+            Family::Clients => 2,
+            Family::Network => 3,
+            Family::Load => 4,
+        }
+    }
+}
+
+impl Scenario {
+    /// What goes wrong in it.
+    pub fn family(&self) -> Family {
+        let needs = self.faults.iter().flat_map(|fault| fault.needs());
+        let of_faults = needs.map(Family::of_capability);
+        let of_faults = of_faults.min_by_key(|family| family.rank());
+        of_faults.unwrap_or_else(|| match self.works_past_its_lease() {
+            true => Family::Clients,
+            false => Family::Load,
+        })
+    }
+
+    /// True if the work takes longer than the lease that is asked for.
+    fn works_past_its_lease(&self) -> bool {
+        let lease = match self.workload.ttl {
+            LeaseDuration::Absolute(lease) => lease,
+            // Refused by the parser.
+            LeaseDuration::Ttl(_) => Duration::MAX,
+        };
+        self.workload.section.resolve(lease) > lease
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog;
+
+    fn family_of(name: &str) -> Family {
+        catalog::named(name).unwrap().family()
+    }
+
+    #[test]
+    fn family_follows_from_the_faults_else_from_the_workload() {
+        let known = [
+            ("calm", Family::Load),
+            ("flash-sale", Family::Load),
+            ("gc-pause", Family::Clients),
+            ("slow-section", Family::Clients),
+            ("master-failover", Family::Nodes),
+            ("eviction", Family::Nodes),
+            ("late-reply", Family::Network),
+            ("split-vote", Family::Network),
+            ("clock-jump-quorum", Family::Clocks),
+        ];
+        for (name, family) in known {
+            assert_eq!(family_of(name), family, "{name}");
+        }
+    }
+
+    #[test]
+    fn catalog_has_several_scenarios_of_every_family() {
+        for family in Family::ALL {
+            let same = catalog::names().filter(|name| family_of(name) == family);
+            assert!(same.count() >= 4, "{}", family.word());
+        }
+    }
+}

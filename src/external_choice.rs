@@ -1,0 +1,225 @@
+//! Servers of the user's own: from the command line or `picklock.toml` to the servers of a run, and what is said and
+//! asked before anything is written to them.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use picklock_harness::entropy;
+use picklock_harness::external_servers::{ExternalServer, ExternalServers};
+use picklock_harness::record::ServersTable;
+use picklock_harness::servers::{ExaminedServer, KeyReport, examine};
+use picklock_reports::configuration::Tables;
+use picklock_reports::escape::visible;
+use tokio::net::lookup_host;
+
+use crate::configuration::{DEFAULT_FILE, read, unreadable};
+use crate::exit::Failure;
+use crate::print;
+
+/// The backend needs servers.
+pub const NO_SERVERS: &str = "the backend external needs servers: name them by --redis URL, or in the table [servers] of picklock.toml";
+
+/// The options about servers of the user's own.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ExternalArgs {
+    /// Servers of your own that run already (backend `external`): redis://USER:PASSWORD@HOST:PORT, or rediss:// for
+    /// TLS. Repeatable, or several with commas: one for each node. `$NAME` as the password is that
+    /// environment variable. See `picklock docs servers`.
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    pub redis: Vec<String>,
+    /// What the names of all keys on these servers begin with. Default: `picklock:` and a random word.
+    #[arg(long, value_name = "PREFIX", requires = "redis")]
+    pub redis_prefix: Option<String>,
+    /// Certificates of the authorities to trust, as a PEM file. Default: those of this machine.
+    #[arg(long, value_name = "FILE", requires = "redis")]
+    pub redis_ca: Option<PathBuf>,
+    /// The certificate with which to log in to a server with TLS, as a PEM file.
+    #[arg(long, value_name = "FILE", requires_all = ["redis", "redis_key"])]
+    pub redis_cert: Option<PathBuf>,
+    /// The key of that certificate, as a PEM file.
+    #[arg(long, value_name = "FILE", requires_all = ["redis", "redis_cert"])]
+    pub redis_key: Option<PathBuf>,
+    /// Write to servers of your own on other machines without asking.
+    #[arg(long)]
+    pub yes: bool,
+}
+
+impl ExternalArgs {
+    /// The servers; `None`: none was named.
+    ///
+    /// # Errors
+    /// They cannot be used as they were named.
+    pub fn servers(&self) -> Result<Option<ExternalServers>, Failure> {
+        if self.redis.is_empty() {
+            return Ok(None);
+        }
+        let table = ServersTable {
+            redis: self.redis.clone(),
+            prefix: self.redis_prefix.clone(),
+            ca: self.redis_ca.clone(),
+            cert: self.redis_cert.clone(),
+            key: self.redis_key.clone(),
+        };
+        of_table(&table, self.yes).map(Some)
+    }
+}
+
+/// The servers of a table, with the passwords of this process's environment. `agreed`: they may be written to,
+/// wherever they are.
+///
+/// # Errors
+/// They cannot be used as they are named.
+pub fn of_table(table: &ServersTable, agreed: bool) -> Result<ExternalServers, Failure> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let servers = ExternalServers::of(table, variable)
+        .map_err(|error| Failure::Usage(format!("--redis: {}", visible(&error.to_string()))))?;
+    Ok(ExternalServers { agreed, ..servers })
+}
+
+/// The servers of a configuration, for a command line that names the backend and no servers.
+///
+/// # Errors
+/// There is none, or they cannot be used.
+pub fn configured(config: Option<&Path>, agreed: bool) -> Result<ExternalServers, Failure> {
+    let path = config.unwrap_or(Path::new(DEFAULT_FILE));
+    let table = match read(path) {
+        Ok(source) => Tables::read(&source)?.servers,
+        Err(_) if config.is_none() => None,
+        Err(error) => return Err(unreadable(path, &error)),
+    };
+    match table {
+        Some(table) => of_table(table.get_ref(), agreed),
+        None => Err(Failure::Usage(NO_SERVERS.into())),
+    }
+}
+
+/// What is to be said before a run on these servers.
+pub struct ExternalPlan {
+    /// The servers, with the names that the keys of the run will have.
+    pub servers: ExternalServers,
+    /// Which they are, in one line.
+    pub reason: String,
+    /// What is done to them, and what is not.
+    pub notes: Vec<String>,
+}
+
+/// Asks whether the run may write to the servers, and looks at them.
+///
+/// # Errors
+/// The user does not agree, or a server cannot be used.
+pub async fn plan(servers: &ExternalServers) -> Result<ExternalPlan, Failure> {
+    let secret = entropy::fresh_secret();
+    let secret = secret.map_err(|error| Failure::Environment(format!("no entropy: {error}")))?;
+    let token = secret.iter().take(8).map(|byte| format!("{byte:02x}"));
+    let servers = ExternalServers {
+        token: token.collect(),
+        ..servers.clone()
+    };
+    if !servers.agreed {
+        let far = far_ones(&servers).await;
+        if !far.is_empty() {
+            agree(&far, &servers.key_prefix()).await?;
+        }
+    }
+    let (servers, examined) = examine(&servers)
+        .await
+        .map_err(|error| Failure::Environment(error.to_string()))?;
+    Ok(ExternalPlan {
+        reason: match servers.is_cluster {
+            true => format!("Redis Cluster of {}", reason(&examined)),
+            false => reason(&examined),
+        },
+        notes: notes(&servers, &examined),
+        servers,
+    })
+}
+
+/// Those that are not on this machine, or of which that is not known.
+async fn far_ones(servers: &ExternalServers) -> Vec<String> {
+    let mut far = Vec::new();
+    for server in &servers.servers {
+        let ExternalServer { host, port, .. } = server;
+        let addresses = lookup_host((host.as_str(), *port)).await;
+        let mut addresses = addresses.into_iter().flatten().peekable();
+        let is_near = addresses.peek().is_some() && addresses.all(|it| it.ip().is_loopback());
+        if !is_near {
+            far.push(server.place());
+        }
+    }
+    far
+}
+
+/// Asks the user, who needs a terminal to answer.
+async fn agree(far: &[String], prefix: &str) -> Result<(), Failure> {
+    let places = far.join(", ");
+    let places = visible(&places);
+    let refused = |what: &str| {
+        Failure::Usage(format!(
+            "--redis: {places} is not on this machine{what}\n  = help: --yes lets picklock write and delete keys with \
+             {prefix} in their names there"
+        ))
+    };
+    if !std::io::stdin().is_terminal() || !print::stderr_is_terminal() {
+        return Err(refused(", and nobody can be asked"));
+    }
+    print::err(&format!(
+        "Write and delete keys with {prefix} in their names at {places}? [y/N] "
+    ));
+    let answer = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).map(|_| line)
+    });
+    let answer = answer.await.ok().and_then(Result::ok).unwrap_or_default();
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(refused("; nothing was written")),
+    }
+}
+
+fn reason(examined: &[ExaminedServer]) -> String {
+    let one = |server: &ExaminedServer| {
+        let redis = &server.redis;
+        format!("{} {} at {}", redis.server, redis.version, server.place)
+    };
+    let all: Vec<String> = examined.iter().map(one).collect();
+    visible(&all.join(", ")).into_owned()
+}
+
+fn notes(servers: &ExternalServers, examined: &[ExaminedServer]) -> Vec<String> {
+    let prefix = servers.key_prefix();
+    let urls = servers.servers.iter().map(ToString::to_string);
+    let urls: Vec<String> = urls.collect();
+    let of = |wanted: fn(&KeyReport) -> bool| examined.iter().find(|it| wanted(&it.report));
+    let refused = examined.iter().find_map(|server| match &server.report {
+        KeyReport::Nothing(why) => Some((&server.place, why)),
+        _ => None,
+    });
+    let custody = match refused {
+        _ if servers.is_cluster => "without custody, because the servers of a Redis Cluster are not observed".to_owned(),
+        Some((place, why)) => format!(
+            "without custody, because {place} does not allow MONITOR ({}): what rests on it is not judged",
+            visible(why)
+        ),
+        None if of(|report| *report == KeyReport::Commands).is_some() => {
+            "MONITOR shows who wrote a key; when one expires is reckoned, because keyspace notifications are off".to_owned()
+        }
+        None => "MONITOR and keyspace notifications show who wrote a key, and how it went away".to_owned(),
+    };
+    let left = examined.iter().find_map(|server| {
+        let example = visible(server.other_runs.first()?);
+        let (count, place) = (server.other_runs.len(), &server.place);
+        Some(format!(
+            "{place} has keys of another run, which goes on or was killed: {count}, such as {example}"
+        ))
+    });
+    let notes = vec![
+        format!(
+            "keys have {prefix} in their names, and are removed at the end; nothing else is changed at {}",
+            urls.join(", ")
+        ),
+        custody,
+        "faults of clients and links are applied, those of servers are not applicable".to_owned(),
+    ];
+    notes.into_iter().chain(left).collect()
+}
