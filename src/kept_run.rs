@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use picklock_harness::history::{History, read_history};
 
 use crate::exit::Failure;
-use crate::run_directory::WIRE;
 use crate::untrusted_file::{self, LONGEST_HISTORY, Links};
 
 /// The history of a run.
 pub const HISTORY: &str = "history.jsonl";
+
+/// The command log of a run.
+pub const WIRE: &str = "wire.jsonl";
 
 /// What a run directory holds beside the logs.
 const FILES: [&str; 6] = [

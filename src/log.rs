@@ -11,9 +11,8 @@ use picklock_reports::terminal;
 use picklock_reports::wire_log::{self, WireLog};
 
 use crate::exit::{self, Failure};
-use crate::kept_run::{self, HISTORY};
+use crate::kept_run::{self, HISTORY, WIRE};
 use crate::print;
-use crate::run_directory::WIRE;
 use crate::untrusted_file::{self, LONGEST_DOCUMENT, Links};
 
 /// `picklock log`.

@@ -14,8 +14,7 @@ use picklock_reports::repro;
 use picklock_reports::wire_log::{self, WireLog};
 
 use crate::exit::Failure;
-use crate::kept_run::{self, HISTORY};
-use crate::run_directory::WIRE;
+use crate::kept_run::{self, HISTORY, WIRE};
 use crate::untrusted_file::{self, LONGEST_DOCUMENT, LONGEST_HISTORY, Links};
 
 const RUN: &str = "run.json";

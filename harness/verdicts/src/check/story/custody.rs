@@ -100,18 +100,29 @@ pub(super) fn written_values<'a>(facts: &Facts<'_>, hold: &Hold) -> Vec<Line<'a>
     let spans = spans_of(facts, hold).filter(|span| span.may_be_a_claim());
     let told = spans.take(MOST_VALUES).filter_map(|span| {
         let (by, value) = (span.author.as_ref()?, shown(&span.value));
-        let life = match span.expiry {
-            Some(expiry) if expiry.ttl_ms > 0 => {
-                format!("to live for {}", length(ms(expiry.ttl_ms.unsigned_abs())))
+        let lasts = match (span.renewals.last(), span.expiry) {
+            // Only the life that it was given last is known.
+            (Some(last), _) => {
+                let life = last.ttl_ms.map_or("no end".to_owned(), life);
+                format!(
+                    "and {} at {} gave it {life}",
+                    last.by.command,
+                    clock(last.at_ns)
+                )
             }
-            Some(_) => "expired already".to_owned(),
-            None => "without expiry".to_owned(),
+            (None, Some(expiry)) => format!("to live for {}", life(expiry.ttl_ms)),
+            (None, None) => "without expiry".to_owned(),
         };
         let (command, worker, node) = (&by.command, by.worker, span.node);
-        let text = format!("{command} of worker {worker} wrote {value} on node {node}, {life}");
+        let text = format!("{command} of worker {worker} wrote {value} on node {node}, {lasts}");
         Some(Line::Said(span.from_ns, Weight::Reason, text))
     });
     told.collect()
+}
+
+/// A life in milliseconds, in words. One that was over when it was given is none.
+fn life(ttl_ms: i64) -> String {
+    length(ms(u64::try_from(ttl_ms).unwrap_or(0)))
 }
 
 /// A value as a story shows it.
