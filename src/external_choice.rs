@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use picklock_harness::entropy;
-use picklock_harness::external_servers::{ExternalServer, ExternalServers};
+use picklock_harness::external_servers::{DEFAULT_PREFIX, ExternalServer, ExternalServers};
 use picklock_harness::record::ServersTable;
 use picklock_harness::servers::{ExaminedServer, KeyReport, examine};
 use picklock_reports::configuration::Tables;
@@ -187,10 +187,16 @@ fn reason(examined: &[ExaminedServer]) -> String {
 }
 
 fn notes(servers: &ExternalServers, examined: &[ExaminedServer]) -> Vec<String> {
-    let prefix = servers.key_prefix();
-    let urls = servers.servers.iter().map(ToString::to_string);
-    let urls: Vec<String> = urls.collect();
-    let of = |wanted: fn(&KeyReport) -> bool| examined.iter().find(|it| wanted(&it.report));
+    let names = match &servers.prefix {
+        Some(prefix) => format!("{prefix} in their names"),
+        // Each run of a matrix has another.
+        None => format!("{DEFAULT_PREFIX} and a word of the run's own in their names"),
+    };
+    let places: Vec<&str> = examined
+        .iter()
+        .map(|server| server.place.as_str())
+        .collect();
+    let is_silent = |server: &ExaminedServer| server.report == KeyReport::Commands;
     let refused = examined.iter().find_map(|server| match &server.report {
         KeyReport::Nothing(why) => Some((&server.place, why)),
         _ => None,
@@ -201,7 +207,7 @@ fn notes(servers: &ExternalServers, examined: &[ExaminedServer]) -> Vec<String> 
             "without custody, because {place} does not allow MONITOR ({}): what rests on it is not judged",
             visible(why)
         ),
-        None if of(|report| *report == KeyReport::Commands).is_some() => {
+        None if examined.iter().any(is_silent) => {
             "MONITOR shows who wrote a key; when one expires is reckoned, because keyspace notifications are off".to_owned()
         }
         None => "MONITOR and keyspace notifications show who wrote a key, and how it went away".to_owned(),
@@ -215,8 +221,8 @@ fn notes(servers: &ExternalServers, examined: &[ExaminedServer]) -> Vec<String> 
     });
     let notes = vec![
         format!(
-            "keys have {prefix} in their names, and are removed at the end; nothing else is changed at {}",
-            urls.join(", ")
+            "keys have {names}, and are removed at the end; nothing else is changed at {}",
+            visible(&places.join(", "))
         ),
         custody,
         "faults of clients and links are applied, those of servers are not applicable".to_owned(),
