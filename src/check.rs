@@ -1,28 +1,24 @@
 //! `picklock check`: judges a history file again.
 
-use std::io::BufReader;
-
 use picklock_harness::assemble::{About, assemble};
 use picklock_harness::check::{Status, Verdicts, judge};
-use picklock_harness::history::read_history;
 use picklock_harness::latency;
 use picklock_reports::{documents, terminal};
 
 use crate::cli::CheckArgs;
 use crate::exit::{self, Failure};
+use crate::kept_run::{self, HISTORY};
 use crate::print;
-use crate::untrusted_file::{self, LONGEST_HISTORY, Links};
 
 /// Judges the file and prints the verdicts.
 ///
 /// # Errors
 /// The file cannot be read, or is not a history.
 pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
-    let name = args.history.display();
-    let file = untrusted_file::open(&args.history, LONGEST_HISTORY, Links::Refused)
-        .map_err(|error| Failure::Usage(format!("{name}: cannot open: {error}")))?;
-    let history = read_history(BufReader::new(file))
-        .map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+    let dir = kept_run::directory(&args.history)?;
+    let path = dir.map_or(args.history.clone(), |dir| dir.join(HISTORY));
+    let name = path.display();
+    let history = kept_run::history(&path)?;
     let verdicts = judge(&history);
     let code = code_of(&verdicts);
     let about = About {

@@ -54,8 +54,10 @@ pub enum Command {
     Adapter(AdapterArgs),
     /// List and describe locks, scenarios and backends.
     List(ListArgs),
-    /// Judge a history file again, from that file alone.
+    /// Judge a kept run again, from its history alone.
     Check(CheckArgs),
+    /// Show what happened in a kept run: messages, commands, custody and faults in one table.
+    Log(LogArgs),
     /// Write an adapter for a lock of your own, with a picklock.toml and a workflow.
     Init(InitArgs),
     /// Write reports from kept runs: run directories, matrix directories, documents.
@@ -119,7 +121,7 @@ pub struct ScenarioArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub nodes: Option<usize>,
     /// Lease time, such as "500ms" or "2s". Default: the scenario's.
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub ttl: Option<LeaseDuration>,
     #[command(flatten)]
     pub servers: ServerArgs,
@@ -239,6 +241,7 @@ impl BackendChoice {
 pub use crate::adapter_check::cli::AdapterArgs;
 pub use crate::gate::cli::GateArgs;
 pub use crate::init::cli::InitArgs;
+pub use crate::log::LogArgs;
 pub use crate::matrix::cli::MatrixArgs;
 pub use crate::replay::ReplayArgs;
 
@@ -270,7 +273,8 @@ pub enum Listed {
 /// `picklock check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// The history.jsonl of a kept run.
+    /// A directory written by `--out`, or its history.jsonl.
+    #[arg(value_name = "RUN_DIR|HISTORY.jsonl")]
     pub history: PathBuf,
     /// Print the verdicts as JSON.
     #[arg(long)]

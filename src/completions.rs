@@ -1,8 +1,11 @@
 //! `picklock completions` and `picklock man`: completion scripts and manual pages, generated from
 //! the command line's definition.
 
-use clap::CommandFactory;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Command, CommandFactory};
 use clap_complete::Shell;
+use picklock_impls::{LOCKS, MUTANTS};
+use picklock_scenarios::{Cause, Property, catalog};
 
 use crate::cli::Cli;
 use crate::exit::Failure;
@@ -11,8 +14,35 @@ use crate::print;
 /// Prints the completion script of a shell.
 pub fn completions(shell: Shell) {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "picklock", &mut script);
+    clap_complete::generate(shell, &mut with_names(), "picklock", &mut script);
     print::out(&String::from_utf8_lossy(&script));
+}
+
+/// The command line with the names that an argument may have. Paths and programs are allowed there too, which only a
+/// completion may leave out.
+fn with_names() -> Command {
+    let scenarios: Vec<&str> = catalog::names().collect();
+    let locks: Vec<&str> = LOCKS.iter().chain(MUTANTS).map(|lock| lock.name).collect();
+    let causes = Cause::ALL.iter().map(|cause| cause.word());
+    let properties = Property::ALL.iter().map(|property| property.word());
+    let all: Vec<&str> = (scenarios.iter().chain(&locks).copied())
+        .chain(causes)
+        .chain(properties)
+        .collect();
+    let scenario = |arg: Arg| arg.value_parser(PossibleValuesParser::new(&scenarios));
+    let lock = |arg: Arg| arg.value_parser(PossibleValuesParser::new(&locks));
+    Cli::command()
+        .mut_subcommand("scenario", |it| {
+            it.mut_arg("scenario", scenario).mut_arg("plain", lock)
+        })
+        .mut_subcommand("matrix", |it| {
+            it.mut_arg("scenarios", scenario).mut_arg("locks", lock)
+        })
+        .mut_subcommand("explain", |it| {
+            it.mut_arg("name", |arg| {
+                arg.value_parser(PossibleValuesParser::new(&all))
+            })
+        })
 }
 
 /// Prints the manual page, or that of one command.
@@ -41,11 +71,11 @@ pub fn man(of: Option<&str>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn unknown(whole: &clap::Command, name: &str) -> Failure {
+fn unknown(whole: &Command, name: &str) -> Failure {
     let visible = whole
         .get_subcommands()
         .filter(|command| !command.is_hide_set());
-    let names: Vec<&str> = visible.map(clap::Command::get_name).collect();
+    let names: Vec<&str> = visible.map(Command::get_name).collect();
     let nearest = picklock_scenarios::nearest(name, names.iter().copied());
     let hint = nearest.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
     Failure::Usage(format!(

@@ -24,6 +24,7 @@ const PAGES: &[Page] = pages![
     "verdicts",
     "adapters",
     "protocol",
+    "trial",
     "scenarios",
     "matrix",
     "gate",

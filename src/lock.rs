@@ -8,7 +8,7 @@ use picklock_harness::adapter::worker_command::WorkerCommand;
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::spec::LockSpec;
 use picklock_impls::{BuiltInLock, LOCKS, MUTANTS, OptionError, find};
-use picklock_scenarios::nearest;
+use picklock_scenarios::{catalog, nearest};
 
 use crate::configuration::configured_lock::ConfiguredLock;
 use crate::configuration::configured_locks::ConfiguredLocks;
@@ -214,6 +214,12 @@ fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
     let all = known().chain(MUTANTS.iter().map(|mutant| mutant.name));
     let meant = match nearest(name, all.chain(impls.names())) {
         Some(meant) => format!("; did you mean `{meant}`?"),
+        None if catalog::names().any(|scenario| scenario == name) => {
+            "; that is a scenario: the lock stands after --impl".to_owned()
+        }
+        None if name.contains([',', '*']) => {
+            "; one run tests one lock, and `picklock matrix` tests several".to_owned()
+        }
         // A path, or a command with arguments.
         None if name.contains(['/', ' ', '.']) => {
             format!("; did you mean the program `{EXEC}{name}`?")

@@ -10,12 +10,15 @@
 //! - [`standard`]: the built-in lock that a user's lock is held to
 //! - [`reproduce_command`]: turns a specification back into the command that repeats it
 //! - [`matrix`]: many runs, one table
+//! - [`last_words`]: what a worker that failed wrote before
 //! - [`replay`]: repeats a kept run from its [`repro`] file, if the user has [`trust`] in it
 //! - [`gate`]: compares results with the user's configuration
 //! - [`adapter_check`]: checks whether a program keeps the adapter protocol
+//! - [`log`]: what happened in a kept run, which [`kept_run`] finds
 //! - [`listing`], [`check`]: the smaller commands
 //! - [`init`]: writes a new adapter
 //! - [`report`]: writes reports from kept runs, which [`report_reader`] reads
+//! - [`usage_hint`]: what somebody meant whose command line was refused
 //! - [`explain`], [`docs`], [`completions`]: descriptions for people, completions for shells
 //! - [`allocator`]: where memory comes from
 //! - [`worker`]: the hidden commands of worker processes and the reaper
@@ -35,9 +38,12 @@ mod gate;
 mod image;
 mod init;
 mod interrupt;
+mod kept_run;
+mod last_words;
 mod listing;
 mod live_progress;
 mod lock;
+mod log;
 mod matrix;
 mod name_pattern;
 mod named_lock;
@@ -55,8 +61,10 @@ mod specification;
 mod status_line;
 mod trust;
 mod untrusted_file;
+mod usage_hint;
 mod worker;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -69,9 +77,10 @@ use picklock_reports::escape::visible_lines;
 static ALLOCATOR: allocator::BySize = allocator::BySize;
 
 fn main() -> ExitCode {
-    let command = match Cli::try_parse_from(cli::with_command(std::env::args_os())) {
+    let args = cli::with_command(std::env::args_os());
+    let command = match Cli::try_parse_from(&args) {
         Ok(cli) => cli.command,
-        Err(told) => return print_clap_error(&told),
+        Err(told) => return print_clap_error(&told, &args),
     };
     let outcome = match command {
         Command::Scenario(args) => on_one_thread(scenario::run(args)),
@@ -81,6 +90,7 @@ fn main() -> ExitCode {
         Command::Adapter(args) => on_one_thread(adapter_check::run(args)),
         Command::List(args) => listing::run(&args).map(|()| exit::HELD),
         Command::Check(args) => check::run(&args),
+        Command::Log(args) => log::run(&args),
         Command::Init(args) => init::run(&args).map(|()| exit::HELD),
         Command::Report(args) => report::run(&args),
         Command::Explain(args) => explain::run(&args).map(|()| exit::HELD),
@@ -109,8 +119,13 @@ fn main() -> ExitCode {
 }
 
 /// Prints what the command line asked for (`--help`, `--version`), or what is wrong with it.
-fn print_clap_error(told: &clap::Error) -> ExitCode {
-    match told.print() {
+fn print_clap_error(told: &clap::Error, args: &[OsString]) -> ExitCode {
+    let printed = told.print();
+    let args = args.iter().map(|arg| arg.to_string_lossy().into_owned());
+    if let Some(hint) = usage_hint::hint(told, &args.collect::<Vec<_>>()) {
+        print::err(&format!("  = help: {}\n", visible_lines(&hint)));
+    }
+    match printed {
         Err(error) if !told.use_stderr() && error.kind() != std::io::ErrorKind::BrokenPipe => {
             output_is_lost(&error.to_string())
         }

@@ -1,13 +1,18 @@
 //! The only place that prints. Colours respect NO_COLOR, CLICOLOR and pipes.
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
 /// Why some of the output was lost.
 static LOST: OnceLock<String> = OnceLock::new();
 
+/// The least width that reports are made for.
+const NARROWEST: usize = 36;
+
 /// Writes to standard output. What cannot be written is told by [`lost`] at the end.
 pub fn out(text: &str) {
+    let text = for_terminal(text, std::io::stdout().is_terminal());
     let mut stdout = anstream::stdout().lock();
     let written = stdout
         .write_all(text.as_bytes())
@@ -29,7 +34,49 @@ pub fn lost() -> Option<&'static str> {
 
 /// Writes to standard error.
 pub fn err(text: &str) {
+    let text = for_terminal(text, stderr_is_terminal());
     anstream::stderr().lock().write_all(text.as_bytes()).ok();
+}
+
+/// The text as the terminal can show it. A file or a pipe gets it as it is.
+fn for_terminal(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    match is_terminal && !text.is_ascii() && !is_utf8_locale() {
+        true => Cow::Owned(text.chars().map(in_ascii).collect()),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// True if the locale's characters are those of UTF-8. Without any locale, too: then nobody said otherwise.
+fn is_utf8_locale() -> bool {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
+    let mut set = names.filter_map(|name| std::env::var(name).ok());
+    let locale = set.find(|value| !value.is_empty());
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
+/// A character of ASCII that reads like this one, and is as wide.
+fn in_ascii(c: char) -> char {
+    match c {
+        c if c.is_ascii() => c,
+        '✔' | '✓' | '┼' | '┬' | '┴' => '+',
+        '✘' | '✗' | '×' => 'x',
+        '·' | '…' => '.',
+        '–' | '—' | '─' | '−' => '-',
+        '→' | '›' | '▸' | '≥' => '>',
+        '←' | '‹' | '≤' => '<',
+        '█' => '#',
+        '░' => ':',
+        '├' | '┤' | '│' => '|',
+        'µ' => 'u',
+        '‼' => '!',
+        '◆' => '*',
+        '“' | '”' => '"',
+        '‘' | '’' => '\'',
+        _ => '?',
+    }
 }
 
 /// True if standard error is a terminal.
@@ -41,5 +88,22 @@ pub fn stderr_is_terminal() -> bool {
 pub fn width() -> usize {
     console::Term::stdout()
         .size_checked()
-        .map_or(100, |(_, columns)| usize::from(columns).clamp(60, 160))
+        .map_or(100, |(_, columns)| {
+            usize::from(columns).clamp(NARROWEST, 160)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sign_of_a_report_has_a_likeness_in_ascii() {
+        let text = "✘ redlock × gc-pause   █$░~ ├ w0 ┤ ─┬─ 120 µs → n0 …";
+        let shown: String = text.chars().map(in_ascii).collect();
+        assert_eq!(
+            shown,
+            "x redlock x gc-pause   #$:~ | w0 | -+- 120 us > n0 ."
+        );
+    }
 }

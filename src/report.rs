@@ -50,6 +50,20 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     Ok(exit::HELD)
 }
 
+/// Writes a report of a directory in these formats into the directory itself. Returns the names of the files. A format
+/// that has nothing to show writes none.
+///
+/// # Errors
+/// The directory cannot be read, or the disk is full.
+pub fn write_beside(path: &Path, names: &[&str]) -> Result<Vec<String>, Failure> {
+    let input = report_reader::load(&[path.to_owned()])?;
+    let formats = names.iter().filter_map(|name| formats::find(name));
+    let files = formats.filter_map(|format| (format.write)(&input).ok());
+    let files: Vec<File> = files.flatten().collect();
+    place(path, &files)?;
+    Ok(files.into_iter().map(|file| file.name).collect())
+}
+
 fn say_skipped(input: &ReportInput) {
     for reason in &input.skipped {
         let reason = picklock_reports::escape::visible(reason);

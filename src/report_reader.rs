@@ -14,12 +14,11 @@ use picklock_reports::repro;
 use picklock_reports::wire_log::{self, WireLog};
 
 use crate::exit::Failure;
-use crate::run_directory::WIRE;
+use crate::kept_run::{self, HISTORY, WIRE};
 use crate::untrusted_file::{self, LONGEST_DOCUMENT, LONGEST_HISTORY, Links};
 
 const RUN: &str = "run.json";
 const MATRIX: &str = "matrix.json";
-const HISTORY: &str = "history.jsonl";
 
 /// Reads all paths into one input. What cannot be read is omitted and listed in `skipped`.
 ///
@@ -28,9 +27,13 @@ const HISTORY: &str = "history.jsonl";
 pub fn load(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
     let mut parts: Vec<(String, ReportInput)> = Vec::new();
     let mut refused: Vec<String> = Vec::new();
-    for path in paths {
-        match one(path) {
-            Ok(input) => parts.push((path.display().to_string(), input)),
+    for path in paths.iter().flat_map(|path| kept_run::meant(path)) {
+        let dir = match path.is_dir() {
+            true => path.as_path(),
+            false => kept_run::parent(&path),
+        };
+        match one(&path) {
+            Ok(input) => parts.push((dir.display().to_string(), input)),
             Err(reason) => refused.push(format!("{}: {reason}", path.display())),
         }
     }
@@ -46,8 +49,7 @@ pub fn load(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
 fn one(path: &Path) -> Result<ReportInput, String> {
     let kind = fs::metadata(path).map_err(|error| unread(&error))?;
     if !kind.is_dir() {
-        let parent = path.parent().unwrap_or(Path::new("."));
-        return document(path, parent);
+        return document(path, kept_run::parent(path));
     }
     let inside = [MATRIX, RUN].map(|name| path.join(name));
     match inside.iter().find(|file| file.exists()) {
@@ -57,7 +59,8 @@ fn one(path: &Path) -> Result<ReportInput, String> {
         }),
         None if path.join(HISTORY).exists() => Err(format!(
             "it contains {HISTORY} but no {RUN}: the run did not finish. Judge the history \
-             with `picklock check`"
+             with `picklock check {}`",
+            path.display()
         )),
         None => Err(format!(
             "it contains neither {RUN} nor {MATRIX}: name a directory written by `--out`"

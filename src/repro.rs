@@ -17,6 +17,7 @@ use crate::configuration::configured_lock::{
 };
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
+use crate::kept_run;
 use crate::lock;
 use crate::named_lock::NamedLock;
 use crate::reference_lock::Claims;
@@ -197,39 +198,23 @@ pub fn specification(
     })
 }
 
-/// The repro file for a path: the path itself, or the file in the directory of a run.
+/// The repro file for a path: the path itself, or the file in the directory of the run that the path means.
 ///
 /// # Errors
 /// There is none; the error says what is there instead.
 pub fn find(path: &Path) -> Result<PathBuf, Failure> {
-    let wrong = |text: String| Err(Failure::Usage(format!("{}: {text}", path.display())));
-    if !path.is_dir() {
-        return match path.file_name().and_then(|name| name.to_str()) {
-            Some(
-                "run.json" | "history.jsonl" | "wire.jsonl" | "wire.jsonl.gz" | "custody.jsonl",
-            ) => wrong(format!("name its directory, or the {FILE} in it")),
-            _ => Ok(path.to_owned()),
-        };
-    }
-    let file = path.join(FILE);
+    let Some(dir) = kept_run::directory(path)? else {
+        return Ok(path.to_owned());
+    };
+    let file = dir.join(FILE);
     if file.exists() {
         return Ok(file);
     }
-    if path.join("matrix.json").exists() {
-        return wrong(format!(
-            "it contains a matrix, not a run: name the directory of one of its cells, such as {}",
-            path.join("LOCK/SCENARIO/BACKEND").display()
-        ));
-    }
-    match path.join("run.json").exists() {
-        true => wrong(format!(
-            "it contains a run, but no {FILE}: an older picklock wrote it. Its run.json says \
-             under \"reproduce\" which command repeats it"
-        )),
-        false => wrong(format!(
-            "it contains no {FILE}: name a directory written by `picklock scenario --out`"
-        )),
-    }
+    let dir = dir.display();
+    Err(Failure::Usage(format!(
+        "{dir}: it contains a run, but no {FILE}: the run did not finish, or an older picklock wrote it. A run.json \
+         there says under \"reproduce\" which command repeats it"
+    )))
 }
 
 /// Reads a repro file.

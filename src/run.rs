@@ -1,7 +1,7 @@
 //! One run, for `picklock scenario` and `picklock replay`: chooses the backend, runs, judges, prints and
 //! keeps.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use picklock_harness::assemble::{About, assemble};
@@ -10,6 +10,7 @@ use picklock_harness::latency;
 use picklock_harness::record::RunRecord;
 use picklock_harness::run::{self, RunResult};
 use picklock_harness::spec::RunSpec;
+use picklock_reports::units::moment_ns;
 use picklock_reports::{documents, terminal};
 use picklock_scenarios::BackendName;
 
@@ -19,7 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::live_progress::LiveProgress;
 use crate::reproduce_command::ReproduceCommand;
 use crate::run_directory::RunDirectory;
-use crate::{check as verdict, lock, print};
+use crate::{check as verdict, last_words, lock, print};
 
 /// A run with more workers than this runs alone, because on a small machine two such runs slow each other
 /// down until no node answers in time and no client gets a lock. If the workers are programs of the user,
@@ -82,8 +83,22 @@ pub async fn execute(
         print::out(&format!("{}\n", documents::json(&record)));
     } else {
         print::out(&terminal::run(&record, &result.history, print::width()));
+        if let Some(out) = &reporting.out {
+            print::out(&look_closer(out, &record).unwrap_or_default());
+        }
     }
     Ok(record)
+}
+
+/// How to see more of a kept run that violates something.
+fn look_closer(out: &Path, record: &RunRecord) -> Option<String> {
+    let dir = out.display().to_string();
+    let dir = shell_words::quote(&dir);
+    let at_ns = record.verdicts.values().filter_map(|it| it.at_ns).min()?;
+    let around = moment_ns(at_ns).replace(' ', "");
+    Some(format!(
+        "\n  Look closer\n    picklock log {dir} --around {around}\n    picklock report {dir}\n"
+    ))
 }
 
 /// One run, and its judged record.
@@ -137,7 +152,11 @@ pub fn record(spec: &RunSpec, chosen: &ChosenBackend, result: &RunResult) -> Run
         phases: result.phases,
         reproduce: ReproduceCommand::of_run(spec).to_string(),
     };
-    assemble(history, judge(history), about)
+    let mut record = assemble(history, judge(history), about);
+    if let Some(logs) = &result.logs {
+        record.trouble.extend(last_words::of(history, logs.path()));
+    }
+    record
 }
 
 /// The exit code for a run.

@@ -15,11 +15,9 @@ use picklock_harness::spec::RunSpec;
 use picklock_reports::{documents, repro as repro_text};
 
 use crate::exit::Failure;
+use crate::kept_run::WIRE;
 use crate::repro;
 use crate::untrusted_file::gzip_path;
-
-/// The command log of a run.
-pub const WIRE: &str = "wire.jsonl";
 
 /// Makes a directory, with its parents, that no other user of the machine can read: a history names
 /// programs and keys, and there may be anything in a log. One that exists stays as it is.

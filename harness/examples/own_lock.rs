@@ -84,15 +84,6 @@ impl Lock for MyLock {
         tokio::time::timeout(wait, tries).await.unwrap_or(Ok(None))
     }
 
-    async fn extend(
-        &mut self,
-        _key: &str,
-        _grant: &Grant,
-        _ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        Err(LockError::BadCall("this lock cannot be extended".into()))
-    }
-
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         let mut delete = redis::Cmd::new();
         if self.looks_before_it_deletes {

@@ -424,6 +424,7 @@ mod tests {
                 op: 1,
                 phase: Phase::Release,
                 command: "EVAL".into(),
+                sent_ns: None,
             }),
         };
         let words: [&[u8]; 5] = [b"EVAL", b"script", b"1", b"lock", b"count"];
@@ -476,6 +477,7 @@ mod tests {
                         op: 1,
                         phase: Phase::Acquire,
                         command: command.into(),
+                        sent_ns: None,
                     }),
                 };
                 record.into_event(0, 0)

@@ -12,7 +12,7 @@
 //! - [`driver`]: the buyers, and one run from start to end
 //! - [`nemesis`]: what goes wrong, and when
 //! - `servers`: Redis servers as processes and in containers, and their clean-up (with the feature
-//!   `servers`, which is on by default)
+//!   `servers`)
 //! - [`history`]: what happened, as the driver saw it
 //! - [`model`]: one Redis server as pure data, for the simulation
 //! - [`check`]: the verdicts; pure functions of a history
@@ -21,7 +21,8 @@
 //! - [`sim`]: the simulated backend: virtual time, one process, the same driver and nemesis
 //! - [`named_server`]: the servers that can be chosen by name
 //! - [`spec`]: what is run, as one value; [`run`](mod@run): the one entry that runs it, and what came out
-//! - [`lock_factory`]: the code of a lock, as a value; [`worker`]: a process that serves one client of it
+//! - [`lock_factory`]: the code of a lock, as a value; `worker`: a process that serves one client of it (with
+//!   the feature `servers`)
 //! - [`trial`]: your own lock through a scenario, from your own test
 //! - `conformance`: does an adapter keep the protocol (with the feature `servers`)
 //! - [`latency`]: how long the lock took; pure functions of a history
@@ -50,10 +51,14 @@ pub mod sim;
 pub mod spec;
 pub mod trial;
 pub mod wire;
+#[cfg(feature = "servers")]
 pub mod worker;
 
+pub use picklock_impls as impls;
 pub use picklock_redis_model as model;
 pub use picklock_verdicts::{
     assemble, check, custody, expectation, history, latency, record, timeline,
 };
+/// The client of Redis that the nodes of a lock are connections of, in the one version that fits.
+pub use redis;
 pub use trial::{Outcome, Trial, TrialError, TrialRun};

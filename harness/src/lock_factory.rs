@@ -4,6 +4,7 @@
 //! serves.
 
 use std::collections::BTreeMap;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use picklock_impls::{BuiltInLock, Context, DynLock, Lock, Node, OptionError, OptionSpec, Options};
@@ -99,6 +100,11 @@ impl LockFactory {
         (self.build)(nodes, context)
     }
 }
+
+/// It calls `build` and keeps nothing that a panic could leave half done: a failed assertion about a lock's runs can
+/// be caught.
+impl UnwindSafe for LockFactory {}
+impl RefUnwindSafe for LockFactory {}
 
 impl std::fmt::Debug for LockFactory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::options::Options;
 use crate::patience::{Patience, RETRY_DELAY, RETRY_JITTER};
+use crate::token::random_token;
 
 /// The client's wall clock.
 pub trait WallClock {
@@ -27,6 +28,12 @@ pub struct Context {
 }
 
 impl Context {
+    /// A name for the next grant that no other client has: random, and in a simulation the same for the same
+    /// seed.
+    pub fn token(&mut self) -> String {
+        random_token(&mut self.entropy)
+    }
+
     /// For an attempt to take a lock for `ttl`, repeated for at most `wait`.
     pub(crate) fn patience(&self, wait: Duration, ttl: Duration) -> Patience {
         let delay = self.options.duration(&RETRY_DELAY, ttl);

@@ -96,13 +96,16 @@ pub trait Lock {
     ) -> impl Future<Output = Result<Option<Grant>, LockError>>;
 
     /// Extends the lease to `ttl` from now. `Ok(None)`: the lock was no longer ours. A lock that
-    /// cannot be extended answers [`LockError::Unsupported`].
+    /// cannot be extended leaves this out: the default answers [`LockError::Unsupported`].
     fn extend(
         &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> impl Future<Output = Result<Option<Grant>, LockError>>;
+        _key: &str,
+        _grant: &Grant,
+        _ttl: Duration,
+    ) -> impl Future<Output = Result<Option<Grant>, LockError>> {
+        let unsupported = LockError::Unsupported("it has no `extend`".to_owned());
+        std::future::ready(Err(unsupported))
+    }
 
     /// Releases the lock. `Ok(true)` claims: it was ours until now, and is free.
     fn release(

@@ -114,13 +114,20 @@ function controlWheel(timeline) {
 function controlPointers(timeline) {
   const { canvas } = timeline;
   const fingers = new Map();
+  let pressed = null;
   canvas.addEventListener('pointerdown', (event) => {
     fingers.set(event.pointerId, event.clientX);
+    pressed = fingers.size === 1 ? event.clientX : null;
     canvas.setPointerCapture(event.pointerId);
     canvas.focus({ preventScroll: true });
   });
   const lift = (event) => fingers.delete(event.pointerId);
-  canvas.addEventListener('pointerup', lift);
+  canvas.addEventListener('pointerup', (event) => {
+    lift(event);
+    const view = timeline.view(), x = event.clientX - canvas.getBoundingClientRect().left;
+    // A click, and no drag.
+    if (pressed !== null && Math.abs(event.clientX - pressed) < 4 && x >= view.left && x <= view.right) showRow(timeline, view.time(x));
+  });
   canvas.addEventListener('pointercancel', lift);
   canvas.addEventListener('pointermove', (event) => {
     const box = canvas.getBoundingClientRect(), view = timeline.view();

@@ -32,8 +32,9 @@ function describeMessages(messages, op) {
     if (!of.length) continue;
     const commands = of.filter((message) => !message.reply).length;
     lines.push(`${busy}: ${commands} ${commands === 1 ? 'command' : 'commands'}`);
-    lines.push(...of.slice(0, MOST_TOLD).map(tellMessage));
-    if (of.length > MOST_TOLD) lines.push(`and ${of.length - MOST_TOLD} more`);
+    // The last ones: among them is the one that took the lock.
+    if (of.length > MOST_TOLD) lines.push(`${of.length - MOST_TOLD} more, then`);
+    lines.push(...of.slice(-MOST_TOLD).map(tellMessage));
   }
   return lines;
 }

@@ -49,6 +49,7 @@ function startTimeline(exhibit) {
   const timeline = new Timeline(element, track);
   timelines.set(element, timeline);
   control(timeline);
+  fillLog(timeline);
   drawLegend(element.querySelector('.legend'), timeline);
   element.dataset.ready = '';
   new ResizeObserver(() => timeline.ask()).observe(timeline.canvas.parentElement);

@@ -71,6 +71,13 @@ class Timeline {
     this.show(centre - (centre - this.from) * factor, centre + (this.to - centre) * factor);
   }
 
+  // To a moment, near enough to tell it from its neighbours.
+  point(time) {
+    const half = Math.min((this.to - this.from) / 2, Math.max(this.track.ttl_ns * 0.1, 1000));
+    this.cursor = time;
+    this.show(time - half, time + half);
+  }
+
   pan(share) {
     const step = (this.to - this.from) * share;
     this.show(this.from + step, this.to + step);

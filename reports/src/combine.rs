@@ -86,12 +86,12 @@ fn tally(verdicts: &Verdicts) -> BTreeMap<picklock_verdicts::check::Property, Ta
 /// Combines several inputs, each with the name of its source.
 ///
 /// Cells keep their order. Runs are identified by `NAME/RUN_DIR` from then on, so that runs of two
-/// matrices cannot collide. A single input is returned unchanged.
+/// matrices cannot collide, and a reader can go there.
 pub fn merge(mut parts: Vec<(String, ReportInput)>) -> ReportInput {
     if parts.len() == 1
-        && let Some((_, only)) = parts.pop()
+        && let Some((name, only)) = parts.pop()
     {
-        return only;
+        return at(&name, only);
     }
     let mut whole = ReportInput {
         matrix: MatrixRecord {
@@ -102,7 +102,7 @@ pub fn merge(mut parts: Vec<(String, ReportInput)>) -> ReportInput {
     };
     let mut commands: Vec<String> = Vec::new();
     for (index, (name, part)) in parts.into_iter().enumerate() {
-        let within = |run_dir: &str| format!("{name}/{run_dir}");
+        let part = at(&name, part);
         let all = &mut whole.matrix;
         if index == 0 {
             all.picklock.clone_from(&part.matrix.picklock);
@@ -113,20 +113,28 @@ pub fn merge(mut parts: Vec<(String, ReportInput)>) -> ReportInput {
         all.jobs = all.jobs.max(part.matrix.jobs);
         all.interrupted |= part.matrix.interrupted;
         commands.push(part.matrix.reproduce);
-        all.cells
-            .extend(part.matrix.cells.into_iter().map(|cell| Cell {
-                run_dir: cell.run_dir.as_deref().map(within),
-                ..cell
-            }));
-        let evidence = part.evidence.into_iter().map(|evidence| Evidence {
-            run_dir: within(&evidence.run_dir),
-            ..evidence
-        });
-        whole.evidence.extend(evidence);
+        all.cells.extend(part.matrix.cells);
+        whole.evidence.extend(part.evidence);
         whole.skipped.extend(part.skipped);
         whole.matrix.similarity.extend(part.matrix.similarity);
     }
     commands.retain(|command| !command.is_empty());
     whole.matrix.reproduce = commands.join("\n");
     whole
+}
+
+/// The input with its runs' directories as they are called from where its source is called `name`.
+fn at(name: &str, mut part: ReportInput) -> ReportInput {
+    let within = |run_dir: &str| match (name.trim_end_matches('/'), run_dir) {
+        (".", run_dir) => run_dir.to_owned(),
+        (name, ".") => name.to_owned(),
+        (name, run_dir) => format!("{name}/{run_dir}"),
+    };
+    for cell in &mut part.matrix.cells {
+        cell.run_dir = cell.run_dir.as_deref().map(within);
+    }
+    for evidence in &mut part.evidence {
+        evidence.run_dir = within(&evidence.run_dir);
+    }
+    part
 }

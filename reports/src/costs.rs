@@ -11,8 +11,11 @@ pub fn commands_in_words(counts: &Counts) -> Option<String> {
         "{:.1} for each grant",
         counts.commands_per_grant()?
     )];
-    if let Some(commands) = counts.commands_per_waited_second() {
-        costs.push(format!("{commands:.0} in each second of waiting"));
+    if let Some(commands) = counts.waiting_per_s {
+        costs.push(format!("{commands} in each second of waiting"));
+    }
+    if let Some(commands) = counts.holding_per_s.filter(|commands| *commands > 0) {
+        costs.push(format!("{commands} in each second of holding"));
     }
     if counts.undeclared_keys > 0 {
         let keys = count(counts.undeclared_keys, "undeclared key");
@@ -34,11 +37,12 @@ mod tests {
         assert_eq!(commands_in_words(&counts), None);
         let counted = Counts {
             commands: Some(10),
-            waited_ms: Some(500),
+            waiting_per_s: Some(20),
+            holding_per_s: Some(3),
             undeclared_keys: 1,
             ..counts
         };
-        let words = "2.5 for each grant · 20 in each second of waiting · 1 undeclared key of scripts \
+        let words = "2.5 for each grant · 20 in each second of waiting · 3 in each second of holding · 1 undeclared key of scripts \
                      (refused on Cluster)";
         assert_eq!(commands_in_words(&counted).as_deref(), Some(words));
         let refused = Counts {

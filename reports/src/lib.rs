@@ -15,6 +15,7 @@
 //! - [`measures`]: figures from a history, beyond verdicts
 //! - [`repro`]: the text of the file from which a run can be repeated
 //! - [`wire_log`]: reads the command log of a run
+//! - [`run_log`]: messages, commands, custody and faults of a run as one list
 //! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`trace`],
 //!   [`document_files`]
 //! - [`comparison`]: compares two sets of runs
@@ -41,6 +42,7 @@ pub mod progress;
 pub mod report_input;
 pub mod repro;
 pub mod responsibility;
+pub mod run_log;
 pub mod scorecard;
 pub mod statistics;
 pub mod terminal;

@@ -22,7 +22,13 @@ impl Progress {
     /// One line without a newline, `  1.204 s  worker 2 got the lock`; `None` for events that are
     /// too frequent or too minor to show.
     pub fn line(&mut self, event: &Event) -> Option<String> {
-        let text = match &event.what {
+        let text = self.text(&event.what)?;
+        Some(format!("{:>9}  {}", moment_ns(event.at_ns), visible(&text)))
+    }
+
+    /// The event in words, without its time and as the lock or a file has it.
+    pub(crate) fn text(&mut self, what: &EventKind) -> Option<String> {
+        Some(match what {
             EventKind::FaultEnded { id } => match self.faults.remove(id) {
                 Some(fault) => format!("over: {fault}"),
                 None => format!("fault {id} is over"),
@@ -40,8 +46,7 @@ impl Progress {
                 format!("fault: {detail}")
             }
             what => words(what)?,
-        };
-        Some(format!("{:>9}  {}", moment_ns(event.at_ns), visible(&text)))
+        })
     }
 }
 
@@ -116,6 +121,8 @@ fn trouble_words(what: &EventKind) -> Option<String> {
         | EventKind::CommandUnknown { .. }
         | EventKind::ExtensionUntested { .. }
         | EventKind::LeaseRefused { .. }
+        | EventKind::SentinelsRefused { .. }
+        | EventKind::SlowStart { .. }
         | EventKind::StockUnknown { .. }
         | EventKind::FaultNotUndone { .. }
         | EventKind::FinalInspectionFailed { .. }

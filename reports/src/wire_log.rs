@@ -19,7 +19,7 @@ pub struct Message {
     /// When it was forwarded; `None` if it was not.
     #[serde(default)]
     pub sent_ns: Option<u64>,
-    /// Number of the worker.
+    /// Number of the worker; the client that looks at the locks after the run has the next one.
     pub worker: usize,
     /// Number of the node.
     pub node: usize,

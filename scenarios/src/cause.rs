@@ -46,7 +46,7 @@ macro_rules! causes {
             word: $word,
             meaning: $meaning,
             responsible: $responsible,
-            page: include_str!(concat!("../../docs/explain/", $word, ".md")),
+            page: include_str!(concat!("../explain/", $word, ".md")),
         }),*];
 
         impl Cause {
@@ -57,7 +57,7 @@ macro_rules! causes {
 }
 
 // One entry each: what happened, then name, who is responsible, and the line of a report, with
-// the remedy where there is one. The page of `picklock explain` is `docs/explain/NAME.md`.
+// the remedy where there is one. The page of `picklock explain` is `scenarios/explain/NAME.md`.
 causes! {
     /// The client continued after its lease had expired.
     OutlivedLease "outlived-lease",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use picklock_scenarios::LeaseDuration;
 
-use crate::cli::key_value;
+use crate::cli::{ConfigArgs, key_value};
 
 /// `picklock adapter`.
 #[derive(Debug, Args)]
@@ -27,8 +27,11 @@ pub enum AdapterCommand {
 #[command(after_help = CHECK_HELP)]
 pub struct AdapterCheckArgs {
     /// The command line of the adapter, in quotes. It is started without a shell, as with
-    /// `--impl exec:COMMAND`. Or `docker:IMAGE`.
+    /// `--impl exec:COMMAND`. Or `docker:IMAGE`, or the name of a table [impl.NAME] in picklock.toml.
+    #[arg(value_name = "COMMAND|NAME")]
     pub command: String,
+    #[command(flatten)]
+    pub config: ConfigArgs,
     /// An option for the lock, as KEY=VALUE. Repeatable.
     #[arg(long = "impl-option", visible_alias = "lock-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
@@ -59,4 +62,5 @@ Exit codes:
 
 Examples:
   picklock adapter check \"python3 my_adapter.py\"
+  picklock adapter check my-lock
   picklock adapter check \"java -jar my-adapter.jar\" --ttl 5s --json";

@@ -64,15 +64,7 @@ pub async fn run(args: AdapterArgs) -> Result<u8, Failure> {
 
 async fn check(args: &AdapterCheckArgs) -> Result<u8, Failure> {
     let command = args.command.strip_prefix(EXEC).unwrap_or(&args.command);
-    let given = match command.starts_with(DOCKER) {
-        true => command.to_owned(),
-        false => format!("{EXEC}{command}"),
-    };
-    let adapter = lock::named(
-        &NamedLock::plain(&given),
-        &args.options,
-        &ConfiguredLocks::default(),
-    )?;
+    let adapter = adapter(args, command)?;
     let lease = lease(args.ttl)?;
     let setup = setup(args, adapter, lease)?;
     let interrupt = Interrupt::listen()?;
@@ -102,6 +94,29 @@ async fn check(args: &AdapterCheckArgs) -> Result<u8, Failure> {
         true => exit::HELD,
         false => exit::VIOLATED,
     })
+}
+
+/// The adapter that the user means: one that picklock.toml names, an image, or a command line.
+fn adapter(args: &AdapterCheckArgs, command: &str) -> Result<LockSpec, Failure> {
+    let config = args.config.config.as_deref();
+    let name = NamedLock::plain(&args.command);
+    let is_command = command != args.command || command.contains(' ') || name.is_program();
+    let impls = match is_command {
+        true => ConfiguredLocks::default(),
+        false => ConfiguredLocks::for_names(config, [&name])?,
+    };
+    if let Some((one, _)) = impls.get(command) {
+        return lock::configured(one, &args.options);
+    }
+    if config.is_some() {
+        // The name must be one of that file; this says which there are.
+        return lock::named(&name, &args.options, &impls);
+    }
+    let given = match command.starts_with(DOCKER) {
+        true => command.to_owned(),
+        false => format!("{EXEC}{command}"),
+    };
+    lock::named(&NamedLock::plain(&given), &args.options, &impls)
 }
 
 fn lease(ttl: LeaseDuration) -> Result<Duration, Failure> {

@@ -20,6 +20,10 @@ pub struct GateArgs {
     /// Replace the baseline with this run, if it is complete, and print what changes.
     #[arg(long)]
     pub update_baseline: bool,
+    /// Write what came out into this directory: a page, a comment for a pull request, JUnit results, and the runs of
+    /// what failed, each with a repro.toml. What an earlier gate wrote there is replaced.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// Print one JSON document (format picklock-gate/1) instead of text.
     #[arg(long)]
     pub json: bool,

@@ -12,6 +12,7 @@ use super::config::Config;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::matrix::MatrixPlan;
+use crate::matrix::directory::MatrixDirectory;
 use crate::print;
 
 /// The seed of the first pair; each further pair uses the next seed.
@@ -45,13 +46,15 @@ pub async fn run(
     config: &Config,
     rules: &Rules,
     plans: &[MatrixPlan],
+    directory: Option<&MatrixDirectory>,
     quiet: bool,
     interrupt: &Interrupt,
 ) -> Result<Option<GateRuns>, Failure> {
     let mut ran = GateRuns::default();
     for plan in plans {
         let unpaired = |key: &CellKey| !rules.is_paired(key);
-        let cells = plan.run(unpaired, None, quiet, interrupt).await?;
+        let kept = directory.cloned();
+        let cells = plan.run(unpaired, None, kept, quiet, interrupt).await?;
         ran.matrix.cells.extend(cells);
         ran.matrix.skipped.extend(plan.skipped().iter().cloned());
     }
@@ -108,17 +111,13 @@ impl Pairing<'_> {
             for is_lock in [pair % 2 == 0, pair % 2 == 1] {
                 if is_lock {
                     let wanted = |key: &CellKey| key == self.key;
-                    lock = only(
-                        self.plan.run(wanted, Some(seed), true, interrupt).await?,
-                        interrupt,
-                    );
+                    let run = self.plan.run(wanted, Some(seed), None, true, interrupt);
+                    lock = only(run.await?, interrupt);
                 } else {
-                    control = only(
-                        self.control
-                            .run(|_| true, Some(seed), true, interrupt)
-                            .await?,
-                        interrupt,
-                    );
+                    let run = self
+                        .control
+                        .run(|_| true, Some(seed), None, true, interrupt);
+                    control = only(run.await?, interrupt);
                 }
             }
             let (Some(lock), Some(control)) = (lock, control) else {

@@ -4,6 +4,7 @@
 //! - [`config`], [`names`]: what `picklock.toml` asks for
 //! - [`measure`]: the runs, including those in pairs with a control
 //! - [`baseline`]: the baseline file
+//! - [`results`]: what `--out` keeps
 //!
 //! The decision itself is a pure function: [`picklock_reports::gate::decide`].
 
@@ -12,16 +13,20 @@ pub mod cli;
 mod config;
 mod measure;
 mod names;
+mod results;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use picklock_harness::record::MatrixRecord;
 use picklock_reports::gate::{
     Decision, Outcome, annotations, decide, gate_json, markdown, terminal,
 };
 
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
+use crate::matrix::MatrixPlan;
+use crate::matrix::directory::MatrixDirectory;
 use crate::print;
 use baseline::BaselineFile;
 use cli::GateArgs;
@@ -49,7 +54,20 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     if baseline.is_none() && is_needed && !args.update_baseline {
         return Err(file.missing());
     }
-    let Some(ran) = measure::run(&config, &rules, &plans, args.quiet, &interrupt).await? else {
+    let frame = plans.first().map(MatrixPlan::frame).unwrap_or_default();
+    let kept = match &args.out {
+        Some(path) => Some(MatrixDirectory::anew(path, &frame)?),
+        None => None,
+    };
+    let measured = measure::run(
+        &config,
+        &rules,
+        &plans,
+        kept.as_ref(),
+        args.quiet,
+        &interrupt,
+    );
+    let Some(mut ran) = measured.await? else {
         print::err("interrupted: nothing was decided\n");
         return Ok(exit::INTERRUPTED);
     };
@@ -58,6 +76,15 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     }
     let decision = decide(&rules, baseline.as_ref(), &ran);
     tell(&args, &decision)?;
+    if let Some(kept) = &kept {
+        ran.matrix = MatrixRecord {
+            cells: std::mem::take(&mut ran.matrix.cells),
+            skipped: std::mem::take(&mut ran.matrix.skipped),
+            interrupted: false,
+            ..frame
+        };
+        print::err(&results::write(kept, ran.matrix, &decision)?);
+    }
     Ok(match decision.outcome() {
         Outcome::AsExpected => exit::HELD,
         Outcome::Differs => exit::VIOLATED,

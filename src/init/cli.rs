@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
+use super::ci::Service;
 use super::languages::LANGUAGES;
 
 /// `picklock init`.
@@ -17,6 +18,16 @@ pub struct InitArgs {
     /// Test the lock of this library, in place of the example (`picklock docs adapters` lists them).
     #[arg(long, value_name = "NAME")]
     pub lib: Option<String>,
+    /// The git repository from which CI gets Picklock. Without it you are asked, and without a terminal no workflow is
+    /// written.
+    #[arg(long, value_name = "URL", value_parser = word, requires = "rev")]
+    pub source: Option<String>,
+    /// The commit or the tag of Picklock that CI uses.
+    #[arg(long, value_name = "REV", value_parser = word)]
+    pub rev: Option<String>,
+    /// The CI service to write a workflow for. Default: what the git repository around the folder uses.
+    #[arg(long, value_enum)]
+    pub ci: Option<Service>,
     /// The folder to write into. Created if it does not exist. No file is overwritten.
     #[arg(value_name = "DIR", default_value = ".")]
     pub directory: PathBuf,
@@ -25,7 +36,15 @@ pub struct InitArgs {
 const INIT_HELP: &str = "\
 Examples:
   picklock init --lang python my-lock
-  picklock init --lang python --lib pottery pottery-lock";
+  picklock init --lang python --lib pottery pottery-lock
+  picklock init --lang go --source https://example.org/picklock.git --rev v0.1.0 my-lock";
+
+fn word(text: &str) -> Result<String, &'static str> {
+    match text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        true => Err("expected one word, without spaces"),
+        false => Ok(text.to_owned()),
+    }
+}
 
 fn language_names() -> PossibleValuesParser {
     let values = LANGUAGES.iter();

@@ -1,4 +1,6 @@
 //! The languages that `picklock init` knows. A new one is a folder below `adapters/`, and a row here.
+//!
+//! A manifest of cargo has another name there: cargo packs no folder that has one.
 
 use super::template::{Language, Library, Template, templates};
 
@@ -11,6 +13,8 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "bash",
         about: "bash 5.1 or later, without any other program",
+        packages: &[],
+        ignored: &[],
         module: templates!("bash": "picklock_adapter.sh"),
         example: templates!("bash": "my_lock.sh", "resp_client.sh"),
         prepare: &[],
@@ -20,6 +24,8 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "csharp",
         about: ".NET 8 or later; untried: never compiled by its authors",
+        packages: &["dotnet-sdk-8.0"],
+        ignored: &["bin/", "build/", "obj/"],
         module: templates!("csharp": "PicklockAdapter.cs"),
         example: templates!("csharp": "MyLock.cs", "RespClient.cs", "MyLock.csproj"),
         prepare: &["dotnet build --output build"],
@@ -29,6 +35,8 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "go",
         about: "Go 1.19 or later",
+        packages: &["golang-go"],
+        ignored: &["my-lock"],
         module: templates!("go": "picklock_adapter.go"),
         example: templates!("go": "my_lock.go", "resp_client.go", "go.mod"),
         prepare: &["go build -o my-lock ."],
@@ -38,6 +46,8 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "java",
         about: "JDK 17 or later",
+        packages: &["default-jdk-headless"],
+        ignored: &["build/"],
         module: templates!("java": "PicklockAdapter.java", "SmallJson.java"),
         example: templates!("java": "MyLock.java", "RespClient.java"),
         prepare: &[
@@ -49,6 +59,8 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "node",
         about: "Node 18 or later",
+        packages: &["nodejs"],
+        ignored: &["node_modules/"],
         module: templates!("node": "picklock_adapter.mjs"),
         example: templates!("node": "my_lock.mjs", "resp_client.mjs"),
         prepare: &[],
@@ -58,6 +70,8 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "python",
         about: "Python 3.9 or later",
+        packages: &["python3", "python3-venv"],
+        ignored: &["__pycache__/", ".venv/"],
         module: templates!("python": "picklock_adapter.py"),
         example: templates!("python": "my_lock.py", "resp_client.py"),
         prepare: &[],
@@ -67,8 +81,10 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "rust",
         about: "Rust 1.80 or later",
+        packages: &[],
+        ignored: &["target/"],
         module: templates!("rust": "src/picklock_adapter.rs", "src/small_json.rs"),
-        example: templates!("rust": "src/main.rs", "src/resp_client.rs", "Cargo.toml"),
+        example: templates!("rust": "src/main.rs", "src/resp_client.rs", "Cargo.toml" from "Cargo.toml.template"),
         prepare: &["cargo build"],
         run: "target/debug/my-lock",
         libraries: RUST_LIBRARIES,
@@ -107,7 +123,7 @@ const PYTHON_LIBRARIES: &[Library] = &[
 
 const RUST_LIBRARIES: &[Library] = &[Library {
     name: "rslock",
-    files: templates!("rust/rslock": "src/main.rs", "Cargo.toml", "Cargo.lock"),
+    files: templates!("rust/rslock": "src/main.rs", "Cargo.toml" from "Cargo.toml.template", "Cargo.lock"),
     prepare: &["cargo build --locked"],
     run: "target/debug/rslock-adapter",
 }];

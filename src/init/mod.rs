@@ -4,22 +4,25 @@
 //! - [`template`]: what an adapter of one language consists of
 //! - [`languages`]: the table of them
 //! - [`project`]: the files for one choice
+//! - [`ci`]: the workflow, at the root of the repository
 
+mod ci;
 pub mod cli;
 mod languages;
 mod project;
 mod template;
 
 use std::fs;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use picklock_scenarios::nearest;
 
 use crate::exit::Failure;
 use crate::print;
+use ci::{Origin, Repository, Steps};
 use cli::InitArgs;
-use project::Project;
+use project::{GITIGNORE, Project};
 use template::{Language, Library};
 
 /// Writes the adapter, and says what comes next.
@@ -35,15 +38,72 @@ pub fn run(args: &InitArgs) -> Result<(), Failure> {
         None => None,
     };
     let project = Project::of(language, library);
-    refuse_to_overwrite(&args.directory, &project)?;
+    let mut files: Vec<(PathBuf, &str)> = Vec::new();
     for (path, text) in &project.files {
         let path = args.directory.join(path);
-        write_new(&path, text).map_err(|error| {
+        let stays = path.ends_with(GITIGNORE) && path.exists();
+        if !stays {
+            files.push((path, text));
+        }
+    }
+    let repository = Repository::around(&args.directory);
+    let workflow = origin(args)?.map(|origin| {
+        let service = args.ci.unwrap_or_else(|| repository.service());
+        let steps = Steps {
+            packages: project.packages,
+            prepare: project.prepare,
+        };
+        repository.workflow(service, &origin, &steps)
+    });
+    if let Some((path, text)) = &workflow {
+        files.push((repository.root.join(path), text));
+    }
+    refuse_to_overwrite(&args.directory, &files)?;
+    for (path, text) in &files {
+        write_new(path, text).map_err(|error| {
             Failure::Environment(format!("cannot write {}: {error}", path.display()))
         })?;
     }
-    print::out(&told(&args.directory, &project));
+    let written: Vec<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
+    print::out(&told(&args.directory, &written, &project));
+    match workflow {
+        None => print::err(
+            "no workflow for CI was written: say where it gets Picklock from, with --source URL --rev REV\n",
+        ),
+        Some((path, _)) if path.starts_with(".gitlab/") => print::err(&format!(
+            "there is a .gitlab-ci.yml: add this line to it\n  include: {path}\n"
+        )),
+        Some(_) => {}
+    }
     Ok(())
+}
+
+/// Where CI gets Picklock from, as the command line or the user at the terminal says.
+fn origin(args: &InitArgs) -> Result<Option<Origin>, Failure> {
+    let ask = |question: &str| -> Result<Option<String>, Failure> {
+        let is_terminal = io::stdin().is_terminal() && print::stderr_is_terminal();
+        if !is_terminal {
+            return Ok(None);
+        }
+        print::err(question);
+        let mut line = String::new();
+        (io::stdin().read_line(&mut line))
+            .map_err(|error| Failure::Environment(format!("cannot read the answer: {error}")))?;
+        Ok(Some(line.trim().to_owned()).filter(|line| !line.is_empty()))
+    };
+    let given = |given: &Option<String>, question| match given {
+        Some(given) => Ok(Some(given.clone())),
+        None => ask(question),
+    };
+    let source = given(
+        &args.source,
+        "CI gets Picklock from a git repository. Its URL (empty: write no workflow): ",
+    )?;
+    let Some(source) = source else {
+        return Ok(None);
+    };
+    let rev = given(&args.rev, "The commit or the tag to use: ")?;
+    Ok(rev.map(|rev| Origin { source, rev }))
 }
 
 fn library(language: &'static Language, name: &str) -> Result<&'static Library, Failure> {
@@ -71,16 +131,16 @@ fn library(language: &'static Language, name: &str) -> Result<&'static Library, 
 }
 
 /// All or nothing: half of an adapter among somebody's own files would be hard to clean up.
-fn refuse_to_overwrite(directory: &Path, project: &Project) -> Result<(), Failure> {
+fn refuse_to_overwrite(directory: &Path, files: &[(PathBuf, &str)]) -> Result<(), Failure> {
     if directory.exists() && !directory.is_dir() {
         let problem = format!("{} is not a folder", directory.display());
         return Err(Failure::Usage(problem));
     }
-    let paths = project.files.iter().map(|(path, _)| *path);
     // A broken symbolic link is a file too.
-    let there: Vec<&str> = paths
-        .filter(|path| directory.join(path).symlink_metadata().is_ok())
-        .collect();
+    let there = files
+        .iter()
+        .filter(|(path, _)| path.symlink_metadata().is_ok());
+    let there: Vec<String> = there.map(|(path, _)| shown(path, directory)).collect();
     if there.is_empty() {
         return Ok(());
     }
@@ -91,6 +151,14 @@ fn refuse_to_overwrite(directory: &Path, project: &Project) -> Result<(), Failur
     )))
 }
 
+/// A path as it is called in the new folder; one elsewhere in full.
+fn shown(path: &Path, directory: &Path) -> String {
+    path.strip_prefix(directory)
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}
+
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -98,10 +166,10 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
     fs::File::create_new(path)?.write_all(text.as_bytes())
 }
 
-fn told(directory: &Path, project: &Project) -> String {
+fn told(directory: &Path, written: &[&Path], project: &Project) -> String {
     let mut text = format!("wrote in {}:\n", directory.display());
-    for (path, _) in &project.files {
-        text.push_str(&format!("  {path}\n"));
+    for path in written {
+        text.push_str(&format!("  {}\n", shown(path, directory)));
     }
     text.push_str("\nnext:\n");
     if directory != Path::new(".") {

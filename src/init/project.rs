@@ -3,7 +3,12 @@
 use super::template::{Language, Library, Template};
 
 const CONFIGURATION: &str = include_str!("../../adapters/project/picklock.toml");
-const WORKFLOW: &str = include_str!("../../adapters/project/workflow.yml");
+
+/// What a run of the gate leaves.
+const RESULTS: &str = "picklock-results/";
+
+/// What git shall not keep. One that is there already stays as it is.
+pub const GITIGNORE: &str = ".gitignore";
 
 /// An adapter to be written.
 #[derive(Debug)]
@@ -14,6 +19,8 @@ pub struct Project {
     pub prepare: &'static [&'static str],
     /// What `picklock.toml` calls it.
     pub label: &'static str,
+    /// Debian packages that it needs.
+    pub packages: &'static [&'static str],
 }
 
 impl Project {
@@ -29,28 +36,16 @@ impl Project {
             .collect();
         let configuration = CONFIGURATION.replace("{{run}}", run);
         files.push(("picklock.toml", configuration.replace("{{label}}", label)));
-        let workflow = WORKFLOW.replace("{{prepare}}", &steps(prepare));
-        files.push((".github/workflows/picklock.yml", workflow));
+        let ignored = language.ignored.iter().chain([&RESULTS]);
+        let ignored = ignored.map(|line| format!("{line}\n"));
+        files.push((GITIGNORE, ignored.collect()));
         Project {
             files,
             prepare,
             label,
+            packages: language.packages,
         }
     }
-}
-
-/// The commands as one step of the workflow; empty if there are none.
-fn steps(commands: &[&str]) -> String {
-    if commands.is_empty() {
-        return String::new();
-    }
-    let lines = commands
-        .iter()
-        .map(|command| format!("          {command}\n"));
-    format!(
-        "      - name: Build the adapter\n        run: |\n{}",
-        lines.collect::<String>()
-    )
 }
 
 #[cfg(test)]
@@ -78,10 +73,9 @@ mod tests {
             let paths: BTreeSet<&str> = project.files.iter().map(|(path, _)| *path).collect();
             assert_eq!(paths.len(), project.files.len(), "{paths:?}");
             for (path, text) in &project.files {
-                let left = text.replace("${{", "").contains("{{");
                 // Two braces are ordinary code in some languages.
-                let made = path.ends_with(".toml") || path.ends_with(".yml");
-                assert!(!made || !left, "{path}:\n{text}");
+                let made = path.ends_with(".toml");
+                assert!(!made || !text.contains("{{"), "{path}:\n{text}");
             }
         }
     }

@@ -17,6 +17,10 @@ pub struct Language {
     pub name: &'static str,
     /// What it needs.
     pub about: &'static str,
+    /// Debian packages that it needs, beside what every system has.
+    pub packages: &'static [&'static str],
+    /// What a git repository need not keep.
+    pub ignored: &'static [&'static str],
     /// What speaks the protocol.
     pub module: &'static [Template],
     /// The lock that comes without a library, and what it needs.
@@ -42,12 +46,19 @@ pub struct Library {
     pub run: &'static str,
 }
 
-/// Files of a folder below `adapters/`: `templates!("python": "my_lock.py")`.
+/// Files of a folder below `adapters/`: `templates!("python": "my_lock.py")`. Where the file has another name
+/// there, that follows: `"Cargo.toml" from "Cargo.toml.template"`.
 macro_rules! templates {
-    ($folder:literal: $($path:literal),+) => {
+    (@text $folder:literal $path:literal) => {
+        include_str!(concat!("../../adapters/", $folder, "/", $path))
+    };
+    (@text $folder:literal $path:literal $file:literal) => {
+        templates!(@text $folder $file)
+    };
+    ($folder:literal: $($path:literal $(from $file:literal)?),+) => {
         &[$(Template {
             path: $path,
-            text: include_str!(concat!("../../adapters/", $folder, "/", $path)),
+            text: templates!(@text $folder $path $($file)?),
         }),+]
     };
 }

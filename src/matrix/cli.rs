@@ -86,10 +86,10 @@ Expectations:
   a failure.
 
 Exit codes:
-  0    every cell is as expected
+  0    every cell is as expected, or not applicable
   1    a result differs, or an open cell has a violation (takes precedence over 4 and 3)
   2    wrong usage, or a bad input file
-  3    a cell could not be judged, and nothing differs; or no cell is applicable
+  3    a cell could not be judged, and nothing differs
   4    a cell could not be run (takes precedence over 3)
   130  interrupted; with --out, run it again to continue
 

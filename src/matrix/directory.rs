@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use picklock_harness::record::{Cell, MATRIX_FORMAT, MatrixRecord};
 use picklock_harness::spec::LockSpec;
@@ -147,6 +147,40 @@ impl MatrixDirectory {
         }
         directory.finish(empty)?;
         Ok(directory)
+    }
+
+    /// As [`MatrixDirectory::open`], and without the cells that it may have had.
+    ///
+    /// # Errors
+    /// As there; or a cell cannot be removed.
+    pub fn anew(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
+        let directory = MatrixDirectory::open(path, empty)?;
+        let text = fs::read_to_string(path.join("matrix.json")).unwrap_or_default();
+        let before: Option<MatrixRecord> = serde_json::from_str(&text).ok();
+        for cell in before.into_iter().flat_map(|before| before.cells) {
+            directory.remove(cell.run_dir.as_deref().unwrap_or_default());
+        }
+        directory.finish(empty)?;
+        Ok(directory)
+    }
+
+    /// Removes a cell, and the directories that are empty then.
+    pub fn remove(&self, run_dir: &str) {
+        let inside = Path::new(run_dir);
+        // The name may come from a file that somebody else has made.
+        let stays = |part| matches!(part, Component::Normal(_));
+        if run_dir.is_empty() || !inside.components().all(stays) {
+            return;
+        }
+        fs::remove_dir_all(self.0.join(inside)).ok();
+        for parent in inside.ancestors().skip(1).filter(|it| *it != Path::new("")) {
+            fs::remove_dir(self.0.join(parent)).ok();
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
     }
 
     /// Writes the document.

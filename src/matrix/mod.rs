@@ -17,7 +17,7 @@ mod cell_builder;
 mod cell_latency;
 mod child_run;
 pub mod cli;
-mod directory;
+pub mod directory;
 mod matrix_run;
 mod plan;
 mod progress;
@@ -153,7 +153,7 @@ fn code_of(conclusion: Conclusion) -> u8 {
         Conclusion::Interrupted => exit::INTERRUPTED,
         Conclusion::Violated { .. } => exit::VIOLATED,
         Conclusion::NotRun(_) => exit::ENVIRONMENT,
-        Conclusion::NotJudged(_) | Conclusion::NothingApplies => exit::INCONCLUSIVE,
-        Conclusion::AsExpected => exit::HELD,
+        Conclusion::NotJudged(_) => exit::INCONCLUSIVE,
+        Conclusion::AsExpected | Conclusion::NothingApplies => exit::HELD,
     }
 }

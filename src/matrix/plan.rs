@@ -121,14 +121,16 @@ impl MatrixPlan {
         run.run(&self.backends, interrupt).await
     }
 
-    /// Runs the wanted cells: as often as planned, or `once` with this seed.
+    /// Runs the wanted cells: as often as planned, or `once` with this seed. Keeps them in the directory, if one is
+    /// given.
     ///
     /// # Errors
-    /// None that concern a cell: it has an error of its own.
+    /// None that concern a cell: it has an error of its own. The directory cannot be written.
     pub async fn run(
         &self,
         wanted: impl Fn(&CellKey) -> bool,
         once: Option<u64>,
+        directory: Option<MatrixDirectory>,
         quiet: bool,
         interrupt: &Interrupt,
     ) -> Result<Vec<Cell>, Failure> {
@@ -143,7 +145,7 @@ impl MatrixPlan {
                 ..Task::clone(task)
             })
         });
-        let run = MatrixRun::new(&request, tasks.collect(), None, quiet);
+        let run = MatrixRun::new(&request, tasks.collect(), directory, quiet);
         Ok(run.run(&self.backends, interrupt).await?.cells)
     }
 }

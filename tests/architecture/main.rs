@@ -8,6 +8,7 @@
 //! - [`adapters`]: how long the adapter of a library may be
 //! - [`links`]: links of the docs lead to files and headings
 //! - [`messages`]: nothing decides by reading a message
+//! - [`packages`]: what is published has what it is compiled from
 //! - [`sources`], [`imports`]: the files, and what they name
 
 mod adapters;
@@ -17,6 +18,7 @@ mod dependencies;
 mod imports;
 mod links;
 mod messages;
+mod packages;
 mod sources;
 
 use syn::visit::Visit;

@@ -24,7 +24,7 @@ pub fn sources() -> Vec<PathBuf> {
 }
 
 /// Every Rust file below a folder of the project.
-fn below(folder: &str) -> Vec<PathBuf> {
+pub fn below(folder: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
     while let Some(folder) = folders.pop() {

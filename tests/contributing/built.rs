@@ -5,19 +5,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::page::{ADDITIONS, block, with_line};
+use crate::trial;
 use crate::workspace::Workspace;
 
 const SCENARIO: &str = "lost-reply-long-work";
 
 /// The binary of the copy, and a directory to run it in.
-struct Picklock {
+pub struct Picklock {
     binary: PathBuf,
     home: tempfile::TempDir,
 }
 
 impl Picklock {
     /// Standard output of `picklock LINE`, which must end with this code.
-    fn run(&self, code: i32, line: &str) -> String {
+    pub fn run(&self, code: i32, line: &str) -> String {
         let output = Command::new(&self.binary)
             .args(line.split(' '))
             .current_dir(self.home.path())
@@ -65,6 +66,7 @@ fn file(path: &Path) -> String {
 fn one_file_and_one_line_each_is_all_that_an_addition_needs() {
     let workspace = Workspace::copy().expect("the workspace can be copied");
     add_all(&workspace);
+    trial::add_crate(&workspace);
     let picklock = Picklock {
         binary: workspace.build().expect("cargo starts"),
         home: tempfile::tempdir().expect("a directory"),
@@ -74,6 +76,7 @@ fn one_file_and_one_line_each_is_all_that_an_addition_needs() {
     the_matrix_is_as_expected(&picklock);
     the_reports_show_the_property(&picklock);
     the_property_can_be_explained_and_gated(&picklock);
+    trial::crate_tests_its_lock(&workspace, &picklock);
 }
 
 /// The old scenarios do not see what is wrong with the lock. They do not know the new property, and so expect it to be

@@ -54,19 +54,13 @@ impl Workspace {
         self.root.path().join(file)
     }
 
-    /// Builds the binary, and returns its path.
-    pub fn build(&self) -> io::Result<PathBuf> {
-        let target = self.path("target");
-        // .../target/debug/deps/contributing-...
-        let test = std::env::current_exe()?;
-        let profile = test.ancestors().nth(2).expect("a profile's directory");
-        share(profile, &target.join("debug"))?;
+    /// A command of cargo for the whole copy, so that all of them use the same external crates.
+    pub fn cargo(&self, command: &str) -> Command {
         let mut cargo = Command::new(env!("CARGO"));
         cargo
-            .args(["build", "--offline", "--quiet", "--workspace"])
-            .args(["--bin", "picklock", "--test", "none"])
+            .args([command, "--offline", "--quiet", "--workspace"])
             .current_dir(self.root.path())
-            .env("CARGO_TARGET_DIR", &target)
+            .env("CARGO_TARGET_DIR", self.path("target"))
             .env("CARGO_INCREMENTAL", "0")
             // Its lints are not what is tried here.
             .env_remove("RUSTC_WORKSPACE_WRAPPER");
@@ -75,6 +69,18 @@ impl Workspace {
             let plain = format!("profile.dev.package.picklock-{name}.opt-level=0");
             cargo.arg("--config").arg(plain);
         }
+        cargo
+    }
+
+    /// Builds the binary, and returns its path.
+    pub fn build(&self) -> io::Result<PathBuf> {
+        let target = self.path("target");
+        // .../target/debug/deps/contributing-...
+        let test = std::env::current_exe()?;
+        let profile = test.ancestors().nth(2).expect("a profile's directory");
+        share(profile, &target.join("debug"))?;
+        let mut cargo = self.cargo("build");
+        cargo.args(["--bin", "picklock", "--test", "none"]);
         let output = cargo.output()?;
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{errors}");

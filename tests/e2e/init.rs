@@ -7,6 +7,9 @@ use crate::running::{Outcome, picklock};
 /// Every language, as the help lists it.
 pub const LANGUAGES: [&str; 7] = ["bash", "csharp", "go", "java", "node", "python", "rust"];
 
+/// Where CI gets Picklock from: without that no workflow is written.
+const ORIGIN: &str = "--source https://example.org/picklock.git --rev v0.1.0";
+
 /// All files below the folder, with their paths in it.
 fn files(folder: &str, outcome: &Outcome) -> Vec<PathBuf> {
     let root = outcome.home().join(folder);
@@ -27,7 +30,7 @@ fn files(folder: &str, outcome: &Outcome) -> Vec<PathBuf> {
 #[test]
 fn every_language_writes_the_announced_files() {
     for language in LANGUAGES {
-        let line = format!("init --lang {language} 'my lock'");
+        let line = format!("init --lang {language} {ORIGIN} 'my lock'");
         let outcome = picklock(&line).run().exits(0);
         let (written, next) = outcome.stdout.split_once("\nnext:\n").unwrap();
         let mut said: Vec<PathBuf> = written
@@ -53,13 +56,15 @@ fn every_language_writes_the_announced_files() {
 
 #[test]
 fn init_lists_files_and_next_steps() {
-    let outcome = picklock("init --lang java my-lock").run().exits(0);
+    let outcome = picklock(&format!("init --lang java {ORIGIN} my-lock"))
+        .run()
+        .exits(0);
     insta::assert_snapshot!(outcome.stdout);
 }
 
 #[test]
 fn a_library_takes_the_place_of_the_example() {
-    let outcome = picklock("init --lang python --lib pottery one").run();
+    let outcome = picklock(&format!("init --lang python --lib pottery {ORIGIN} one")).run();
     let outcome = outcome.exits(0);
     let written = files("one", &outcome);
     assert!(
@@ -72,6 +77,66 @@ fn a_library_takes_the_place_of_the_example() {
         workflow.contains("pip install -r requirements.txt"),
         "{workflow}"
     );
+}
+
+#[test]
+fn workflow_stands_at_the_root_of_the_repository() {
+    let line = format!("init --lang python {ORIGIN} locks/stock");
+    let call = picklock(&line);
+    let home = call.temp().parent().unwrap().to_owned();
+    std::fs::create_dir(home.join(".git")).unwrap();
+    let outcome = call.run().exits(0);
+    let workflow = outcome.text_file(".github/workflows/picklock-locks-stock.yml");
+    assert!(
+        workflow.contains("working-directory: \"locks/stock\""),
+        "{workflow}"
+    );
+    assert!(
+        workflow.contains("https://example.org/picklock.git"),
+        "{workflow}"
+    );
+    assert!(!home.join("locks/stock/.github").exists());
+    assert!(
+        outcome
+            .text_file("locks/stock/.gitignore")
+            .contains("picklock-results/")
+    );
+}
+
+#[test]
+fn workflow_of_gitlab_is_written_where_gitlab_is_used() {
+    let call = picklock(&format!("init --lang go {ORIGIN}"));
+    let home = call.temp().parent().unwrap().to_owned();
+    std::fs::create_dir(home.join(".git")).unwrap();
+    std::fs::write(
+        home.join(".git/config"),
+        "url = git@gitlab.com:me/locks.git",
+    )
+    .unwrap();
+    let outcome = call.run().exits(0);
+    let workflow = outcome.text_file(".gitlab-ci.yml");
+    assert!(workflow.contains("golang-go"), "{workflow}");
+    assert!(workflow.contains("go build -o my-lock ."), "{workflow}");
+    // One that is there is included, and not replaced.
+    let call = picklock(&format!("init --lang bash {ORIGIN}")).file(".gitlab-ci.yml", "mine");
+    let outcome = call.run().exits(0);
+    assert_eq!(outcome.text_file(".gitlab-ci.yml"), "mine");
+    assert!(
+        outcome.stderr.contains("include: .gitlab/picklock.yml"),
+        "{}",
+        outcome.all()
+    );
+}
+
+#[test]
+fn without_a_source_no_workflow_is_written() {
+    let outcome = picklock("init --lang python one").run().exits(0);
+    assert!(
+        outcome.stderr.contains("--source URL --rev REV"),
+        "{}",
+        outcome.all()
+    );
+    assert!(!outcome.home().join("one/.github").exists());
 }
 
 #[test]

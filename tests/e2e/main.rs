@@ -3,7 +3,9 @@
 //! - [`running`]: how the tests start the binary, few at a time, and what they get back
 //! - [`cases`]: scenarios that once came out wrong
 //! - [`init`]: a new adapter is written, and nothing overwritten
+//! - [`install`]: the script that installs a release, and the archive that it fetches
 //! - [`input`]: what is wrong with a command line, a file or a machine is said, where, and what to do
+//! - [`mistakes`]: what people typed who tried it for the first time
 //! - [`matrix`]: many cells, what is expected of them, and what stays
 //! - [`configuration`]: the user's own locks by name, and what is wrong with their tables
 //! - [`like`]: locks that are held to a built-in one, and quick profiles
@@ -34,9 +36,11 @@ mod ending;
 mod gate;
 mod init;
 mod input;
+mod install;
 mod like;
 mod manual;
 mod matrix;
+mod mistakes;
 mod real;
 mod replay;
 mod report;

@@ -122,7 +122,7 @@ fn each_cell_of_a_matrix_can_be_replayed() {
         .run()
         .exits(2);
     assert!(
-        outcome.stderr.contains("it contains a matrix"),
+        outcome.stderr.contains("it holds several runs"),
         "{}",
         outcome.all()
     );
@@ -132,7 +132,10 @@ fn each_cell_of_a_matrix_can_be_replayed() {
         .run()
         .exits(0);
     let page = report.text_file("picklock-report/report.html");
-    assert!(page.contains("picklock replay ."));
+    assert!(page.contains(&format!(
+        "picklock replay {}/set-nx-px/gc-pause/sim",
+        table.display()
+    )));
     // The simulation keeps what was said on the wire, too, and a matrix compresses it.
     assert!(cell.join("wire.jsonl.gz").is_file() && !cell.join("wire.jsonl").exists());
     assert!(page.contains("data-do=\"messages\""));
@@ -190,6 +193,37 @@ fn unreplayable_file_is_refused_with_a_reason() {
     insta::assert_snapshot!(said.join("\n"));
 }
 
+/// A run is found by its directory, by any file in it, and from within.
+#[test]
+fn kept_run_is_found_by_whatever_lies_in_it() {
+    let kept = kept();
+    let run = kept.home().join("run");
+    let said = |line: &str, folder: &Path| {
+        let outcome = picklock(line).within(folder).run();
+        assert!(
+            matches!(outcome.code, Some(0 | 1)),
+            "{line}: {}",
+            outcome.all()
+        );
+        outcome.stdout
+    };
+    for command in ["check", "log", "replay --backend sim"] {
+        let by_name = said(&format!("{command} run"), kept.home());
+        for (path, folder) in [
+            ("run/history.jsonl", kept.home()),
+            ("run/run.json", kept.home()),
+            (".", kept.home()),
+            (".", &run),
+            ("wire.jsonl", &run),
+        ] {
+            let found = said(&format!("{command} {path}"), folder);
+            // What is printed names the file.
+            let plain = |text: &str| text.replace("run/", "").replace("./", "");
+            assert_eq!(plain(&found), plain(&by_name), "{command} {path}");
+        }
+    }
+}
+
 #[test]
 fn a_path_that_leads_to_no_repro_says_what_is_there() {
     let kept = kept();
@@ -200,12 +234,10 @@ fn a_path_that_leads_to_no_repro_says_what_is_there() {
             .exits(2)
             .stderr
     };
-    let file = ask(&run.join("run.json"));
-    assert!(file.contains("name its directory"), "{file}");
     let missing = ask(&kept.home().join("missing"));
-    assert!(missing.contains("cannot read the repro"), "{missing}");
+    assert!(missing.contains("no such file or directory"), "{missing}");
     let empty = ask(&kept.home().join("tmp"));
-    assert!(empty.contains("it contains no repro.toml"), "{empty}");
+    assert!(empty.contains("it holds no run"), "{empty}");
     std::fs::remove_file(run.join("repro.toml")).unwrap();
     let older = ask(&run);
     assert!(older.contains("an older picklock wrote it"), "{older}");

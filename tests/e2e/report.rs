@@ -141,7 +141,6 @@ fn unreadable_path_is_refused_alone_and_skipped_among_others() {
         ("empty", "contains neither run.json nor matrix.json"),
         ("unfinished", "did not finish"),
         ("nowhere", "no such file or directory"),
-        ("calm/history.jsonl", "not JSON"),
     ];
     for (name, reason) in cases {
         let outcome = report(&format!("{}/{name}", at.display()));

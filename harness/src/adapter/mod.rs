@@ -14,6 +14,7 @@
 
 mod capped_log;
 pub mod command_line;
+#[cfg(feature = "servers")]
 pub mod connect;
 pub mod control;
 pub(crate) mod exit;
@@ -26,7 +27,9 @@ mod process_error;
 mod process_group;
 pub mod protocol_fault;
 mod reap_guard;
+#[cfg(feature = "servers")]
 mod reconnecting;
 pub mod serve;
+#[cfg(feature = "servers")]
 mod subscription;
 pub mod worker_command;

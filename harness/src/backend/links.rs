@@ -4,7 +4,7 @@ use std::future::Future;
 
 use picklock_scenarios::Phase;
 
-use crate::wire::{AcquireSilence, FreezeLeak, ImposedId, LinkFault};
+use crate::wire::{AcquireSilence, CommandsSent, FreezeLeak, ImposedId, LinkFault};
 
 /// Faults of links, and what links have seen.
 pub trait Links {
@@ -29,8 +29,11 @@ pub trait Links {
     /// The longest time in which the worker, which is asked to acquire, has sent nothing that could take a
     /// lock; `None`: it is not asked to.
     fn silence(&self, worker: usize) -> Option<AcquireSilence>;
-    /// How many commands all workers have sent to acquire.
-    fn acquiring_commands(&self) -> u64;
+    /// From when until when the worker was asked for a lock for the first time and had sent nothing; `None`: it was not
+    /// asked.
+    fn first_silence(&self, worker: usize) -> Option<(u64, u64)>;
+    /// How many commands all workers have sent.
+    fn commands_sent(&self) -> CommandsSent;
     /// True when anything has come from the worker on a link to a node.
     fn has_spoken(&self, worker: usize) -> bool;
 

@@ -16,6 +16,9 @@ pub enum Refusal {
     /// It should have worked, and did not.
     #[error("{0}")]
     Failed(String),
+    /// The lock does not begin with Sentinels in place of its nodes, in its own words.
+    #[error("it knows no Sentinels: {0}")]
+    NoSentinels(String),
     /// The Sentinels were to fail a node over, and did not in time.
     #[error("{0}")]
     NoFailover(String),

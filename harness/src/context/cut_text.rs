@@ -24,6 +24,7 @@ pub(super) fn cut_texts(what: &mut EventKind) {
             unsupported: Some(text),
         }
         | EventKind::LeaseRefused { message: text, .. }
+        | EventKind::SentinelsRefused { message: text }
         | EventKind::WorkerDown { reason: text, .. } => cut(text),
         _ => {}
     }

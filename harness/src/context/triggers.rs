@@ -54,6 +54,30 @@ struct Waiting {
     seen: u32,
     /// The attempt that has taken the lock on some nodes, and those.
     taken: (u64, Vec<usize>),
+    /// The commands that passed where it waits for one, each once.
+    passed: Vec<String>,
+}
+
+/// So many commands are noted for a fault whose moment does not come.
+const MOST_PASSED: usize = 12;
+
+/// A fault whose event never happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeverCame {
+    /// Which fault of the plan.
+    pub plan: usize,
+    /// The commands that passed where it waited for one; `None`: it waited for none.
+    pub passed: Option<Vec<String>>,
+}
+
+impl Waiting {
+    /// Notes a command that passes where this one waits.
+    fn note(&mut self, command: &str) {
+        let is_known = self.passed.iter().any(|known| known == command);
+        if !is_known && self.passed.len() < MOST_PASSED {
+            self.passed.push(command.to_owned());
+        }
+    }
 }
 
 /// The triggers whose event has not happened yet.
@@ -90,6 +114,7 @@ impl Triggers {
                     trigger: fault.when.clone()?,
                     seen: 0,
                     taken: (0, Vec::new()),
+                    passed: Vec::new(),
                 })
             })
             .collect();
@@ -119,9 +144,13 @@ impl Triggers {
     }
 
     /// The faults whose event never happened.
-    pub fn never_came(&self) -> Vec<usize> {
+    pub fn never_came(&self) -> Vec<NeverCame> {
         let waiting = self.lock();
-        waiting.iter().map(|one| one.plan).collect()
+        let never = waiting.iter().map(|one| NeverCame {
+            plan: one.plan,
+            passed: is_wire(&one.trigger).then(|| one.passed.clone()),
+        });
+        never.collect()
     }
 
     /// The fault can no longer start.
@@ -269,18 +298,23 @@ impl Interceptor for Triggers {
         };
         self.start_where(location, |one| {
             let trigger = &one.trigger;
+            let passes = trigger.on == kind
+                && is_of(trigger, frame.link)
+                && trigger.during.is_none_or(|phase| phase == frame.phase);
+            if !passes {
+                return false;
+            }
+            one.note(frame.command);
+            let trigger = &one.trigger;
             let is_command = match &trigger.command {
                 Some(command) => command.eq_ignore_ascii_case(frame.command),
                 // Who greets a server does nothing of what it was asked for.
                 None => !is_greeting(frame.command),
             };
-            trigger.on == kind
-                && is_of(trigger, frame.link)
-                && is_command
+            is_command
                 && !(trigger.success && frame.is_error)
                 && (!trigger.releases || releases(frame))
                 && (!trigger.names_key || frame.key.is_some())
-                && trigger.during.is_none_or(|phase| phase == frame.phase)
                 && (!trigger.takes || takes(frame) && one.completes(frame, self.quorum))
         })
     }

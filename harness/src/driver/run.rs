@@ -21,6 +21,7 @@ use crate::history::{EndReason, Event, EventKind, FORMAT, Header, History};
 use crate::nemesis::Nemesis;
 use crate::run_result::RunResult;
 use crate::spec::RunSpec;
+use crate::wire::CommandsSent;
 
 /// Why a run did not start.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +54,12 @@ pub async fn run<W: Backend>(
     let mut interrupt = std::pin::pin!(interrupt.fuse());
     let buyers = tokio::select! {
         biased;
-        hired = start_workers(&context) => hired?,
+        hired = start_workers(&context) => match hired {
+            Err(RunError::Worker { refusal: Refusal::NoSentinels(message), .. }) => {
+                return Ok(without_sentinels(&context, message));
+            }
+            hired => hired?,
+        },
         () = &mut interrupt => return Err(RunError::Interrupted),
     };
     let capabilities = context.backend.capabilities().await;
@@ -115,6 +121,25 @@ pub async fn run<W: Backend>(
     Ok(result)
 }
 
+/// What came out of a run that is about Sentinels, with a lock that knows none: nobody bought anything.
+fn without_sentinels<W: Backend>(context: &RunContext<W>, message: String) -> RunResult {
+    context.recorder.begin();
+    context
+        .recorder
+        .write(EventKind::SentinelsRefused { message });
+    let stock = context.stock.borrow();
+    context.recorder.write(EventKind::End {
+        reason: EndReason::Declined,
+        stock_left: stock.left(),
+        sold: stock.sold(),
+    });
+    let lock = &context.spec.lock.name;
+    RunResult::of(History {
+        header: header(context.backend.as_ref(), &context.spec, lock),
+        events: context.recorder.take(),
+    })
+}
+
 /// In an open loop: writes down how many buyers came.
 fn note_arrivals<W>(context: &RunContext<W>) {
     if let Some(arrivals) = &context.arrivals {
@@ -131,11 +156,28 @@ fn note_traffic<W: Backend>(context: &RunContext<W>) {
         if !context.live_workers.is_down(worker) {
             note_silence(context, worker);
         }
+        note_slow_start(context, worker);
     }
-    let acquiring = context.backend.acquiring_commands();
-    context
-        .recorder
-        .write(EventKind::CommandsSent { acquiring });
+    let CommandsSent { acquiring, holding } = context.backend.commands_sent();
+    context.recorder.write(EventKind::CommandsSent {
+        acquiring,
+        holding: Some(holding),
+    });
+}
+
+/// Writes down when a worker sent its first command, if that was late.
+fn note_slow_start<W: Backend>(context: &RunContext<W>, worker: usize) {
+    let shortest_ns = context.spec.ttl_ms().saturating_mul(1_000_000) / 10;
+    let silence = context.backend.first_silence(worker);
+    let late =
+        silence.filter(|(from_ns, until_ns)| until_ns.saturating_sub(*from_ns) > shortest_ns);
+    if let Some((from_ns, until_ns)) = late {
+        context.recorder.write(EventKind::SlowStart {
+            worker,
+            from_ns,
+            until_ns,
+        });
+    }
 }
 
 /// What the driver has seen, with what the servers have.

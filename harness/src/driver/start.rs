@@ -93,6 +93,9 @@ impl<W: Backend> Buyer<W> {
                     context.applicability.cannot_extend("it says so in `ready`");
                 }
             }
+            Ok(Answer::Error { message, .. }) if spec.scenario.topology.sentinels > 0 => {
+                return Err(Refusal::NoSentinels(message));
+            }
             Ok(Answer::Error { message, .. }) => {
                 return Err(Refusal::Failed(format!(
                     "worker {worker} refused to begin: {message}"

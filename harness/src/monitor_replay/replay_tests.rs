@@ -29,7 +29,7 @@ fn sent() -> SentRequests {
     }
     sent.closed(0);
     let push: [&[u8]; 3] = [b"RPUSH", b"k", b"x"];
-    sent.sent_words(2, push.into_iter(), (0, Phase::Acquire));
+    sent.sent_words(2, push.into_iter(), (0, Phase::Acquire), None);
     sent
 }
 

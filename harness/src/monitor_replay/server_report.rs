@@ -142,5 +142,6 @@ fn command(sent: &ExecutedRequest, line: &MonitorLine) -> KeyCommand {
         op: sent.op,
         phase: sent.phase,
         command: String::from_utf8_lossy(name).to_ascii_uppercase().into(),
+        sent_ns: sent.held_since_ns,
     }
 }

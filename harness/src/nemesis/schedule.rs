@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_scenarios::{Action, FaultPlan, Lasts, NodeAction, Strikes, Target, WorkerAction};
+use picklock_scenarios::{
+    Action, FaultPlan, Lasts, LinkAction, NodeAction, Strikes, Target, WorkerAction,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -129,8 +131,17 @@ impl<W: Backend> Nemesis<W> {
         for (index, _) in too_late {
             self.missed(index, "the run ended before its time came".into(), None);
         }
-        for index in self.context.triggers.never_came() {
-            self.missed(index, "its moment never came".into(), None);
+        for never in self.context.triggers.never_came() {
+            let mut reason = "its moment never came".to_owned();
+            match never.passed.as_deref() {
+                None => {}
+                Some([]) => reason.push_str(": no command passed where it waited for one"),
+                Some(passed) => {
+                    let commands = passed.join(", ");
+                    reason.push_str(&format!(": the commands that passed there were {commands}"));
+                }
+            }
+            self.missed(never.plan, reason, None);
         }
     }
 
@@ -167,6 +178,7 @@ impl<W: Backend> Nemesis<W> {
             workers: target.workers.clone(),
             nodes: target.nodes.clone(),
             clock,
+            delay_ms: longest_delay(&plan, ttl).map(millis),
         });
         let asked_ns = self.context.clock.now_ns();
         if let Err(refusal) = self.apply(id, &plan, &target, location).await {
@@ -296,7 +308,7 @@ impl<W: Backend> Nemesis<W> {
         let because = match refusal {
             Refusal::NoFailover(_) => Some(MissedBecause::NoFailover),
             Refusal::Unable { .. } => Some(MissedBecause::Unable),
-            Refusal::Failed(_) => None,
+            Refusal::Failed(_) | Refusal::NoSentinels(_) => None,
         };
         self.missed(index, refusal.to_string(), because);
     }
@@ -334,4 +346,15 @@ fn described(plan: &FaultPlan, target: &Target, ttl: Duration, location: Locatio
         false => text,
         true => format!("{text}, at {SUPPOSED}"),
     }
+}
+
+/// By how much a fault delays what passes, at most; `None`: it delays nothing.
+fn longest_delay(plan: &FaultPlan, ttl: Duration) -> Option<Duration> {
+    let actions = plan.actions()?;
+    actions.iter().find_map(|action| match action {
+        Action::Link(LinkAction::Delay { by, jitter }) => {
+            Some(by.resolve(ttl) + jitter.resolve(ttl))
+        }
+        _ => None,
+    })
 }

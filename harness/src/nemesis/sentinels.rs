@@ -91,6 +91,7 @@ impl<W: Backend> Nemesis<W> {
             workers: Vec::new(),
             nodes: nodes.to_vec(),
             clock: None,
+            delay_ms: None,
         })
     }
 }

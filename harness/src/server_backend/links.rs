@@ -4,7 +4,7 @@ use picklock_scenarios::Phase;
 
 use super::ServerBackend;
 use crate::backend::Links;
-use crate::wire::{AcquireSilence, FreezeLeak, ImposedId, LinkFault};
+use crate::wire::{AcquireSilence, CommandsSent, FreezeLeak, ImposedId, LinkFault};
 
 impl Links for ServerBackend {
     fn impose(&self, fault: LinkFault) -> ImposedId {
@@ -44,8 +44,12 @@ impl Links for ServerBackend {
         self.parts.wire.silence(worker)
     }
 
-    fn acquiring_commands(&self) -> u64 {
-        self.parts.wire.acquiring_commands()
+    fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
+        self.parts.wire.first_silence(worker)
+    }
+
+    fn commands_sent(&self) -> CommandsSent {
+        self.parts.wire.commands_sent()
     }
 
     fn has_spoken(&self, worker: usize) -> bool {

@@ -47,6 +47,12 @@ pub async fn detect(
     binary: Option<&Path>,
     named: Option<NamedServer>,
 ) -> Detection {
+    if cfg!(not(target_os = "linux")) {
+        return Detection {
+            backend: None,
+            reason: "servers are started on Linux only".to_owned(),
+        };
+    }
     let no_docker = match timeout(DOCKER_PATIENCE, Image::choose(image, named)).await {
         Ok(Ok(image)) => {
             let reason = format!("a container engine answers; {}", image.reason());

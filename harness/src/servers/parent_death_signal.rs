@@ -13,9 +13,7 @@
 
 use std::io;
 
-use rustix::process::{
-    Resource, Signal, getpid, getppid, set_parent_process_death_signal, setrlimit,
-};
+use rustix::process::{Resource, getpid, getppid, setrlimit};
 use tokio::process::Command;
 
 use super::{ProcessIdentity, descriptor_limit};
@@ -44,7 +42,9 @@ fn die_with_parent(command: &mut Command) {
         if let Some(limit) = limit {
             setrlimit(Resource::Nofile, limit)?;
         }
-        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // Elsewhere the reaper alone kills what is left behind.
+        #[cfg(target_os = "linux")]
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
         // If the parent died before the request was made, no signal follows.
         if getppid() != Some(parent) {
             return Err(io::Error::from(rustix::io::Errno::SRCH));

@@ -24,6 +24,7 @@ impl ProcessIdentity {
     ///
     /// # Errors
     /// Where `/proc` cannot be read.
+    #[cfg(target_os = "linux")]
     pub fn this_process() -> io::Result<ProcessIdentity> {
         let pid = std::process::id();
         let namespace = std::fs::read_link("/proc/self/ns/pid")?;
@@ -35,6 +36,21 @@ impl ProcessIdentity {
                 .trim()
                 .to_owned(),
             namespace: namespace.to_string_lossy().chars().filter(digits).collect(),
+        })
+    }
+
+    /// The current process, where only its id is known: one with the same id counts as the same process, so too
+    /// little is swept rather than too much.
+    ///
+    /// # Errors
+    /// None.
+    #[cfg(not(target_os = "linux"))]
+    pub fn this_process() -> io::Result<ProcessIdentity> {
+        Ok(ProcessIdentity {
+            pid: std::process::id(),
+            started_ticks: 0,
+            boot: std::env::consts::OS.to_owned(),
+            namespace: String::new(),
         })
     }
 

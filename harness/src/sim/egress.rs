@@ -15,11 +15,13 @@ use super::network::{LATENCY, Network};
 use super::network_state::NetworkState;
 use super::submission_queue::RequestError;
 use crate::model::Reply;
-use crate::wire::{Acquired, Gate, InterceptedFrame, LinkId, Outcome, Step, Terms, Verdict};
+use crate::wire::{
+    Acquired, Gate, InterceptedFrame, LinkId, Outcome, Step, Terms, Verdict, held_back,
+};
 
 impl Network {
     /// Sends a frame. Most find nothing in their way, and leave at once.
-    pub(super) fn send(&self, mut state: RefMut<'_, NetworkState>, frame: Frame, now_ns: u64) {
+    pub(super) fn send(&self, mut state: RefMut<'_, NetworkState>, mut frame: Frame, now_ns: u64) {
         let (conn, direction) = (frame.conn, frame.direction());
         let NetworkState {
             connections,
@@ -33,6 +35,7 @@ impl Network {
             return;
         };
         if !connection.is_clear(direction, now_ns) {
+            frame.tag.sent_ns = Some(now_ns);
             connection.path(direction).arriving.push_back(frame);
             drop(state);
             return self.advance((conn, direction), now_ns);
@@ -40,6 +43,7 @@ impl Network {
         let link = connection.link;
         match self.gate(link, &frame, &names[frame.tag.name]) {
             Some(gate) => {
+                frame.tag.sent_ns = Some(now_ns);
                 gates.push(((conn, direction), gate));
                 self.endpoint.notify();
                 let path = connection.path(direction);
@@ -142,9 +146,11 @@ impl Network {
             }
             Step::Send => {}
         }
-        let Some(sent) = path.link.pop() else {
+        let Some(mut sent) = path.link.pop() else {
             return false;
         };
+        let tag = &mut sent.frame.tag;
+        tag.sent_ns = (tag.sent_ns).and_then(|sent_ns| held_back(sent_ns, now_ns));
         self.note_sent(&sent.frame);
         let at_ns = path.depart(now_ns, entropy);
         let times = (sent.came_ns, Some(at_ns));

@@ -18,6 +18,8 @@ pub(super) struct CommandTag {
     pub(super) phase: Phase,
     /// Whether it took a lock, of a command that was executed while somebody wanted to know.
     pub(super) acquired: Acquired,
+    /// When it was sent, on the simulation's clock, if it did not leave at once.
+    pub(super) sent_ns: Option<u64>,
     /// A fault answers it with this error, and its node gets something else.
     pub(super) answer: Option<ServerError>,
 }
@@ -31,6 +33,7 @@ impl CommandTag {
             op: 0,
             phase: Phase::Idle,
             acquired: Acquired::Nothing,
+            sent_ns: None,
             answer: None,
         }
     }

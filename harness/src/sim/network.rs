@@ -28,7 +28,7 @@ use super::submission_queue::{RequestError, RequestId, Submission};
 use super::timer::Timer;
 use crate::clock::Clock;
 use crate::custody::KeyRecord;
-use crate::history::Event;
+use crate::history::{Event, KeyChange, KeyCommand};
 use crate::model::Reply;
 use crate::spec::RunSpec;
 use crate::wire::{
@@ -291,7 +291,7 @@ impl Network {
         match &frame.payload {
             Payload::Command(args) => {
                 let tag = &frame.tag;
-                sent.sent_words(frame.conn, args.iter(), (tag.op, tag.phase));
+                sent.sent_words(frame.conn, args.iter(), (tag.op, tag.phase), tag.sent_ns);
             }
             Payload::Close => sent.closed(frame.conn),
             Payload::Reply(_) | Payload::Publication(_) => {}
@@ -313,6 +313,13 @@ impl Network {
         let now_ns = self.clock.now_ns();
         let mut state = self.state.borrow_mut();
         state.set_phase(worker, op, phase, now_ns);
+    }
+
+    /// From when until when a worker was asked for a lock for the first time and had sent nothing.
+    pub(super) fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
+        let now = self.now();
+        let silence = self.state.borrow().first_silence(worker, now.sim_ns);
+        silence.map(|(from_ns, until_ns)| (now.run_ns(from_ns), now.run_ns(until_ns)))
     }
 
     /// The longest time in which a worker that is asked to acquire has sent nothing.
@@ -399,8 +406,15 @@ impl SimNow {
             .saturating_sub(self.sim_ns.saturating_sub(sim_ns))
     }
 
-    fn key_changed(self, node: usize, record: KeyRecord) -> Event {
+    fn key_changed(self, node: usize, mut record: KeyRecord) -> Event {
         let at_ns = self.run_ns(record.at_ns);
+        if let KeyChange::Command(KeyCommand {
+            sent_ns: Some(sent_ns),
+            ..
+        }) = &mut record.why
+        {
+            *sent_ns = self.run_ns(*sent_ns);
+        }
         record.into_event(node, at_ns)
     }
 }

@@ -19,8 +19,8 @@ use crate::history::{KeyChange, KeyCommand};
 use crate::key_watch::declared_keys;
 use crate::model::Reply;
 use crate::wire::{
-    AcquireSilence, AcquireTraffic, Acquired, DerivedKeys, Gate, LastCommands, LinkId,
-    may_take_free_key,
+    AcquireSilence, AcquireTraffic, Acquired, CommandsSent, DerivedKeys, Gate, LastCommands,
+    LinkId, may_take_free_key,
 };
 
 /// What one worker is busy with, and was.
@@ -119,8 +119,13 @@ impl NetworkState {
         self.workers.get(worker)?.traffic.silence(now_ns)
     }
 
-    /// How many commands all workers have sent to acquire.
-    pub(super) fn acquiring_commands(&self) -> u64 {
+    /// From when until when a worker was asked for a lock for the first time and had sent nothing.
+    pub(super) fn first_silence(&self, worker: usize, now_ns: u64) -> Option<(u64, u64)> {
+        self.workers.get(worker)?.traffic.first_silence(now_ns)
+    }
+
+    /// How many commands all workers have sent.
+    pub(super) fn commands_sent(&self) -> CommandsSent {
         let workers = self.workers.iter();
         workers.map(|worker| worker.traffic.commands()).sum()
     }
@@ -171,6 +176,7 @@ impl NetworkState {
             op,
             phase,
             acquired: Acquired::Nothing,
+            sent_ns: None,
             answer: None,
         }
     }
@@ -324,6 +330,7 @@ impl NetworkState {
                 op: tag.op,
                 phase: tag.phase,
                 command: Arc::clone(command),
+                sent_ns: tag.sent_ns,
             })
         });
         if node.key_changes() > before

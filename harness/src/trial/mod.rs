@@ -1,4 +1,4 @@
-//! Your own lock through a scenario, from your own test.
+//! Your own lock through a scenario, from your own test. `docs/trial.md` has a whole example.
 //!
 //! A trial simulates one scenario with many seeds. It needs no Redis and no runtime. It also works
 //! inside a runtime (`#[tokio::test]`), because the runs have a thread and a runtime of their own.
@@ -9,7 +9,8 @@
 //! use std::time::Duration;
 //! use picklock_harness::Trial;
 //! use picklock_harness::check::Property;
-//! use picklock_impls::{Context, Grant, Lock, LockError, Node};
+//! use picklock_harness::impls::{Context, Grant, Lock, LockError, Node};
+//! use picklock_harness::redis;
 //!
 //! struct MyLock(Node, u64);
 //!
@@ -27,10 +28,6 @@
 //!             .query_async(&mut self.0)
 //!             .await?;
 //!         Ok(taken.then_some(Grant { token, fence: None, valid_until: None }))
-//!     }
-//!
-//!     async fn extend(&mut self, _: &str, _: &Grant, _: Duration) -> Result<Option<Grant>, LockError> {
-//!         Ok(None)
 //!     }
 //!
 //!     async fn release(&mut self, key: &str, _: &Grant) -> Result<bool, LockError> {
@@ -53,6 +50,7 @@
 //! ```
 
 mod error;
+mod kept_run;
 mod outcome;
 #[cfg(feature = "servers")]
 mod servers;
@@ -231,13 +229,14 @@ impl Trial {
     /// # Errors
     /// As [`Trial::run`].
     pub fn run_lock(&self, lock: &LockFactory) -> Result<Outcome, TrialError> {
-        let specs = self.specs(lock)?;
-        let runs = self.run_all(specs, lock)?;
-        Ok(Outcome::new(&self.scenario, &self.code, lock, runs))
+        let spec = self.spec(lock)?;
+        let specs = self.seeds.iter().map(|seed| spec.with_seed(*seed));
+        let runs = self.run_all(specs.collect(), lock)?;
+        Ok(Outcome::new(&self.scenario, &self.code, lock, spec, runs))
     }
 
-    /// One specification for each seed.
-    fn specs(&self, lock: &LockFactory) -> Result<Vec<RunSpec>, TrialError> {
+    /// The specification of all runs; each has a seed of its own.
+    fn spec(&self, lock: &LockFactory) -> Result<RunSpec, TrialError> {
         let spec = RunSpec {
             source: self.source.clone(),
             backend: self.backend(),
@@ -252,11 +251,7 @@ impl Trial {
         if self.seeds.is_empty() {
             return Err(TrialError::NoSeeds);
         }
-        Ok(self
-            .seeds
-            .iter()
-            .map(|seed| spec.with_seed(*seed))
-            .collect())
+        Ok(spec)
     }
 
     #[cfg(feature = "servers")]

@@ -1,15 +1,22 @@
 //! What the runs of a trial showed, and assertions about it.
 
 use std::fmt::Write;
+use std::io;
+use std::path::PathBuf;
 
-use picklock_scenarios::Scenario;
+use picklock_scenarios::{BackendName, Scenario};
 
 use super::error::TrialError;
+use super::kept_run::keep;
+use crate::assemble::About;
 use crate::check::{Cause, Property, Status, Verdict, Verdicts, judge};
 use crate::expectation::{Expected, Tables, fits};
 use crate::history::History;
 use crate::lock_factory::LockFactory;
 use crate::run::{RunFailure, RunResult};
+use crate::sim::{Simulation, run as simulate};
+use crate::spec::RunSpec;
+use crate::wire::WireLog;
 
 /// One run of a trial.
 #[derive(Debug, Clone)]
@@ -20,6 +27,9 @@ pub struct TrialRun {
     pub history: History,
     /// What it means.
     pub verdicts: Verdicts,
+    /// What only its backend knows.
+    about: About,
+    wire_log: Option<WireLog>,
 }
 
 impl TrialRun {
@@ -28,10 +38,19 @@ impl TrialRun {
         result: Result<RunResult, RunFailure>,
     ) -> Result<TrialRun, TrialError> {
         let result = result.map_err(|source| TrialError::Run { seed, source })?;
+        let about = About {
+            picklock: env!("CARGO_PKG_VERSION").to_owned(),
+            lock_version: result.lock_version.unwrap_or_default(),
+            redis: result.redis,
+            phases: result.phases,
+            ..About::default()
+        };
         Ok(TrialRun {
             seed,
             verdicts: judge(&result.history),
             history: result.history,
+            about,
+            wire_log: result.wire_log,
         })
     }
 }
@@ -42,7 +61,9 @@ pub struct Outcome {
     scenario: Scenario,
     /// How the trial was made, as code, to run it again.
     code: String,
-    lock: String,
+    lock: LockFactory,
+    /// What the runs were made from, each with a seed of its own.
+    spec: RunSpec,
     runs: Vec<TrialRun>,
 }
 
@@ -51,12 +72,14 @@ impl Outcome {
         scenario: &Scenario,
         code: &str,
         lock: &LockFactory,
+        spec: RunSpec,
         runs: Vec<TrialRun>,
     ) -> Self {
         Outcome {
             scenario: scenario.clone(),
             code: code.to_owned(),
-            lock: lock.name().to_owned(),
+            lock: lock.clone(),
+            spec,
             runs,
         }
     }
@@ -114,7 +137,7 @@ impl Outcome {
     pub fn assert_as_expected(&self) {
         let scenario = &self.scenario;
         // The caller asks for it, so the expectation binds this lock.
-        let expected = Expected::of(scenario, &self.lock, Tables::NamedOrAll);
+        let expected = Expected::of(scenario, self.lock.name(), Tables::NamedOrAll);
         if expected == Expected::default() {
             panic!(
                 "the scenario `{}` says nothing about what it expects",
@@ -142,7 +165,7 @@ impl Outcome {
         let verdict = &run.verdicts[&property];
         let mut text = format!(
             "`{}` in `{}`: {property} should be {wanted}, which fails in {count} of {} runs\n\nseed {}: {property} {}",
-            self.lock,
+            self.lock.name(),
             self.scenario.name,
             self.runs.len(),
             run.seed,
@@ -155,13 +178,39 @@ impl Outcome {
         for line in &verdict.story {
             write!(text, "\n  {line}").unwrap_or_default();
         }
-        let code = &self.code;
-        write!(
-            text,
-            "\n\nTo see it again: {code} with .seeds([{}]); its history is in runs()[0].history\n",
-            run.seed
-        )
-        .unwrap_or_default();
+        let code = format!("{} with .seeds([{}])", self.code, run.seed);
+        let kept = match self.keep(run, &code) {
+            Ok(directory) => {
+                let directory = directory.display();
+                format!("The run is kept in {directory}\n  picklock report {directory}")
+            }
+            Err(error) => format!("The run could not be kept: {error}"),
+        };
+        write!(text, "\n\nTo see it again: {code}\n{kept}\n").unwrap_or_default();
         text
+    }
+
+    /// Keeps a run with its commands. A simulation logs none, because that takes time, so it is made once more.
+    fn keep(&self, run: &TrialRun, code: &str) -> io::Result<PathBuf> {
+        let is_simulated = run.history.header.backend == BackendName::Sim;
+        let again = is_simulated.then(|| {
+            simulate(Simulation {
+                spec: self.spec.with_seed(run.seed),
+                lock: self.lock.clone(),
+                logs_commands: true,
+            })
+        });
+        // A lock that does not repeat itself has another run now, whose commands are not this run's.
+        let again = again.and_then(Result::ok);
+        let again = again.filter(|again| again.history == run.history);
+        let logged = again.and_then(|again| again.wire_log);
+        let about = About {
+            summary: self.scenario.summary.clone(),
+            backend_reason: "chosen by the trial".to_owned(),
+            reproduce: code.to_owned(),
+            ..run.about.clone()
+        };
+        let wire_log = run.wire_log.as_ref().or(logged.as_ref());
+        keep(&run.history, run.verdicts.clone(), wire_log, about)
     }
 }

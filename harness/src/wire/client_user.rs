@@ -4,7 +4,7 @@
 //! with a thousand connections as with one. Where it does not answer there, `/proc/net/tcp` is read.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use rustix::net::{RecvFlags, recv};
 use tokio::net::TcpStream;
@@ -61,6 +61,10 @@ enum ClientUser {
     /// Its socket belongs to the user with this number.
     User(u32),
     /// Its socket is closed, and the kernel no longer knows whose it was.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "only Linux is asked")
+    )]
     Gone,
 }
 
@@ -69,11 +73,18 @@ impl ClientUser {
     ///
     /// # Errors
     /// The kernel does not say.
+    #[cfg(target_os = "linux")]
     fn of(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
         match asked(client, ours) {
             Ok(user) => Ok(user),
             Err(_) => looked_up(client, ours),
         }
+    }
+
+    /// Other systems have no such question: who can reach the port is served there, and docs/other-users.md says so.
+    #[cfg(not(target_os = "linux"))]
+    fn of(_: SocketAddr, _: SocketAddr) -> io::Result<ClientUser> {
+        Ok(ClientUser::User(own()))
     }
 
     /// True where the client may be served: its user is the one that this process acts for, or root,
@@ -92,6 +103,7 @@ fn own() -> u32 {
 }
 
 /// A socket without an inode belongs to no process any more, whatever its user number says.
+#[cfg(target_os = "linux")]
 fn known(user: u32, inode: u64) -> ClientUser {
     match inode {
         0 => ClientUser::Gone,
@@ -121,11 +133,6 @@ fn asked(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
     let mut answer = [0; 512];
     let (length, _) = recv(&kernel, &mut answer, RecvFlags::empty())?;
     question::answered(&answer[..length])
-}
-
-#[cfg(not(target_os = "linux"))]
-fn asked(_: SocketAddr, _: SocketAddr) -> io::Result<ClientUser> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// The question and its answer, as `linux/netlink.h` and `linux/inet_diag.h` lay them out.
@@ -196,6 +203,7 @@ mod question {
     }
 }
 
+#[cfg(target_os = "linux")]
 fn looked_up(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
     let mut table = std::fs::read_to_string("/proc/net/tcp")?;
     // A client may use a socket for both versions of the protocol. A kernel without IPv6 has no such
@@ -205,6 +213,7 @@ fn looked_up(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
 }
 
 /// `0: 0100007F:C350 0100007F:1F90 01 00000000:00000000 00:00000000 00000000 UID 0 INODE ...`
+#[cfg(target_os = "linux")]
 fn found(table: &str, client: SocketAddr, ours: SocketAddr) -> ClientUser {
     let (client, ours) = (written(client), written(ours));
     let user = table.lines().find_map(|line| {
@@ -223,7 +232,10 @@ fn found(table: &str, client: SocketAddr, ours: SocketAddr) -> ClientUser {
 }
 
 /// An address as the kernel writes it: as one of IPv4, and as the same in a socket of IPv6.
+#[cfg(target_os = "linux")]
 fn written(address: SocketAddr) -> Vec<String> {
+    use std::net::IpAddr;
+
     let port = address.port();
     match address.ip() {
         IpAddr::V4(ip) => {
@@ -238,6 +250,7 @@ fn written(address: SocketAddr) -> Vec<String> {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream};

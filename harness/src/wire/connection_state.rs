@@ -14,6 +14,7 @@ use super::frame_meta::FrameMeta;
 use super::freeze_check::Received;
 use super::imposed_faults::FaultChanges;
 use super::link::ServerLink;
+use super::link_state::held_back;
 use super::log_entry::Outcome;
 use super::log_record::{LogRecord, preview};
 use super::operation::{CurrentOperation, Operation};
@@ -112,7 +113,12 @@ impl<'a> ConnectionState<'a> {
     }
 
     /// A request is about to be sent: its answer can come at any time from now on.
-    pub(super) fn expect_reply_in(&self, pending: &mut Pending, meta: &FrameMeta) {
+    pub(super) fn expect_reply_in(
+        &self,
+        pending: &mut Pending,
+        meta: &FrameMeta,
+        held_since_ns: Option<u64>,
+    ) {
         let mut request = meta.request;
         if meta.is_message() && request.operation.phase == Phase::Acquire {
             let may_take = may_take_free_key(request.command.as_str());
@@ -121,7 +127,7 @@ impl<'a> ConnectionState<'a> {
         if let Some(sent) = self.proxy.sent.get()
             && meta.is_message()
         {
-            request.number = sent.sent(self.conn, &request);
+            request.number = sent.sent(self.conn, &request, held_since_ns);
         }
         if !meta.is_raw() && !pending.expect_reply(request) {
             let reason = "more than requests and replies";
@@ -191,10 +197,11 @@ impl<'a> ConnectionState<'a> {
         }
     }
 
-    /// A frame is about to be sent. If it is a request, its answer can come from now on.
-    pub(super) fn expect_reply(&self, direction: Direction, meta: &FrameMeta) {
+    /// A frame that has waited is about to be sent. If it is a request, its answer can come from now on.
+    pub(super) fn expect_reply(&self, direction: Direction, meta: &FrameMeta, now_ns: u64) {
         if direction == Direction::Request {
-            self.expect_reply_in(&mut self.pending(), meta);
+            let held_since_ns = held_back(meta.at_ns, now_ns);
+            self.expect_reply_in(&mut self.pending(), meta, held_since_ns);
         }
     }
 

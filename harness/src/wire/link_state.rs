@@ -18,6 +18,14 @@ use super::fault::ImposedId;
 use super::fault_rules::{FaultRules, Terms, Verdict};
 use super::log_entry::Outcome;
 
+/// Less than this is no holding back: gates and the network take a moment.
+const LEAST_HELD_BACK_NS: u64 = 10_000_000;
+
+/// When a frame came, if it was held back before it went on.
+pub(crate) fn held_back(came_ns: u64, went_on_ns: u64) -> Option<u64> {
+    (went_on_ns.saturating_sub(came_ns) >= LEAST_HELD_BACK_NS).then_some(came_ns)
+}
+
 /// A frame that was admitted and has not gone on yet.
 #[derive(Debug)]
 pub(crate) struct Waiting<T> {

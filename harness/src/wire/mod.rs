@@ -106,7 +106,7 @@ mod sentinel_link;
 mod tcp_queues;
 
 pub use acquire_detection::{AcquireQuestion, Acquired, CommandEffect};
-pub use acquire_traffic::AcquireSilence;
+pub use acquire_traffic::{AcquireSilence, CommandsSent};
 pub use address_rewrite::{AddressMap, rewrite_addresses};
 pub use fault::{Effect, ImposedId, LinkFault};
 pub use freeze_check::{FreezeLeak, Silences};
@@ -128,7 +128,7 @@ pub(crate) use derived_keys::DerivedKeys;
 pub(crate) use fault_rules::{Terms, Verdict};
 pub(crate) use imposed_faults::ImposedFaults;
 pub(crate) use last_commands::LastCommands;
-pub(crate) use link_state::{LinkState, Step, is_handshake_blocked};
+pub(crate) use link_state::{LinkState, Step, held_back, is_handshake_blocked};
 pub(crate) use log_record::{LogRecord, preview_of_command, preview_of_reply};
 pub(crate) use refused_command::REFUSED;
 pub(crate) use reply_stream::bulk_strings;

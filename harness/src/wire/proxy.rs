@@ -11,7 +11,7 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use super::LinkId;
 use super::acquire_detection::{AcquireQuestion, AcquireQuestions};
-use super::acquire_traffic::AcquireSilence;
+use super::acquire_traffic::{AcquireSilence, CommandsSent};
 use super::client_user::serves;
 use super::command::Keys;
 use super::connection::carry;
@@ -197,8 +197,15 @@ impl Proxy {
         operation.traffic().silence(now_ns)
     }
 
-    /// How many commands all workers have sent to acquire.
-    pub fn acquiring_commands(&self) -> u64 {
+    /// From when until when a worker was asked for a lock for the first time and had sent nothing.
+    pub fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
+        let now_ns = self.state.clock.now_ns();
+        let operation = self.state.current_operation(worker);
+        operation.traffic().first_silence(now_ns)
+    }
+
+    /// How many commands all workers have sent.
+    pub fn commands_sent(&self) -> CommandsSent {
         let registry = self.state.registry();
         let all = registry.operations.values();
         all.map(|operation| operation.traffic().commands()).sum()

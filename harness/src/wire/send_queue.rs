@@ -165,7 +165,7 @@ impl<'a> SendQueue<'a> {
             Payload::Frame(meta) => {
                 // From here on it counts as sent: an answer can come at any time.
                 let now_ns = self.shared.proxy.clock.now_ns();
-                self.shared.expect_reply(self.direction, &meta);
+                self.shared.expect_reply(self.direction, &meta, now_ns);
                 let (direction, bytes) = (self.direction, &outgoing.bytes);
                 self.shared
                     .note(direction, &meta, bytes, Some(now_ns), outcome);

@@ -38,6 +38,8 @@ pub(crate) struct ExecutedRequest {
     pub(crate) number: Option<u64>,
     /// How many connections had been closed when it was sent.
     pub(crate) closed_before: usize,
+    /// When its worker sent it, if a fault held it back.
+    pub(crate) held_since_ns: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +53,7 @@ struct Sent {
     /// What the server made of it; `None`: it has not answered.
     answered: Option<Answered>,
     closed_before: usize,
+    held_since_ns: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -136,8 +139,9 @@ impl SentRequests {
         }
     }
 
-    /// A request is about to be sent. Returns its number among those of its connection.
-    pub(super) fn sent(&self, conn: u64, request: &Request) -> u64 {
+    /// A request is about to be sent on. `held_since_ns`: when it came, if a fault held it back. Returns its number
+    /// among those of its connection.
+    pub(super) fn sent(&self, conn: u64, request: &Request, held_since_ns: Option<u64>) -> u64 {
         let Connections { by_number, closed } = &mut *self.lock();
         let Some(connection) = by_number.get_mut(&conn) else {
             return 0;
@@ -154,6 +158,7 @@ impl SentRequests {
             replied_ns: None,
             answered: None,
             closed_before: closed.len(),
+            held_since_ns,
         });
         if connection.sent.len() > MOST {
             connection.sent.pop_front();
@@ -168,13 +173,14 @@ impl SentRequests {
         conn: u64,
         mut words: impl Iterator<Item = &'a [u8]>,
         (op, phase): (u64, Phase),
+        held_since_ns: Option<u64>,
     ) {
         let request = Request {
             command: CommandName::new(words.next().unwrap_or_default()),
             digest: digest(words),
             ..Request::none(Operation { op, phase })
         };
-        self.sent(conn, &request);
+        self.sent(conn, &request, held_since_ns);
     }
 
     /// The reply to the connection's oldest unanswered request has come.
@@ -236,6 +242,7 @@ impl SentRequests {
             replied_ns: sent.and_then(|sent| sent.replied_ns),
             number,
             closed_before: sent.map_or(0, |sent| sent.closed_before),
+            held_since_ns: sent.and_then(|sent| sent.held_since_ns),
         })
     }
 }
@@ -272,7 +279,7 @@ mod tests {
         ];
         for (number, (name, argument)) in sent.into_iter().enumerate() {
             let request = request(name.as_bytes(), argument, number as u64);
-            assert_eq!(requests.sent(7, &request), number as u64);
+            assert_eq!(requests.sent(7, &request, None), number as u64);
         }
         for at_ns in [100, 200, 300] {
             requests.replied(7, at_ns, Answered::Done);
@@ -299,11 +306,11 @@ mod tests {
             key: Some(0),
             ..request(b"SET", argument, 1)
         };
-        requests.sent(7, &named(b"refused"));
+        requests.sent(7, &named(b"refused"), None);
         requests.replied(7, 100, Answered::Failed);
-        requests.sent(7, &request(b"PING", b"", 1));
+        requests.sent(7, &request(b"PING", b"", 1), None);
         requests.replied(7, 200, Answered::Done);
-        requests.sent(7, &named(b"one"));
+        requests.sent(7, &named(b"one"), None);
         assert!(!requests.has_untold(1), "nothing was carried out yet");
         requests.replied(7, 300, Answered::Done);
         assert!(requests.has_untold(1));
@@ -317,7 +324,7 @@ mod tests {
         let requests = SentRequests::default();
         requests.opened(7, LinkId { worker: 2, node: 1 });
         for (op, answered) in [(1, Answered::Refused), (2, Answered::Done)] {
-            requests.sent(7, &request(b"SET", b"token", op));
+            requests.sent(7, &request(b"SET", b"token", op), None);
             requests.replied(7, op * 100, answered);
         }
         let told = claim(&requests, "SET", b"token").unwrap();
@@ -334,11 +341,11 @@ mod tests {
             requests.opened(conn, LinkId { worker: 2, node: 1 });
         }
         requests.closed(8);
-        requests.sent(7, &request(b"SET", b"one", 1));
+        requests.sent(7, &request(b"SET", b"one", 1), None);
         requests.closed(8);
         requests.closed(9);
         requests.closed(1000);
-        requests.sent(7, &request(b"SET", b"two", 1));
+        requests.sent(7, &request(b"SET", b"two", 1), None);
         let before = |argument| claim(&requests, "SET", argument).unwrap().closed_before;
         assert_eq!((before(b"one"), before(b"two")), (1, 2));
         assert_eq!(before(b"never sent"), 0);

@@ -74,36 +74,45 @@ pub fn counts(history: &History) -> Counts {
         custody: history.header.custody_check,
         ..Counts::default()
     };
-    let mut waiting = Waiting {
-        since_ns: vec![None; history.header.workers],
-        waited_ns: 0,
-    };
+    let time_spent = || TimeSpent::of(history.header.workers);
+    let (mut waiting, mut holding) = (time_spent(), time_spent());
     for event in &history.events {
         let at_ns = event.at_ns;
         match &event.what {
-            EventKind::Acquire { worker, .. } => waiting.asked(at_ns, *worker),
+            EventKind::Acquire { worker, .. } => waiting.begin(at_ns, *worker),
             EventKind::Granted { worker, .. } => {
-                waiting.answered(at_ns, *worker);
+                waiting.end(at_ns, *worker);
+                holding.begin(at_ns, *worker);
                 counts.granted += 1;
             }
+            EventKind::Release { worker, .. } => holding.end(at_ns, *worker),
             EventKind::Refused { worker, .. } => {
-                waiting.answered(at_ns, *worker);
+                waiting.end(at_ns, *worker);
                 counts.refused += 1;
             }
             EventKind::AcquireFailed { worker, .. } => {
-                waiting.answered(at_ns, *worker);
+                waiting.end(at_ns, *worker);
                 counts.failed += 1;
             }
-            EventKind::WorkerDown { worker, .. } => waiting.answered(at_ns, *worker),
+            EventKind::WorkerDown { worker, .. } => {
+                waiting.end(at_ns, *worker);
+                holding.end(at_ns, *worker);
+            }
             EventKind::ExtendFailed { .. } | EventKind::ReleaseFailed { .. } => counts.failed += 1,
             EventKind::Extended { .. } | EventKind::ExtendGranted { .. } => counts.extended += 1,
             EventKind::Released {
                 released: Some(true),
                 ..
             } => counts.released += 1,
-            EventKind::CommandsSent { acquiring } => {
+            EventKind::CommandsSent {
+                acquiring,
+                holding: by_holders,
+            } => {
                 counts.commands = Some(*acquiring);
                 counts.waited_ms = Some(waiting.over_ms(at_ns));
+                counts.waiting_per_s = waiting.per_s(*acquiring);
+                holding.over_ms(at_ns);
+                counts.holding_per_s = by_holders.and_then(|sent| holding.per_s(sent));
             }
             EventKind::UndeclaredKey { .. } => counts.undeclared_keys += 1,
             EventKind::Arrivals { came, unserved } => {
@@ -122,33 +131,47 @@ pub fn counts(history: &History) -> Counts {
     counts
 }
 
-/// How long requests to acquire take.
-struct Waiting {
-    /// Since when each worker waits for an answer.
+/// For how long workers wait, or hold.
+struct TimeSpent {
+    /// Since when each worker does.
     since_ns: Vec<Option<u64>>,
-    waited_ns: u64,
+    spent_ns: u64,
 }
 
-impl Waiting {
-    fn asked(&mut self, at_ns: u64, worker: usize) {
-        self.answered(at_ns, worker);
+impl TimeSpent {
+    fn of(workers: usize) -> Self {
+        TimeSpent {
+            since_ns: vec![None; workers],
+            spent_ns: 0,
+        }
+    }
+
+    fn begin(&mut self, at_ns: u64, worker: usize) {
+        self.end(at_ns, worker);
         if let Some(since_ns) = self.since_ns.get_mut(worker) {
             *since_ns = Some(at_ns);
         }
     }
 
-    fn answered(&mut self, at_ns: u64, worker: usize) {
+    fn end(&mut self, at_ns: u64, worker: usize) {
         let since_ns = self.since_ns.get_mut(worker).and_then(Option::take);
-        let waited_ns = since_ns.map_or(0, |since_ns| at_ns.saturating_sub(since_ns));
-        self.waited_ns = self.waited_ns.saturating_add(waited_ns);
+        let spent_ns = since_ns.map_or(0, |since_ns| at_ns.saturating_sub(since_ns));
+        self.spent_ns = self.spent_ns.saturating_add(spent_ns);
     }
 
-    /// All workers are ended: how long all requests took together.
+    /// All workers are ended: how long they did together.
     fn over_ms(&mut self, at_ns: u64) -> u64 {
         for worker in 0..self.since_ns.len() {
-            self.answered(at_ns, worker);
+            self.end(at_ns, worker);
         }
-        self.waited_ns / 1_000_000
+        self.spent_ns / 1_000_000
+    }
+
+    /// How many that are in each second of it; `None`: there was not a millisecond.
+    fn per_s(&self, count: u64) -> Option<u64> {
+        let spent_ms = u128::from(self.spent_ns / 1_000_000);
+        let per_s = (u128::from(count) * 1000).checked_div(spent_ms)?;
+        u64::try_from(per_s).ok()
     }
 }
 

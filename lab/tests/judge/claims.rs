@@ -15,6 +15,7 @@
 //! | a refusal, or a release that says `false` or nothing, while the value "goes on standing" | it stands for a tenth of the lease after that, on as many nodes as matter, and its own client never takes it away |
 //! | two locks, one key | a key into which the acquisitions of two locks wrote values that were granted |
 //! | an extension that is refused "while its own value stands, with time left" | more than a tenth of the lease is left when that is said, and no fault was on since the request to acquire |
+//! | a release that says `true` of what was gone | its value had ended 2 ms before the release was sent, on so many nodes that the rest is no quorum, the release changed no key, and the lease that was asked for was over |
 //! | an expiry that is off | the last one that one request to acquire or extend wrote to a value, not that of a background renewal |
 
 use super::account::{End, Value};
@@ -32,6 +33,7 @@ pub fn claims(case: &Case) -> Finding {
         found.extend(overstated(case, attempt));
         found.extend(false_release(case, attempt));
         found.extend(refused_extension(case, attempt));
+        found.extend(released_what_was_gone(case, attempt));
     }
     for attempt in case.attempts {
         found.extend(left(case, attempt));
@@ -222,6 +224,39 @@ fn left(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         false => Finding::violated([cause], note),
     };
     Some((at, finding))
+}
+
+/// A release that told success of what had gone before it was sent, and changed nothing.
+fn released_what_was_gone(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
+    let (at, Some(true)) = attempt.released? else {
+        return None;
+    };
+    let sent = attempt
+        .release
+        .filter(|_| at > attempt.asked + attempt.ttl)?;
+    let own: Vec<&Value> = case.account.of_attempt(attempt).collect();
+    let by_itself = |value: &&Value| matches!(&value.end, End::Removed(by) | End::Overwritten(by) if by.worker == attempt.worker);
+    if own.iter().copied().any(|value| by_itself(&value)) {
+        return None;
+    }
+    let is_gone = |value: &&&Value| value.until + 2 * MS < sent;
+    let mut kept: Vec<u64> = own
+        .iter()
+        .filter(|value| !is_gone(value))
+        .map(|it| it.node)
+        .collect();
+    kept.sort_unstable();
+    kept.dedup();
+    let touched = case.file.of("key-changed").any(|line| {
+        let phase = line.text("phase");
+        line.at >= sent && line.op() == Some(attempt.op) && (phase == "release" || phase == "idle")
+    });
+    let note = format!(
+        "op {} said at {at} that it released what was gone",
+        attempt.op
+    );
+    (own.iter().any(|value| is_gone(&value)) && kept.len() < case.need() && !touched)
+        .then(|| (at, Finding::violated(["false-release"], note)))
 }
 
 /// An extension that was refused while the value stood.

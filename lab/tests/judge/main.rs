@@ -1,7 +1,7 @@
 //! An independent judge of runs.
 //!
 //! It was written from the definitions of the properties and causes alone (the design's sections 4 and 5,
-//! and docs/explain), by somebody who had not read the checkers. It draws random scenarios, locks and
+//! and the pages of `picklock explain`), by somebody who had not read the checkers. It draws random scenarios, locks and
 //! seeds, simulates them, judges the history from its JSON lines with its own plain and quadratic code,
 //! and compares its answers with Picklock's, property by property and cause by cause.
 //!

@@ -8,7 +8,7 @@ use super::cell_key::CellKey;
 use super::finding::{Finding, Kind};
 use super::limit::{Limit, Reference};
 use super::metric::Metric;
-use super::paired::{CONFIDENCE, GateRuns, quotients};
+use super::paired::{CONFIDENCE, GateRuns, quotients, ratios};
 use crate::statistics::median_interval;
 use crate::units::span_us;
 
@@ -34,6 +34,11 @@ pub struct Measurement {
     pub pairs: Vec<f64>,
     /// The result in words.
     pub words: String,
+    /// What the baseline has, in words; left out if it has nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// What was measured, in words.
+    pub now: String,
 }
 
 /// Why a limit was not compared with a measurement: the kind of finding, and its words. `None` if
@@ -109,6 +114,10 @@ impl LimitCheck<'_> {
             interval: None,
             pairs: Vec::new(),
             words,
+            before: self
+                .exact_before(metric)
+                .map(|number| shown(metric, number)),
+            now: shown(metric, value),
         })
     }
 
@@ -163,7 +172,25 @@ impl LimitCheck<'_> {
             interval: Some([found.low, found.high]),
             pairs,
             words,
+            before: self.times_control(metric, &paired.control),
+            now: ratios(paired, metric).map_or_else(String::new, |ratio| {
+                times_in_words(ratio.estimate, &paired.control)
+            }),
         })
+    }
+
+    /// What the baseline has of a metric that repeats exactly.
+    fn exact_before(&self, metric: &Metric) -> Option<f64> {
+        let exact = self.before?.exact.as_ref()?;
+        exact.metrics.get(metric.word()).copied()
+    }
+
+    /// What the baseline has of a metric, as a multiple of this control's.
+    fn times_control(&self, metric: &Metric, control: &str) -> Option<String> {
+        let relative = self.before?.relative.as_ref();
+        let relative = relative.filter(|relative| relative.control == control)?;
+        let ratio = relative.ratios.get(metric.word())?;
+        Some(times_in_words(*ratio, control))
     }
 
     /// The same cell of the control, without options.
@@ -176,6 +203,11 @@ impl LimitCheck<'_> {
         let mut cells = self.ran.matrix.cells.iter();
         cells.find(|cell| CellKey::of(cell) == wanted)
     }
+}
+
+/// A time as a multiple of the control's.
+fn times_in_words(ratio: f64, control: &str) -> String {
+    format!("{ratio:.2} × {control}")
 }
 
 fn not_judged(why: &str) -> Unchecked {

@@ -38,21 +38,32 @@ pub fn markdown(decision: &Decision) -> String {
     {
         details(finding, &mut text);
     }
-    let paired: Vec<_> = decision
-        .limits
-        .iter()
-        .filter(|one| one.interval.is_some())
-        .collect();
-    if !paired.is_empty() {
-        text.push_str("\nCompared with the control, run by run:\n\n");
+    text.push_str(&limits(decision));
+    text
+}
+
+/// The limits before and now, those that are broken first.
+fn limits(decision: &Decision) -> String {
+    let mut limits: Vec<_> = decision.limits.iter().collect();
+    if limits.is_empty() {
+        return String::new();
     }
-    for one in paired {
+    limits.sort_by_key(|one| one.kept);
+    let title = "\n| | cell | limit | before | now |\n|---|---|---|---|---|\n";
+    let mut text = title.to_owned();
+    for one in limits.iter().take(MOST) {
         let mark = if one.kept { "✔" } else { "✘" };
         text.push_str(&format!(
-            "- {mark} {}: {}\n",
+            "| {mark} | {} | {} | {} | {} |\n",
             inert(&one.cell.to_string()),
-            inert(&one.words)
+            inert(&one.limit),
+            inert(one.before.as_deref().unwrap_or("–")),
+            inert(&one.now)
         ));
+    }
+    let more = limits.len().saturating_sub(MOST);
+    if more > 0 {
+        text.push_str(&format!("\n… and {more} more limits.\n"));
     }
     text
 }

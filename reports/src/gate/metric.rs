@@ -45,14 +45,19 @@ const TIMES: [(&str, TimeOf); 5] = [
 ];
 
 /// `unserved` is only counted in an open loop.
-const COUNTS: [(&str, CountOf); 8] = [
+const COUNTS: [(&str, CountOf); 9] = [
     ("granted", |counts| Some(counts.granted as f64)),
     ("refused", |counts| Some(counts.refused as f64)),
     ("failed", |counts| Some(counts.failed as f64)),
     ("sold", |counts| Some(counts.sold as f64)),
     ("unserved", |counts| Some(counts.unserved? as f64)),
     ("commands.grant", Counts::commands_per_grant),
-    ("commands.waited_second", Counts::commands_per_waited_second),
+    ("commands.waited_second", |counts| {
+        Some(counts.waiting_per_s? as f64)
+    }),
+    ("commands.held_second", |counts| {
+        Some(counts.holding_per_s? as f64)
+    }),
     ("undeclared_keys", |counts| {
         Some(counts.undeclared_keys as f64)
     }),

@@ -2,6 +2,7 @@
 
 use super::decide::{Decision, Outcome};
 use super::finding::Finding;
+use super::limit_check::Measurement;
 use crate::escape::visible;
 use crate::matrix::NOT_APPLICABLE;
 use crate::units::count;
@@ -19,12 +20,21 @@ pub fn terminal(decision: &Decision) -> String {
     if more > 0 {
         text.push_str(&format!("… and {more} more; --json has them all\n\n"));
     }
-    let real = decision
-        .limits
-        .iter()
-        .filter(|one| one.kept && one.interval.is_some());
-    for one in real {
-        text.push_str(&format!("✔ {}: {}\n", one.cell, one.words));
+    // Beside findings, only what took long to find out.
+    let passes = decision.outcome() == Outcome::AsExpected;
+    let is_shown = |one: &&Measurement| one.kept && (passes || one.interval.is_some());
+    let kept: Vec<_> = decision.limits.iter().filter(is_shown).collect();
+    for one in kept.iter().take(MOST) {
+        let before = one.before.as_ref().map(|it| format!(" (before {it})"));
+        let words = match one.interval {
+            Some(_) => one.words.clone(),
+            None => format!("{}: {}{}", one.limit, one.now, before.unwrap_or_default()),
+        };
+        text.push_str(&format!("✔ {}: {}\n", one.cell, visible(&words)));
+    }
+    let more = kept.len().saturating_sub(MOST);
+    if more > 0 {
+        text.push_str(&format!("✔ … and {} more kept\n", count(more, "limit")));
     }
     text.push_str(&headline(decision));
     text.push('\n');

@@ -49,6 +49,10 @@ pub(super) struct CellDetails {
     pub(super) track: Option<String>,
     /// True if the timeline has the messages of the command log.
     pub(super) has_messages: bool,
+    /// True if the timeline has a log.
+    pub(super) has_log: bool,
+    /// True if the log is only a part of what happened.
+    pub(super) log_is_part: bool,
     pub(super) left_out: Vec<String>,
     pub(super) figures: Figures,
 }
@@ -132,6 +136,8 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
         faults: record.map_or_else(Vec::new, |record| faults(&record.faults)),
         left_out: left_out(track.as_ref(), cell, room),
         has_messages: track.as_ref().is_some_and(TimelineData::has_messages),
+        has_log: track.as_ref().is_some_and(|track| !track.log.is_empty()),
+        log_is_part: track.as_ref().is_some_and(|track| track.log.len() >= room.log),
         track: track.map(|track| embedded_json::json(&track)),
         figures: timeline.as_ref().map_or_else(
             || figures::of_cell(cell),

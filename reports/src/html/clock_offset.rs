@@ -173,6 +173,7 @@ mod tests {
             workers,
             nodes,
             clock,
+            delay_ms: None,
         }
     }
 

@@ -110,6 +110,7 @@ mod tests {
             workers: vec![],
             nodes: nodes.to_vec(),
             clock: None,
+            delay_ms: None,
         }
     }
 

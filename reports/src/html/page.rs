@@ -38,6 +38,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/lanes.js"),
     include_str!("../../assets/values.js"),
     include_str!("../../assets/messages.js"),
+    include_str!("../../assets/log.js"),
     include_str!("../../assets/timeline.js"),
     include_str!("../../assets/controls.js"),
     include_str!("../../assets/start.js"),

@@ -16,8 +16,9 @@ use super::node_rows::{NodeRow, node_rows};
 use super::time_series;
 use super::value_rows::{ValueRows, value_rows};
 use super::clock_offset::{ClockOffset, clock_offsets};
-use crate::escape::visible;
+use crate::escape::{shortened, visible};
 use crate::measures::{meets, merged};
+use crate::run_log::{EntryKind, Selection, entries};
 use crate::units::span_ns;
 use crate::wire_log::WireLog;
 use crate::worker_lanes::{Activity, Lane, MarkKind, lanes, overlaps_by_key};
@@ -32,6 +33,10 @@ const MOST_MARKS: usize = 20_000;
 const MOST_TOKENS: usize = 2_000;
 /// A token is truncated after this many characters.
 const LONGEST_TOKEN: usize = 40;
+/// A row of the log is truncated after this many characters.
+const LONGEST_ROW: usize = 160;
+/// A page of more cells has no logs.
+const MOST_CELLS_WITH_LOG: usize = 8;
 /// With more pieces than this, times have microsecond resolution.
 const MOST_EXACT: usize = 20_000;
 
@@ -66,10 +71,15 @@ pub(super) struct TimelineData {
     fences: Option<time_series::Fences>,
     /// `None`: the run kept no command log.
     messages: Option<Messages>,
+    /// Messages, commands, custody and faults around the first violation: time, kind, route, text.
+    pub(super) log: Vec<LogRow>,
     /// What is not shown, in words; the page has it below the timeline.
     #[serde(skip)]
     pub(super) left_out: Vec<String>,
 }
+
+/// One row of the log.
+type LogRow = (u64, EntryKind, String, String);
 
 #[derive(Debug, Serialize)]
 struct LaneHead {
@@ -90,6 +100,8 @@ pub(super) struct Room {
     pub(super) messages: usize,
     /// Approximate number of values in the lanes of the nodes' keys.
     pub(super) values: usize,
+    /// Rows of the log. A page of many cells has none: the page of a single run has.
+    pub(super) log: usize,
 }
 
 impl TimelineData {
@@ -111,6 +123,7 @@ impl Room {
             pieces: share(300_000, 1_000),
             messages: share(20_000, 200),
             values: share(12_000, 60),
+            log: if cells <= MOST_CELLS_WITH_LOG { 400 } else { 0 },
         }
     }
 
@@ -199,12 +212,34 @@ pub(super) fn timeline_data(
         messages: wire
             .filter(|_| room.messages > 0)
             .map(|log| messages(log, &together(&lanes, &kept), room.messages, &mut left_out)),
+        log: log_rows(timeline, wire, verdicts, room.log),
         jump_targets: jump_targets(&overlaps, verdicts),
         overlaps,
         stock: time_series::stock(history, &mut left_out),
         fences: time_series::fences(timeline, &mut left_out),
         left_out,
     }
+}
+
+/// What happened around the first violation; at the beginning of the run if there is none.
+fn log_rows(
+    timeline: &Timeline<'_>,
+    wire: Option<&WireLog>,
+    verdicts: &Verdicts,
+    most: usize,
+) -> Vec<LogRow> {
+    let violated = verdicts.values().filter_map(|verdict| verdict.at_ns);
+    let first_ns = violated.min().unwrap_or(0);
+    let wanted = Selection {
+        around: Some((first_ns, most / 2)),
+        ..Selection::default()
+    };
+    let rows = entries(timeline.history(), wire, &wanted).into_iter();
+    rows.map(|entry| {
+        let text = shortened(&entry.text, LONGEST_ROW);
+        (entry.at_ns, entry.kind, entry.route, text)
+    })
+    .collect()
 }
 
 /// When violations showed: overlaps, and the first violation of each property.

@@ -91,6 +91,7 @@ impl HistoryBuilder {
             workers: vec![0],
             nodes: vec![],
             clock: None,
+            delay_ms: None,
         };
         self.at(at_ms, what)
     }

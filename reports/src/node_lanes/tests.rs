@@ -21,6 +21,7 @@ fn command(worker: usize, op: u64, phase: Phase, command: &str) -> KeyCommand {
         op,
         phase,
         command: command.into(),
+        sent_ns: None,
     }
 }
 

@@ -23,10 +23,10 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
     }
     let measured: Vec<_> = record.latency.iter().filter(|(_, l)| l.count > 0).collect();
     if !measured.is_empty() {
-        lines.push(latency_head());
+        lines.push(latency_head(width));
     }
     for (operation, latency) in &measured {
-        lines.push(latency_row(operation, latency).cut(width));
+        lines.push(latency_row(operation, latency, width).cut(width));
     }
     if measured.iter().any(|(operation, _)| *operation == ASKED) {
         lines.extend(what_is_measured().wrap(width, NAME_COLUMN));
@@ -67,29 +67,41 @@ fn counts(counts: &Counts, width: usize) -> Vec<Line> {
     line.wrap(width, NAME_COLUMN)
 }
 
-fn latency_head() -> Line {
+/// One of the times of a row, microseconds, and its name.
+type Time = (&'static str, fn(&Latency) -> u64);
+
+/// The times that there is room for.
+fn times(width: usize) -> &'static [Time] {
+    match width < NAME_COLUMN + 6 * COLUMN {
+        true => &[("p50", |it| it.p50_us), ("p99", |it| it.p99_us)],
+        false => &[
+            ("p50", |it| it.p50_us),
+            ("p90", |it| it.p90_us),
+            ("p99", |it| it.p99_us),
+            ("p99.9", |it| it.p999_us),
+            ("max", |it| it.max_us),
+        ],
+    }
+}
+
+fn latency_head(width: usize) -> Line {
     let mut head = Line::new().styled(FAINT, "  latency").pad_to(NAME_COLUMN);
-    for name in ["p50", "p90", "p99", "p99.9", "max", "count"] {
+    let names = times(width).iter().map(|(name, _)| *name);
+    for name in names.chain(["count"]) {
         head = head.styled(FAINT, &format!("{name:>COLUMN$}"));
     }
     head
 }
 
-fn latency_row(operation: &str, latency: &Latency) -> Line {
+fn latency_row(operation: &str, latency: &Latency, width: usize) -> Line {
     let operation = match operation {
         ASKED => "· asked",
         other => other,
     };
     let name = Line::new().plain("  ").plain(operation);
     let mut row = name.cut(NAME_COLUMN - 1).pad_to(NAME_COLUMN);
-    for us in [
-        latency.p50_us,
-        latency.p90_us,
-        latency.p99_us,
-        latency.p999_us,
-        latency.max_us,
-    ] {
-        row = row.plain(&format!("{:>COLUMN$}", cell(us)));
+    for (_, us) in times(width) {
+        row = row.plain(&format!("{:>COLUMN$}", cell(us(latency))));
     }
     row.plain(&format!("{:>COLUMN$}", latency.count))
 }

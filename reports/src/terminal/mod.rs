@@ -10,6 +10,7 @@ mod faults;
 mod figures;
 mod headline;
 mod line;
+mod log;
 mod matrix;
 mod run;
 mod story;
@@ -20,5 +21,6 @@ mod timeline;
 mod value_rows;
 mod verdicts;
 
+pub use log::log;
 pub use matrix::matrix;
 pub use run::run;

@@ -8,11 +8,11 @@ use super::line::Line;
 use super::{command, faults, figures, headline, story, timeline, verdicts};
 
 /// The least width; a narrower terminal wraps by itself.
-pub(super) const NARROWEST: usize = 60;
+pub(super) const NARROWEST: usize = 36;
 /// The greatest width: longer lines are hard to read.
 pub(super) const WIDEST: usize = 200;
 
-/// The report of a run for a terminal of `width` columns (taken as at least 60, at most 200).
+/// The report of a run for a terminal of `width` columns (taken as at least 36, at most 200).
 ///
 /// No line is wider than that, except that a single word of the command that repeats the run is
 /// never broken. Ends with a newline.

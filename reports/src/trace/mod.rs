@@ -3,13 +3,14 @@
 //! Process 1 has the workers, process 2 the faults, process 3 the stock. Process 4 shows when each
 //! worker was frozen. It is separate because a freeze may begin in a wait and end in a hold, and
 //! events of one track must nest. Process 5 has the keys of the nodes: whose value each had, and why
-//! it ended, if the history has custody.
+//! it ended, if the history has custody. Process 6 has the commands and replies, if the run kept a command log.
 //! A complete event (`X`) is a wait, a hold, the part of a hold after its lease had (perhaps) run
 //! out, a fault, or the stay of a value. An instant (`i`) is a refusal, an error, or a lost worker. A counter (`C`) is
 //! the stock.
 //! Times are microseconds since the run began. The format:
 //! <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
 
+mod command_tracks;
 mod event;
 mod key_tracks;
 
@@ -30,6 +31,7 @@ const FAULTS: u32 = 2;
 const STOCK: u32 = 3;
 const FROZEN: u32 = 4;
 const KEYS: u32 = 5;
+const COMMANDS: u32 = 6;
 
 /// `--format trace`.
 pub const FORMAT: Format = Format {
@@ -78,6 +80,9 @@ fn trace(evidence: &Evidence, history: &History) -> Result<Vec<u8>, FormatError>
     faults(&timeline, &mut events);
     frozen(&timeline, &mut events);
     key_tracks::keys(history, KEYS, &mut events);
+    if let Some(wire) = &evidence.wire {
+        command_tracks::commands(wire, COMMANDS, &mut events);
+    }
     instants(history, &mut events);
     let record = &evidence.record;
     let other = json!({

@@ -145,6 +145,7 @@ fn freezes_are_paired_by_their_number_and_last_to_the_end_if_never_over() {
         workers: vec![worker],
         nodes: vec![],
         clock: None,
+        delay_ms: None,
     };
     let list = vec![
         (10, pause(0, 0)),

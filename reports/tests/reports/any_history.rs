@@ -108,6 +108,7 @@ fn of_others() -> impl Strategy<Value = EventKind> {
             workers: vec![worker; op as usize],
             nodes: vec![worker],
             clock: None,
+            delay_ms: None,
         },
         5 => EventKind::FaultEnded { id: key },
         6 => EventKind::Misbehaved {
@@ -130,6 +131,7 @@ fn key_changed(node: usize, op: u64, key: u32, ms: u64, flag: bool, text: String
         op,
         phase: Phase::Acquire,
         command: text.as_str().into(),
+        sent_ns: None,
     });
     EventKind::KeyChanged {
         node,

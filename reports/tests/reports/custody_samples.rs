@@ -15,6 +15,7 @@ pub fn command(worker: usize, op: u64, phase: Phase, command: &str) -> KeyChange
         op,
         phase,
         command: command.into(),
+        sent_ns: None,
     })
 }
 

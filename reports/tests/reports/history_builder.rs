@@ -111,6 +111,7 @@ impl HistoryBuilder {
             workers: vec![worker],
             nodes: vec![],
             clock: None,
+            delay_ms: None,
         };
         self.at(at_ms, what)
     }

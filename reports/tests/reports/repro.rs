@@ -140,6 +140,6 @@ fn reports_say_where_a_run_can_be_replayed_and_only_there() {
         evidence.has_repro = true;
     }
     for text in told(&material) {
-        assert!(text.contains("picklock replay runs/3/."), "{text}");
+        assert!(text.contains("picklock replay runs/3"), "{text}");
     }
 }

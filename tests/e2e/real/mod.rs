@@ -9,6 +9,7 @@
 //! - [`floods`]: locks that write without an end
 //! - [`adapter_check`]: adapters that keep the protocol pass, and the faults of broken ones are named
 //! - [`languages`]: adapters that `picklock init` writes
+//! - [`workflow`]: the workflow that `picklock init` writes, executed
 //! - [`like`]: locks of other languages, held to the built-in lock that they are a copy of
 //! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
 //! - [`moments`]: faults strike at the command that takes the lock, whatever its key is called
@@ -59,3 +60,4 @@ mod stalls;
 mod standstills;
 mod starvation;
 mod verdicts;
+mod workflow;

@@ -6,7 +6,7 @@ use picklock_scenarios::Phase;
 
 use super::SimBackend;
 use crate::backend::Links;
-use crate::wire::{AcquireSilence, ImposedId, LinkFault};
+use crate::wire::{AcquireSilence, CommandsSent, ImposedId, LinkFault};
 
 impl Links for Rc<SimBackend> {
     fn impose(&self, fault: LinkFault) -> ImposedId {
@@ -45,8 +45,12 @@ impl Links for Rc<SimBackend> {
         self.network.silence(worker)
     }
 
-    fn acquiring_commands(&self) -> u64 {
-        self.network.state.borrow().acquiring_commands()
+    fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
+        self.network.first_silence(worker)
+    }
+
+    fn commands_sent(&self) -> CommandsSent {
+        self.network.state.borrow().commands_sent()
     }
 
     fn has_spoken(&self, worker: usize) -> bool {

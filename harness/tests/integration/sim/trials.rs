@@ -43,6 +43,11 @@ fn a_failed_assertion_tells_the_story_and_how_to_see_it_again() {
         text.contains("To see it again: Trial::of(\"gc-pause\")? with .seeds([7])"),
         "{text}"
     );
+    let (_, kept) = text.split_once("The run is kept in ").unwrap();
+    let kept = std::path::Path::new(kept.lines().next().unwrap());
+    for file in ["run.json", "history.jsonl", "custody.jsonl", "wire.jsonl"] {
+        assert!(kept.join(file).is_file(), "{}: {file}", kept.display());
+    }
 }
 
 /// What was not judged has not held.

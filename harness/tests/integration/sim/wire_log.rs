@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use picklock_harness::history::{EventKind, History};
+use picklock_harness::check::judge;
+use picklock_harness::history::{EventKind, History, KeyChange};
 use picklock_harness::sim::{LockFactory, Simulation, run};
 use picklock_harness::wire::{FORMAT, LogEntry, Outcome, WireLog};
 use picklock_impls::find;
@@ -139,4 +140,25 @@ fn the_size_of_a_command_is_what_a_client_would_send() {
         seen += 1;
     }
     assert!(seen > 5, "{seen}");
+}
+
+/// What a fault has held back says in the history when it was sent, and the story tells it.
+#[test]
+fn key_that_a_late_command_changed_says_when_the_command_was_sent() {
+    let history = simulate("late-release", &lock("release-without-token"), 3);
+    let mut late = history.events.iter().filter_map(|event| match &event.what {
+        EventKind::KeyChanged {
+            why: KeyChange::Command(by),
+            ..
+        } => Some((event.at_ns, by.sent_ns?)),
+        _ => None,
+    });
+    let (at_ns, sent_ns) = late.next().unwrap();
+    assert!(at_ns - sent_ns >= 10_000_000, "{sent_ns} {at_ns}");
+    let verdicts = judge(&history);
+    let stories = verdicts.values().flat_map(|verdict| &verdict.story);
+    let told: Vec<&String> = stories
+        .filter(|line| line.contains("(held back by"))
+        .collect();
+    assert!(!told.is_empty(), "{verdicts:#?}");
 }

@@ -135,7 +135,8 @@ fn of_foreign_release(taken: &Taken<'_>) -> Cause {
         Cause::ForeignRenewal
     } else if taken.is_extension {
         Cause::PhantomExtend
-    } else if !taken.by.is_some_and(looked_once) && release.sent_ns < release.owned_ns {
+    } else if !taken.by.is_some_and(|(by, _)| looked_once(by)) && release.sent_ns < release.owned_ns
+    {
         Cause::Race
     } else {
         Cause::StolenRelease

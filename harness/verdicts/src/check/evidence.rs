@@ -18,6 +18,7 @@ use super::lost_claim::{is_same_token, took_again};
 use super::on_time::OnTime;
 use super::promised_renewal::ran_out_ns;
 use super::properties::ownership::foreign_releases;
+use super::unjudged::Unjudged;
 
 /// What a violation is explained from.
 #[derive(Debug)]
@@ -134,6 +135,47 @@ impl<'a> Evidence<'a> {
         }
     }
 
+    /// Why the faults tested nothing: each that struck a holder found it alone, because no other client had sent a
+    /// command yet when the holder left.
+    pub fn nobody_was_ready(&self) -> Option<Unjudged> {
+        let starts = self
+            .history
+            .events
+            .iter()
+            .filter_map(|event| match event.what {
+                EventKind::SlowStart {
+                    worker, until_ns, ..
+                } => Some((worker, until_ns)),
+                _ => None,
+            });
+        let starts: Vec<(usize, u64)> = starts.collect();
+        if starts.is_empty() {
+            return None;
+        }
+        let mut alone = None;
+        for fault in self.timeline.faults().iter().filter(|fault| fault.struck()) {
+            let at_ns = fault.began_ns;
+            let mut holds = self.timeline.holds().iter();
+            let Some(hold) = holds.find(|hold| (hold.begin_ns..=hold.end_ns).contains(&at_ns))
+            else {
+                continue;
+            };
+            let is_silent = |rival: usize| {
+                let mut starts = starts.iter();
+                starts.any(|(worker, spoke_ns)| *worker == rival && *spoke_ns >= hold.end_ns)
+            };
+            let mut rivals = (0..self.history.header.workers).filter(|rival| *rival != hold.worker);
+            if !rivals.all(is_silent) {
+                return None;
+            }
+            alone.get_or_insert(Unjudged::NobodyWasReady {
+                fault: fault.fault.to_owned(),
+                until_ns: hold.end_ns,
+            });
+        }
+        alone
+    }
+
     /// True if the lock told the first client of its loss only when the second one was inside. A frozen client can
     /// be told nothing.
     fn told_late(&self, first: &Hold, second: &Hold) -> bool {
@@ -159,7 +201,7 @@ impl<'a> Evidence<'a> {
             owner: self.worker_of(release.owner),
             taker_hold: self.hold(release.releaser),
             owner_hold: self.hold(release.owner),
-            by: taken.map(|(by, _)| by),
+            by: taken,
             is_extension: self.is_extension(release),
             is_same_token: taken.is_some_and(same),
         }

@@ -1,7 +1,7 @@
 //! What a finding is explained from: everything that it names, looked up once. Its cause and its story are
 //! functions of that.
 
-use crate::custody::Custody;
+use crate::custody::{Custody, ValueSpan};
 use crate::history::{History, KeyCommand};
 use crate::timeline::{FaultSpan, Hold};
 
@@ -101,8 +101,8 @@ pub(super) struct Taken<'a> {
     pub taker_hold: Option<&'a Hold>,
     /// What the owner held.
     pub owner_hold: Option<&'a Hold>,
-    /// The command. `None`: the history has no account of it.
-    pub by: Option<&'a KeyCommand>,
+    /// The command, and the value that it took or kept alive. `None`: the history has no account of it.
+    pub by: Option<(&'a KeyCommand, &'a ValueSpan)>,
     /// It put another value in the place of the one that it took away, and that was a renewal.
     pub is_extension: bool,
     /// Both clients wrote the same value.

@@ -83,6 +83,7 @@ mod tests {
                 workers: vec![0],
                 nodes: Vec::new(),
                 clock: None,
+                delay_ms: None,
             },
         }
     }

@@ -26,6 +26,7 @@ pub fn judge(history: &History) -> Verdicts {
     let on_time = evidence.on_time.as_ref();
     let waited = on_time.and_then(|on_time| on_time.waited_for_fault(history));
     too_little.reasons.extend(waited);
+    too_little.reasons.extend(evidence.nobody_was_ready());
     let verdicts = judgements.into_iter().map(|(property, judgement)| {
         let judgement = judged_on_time(judgement, &evidence);
         (property, verdict(judgement, &evidence, &too_little))

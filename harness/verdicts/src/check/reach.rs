@@ -39,6 +39,8 @@ struct Obstacle {
 pub(super) struct Reach {
     nodes: usize,
     quorum: usize,
+    /// A delay that takes nothing away, milliseconds.
+    short_delay_ms: u64,
     /// Which nodes the locks use, if there is custody.
     used: Option<NodesUsed>,
     obstacles: Vec<Obstacle>,
@@ -52,6 +54,7 @@ impl Reach {
         Reach {
             nodes: header.nodes,
             quorum: header.quorum.unwrap_or(majority),
+            short_delay_ms: header.ttl_ms / 10,
             used: header.custody.then(|| NodesUsed::new(header.nodes)),
             obstacles: Vec::new(),
             changed_ns: None,
@@ -85,9 +88,12 @@ impl Reach {
                 fault,
                 workers,
                 nodes,
+                delay_ms,
                 ..
             } => {
-                if !strikes_once(fault) {
+                // What arrives a little later arrives.
+                let is_short = delay_ms.is_some_and(|delay_ms| delay_ms <= self.short_delay_ms);
+                if !strikes_once(fault) && !is_short {
                     self.obstacles.push(Obstacle {
                         id: *id,
                         workers: workers.clone(),

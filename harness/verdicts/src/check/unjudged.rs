@@ -142,6 +142,12 @@ pub enum Unjudged {
         /// The lock's words.
         message: String,
     },
+    /// The scenario is about Sentinels, and the lock knows none.
+    #[error("the lock does not begin with Sentinels in place of its nodes: {message}")]
+    SentinelsRefused {
+        /// The lock's words.
+        message: String,
+    },
     /// The server that keeps the stock did not do its part.
     #[error("the stock in Redis is not known: {reason}")]
     StockUnknown {
@@ -254,6 +260,17 @@ pub enum Unjudged {
     /// No two workers ever wanted a lock at the same time.
     #[error("too little to judge: no two workers ever competed for a lock")]
     NobodyCompeted,
+    /// Faults struck holders, and no other client had sent a command until those had left.
+    #[error(
+        "nobody competed while {fault} mattered: until {until:.3} s no other client had sent its first command",
+        until = seconds(*.until_ns)
+    )]
+    NobodyWasReady {
+        /// The first such fault.
+        fault: String,
+        /// When the holder that it found had left.
+        until_ns: u64,
+    },
     /// Two leases may have run at the same time.
     #[error(
         "a client got the lock while another's lease may have been running: how long it ran is not known, because the \
@@ -344,6 +361,7 @@ impl Unjudged {
         match self {
             Unjudged::BackendUnsupported { .. }
             | Unjudged::LeaseRefused { .. }
+            | Unjudged::SentinelsRefused { .. }
             | Unjudged::ExtensionUntested {
                 unsupported: Some(_),
             } => true,

@@ -159,6 +159,7 @@ mod tests {
                 op: 1,
                 phase: Phase::Acquire,
                 command: Arc::from("SET"),
+                sent_ns: None,
             }),
         }
     }

@@ -128,6 +128,7 @@ mod tests {
             workers: Vec::new(),
             nodes: vec![0],
             clock: Some(ClockShift { by_ns, for_good }),
+            delay_ms: None,
         }
     }
 

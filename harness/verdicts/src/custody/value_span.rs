@@ -347,6 +347,7 @@ mod tests {
                     op: worker as u64 + 1,
                     phase: Phase::Acquire,
                     command: command.into(),
+                    sent_ns: None,
                 }),
             },
         };

@@ -179,6 +179,10 @@ pub enum EventKind {
         /// and by histories that are older than this field.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clock: Option<ClockShift>,
+        /// By how much it delays what passes, at most, milliseconds; left out by all other faults, and by
+        /// histories that are older than this field.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delay_ms: Option<u64>,
     },
     /// A fault has ended. A fault that never ends has no such event.
     FaultEnded { id: u32 },
@@ -223,6 +227,8 @@ pub enum EventKind {
         /// The lock's words.
         message: String,
     },
+    /// The scenario is about Sentinels, and the lock does not begin with them, in these words.
+    SentinelsRefused { message: String },
     /// What the stock is, or was, is not known: the server that keeps it did not do its part.
     StockUnknown { reason: String },
     /// The harness could not account for all changes of the servers' keys, so the history has none. The verdicts
@@ -286,8 +292,21 @@ pub enum EventKind {
         from_ns: u64,
         until_ns: u64,
     },
+    /// A worker was asked for a lock for the first time, and sent its first command only then, nanoseconds since the
+    /// run began; or it sent none until the end. Less than a tenth of a lease is not told.
+    SlowStart {
+        worker: usize,
+        from_ns: u64,
+        until_ns: u64,
+    },
     /// So many commands were sent to the nodes by workers that were asking for a lock. Told once, at the end.
-    CommandsSent { acquiring: u64 },
+    CommandsSent {
+        acquiring: u64,
+        /// The same by holders, from the answer on until they were told to release; left out by histories that are
+        /// older than this field.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        holding: Option<u64>,
+    },
     /// A script touched a key that its command had not declared. Only the first time is told for each
     /// command.
     UndeclaredKey {

@@ -59,6 +59,10 @@ pub struct KeyCommand {
     pub phase: Phase,
     /// The command in upper case; of a script, the one that ran it.
     pub command: Arc<str>,
+    /// When the worker sent it, nanoseconds since the run began, if a fault held it back on its way; left out if it
+    /// went on at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_ns: Option<u64>,
 }
 
 impl KeyCommand {

@@ -128,6 +128,12 @@ pub struct Counts {
     /// How long all requests to acquire took together, milliseconds; left out as well then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
+    /// Commands that workers sent in each second in which they waited for an answer to a request to acquire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_per_s: Option<u64>,
+    /// Commands that holders sent in each second, from the answer on until they were told to release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holding_per_s: Option<u64>,
     /// Keys that a script changed and its command had not declared.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub undeclared_keys: u64,
@@ -146,12 +152,6 @@ impl Counts {
     pub fn commands_per_grant(&self) -> Option<f64> {
         let commands = self.commands.filter(|_| self.granted > 0)?;
         Some(commands as f64 / self.granted as f64)
-    }
-
-    /// Commands for each second in which a worker waited for the answer to a request to acquire.
-    pub fn commands_per_waited_second(&self) -> Option<f64> {
-        let waited_ms = self.waited_ms.filter(|waited_ms| *waited_ms > 0)?;
-        Some(self.commands? as f64 * 1_000.0 / waited_ms as f64)
     }
 }
 

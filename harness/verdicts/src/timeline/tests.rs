@@ -265,6 +265,7 @@ fn a_freeze_ends_with_its_fault_or_its_worker() {
         workers: vec![0, 1],
         nodes: vec![],
         clock: None,
+        delay_ms: None,
     };
     let history = history(vec![
         (10, pause(0)),

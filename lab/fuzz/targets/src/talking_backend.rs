@@ -14,7 +14,7 @@ use picklock_harness::backend::{
     Replication, Sentinels, Session, StockServer, Workers,
 };
 use picklock_harness::history::{CustodyCheck, Event};
-use picklock_harness::wire::{AcquireSilence, ImposedId, LinkFault};
+use picklock_harness::wire::{AcquireSilence, CommandsSent, ImposedId, LinkFault};
 use picklock_scenarios::{BackendName, Phase};
 use tokio::io::{AsyncWriteExt, BufReader, DuplexStream};
 
@@ -199,8 +199,12 @@ impl Links for TalkingBackend {
         None
     }
 
-    fn acquiring_commands(&self) -> u64 {
-        0
+    fn first_silence(&self, _: usize) -> Option<(u64, u64)> {
+        None
+    }
+
+    fn commands_sent(&self) -> CommandsSent {
+        CommandsSent::default()
     }
 
     fn last_command_ns(&self, _: usize, _: u64, _: Phase, _: u32) -> Option<u64> {

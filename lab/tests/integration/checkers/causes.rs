@@ -160,7 +160,11 @@ fn values_of<'a>(
 }
 
 /// The value that an event began, as it was last.
-fn last_content<'a>(events: &'a [Event], place: Place<'a>, begun: usize) -> Option<Content<'a>> {
+pub(super) fn last_content<'a>(
+    events: &'a [Event],
+    place: Place<'a>,
+    begun: usize,
+) -> Option<Content<'a>> {
     let states = (begun..events.len()).map(|index| content(events, index + 1, place));
     states.flatten().rfind(|now| now.begun == begun)
 }
@@ -174,7 +178,7 @@ fn last_of<'a>(events: &'a [Event], hold: &Hold, place: Place<'a>, until_ns: u64
 }
 
 /// Which event ended the value that another one began.
-fn ended(events: &[Event], (place, begun): (Place<'_>, usize)) -> Option<usize> {
+pub(super) fn ended(events: &[Event], (place, begun): (Place<'_>, usize)) -> Option<usize> {
     let is_it = |count: usize| content(events, count, place).is_some_and(|now| now.begun == begun);
     let gone = (begun + 1..=events.len()).find(|count| !is_it(*count));
     gone.map(|count| count - 1)

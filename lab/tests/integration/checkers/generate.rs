@@ -258,6 +258,7 @@ impl Player {
                     workers: Vec::new(),
                     nodes: vec![0],
                     clock: None,
+                    delay_ms: None,
                 });
                 state
             }
@@ -293,6 +294,7 @@ impl Player {
             workers: some(how >> 3, 2),
             nodes: some(how >> 6, 2),
             clock: None,
+            delay_ms: None,
         });
     }
 

@@ -210,6 +210,7 @@ impl Player {
                 op,
                 phase: Phase::Acquire,
                 command: "SET".into(),
+                sent_ns: None,
             });
             self.change(node, key, Some(to), why);
         }
@@ -243,6 +244,7 @@ impl Player {
             op,
             phase,
             command: command.into(),
+            sent_ns: None,
         });
         self.change(node, key, to, why);
     }
@@ -286,6 +288,7 @@ impl Player {
             workers: Vec::new(),
             nodes: vec![node],
             clock: Some(shift),
+            delay_ms: None,
         });
         self.ahead_ms[node] += by_ms;
     }

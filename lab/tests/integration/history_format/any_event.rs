@@ -181,6 +181,7 @@ fn began() -> impl Strategy<Value = EventKind> {
                 workers,
                 nodes: Vec::new(),
                 clock,
+                delay_ms: None,
             },
         )
 }
@@ -314,6 +315,14 @@ fn not_done() -> impl Strategy<Value = EventKind> {
                 ttl_ms,
                 granted_ms,
                 message,
+            }
+        }),
+        words().prop_map(|message| EventKind::SentinelsRefused { message }),
+        (0..WORKERS, any::<(u64, u64)>()).prop_map(|(worker, (from_ns, until_ns))| {
+            EventKind::SlowStart {
+                worker,
+                from_ns,
+                until_ns,
             }
         }),
         words().prop_map(|reason| EventKind::StockUnknown { reason }),

@@ -142,6 +142,7 @@ fn markup_in_names_is_escaped() {
         workers: vec![0],
         nodes: vec![0],
         clock: None,
+        delay_ms: None,
     };
     let at_ns = history.events.last().unwrap().at_ns;
     history

@@ -333,7 +333,7 @@ impl Checker for Claims {
         held: "what the lock said agrees with what it did",
         violated: "the lock said something untrue",
         not_applicable: "the history has no account of the servers' keys",
-        page: include_str!("../../../../../docs/explain/claims.md"),
+        page: include_str!("../../../explain/claims.md"),
     };
 
     fn new(header: &Header) -> Self {

@@ -36,7 +36,7 @@ impl Checker for Exclusion {
         held: "no two clients held a lock at the same time",
         violated: "two clients held one lock",
         not_applicable: DOES_NOT_APPLY,
-        page: include_str!("../../../../../docs/explain/exclusion.md"),
+        page: include_str!("../../../explain/exclusion.md"),
     };
 
     fn new(_: &Header) -> Self {

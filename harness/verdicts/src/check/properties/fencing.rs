@@ -88,7 +88,7 @@ impl Checker for Fencing {
         held: "tokens increased with every hold",
         violated: "a token did not increase",
         not_applicable: "the lock has no fencing tokens",
-        page: include_str!("../../../../../docs/explain/fencing.md"),
+        page: include_str!("../../../explain/fencing.md"),
     };
 
     fn new(_: &Header) -> Self {

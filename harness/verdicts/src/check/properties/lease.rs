@@ -85,7 +85,7 @@ impl Checker for Lease {
         held: "no client was let in while another's lease was running",
         violated: "two clients' leases overlapped",
         not_applicable: DOES_NOT_APPLY,
-        page: include_str!("../../../../../docs/explain/lease.md"),
+        page: include_str!("../../../explain/lease.md"),
     };
 
     fn new(_: &Header) -> Self {

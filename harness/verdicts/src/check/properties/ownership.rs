@@ -243,7 +243,7 @@ impl Checker for Ownership {
         held: "no client released another client's lock",
         violated: "released another client's lock",
         not_applicable: DOES_NOT_APPLY,
-        page: include_str!("../../../../../docs/explain/ownership.md"),
+        page: include_str!("../../../explain/ownership.md"),
     };
 
     fn new(header: &Header) -> Self {

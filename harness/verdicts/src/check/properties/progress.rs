@@ -307,7 +307,7 @@ impl Checker for Progress {
         held: "every client that still wanted the lock got it",
         violated: "no client got the lock",
         not_applicable: DOES_NOT_APPLY,
-        page: include_str!("../../../../../docs/explain/progress.md"),
+        page: include_str!("../../../explain/progress.md"),
     };
 
     fn new(header: &Header) -> Self {

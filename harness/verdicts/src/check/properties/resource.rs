@@ -128,7 +128,7 @@ impl Checker for Resource {
         held: "the stock adds up: nothing was sold twice",
         violated: "the stock does not add up",
         not_applicable: DOES_NOT_APPLY,
-        page: include_str!("../../../../../docs/explain/resource.md"),
+        page: include_str!("../../../explain/resource.md"),
     };
 
     fn new(header: &Header) -> Self {

@@ -1,4 +1,4 @@
-//! What became of a lock's values on the servers, as sentences.
+//! What became of a lock's values on the servers, as sentences with the commands that did it.
 
 use picklock_scenarios::Phase;
 
@@ -6,57 +6,135 @@ use crate::check::facts::Facts;
 use crate::check::lost_claim::late_release;
 use crate::custody::{SpanEnd, ValueSpan};
 use crate::history::KeyCommand;
-use crate::timeline::Hold;
+use crate::timeline::{Hold, ms};
 
-use super::sentence::{clock, length};
+use super::line::Line;
+use super::sentence::{Weight, clock, length};
+
+/// So many letters of a value are shown.
+const LONGEST_VALUE: usize = 12;
+
+/// So many values of an attempt are told.
+const MOST_VALUES: usize = 3;
 
 /// How the values of a holder went away before another client was granted the lock, each with its time. Values
 /// that ran out when they were to, and those that the holder removed itself, need no word.
 pub(super) fn lost_values(facts: &Facts<'_>, hold: &Hold, to_ns: u64) -> Vec<(u64, String)> {
-    let mut lost: Vec<(u64, String, Vec<usize>)> = Vec::new();
-    let spans = facts.custody.map_or(&[][..], |account| &account.spans);
-    for span in spans {
-        let written = span.is_of(hold.worker, hold.op);
-        let in_time = (hold.acquire_ns..=to_ns).contains(&span.until_ns);
-        if !written || !in_time {
+    struct Lost<'a> {
+        at_ns: u64,
+        value: &'a str,
+        how: String,
+        nodes: Vec<usize>,
+    }
+    let mut all: Vec<Lost<'_>> = Vec::new();
+    for span in spans_of(facts, hold) {
+        if !(hold.acquire_ns..=to_ns).contains(&span.until_ns) {
             continue;
         }
-        let Some(how) = how_lost(facts.holds, span, hold) else {
+        let Some(how) = how_lost(facts, span, hold) else {
             continue;
         };
-        match lost.iter_mut().find(|(_, other, _)| *other == how) {
-            Some((_, _, nodes)) => nodes.push(span.node),
-            None => lost.push((span.until_ns, how, vec![span.node])),
+        match all
+            .iter_mut()
+            .find(|lost| (lost.value, &lost.how) == (&*span.value, &how))
+        {
+            Some(lost) => lost.nodes.push(span.node),
+            None => all.push(Lost {
+                at_ns: span.until_ns,
+                value: &span.value,
+                how,
+                nodes: vec![span.node],
+            }),
         }
     }
-    let lost = lost.into_iter().map(|(at_ns, how, nodes)| {
-        let nodes = match nodes.as_slice() {
-            [node] => format!("node {node}"),
-            nodes => {
-                let numbers: Vec<String> = nodes.iter().map(ToString::to_string).collect();
-                format!("nodes {}", numbers.join(", "))
-            }
-        };
-        (
-            at_ns,
-            format!("worker {}'s value on {nodes} {how}", hold.worker),
-        )
+    let told = all.into_iter().map(|lost| {
+        let (value, nodes) = (shown(lost.value), nodes_in_words(&lost.nodes));
+        let text = format!(
+            "worker {}'s value {value} on {nodes} {}",
+            hold.worker, lost.how
+        );
+        (lost.at_ns, text)
     });
-    lost.collect()
+    told.collect()
+}
+
+/// The values that a holder's attempt has written.
+fn spans_of<'a>(facts: &Facts<'a>, hold: &Hold) -> impl Iterator<Item = &'a ValueSpan> {
+    let spans = facts.custody.map_or(&[][..], |account| &account.spans);
+    let (worker, op) = (hold.worker, hold.op);
+    spans.iter().filter(move |span| span.is_of(worker, op))
+}
+
+/// ` with SET`, ` with SET on nodes 0, 2, 3`: the command that took the lock. Nothing if nobody saw it.
+pub(super) fn taken_with(facts: &Facts<'_>, hold: &Hold) -> String {
+    let claims = spans_of(facts, hold).filter(|span| {
+        let in_time = (hold.acquire_ns..=hold.begin_ns).contains(&span.from_ns);
+        in_time && span.may_be_a_claim() && span.phase() == Some(Phase::Acquire)
+    });
+    let claims: Vec<&ValueSpan> = claims.collect();
+    let Some(by) = claims.first().and_then(|span| span.author.as_ref()) else {
+        return String::new();
+    };
+    let mut nodes: Vec<usize> = claims.iter().map(|span| span.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    match facts.history.header.nodes {
+        1 => format!(" with {}", by.command),
+        all if all == nodes.len() => format!(" with {} on all {all} nodes", by.command),
+        _ => format!(" with {} on {}", by.command, nodes_in_words(&nodes)),
+    }
+}
+
+/// The values that an attempt has written, and how long they were to live.
+pub(super) fn written_values<'a>(facts: &Facts<'_>, hold: &Hold) -> Vec<Line<'a>> {
+    let spans = spans_of(facts, hold).filter(|span| span.may_be_a_claim());
+    let told = spans.take(MOST_VALUES).filter_map(|span| {
+        let (by, value) = (span.author.as_ref()?, shown(&span.value));
+        let life = match span.expiry {
+            Some(expiry) if expiry.ttl_ms > 0 => {
+                format!("to live for {}", length(ms(expiry.ttl_ms.unsigned_abs())))
+            }
+            Some(_) => "expired already".to_owned(),
+            None => "without expiry".to_owned(),
+        };
+        let (command, worker, node) = (&by.command, by.worker, span.node);
+        let text = format!("{command} of worker {worker} wrote {value} on node {node}, {life}");
+        Some(Line::Said(span.from_ns, Weight::Reason, text))
+    });
+    told.collect()
+}
+
+/// A value as a story shows it.
+pub(super) fn shown(value: &str) -> String {
+    let mut shown: String = value.chars().take(LONGEST_VALUE).collect();
+    if shown.len() < value.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn nodes_in_words(nodes: &[usize]) -> String {
+    match nodes {
+        [node] => format!("node {node}"),
+        nodes => {
+            let numbers: Vec<String> = nodes.iter().map(ToString::to_string).collect();
+            format!("nodes {}", numbers.join(", "))
+        }
+    }
 }
 
 /// How a value of a holder went away, as the rest of a sentence.
-fn how_lost(holds: &[Hold], span: &ValueSpan, hold: &Hold) -> Option<String> {
+fn how_lost(facts: &Facts<'_>, span: &ValueSpan, hold: &Hold) -> Option<String> {
     let is_part_of_hold = |by: &KeyCommand| {
         by.is_of(hold.worker, hold.op) && matches!(by.phase, Phase::Acquire | Phase::Release)
     };
-    let sender = |by: &KeyCommand| sender(holds, by, hold.key, span.until_ns);
+    let by = |by: &KeyCommand| command_in_words(facts, by, hold.key, span.until_ns);
     Some(match &span.end {
         SpanEnd::Stays | SpanEnd::RanOut | SpanEnd::Unseen => return None,
         SpanEnd::Removed(by) if is_part_of_hold(by) => return None,
         SpanEnd::Overwritten(by) if by.is_of(hold.worker, hold.op) => return None,
-        SpanEnd::Removed(by) => format!("was removed by {}", sender(by)),
-        SpanEnd::Overwritten(by) => format!("was overwritten by {}", sender(by)),
+        SpanEnd::Removed(command) => format!("was removed by {}", by(command)),
+        SpanEnd::Overwritten(command) => format!("was overwritten by {}", by(command)),
         SpanEnd::ClockLeapt => "expired early: the node's clock was set forward".into(),
         SpanEnd::Evicted => "was evicted".into(),
         SpanEnd::Flushed => "was flushed".into(),
@@ -65,21 +143,47 @@ fn how_lost(holds: &[Hold], span: &ValueSpan, hold: &Hold) -> Option<String> {
     })
 }
 
-/// A command that struck a lock at this time, with its sender and what it belonged to.
-pub(super) fn sender(holds: &[Hold], by: &KeyCommand, lock: u32, at_ns: u64) -> String {
-    let late = || late_release(holds, by, lock, at_ns);
+/// A command that struck a lock at this time, with its sender, what it belonged to, and what held it back: `the DEL
+/// that worker 1 sent at 2.406 s to release what it had got at 1.205 s (held back by hold)`.
+pub(super) fn command_in_words(
+    facts: &Facts<'_>,
+    by: &KeyCommand,
+    lock: u32,
+    at_ns: u64,
+) -> String {
+    let got = |hold: &Hold| format!("to release what it had got at {}", clock(hold.begin_ns));
+    let its_own = || facts.holds.iter().find(|hold| hold.op == by.op);
+    let late = || late_release(facts.holds, by, lock, at_ns);
     let asked = match by.phase {
-        Phase::Extend => " to extend".to_owned(),
-        Phase::Release => " to release".to_owned(),
+        Phase::Extend => "to extend".to_owned(),
+        Phase::Release => its_own().map_or_else(|| "to release".to_owned(), got),
         phase => match (late(), phase) {
             (Some(hold), _) => format!(
-                " ({} after it had begun to release what it got at {})",
+                "{} after it had begun {}",
                 length(at_ns - hold.end_ns),
-                clock(hold.begin_ns)
+                got(hold)
             ),
-            (None, Phase::Acquire) => " to acquire".to_owned(),
-            (None, _) => " (outside any release)".to_owned(),
+            (None, Phase::Acquire) => "to acquire".to_owned(),
+            (None, _) => "unasked".to_owned(),
         },
     };
-    format!("{} of worker {}{asked}", by.command, by.worker)
+    let (command, worker) = (&by.command, by.worker);
+    match by.sent_ns {
+        None => format!("the {command} that worker {worker} sent {asked}"),
+        Some(sent_ns) => {
+            let held = held_back_by(facts, worker, (sent_ns, at_ns));
+            let sent = clock(sent_ns);
+            format!("the {command} that worker {worker} sent at {sent} {asked} (held back{held})")
+        }
+    }
+}
+
+/// ` by delay`: the fault that held a worker's command back between these times, if the history has it.
+fn held_back_by(facts: &Facts<'_>, worker: usize, (from_ns, to_ns): (u64, u64)) -> String {
+    let mut faults = facts.faults.iter().rev();
+    let fault = faults.find(|fault| {
+        let holds_back = matches!(fault.fault, "delay" | "hold" | "partition");
+        holds_back && fault.strikes(worker) && fault.touches(from_ns, to_ns)
+    });
+    fault.map_or_else(String::new, |fault| format!(" by {}", fault.fault))
 }

@@ -1,14 +1,12 @@
 //! A story in the making: everything that could be told, of which the most important is chosen.
 
-use picklock_scenarios::Phase;
-
 use crate::check::facts::{Facts, Taken};
 use crate::check::finding::Taking;
 use crate::check::verdict::STORY_LINES;
 use crate::history::EventKind;
 use crate::timeline::{Hold, HoldEnd};
 
-use super::custody::{lost_values, sender};
+use super::custody::{command_in_words, lost_values, shown, taken_with};
 use super::line::Line;
 use super::sentence::{Weight, clock, length, sentence};
 
@@ -66,7 +64,8 @@ impl Draft<'_> {
     fn tell_grant(&mut self, hold: &Hold) {
         let lock = self.facts.history.header.named(hold.key, "the lock");
         let lease = own_lease(self.facts, hold);
-        let text = format!("worker {} got {lock}{lease}", hold.worker);
+        let command = taken_with(self.facts, hold);
+        let text = format!("worker {} got {lock}{command}{lease}", hold.worker);
         self.tell(hold.begin_ns, Weight::Plot, text);
     }
 
@@ -132,27 +131,23 @@ impl Draft<'_> {
             }
         };
         let taker = name(taken.taker);
-        let outside = (taken.by).filter(|by| !matches!(by.phase, Phase::Release | Phase::Extend));
-        let what = match (release.how, outside) {
-            (Taking::Removed, Some(by)) => {
-                sender(self.facts.holds, by, release.key, release.struck_ns)
-            }
-            (Taking::Removed, None) => format!("the release of {taker}"),
-            (Taking::Prolonged, _) => match taken.by {
-                Some(by) => format!("the renewal of {taker} ({})", by.command),
-                None => format!("the renewal of {taker}"),
-            },
-            (Taking::Replaced, _) => match taken.is_extension {
+        let what = match taken.by {
+            Some((by, _)) => command_in_words(self.facts, by, release.key, release.struck_ns),
+            None => match taken.is_extension || release.how == Taking::Prolonged {
                 true => format!("the renewal of {taker}"),
                 false => format!("the release of {taker}"),
             },
         };
+        let value = taken
+            .by
+            .map(|(_, span)| format!(" (value {})", shown(&span.value)));
         let did = match release.how {
             Taking::Prolonged => "prolonged",
             _ => "took",
         };
         let owner = name(taken.owner);
-        let text = format!("{what} {did} the lock of {owner}, {since}");
+        let value = value.unwrap_or_default();
+        let text = format!("{what} {did} the lock of {owner}{value}, {since}");
         self.tell(release.struck_ns, Weight::Plot, text);
     }
 

@@ -8,6 +8,7 @@ use crate::check::finding::Starvation;
 use crate::check::verdict::Cause;
 use crate::custody::{Renewal, ValueSpan};
 
+use super::custody::shown;
 use super::line::Line;
 use super::sentence::{Weight, clock, length};
 
@@ -48,8 +49,11 @@ fn of_value<'a>(facts: &Facts<'_>, span: &ValueSpan, why: Cause) -> Vec<Line<'a>
         return Vec::new();
     };
     let text = format!(
-        "{} of worker {} wrote the value on node {} that kept the others out",
-        author.command, author.worker, span.node
+        "{} of worker {} wrote the value {} on node {} that kept the others out",
+        author.command,
+        author.worker,
+        shown(&span.value),
+        span.node
     );
     let mut lines = vec![Line::Said(span.from_ns, Weight::Plot, text)];
     let foreign = why == Cause::ForeignRenewal;

@@ -13,8 +13,9 @@ mod unserved;
 use crate::history::EventKind;
 
 use super::facts::{Facts, Found, Overlap, Taken};
-use super::finding::{StaleToken, Starvation, WrongStock};
+use super::finding::{StaleToken, Starvation, Taking, WrongStock};
 use crate::timeline::{Hold, Lease, ms};
+use custody::{taken_with, written_values};
 use draft::told;
 use kept_out::kept_out;
 use line::Line;
@@ -45,7 +46,7 @@ fn plot<'a>(facts: &'a Facts<'a>) -> Vec<Line<'a>> {
             holds,
             statement,
             ..
-        } => of_attempts(facts.at_ns, ops, holds, statement),
+        } => of_attempts(facts, ops, holds, statement),
         Found::Nothing => Vec::new(),
     }
 }
@@ -61,14 +62,22 @@ fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<Line<'a>> {
         lease_at(first, second.begin_ns)
     };
     let text = format!(
-        "worker {} got {lock} while worker {} still held it: {lease}",
-        second.worker, first.worker,
+        "worker {} got {lock}{} while worker {} still held it: {lease}",
+        second.worker,
+        taken_with(facts, second),
+        first.worker,
     );
     let mut lines = vec![
         Line::Grant(first),
         Line::Said(second.begin_ns, Weight::Plot, text),
     ];
-    lines.extend(holds.taken.iter().map(Line::Taken));
+    // What was taken from the first holder is told with its values.
+    let is_told = |taken: &&Taken<'_>| {
+        let of_first = taken.owner_hold.is_some_and(|owner| owner.op == first.op);
+        of_first && taken.by.is_some() && taken.release.how != Taking::Prolonged
+    };
+    let taken = holds.taken.iter().filter(|taken| !is_told(taken));
+    lines.extend(taken.map(Line::Taken));
     lines.push(Line::LostValues {
         hold: first,
         to_ns: second.begin_ns,
@@ -183,8 +192,15 @@ fn of_stale_token<'a>(
 }
 
 /// What was seen, and what happened to the attempts that prove it.
-fn of_attempts<'a>(at_ns: u64, ops: &[u64], holds: &[&'a Hold], statement: &str) -> Vec<Line<'a>> {
+fn of_attempts<'a>(
+    facts: &Facts<'_>,
+    ops: &[u64],
+    holds: &[&'a Hold],
+    statement: &str,
+) -> Vec<Line<'a>> {
+    let at_ns = facts.at_ns;
     let mut lines: Vec<Line<'_>> = holds.iter().copied().map(Line::Grant).collect();
+    lines.extend(holds.iter().flat_map(|hold| written_values(facts, hold)));
     let from_ns = holds.iter().map(|hold| hold.acquire_ns).min();
     lines.push(Line::Attempts {
         ops: ops.to_vec(),

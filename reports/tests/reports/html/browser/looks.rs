@@ -339,6 +339,38 @@ fn commands_stand_with_the_hold_and_arrows_are_drawn_when_asked_for() {
     assert_eq!(sheet.complaints(), Vec::<String>::new());
 }
 
+/// A row of the log shows its moment, and a click on the timeline shows the row.
+#[test]
+fn log_and_timeline_lead_to_each_other() {
+    let page = page(&runs::matrix(&["set-nx-px"], &["gc-pause"], 1)).unwrap();
+    let sheet = Sheet::open(&written("log.html", &page), 1280, 900);
+    let rows = sheet.number("document.querySelectorAll('.log tr').length");
+    assert!(rows > 40.0, "{rows}");
+    let whole = length(window(&sheet));
+    // A key that changes in the middle of the log.
+    let custody = ".log tr:nth-child(30)";
+    let at = sheet.value(&format!(
+        "document.querySelector('{custody} button').textContent"
+    ));
+    sheet.click(&format!("{custody} button"));
+    sheet.settle();
+    let (from, to) = window(&sheet);
+    assert!(length((from, to)) < whole / 2.0, "{from} to {to}");
+    let seconds: f64 = at.as_str().unwrap().trim_end_matches(" s").parse().unwrap();
+    assert!(
+        (from..=to).contains(&(seconds * 1e9)),
+        "{at}: {from} to {to}"
+    );
+    sheet.click("canvas");
+    sheet.settle();
+    assert_eq!(
+        sheet.number("document.querySelectorAll('.log .is-here').length"),
+        1.0
+    );
+    std::fs::write(place("log.png"), sheet.picture()).expect("the file can be written");
+    assert_eq!(sheet.complaints(), Vec::<String>::new());
+}
+
 /// The ears work: what a bad page does is heard.
 #[test]
 fn a_page_that_calls_home_is_caught() {

@@ -1,0 +1,43 @@
+// What happened around the violation, a row for each message, command, change of a key and fault. A row shows its
+// moment in the timeline, and a click on the timeline shows the row.
+
+function fillLog(timeline) {
+  const { log } = timeline.track, table = timeline.element.querySelector('.log');
+  if (!table) return;
+  const rows = log.map(([at, kind, route, text]) => {
+    const row = document.createElement('tr');
+    row.dataset.kind = kind;
+    const time = document.createElement('button');
+    time.type = 'button';
+    time.textContent = moment(at);
+    for (const content of [time, route, text]) {
+      const cell = document.createElement('td');
+      cell.append(content);
+      row.append(cell);
+    }
+    row.addEventListener('click', () => {
+      markRow(timeline, rows.indexOf(row), false);
+      timeline.point(at);
+    });
+    return row;
+  });
+  table.tBodies[0].replaceChildren(...rows);
+  timeline.log = rows;
+}
+
+function markRow(timeline, index, scrolls) {
+  const row = timeline.log[index], box = row.closest('.log-box');
+  timeline.log.forEach((other) => other.classList.toggle('is-here', other === row));
+  if (scrolls) box.scrollTop = row.offsetTop - box.clientHeight / 2;
+}
+
+// The row nearest to a time that somebody clicked in the timeline.
+function showRow(timeline, time) {
+  const { log } = timeline.track;
+  if (!timeline.log || !log.length) return;
+  const after = firstIndex(0, log.length, (i) => log[i][0] >= time);
+  const nearer = after > 0 && (after === log.length || time - log[after - 1][0] < log[after][0] - time);
+  markRow(timeline, nearer ? after - 1 : after, true);
+  timeline.cursor = time;
+  timeline.ask();
+}

@@ -1,0 +1,81 @@
+use picklock_scenarios::Phase;
+use picklock_verdicts::history::read_history;
+
+use super::*;
+
+fn history() -> History {
+    let text = include_bytes!("../../../harness/verdicts/tests/histories/calm.jsonl");
+    read_history(&text[..]).unwrap()
+}
+
+fn message(at_ns: u64, worker: usize, op: u64) -> Message {
+    Message {
+        at_ns,
+        sent_ns: Some(at_ns + 2_000_000_000),
+        worker,
+        node: 0,
+        direction: Direction::Request,
+        op,
+        phase: Phase::Release,
+        outcome: "held".into(),
+        preview: "DEL picklock:0".into(),
+    }
+}
+
+#[test]
+fn messages_and_commands_stand_in_one_order_of_time() {
+    let history = history();
+    let op = history
+        .events
+        .iter()
+        .find_map(|event| event.what.attempt())
+        .unwrap()
+        .1;
+    let at_ns = history.events[history.events.len() / 2].at_ns;
+    let wire = WireLog {
+        messages: vec![message(at_ns, 1, op)],
+        left_out: 0,
+    };
+    let all = entries(&history, Some(&wire), &Selection::default());
+    assert!(all.is_sorted_by_key(|entry| entry.at_ns));
+    let del = all
+        .iter()
+        .find(|entry| entry.kind == EntryKind::Command)
+        .unwrap();
+    assert_eq!(del.route, "w1 → n0");
+    assert!(
+        del.text.starts_with("DEL picklock:0 (held, went on at "),
+        "{}",
+        del.text
+    );
+    assert_eq!(del.key.as_ref(), history.header.keys.first());
+}
+
+#[test]
+fn selection_leaves_out_the_others() {
+    let history = history();
+    let of = |wanted: &Selection| entries(&history, None, wanted);
+    let all = of(&Selection::default());
+    let of_worker = of(&Selection {
+        worker: Some(0),
+        ..Selection::default()
+    });
+    assert!(!of_worker.is_empty() && of_worker.len() < all.len());
+    assert!(
+        of_worker
+            .iter()
+            .all(|it| it.worker == Some(0) || it.kind == EntryKind::Fault)
+    );
+    let middle_ns = all[all.len() / 2].at_ns;
+    let around = of(&Selection {
+        around: Some((middle_ns, 2)),
+        ..Selection::default()
+    });
+    let here = all.partition_point(|entry| entry.at_ns < middle_ns);
+    assert_eq!(around, all[here - 2..here + 2]);
+    let elsewhere = of(&Selection {
+        key: Some("no such key".into()),
+        ..Selection::default()
+    });
+    assert!(elsewhere.iter().all(|entry| entry.kind == EntryKind::Fault));
+}

@@ -1,0 +1,74 @@
+//! The log of a run as a table.
+
+use anstyle::Style;
+
+use super::line::{Line, columns};
+use super::styles::{BAD, COOL, FAINT, FAULT, WARN};
+use crate::run_log::{Entry, EntryKind};
+use crate::units::moment_ns;
+
+/// The entries, one below the other: when, from where to where, and what. A text that is longer than its column goes
+/// on below. `violations`: when violations showed, in order; each gets a line of its own.
+pub fn log(entries: &[Entry], violations: &[(u64, String)], width: usize) -> String {
+    let route = entries.iter().map(|entry| columns(&entry.route)).max();
+    let times = entries
+        .iter()
+        .map(|entry| columns(&moment_ns(entry.at_ns)))
+        .max();
+    let (route, times) = (route.unwrap_or(0), times.unwrap_or(0));
+    let column = times + 2 + route + 2;
+    let mut out = String::new();
+    let mut push = |lines: Vec<Line>| {
+        for line in lines {
+            out.push_str(&line.render());
+            out.push('\n');
+        }
+    };
+    let inside = |at_ns: u64| {
+        let last = entries.last().map_or(0, |entry| entry.at_ns);
+        entries.first().is_some_and(|first| first.at_ns <= at_ns) && at_ns <= last
+    };
+    let mut violations = violations
+        .iter()
+        .filter(|(at_ns, _)| inside(*at_ns))
+        .peekable();
+    for entry in entries {
+        while let Some((at_ns, words)) = violations.next_if(|(at_ns, _)| *at_ns < entry.at_ns) {
+            let time = format!("{:>times$}  ", moment_ns(*at_ns));
+            push(
+                Line::new()
+                    .styled(BAD, &time)
+                    .styled(BAD, words)
+                    .wrap(width, column),
+            );
+        }
+        let time = format!("{:>times$}  ", moment_ns(entry.at_ns));
+        let style = style(entry.kind);
+        let line = Line::new().styled(FAINT, &time).styled(style, &entry.route);
+        push(
+            line.pad_to(column)
+                .styled(style, &entry.text)
+                .wrap(width, column),
+        );
+    }
+    for (at_ns, words) in violations {
+        let time = format!("{:>times$}  ", moment_ns(*at_ns));
+        push(
+            Line::new()
+                .styled(BAD, &time)
+                .styled(BAD, words)
+                .wrap(width, column),
+        );
+    }
+    out
+}
+
+fn style(kind: EntryKind) -> Style {
+    match kind {
+        EntryKind::Message | EntryKind::Command => Style::new(),
+        EntryKind::Reply => FAINT,
+        EntryKind::Custody => COOL,
+        EntryKind::Fault => FAULT,
+        EntryKind::Harness => WARN,
+    }
+}

@@ -1,0 +1,48 @@
+//! The commands and replies of the command log, as instants: a track for each worker and node.
+
+use std::collections::BTreeMap;
+
+use picklock_scenarios::Direction;
+use serde_json::json;
+
+use super::event::{TraceEvent, TraceWriter, track, us};
+use crate::escape::visible;
+use crate::wire_log::WireLog;
+
+/// The messages, in process `pid`.
+pub(super) fn commands(wire: &WireLog, pid: u32, events: &mut TraceWriter) {
+    if wire.messages.is_empty() {
+        return;
+    }
+    events.push(track("process_name", pid, 0, "commands".into()));
+    let links = wire.messages.iter().map(|it| ((it.worker, it.node), 0));
+    let mut tracks: BTreeMap<(usize, usize), usize> = links.collect();
+    for (tid, ((worker, node), place)) in tracks.iter_mut().enumerate() {
+        *place = tid;
+        let name = format!("worker {worker}, node {node}");
+        events.push(track("thread_name", pid, tid, name));
+    }
+    for message in &wire.messages {
+        let text = visible(&message.preview);
+        let name = match message.direction {
+            Direction::Request => text.split(' ').next().unwrap_or_default().to_owned(),
+            Direction::Reply => "reply".to_owned(),
+        };
+        events.push(TraceEvent {
+            name: name.into(),
+            cat: "command",
+            ph: 'i',
+            ts: us(message.at_ns),
+            dur: None,
+            pid,
+            tid: tracks[&(message.worker, message.node)],
+            s: Some('t'),
+            args: json!({
+                "op": message.op,
+                "text": text,
+                "outcome": visible(&message.outcome),
+                "went_on_us": message.sent_ns.map(us),
+            }),
+        });
+    }
+}

@@ -1,0 +1,64 @@
+//! What `picklock gate --out` keeps: reports of everything, and the runs of what failed.
+
+use std::io::Write;
+
+use picklock_harness::record::MatrixRecord;
+use picklock_reports::gate::{CellKey, Decision, Kind, gate_json, markdown};
+
+use crate::exit::Failure;
+use crate::matrix::directory::MatrixDirectory;
+use crate::report;
+use crate::run_directory::RunDirectory;
+
+/// The reports that are written.
+const FORMATS: [&str; 2] = ["html", "junit"];
+
+/// Writes the reports, removes the runs of what did not fail, and tells what there is.
+///
+/// # Errors
+/// The disk is full, or the directory is gone.
+pub fn write(
+    kept: &MatrixDirectory,
+    mut matrix: MatrixRecord,
+    decision: &Decision,
+) -> Result<String, Failure> {
+    let is_of_run = |kind| {
+        let kinds = [Kind::Verdict, Kind::DeadAlarm, Kind::Limit, Kind::NotJudged];
+        kinds.contains(&kind)
+    };
+    let findings = decision.findings.iter().filter(|it| is_of_run(it.kind));
+    let failed: Vec<&CellKey> = findings.filter_map(|it| it.cell.as_ref()).collect();
+    for cell in &mut matrix.cells {
+        if !failed.contains(&&CellKey::of(cell)) {
+            kept.remove(cell.run_dir.take().as_deref().unwrap_or_default());
+        }
+    }
+    kept.finish(&matrix)?;
+    let path = kept.path();
+    let directory = RunDirectory::at(path);
+    directory.write("gate.md", |file| writeln!(file, "{}", markdown(decision)))?;
+    directory.write("gate.json", |file| {
+        writeln!(file, "{}", gate_json(decision))
+    })?;
+    let mut names = vec!["gate.md".to_owned(), "gate.json".to_owned()];
+    names.extend(report::write_beside(path, &FORMATS)?);
+    let shown = |name: &str| path.join(name).display().to_string();
+    let mut text = "kept:\n".to_owned();
+    for name in &names {
+        text.push_str(&format!("  {}\n", shown(name)));
+    }
+    for cell in &matrix.cells {
+        if let Some(run_dir) = &cell.run_dir {
+            let dir = shown(run_dir);
+            text.push_str(&format!("  {dir}: the run of {}\n", CellKey::of(cell)));
+        }
+    }
+    if let Some(run_dir) = matrix.cells.iter().find_map(|cell| cell.run_dir.as_ref()) {
+        let dir = shown(run_dir);
+        let dir = shell_words::quote(&dir);
+        text.push_str(&format!(
+            "see what happened: picklock log {dir}\nsee it again: picklock replay {dir}\n"
+        ));
+    }
+    Ok(text)
+}

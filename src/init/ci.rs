@@ -1,0 +1,146 @@
+//! The workflow that runs the gate on every push, in the words of the CI service. Pure but for the look at the
+//! repository that the new folder lies in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+
+const GITHUB: &str = include_str!("../../adapters/project/workflow.yml");
+const GITLAB: &str = include_str!("../../adapters/project/gitlab-ci.yml");
+
+/// A CI service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Service {
+    /// GitHub Actions.
+    Github,
+    /// GitLab CI.
+    Gitlab,
+}
+
+/// Where CI gets Picklock from.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// The address of its git repository.
+    pub source: String,
+    /// A commit or a tag of it.
+    pub rev: String,
+}
+
+/// What the workflow does in the adapter's folder.
+#[derive(Debug)]
+pub struct Steps<'a> {
+    /// Debian packages that the adapter needs.
+    pub packages: &'a [&'a str],
+    /// Commands to be run once, before the first run.
+    pub prepare: &'a [&'a str],
+}
+
+/// The repository that a folder lies in, or will lie in.
+#[derive(Debug)]
+pub struct Repository {
+    /// Its root; the folder itself where there is no repository.
+    pub root: PathBuf,
+    /// The folder, relative to the root: `.` for the root.
+    folder: String,
+}
+
+impl Repository {
+    /// The one around this folder, which need not exist yet.
+    pub fn around(folder: &Path) -> Repository {
+        let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        let normal: PathBuf = absolute.components().collect();
+        let mut above = normal.ancestors();
+        let found = above.find(|dir| dir.join(".git").exists());
+        let inside = found.and_then(|root| normal.strip_prefix(root).ok());
+        match (found, inside) {
+            (Some(root), Some(inside)) if inside != Path::new("") => Repository {
+                root: root.to_owned(),
+                folder: inside.to_string_lossy().into_owned(),
+            },
+            _ => Repository {
+                root: folder.to_owned(),
+                folder: ".".to_owned(),
+            },
+        }
+    }
+
+    /// The service that runs it, as far as its files tell: GitHub, if nothing speaks for another.
+    pub fn service(&self) -> Service {
+        let config = fs::read_to_string(self.root.join(".git/config")).unwrap_or_default();
+        match config.contains("gitlab") || self.root.join(".gitlab-ci.yml").exists() {
+            true => Service::Gitlab,
+            false => Service::Github,
+        }
+    }
+
+    /// The path of the workflow below the root, and its text.
+    pub fn workflow(
+        &self,
+        service: Service,
+        origin: &Origin,
+        steps: &Steps<'_>,
+    ) -> (String, String) {
+        // Several adapters of one repository have a workflow each.
+        let name = match self.folder.as_str() {
+            "." => "picklock".to_owned(),
+            folder => format!(
+                "picklock-{}",
+                folder.replace(|c: char| !c.is_alphanumeric(), "-")
+            ),
+        };
+        let path = match service {
+            Service::Github => format!(".github/workflows/{name}.yml"),
+            Service::Gitlab if self.root.join(".gitlab-ci.yml").exists() => {
+                format!(".gitlab/{name}.yml")
+            }
+            Service::Gitlab => ".gitlab-ci.yml".to_owned(),
+        };
+        let results = match self.folder.as_str() {
+            "." => "picklock-results".to_owned(),
+            folder => format!("{folder}/picklock-results"),
+        };
+        let (template, prepare) = match service {
+            Service::Github => (GITHUB, github_step(steps.prepare)),
+            Service::Gitlab => (GITLAB, gitlab_lines(steps.prepare)),
+        };
+        let mut packages = vec!["redis-server"];
+        packages.extend(steps.packages);
+        let cd = format!("cd {}", shell_words::quote(&self.folder));
+        let text = template
+            .replace("{{name}}", &name)
+            .replace("{{folder}}", &quoted(&self.folder))
+            .replace("{{cd}}", &quoted(&cd))
+            .replace("{{source}}", &quoted(&origin.source))
+            .replace("{{rev}}", &quoted(&origin.rev))
+            .replace("{{packages}}", &packages.join(" "))
+            .replace("{{results}}", &quoted(&results))
+            .replace("{{junit}}", &quoted(&format!("{results}/junit.xml")))
+            .replace("{{prepare}}", &prepare);
+        (path, text)
+    }
+}
+
+/// A text in double quotes, which YAML reads as JSON does.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// The commands as one step of the workflow; empty if there are none.
+fn github_step(commands: &[&str]) -> String {
+    let lines: String = commands
+        .iter()
+        .map(|command| format!("          {command}\n"))
+        .collect();
+    match commands {
+        [] => lines,
+        _ => format!("      - name: Build the adapter\n        run: |\n{lines}"),
+    }
+}
+
+fn gitlab_lines(commands: &[&str]) -> String {
+    let lines = commands.iter();
+    lines
+        .map(|command| format!("    - {}\n", quoted(command)))
+        .collect()
+}

@@ -1,0 +1,163 @@
+//! `picklock log`: everything that a kept run has seen, in order.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use clap::Args;
+use picklock_harness::check::{Status, judge};
+use picklock_harness::history::History;
+use picklock_reports::run_log::{Entry, EntryKind, Selection, entries};
+use picklock_reports::terminal;
+use picklock_reports::wire_log::{self, WireLog};
+
+use crate::exit::{self, Failure};
+use crate::kept_run::{self, HISTORY, WIRE};
+use crate::print;
+use crate::untrusted_file::{self, LONGEST_DOCUMENT, Links};
+
+/// `picklock log`.
+#[derive(Debug, Args)]
+#[command(after_help = LOG_HELP)]
+pub struct LogArgs {
+    /// A directory written by `--out`, or a history.jsonl.
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// Show what happened around this time of the run, such as 2.406s. Default: everything.
+    #[arg(long, value_name = "T", value_parser = moment)]
+    pub around: Option<u64>,
+    /// With --around: show so many lines before it, and so many after it.
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "around")]
+    pub lines: usize,
+    /// Show what concerns this key.
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+    /// Show what concerns this worker.
+    #[arg(long, value_name = "W", value_parser = worker)]
+    pub worker: Option<usize>,
+    /// Print one JSON object a line instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+const LOG_HELP: &str = "\
+Each line has a time, from where to where, and what. `driver → w1` asks worker 1 for something,
+`w1 → n0` is a command to node 0, `n0` alone is a change of a key there. Faults are always shown.
+
+Examples:
+  picklock log run-1 --around 2.406s
+  picklock log run-1 --worker 1 --key picklock:stock:0000
+  picklock log matrix-1/redlock/gc-pause/sim --json";
+
+/// Prints the log.
+///
+/// # Errors
+/// There is no such run, or its files cannot be read.
+pub fn run(args: &LogArgs) -> Result<u8, Failure> {
+    let dir = kept_run::directory(&args.run)?;
+    let history = dir
+        .as_ref()
+        .map_or(args.run.clone(), |dir| dir.join(HISTORY));
+    let history = kept_run::history(&history)?;
+    let wire = match dir {
+        Some(dir) => wire(dir.join(WIRE))?,
+        None => None,
+    };
+    let wanted = Selection {
+        around: args.around.map(|at_ns| (at_ns, args.lines)),
+        key: args.key.clone(),
+        worker: args.worker,
+    };
+    let entries = entries(&history, wire.as_ref(), &wanted);
+    // Faults are shown whatever is asked for.
+    let is_asked_for = |entry: &Entry| entry.kind != EntryKind::Fault;
+    if !entries.iter().any(is_asked_for) {
+        return Err(Failure::Usage(format!(
+            "nothing of that kind happened: the run had {} workers, and the keys of its locks were {}",
+            history.header.workers,
+            history.header.keys.join(", ")
+        )));
+    }
+    if args.json {
+        for entry in &entries {
+            let line = serde_json::to_string(entry);
+            let line = line.map_err(|error| Failure::Environment(error.to_string()))?;
+            print::out(&format!("{line}\n"));
+        }
+        return Ok(exit::HELD);
+    }
+    let violated = violations(&history);
+    print::out(&terminal::log(&entries, &violated, print::width()));
+    if wire.is_none() {
+        print::err(
+            "picklock: there is no wire.jsonl beside the history, so commands are missing\n",
+        );
+    }
+    Ok(exit::HELD)
+}
+
+fn wire(path: PathBuf) -> Result<Option<WireLog>, Failure> {
+    let wrong = |text: String| Failure::Usage(format!("{}: {text}", path.display()));
+    let text = match untrusted_file::read_plain_or_gzip(&path, LONGEST_DOCUMENT, Links::Refused) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(|error| wrong(error.to_string()))?,
+    };
+    let log = wire_log::read(&text).map_err(|error| wrong(error.to_string()))?;
+    Ok(Some(log))
+}
+
+/// When violations showed, and which.
+fn violations(history: &History) -> Vec<(u64, String)> {
+    let verdicts = judge(history);
+    let violated = verdicts
+        .iter()
+        .filter(|(_, it)| it.status == Status::Violated);
+    let mut all: Vec<(u64, String)> = violated
+        .filter_map(|(property, verdict)| {
+            let cause = verdict.cause.map_or("", |cause| cause.word());
+            Some((verdict.at_ns?, format!("✘ {property} violated: {cause}")))
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+/// A time of a run as reports show it: `2.406`, `2.406s`, `2.406 s`, `80ms`.
+fn moment(text: &str) -> Result<u64, &'static str> {
+    let wrong = "expected a time since the run began, such as 2.406s";
+    let (number, unit) = match text.trim().strip_suffix('s') {
+        None => (text, 1e9),
+        Some(rest) => match rest.strip_suffix('m') {
+            Some(number) => (number, 1e6),
+            None => (rest, 1e9),
+        },
+    };
+    let number: f64 = number.trim().parse().map_err(|_| wrong)?;
+    match (0.0..1e9).contains(&number) {
+        true => Ok((number * unit) as u64),
+        false => Err(wrong),
+    }
+}
+
+/// `1`, or `w1` as the log has it.
+fn worker(text: &str) -> Result<usize, &'static str> {
+    let number = text.strip_prefix("worker ").or(text.strip_prefix('w'));
+    let number = number.unwrap_or(text);
+    number
+        .parse()
+        .map_err(|_| "expected the number of a worker")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_read_as_reports_write_it() {
+        for text in ["2.406", "2.406s", "2.406 s", "2406ms"] {
+            assert_eq!(moment(text).map(|ns| ns / 1_000_000), Ok(2406), "{text}");
+        }
+        for text in ["", "s", "soon", "-1s", "nan"] {
+            assert!(moment(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What somebody probably meant whose command line was refused.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use picklock_impls::find;
+use picklock_scenarios::{catalog, nearest};
+
+/// How each command is called, for those that need a name.
+const CALLS: &[(&str, &str)] = &[
+    ("scenario", "picklock scenario gc-pause --impl redlock"),
+    ("run", "picklock scenario gc-pause --impl redlock"),
+    ("replay", "picklock replay run-1"),
+    ("check", "picklock check run-1"),
+    ("log", "picklock log run-1"),
+    ("report", "picklock report run-1"),
+    ("init", "picklock init --lang python my-lock"),
+    (
+        "adapter",
+        "picklock adapter check \"python3 my_adapter.py\"",
+    ),
+    ("completions", "picklock completions bash"),
+];
+
+/// Flags by which other programs are told how often to do something.
+const COUNTS: [&str; 5] = ["--runs", "--seeds", "--repeat", "--count", "--iterations"];
+
+/// The advice for a refused command line. `args`: all its words, the program's name first.
+pub fn hint(error: &clap::Error, args: &[String]) -> Option<String> {
+    let command = args.get(1).map_or("", String::as_str);
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::MissingRequiredArgument => {
+            let (_, call) = CALLS.iter().find(|(name, _)| *name == command)?;
+            let names = match *call == CALLS[0].1 {
+                true => " (`picklock list` has the names)",
+                false => "",
+            };
+            Some(format!("as in `{call}`{names}"))
+        }
+        ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_some() => {
+            None
+        }
+        ErrorKind::InvalidSubcommand => of_subcommand(text(ContextKind::InvalidSubcommand)?, args),
+        ErrorKind::UnknownArgument => of_argument(text(ContextKind::InvalidArg)?, command),
+        ErrorKind::ArgumentConflict if matches!(command, "scenario" | "run") => {
+            Some("one run tests one lock: `picklock matrix --impl NAME,NAME` tests several".into())
+        }
+        _ => None,
+    }
+}
+
+/// A first word that is no command: perhaps the name of a scenario or of a lock, or of an adapter.
+fn of_subcommand(word: &str, args: &[String]) -> Option<String> {
+    if args.get(1).is_some_and(|first| first == "adapter") {
+        return Some(format!("did you mean `picklock adapter check {word}`?"));
+    }
+    if find(word).is_some() {
+        return Some(format!(
+            "did you mean `picklock scenario gc-pause --impl {word}`?"
+        ));
+    }
+    let is_path = word.contains('/') || word.ends_with(".toml");
+    let meant = match is_path {
+        true => Some(word),
+        false => nearest(word, catalog::names()),
+    };
+    match meant {
+        Some(scenario) => Some(format!("did you mean `picklock scenario {scenario}`?")),
+        None => Some("`picklock scenario NAME --impl LOCK` runs a scenario".to_owned()),
+    }
+}
+
+/// An argument that the command does not have.
+fn of_argument(word: &str, command: &str) -> Option<String> {
+    if !matches!(command, "scenario" | "run") {
+        return None;
+    }
+    if find(word).is_some() || word.starts_with("exec:") || word.starts_with("docker:") {
+        return Some(format!("did you mean `--impl {word}`?"));
+    }
+    if COUNTS.contains(&word) {
+        return Some(
+            "one run has one seed: `picklock matrix --scenario NAME --impl LOCK --seeds N` makes many"
+                .to_owned(),
+        );
+    }
+    None
+}

@@ -1,0 +1,190 @@
+//! Each crate that is published is packed with everything that it is compiled from, and its address stands in one
+//! place.
+//!
+//! Tests are not packed: they need the whole repository. `cargo package` itself compiles each package, which takes
+//! minutes; the release does that.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+use std::process::Command;
+
+use crate::sources::{below, root};
+
+/// What stands in the place of the owner until the project has an address.
+const PLACEHOLDER: &str = "OWNER/picklock";
+
+/// The folders of the crates that are published, from the root.
+fn published() -> Vec<PathBuf> {
+    let workspace = manifest(Path::new(""));
+    let members = workspace["workspace"]["members"]
+        .as_array()
+        .expect("members");
+    let members = members
+        .iter()
+        .map(|member| member.as_str().expect("a folder").into());
+    let is_published = |folder: &PathBuf| manifest(folder)["package"].get("publish").is_none();
+    std::iter::once(PathBuf::new())
+        .chain(members)
+        .filter(is_published)
+        .collect()
+}
+
+fn manifest(folder: &Path) -> toml::Table {
+    let text = std::fs::read_to_string(root().join(folder).join("Cargo.toml"));
+    text.expect("a manifest")
+        .parse()
+        .expect("a manifest is TOML")
+}
+
+/// The files that cargo packs, from the folder of the crate.
+fn packed(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args([
+        "package",
+        "--list",
+        "--offline",
+        "--allow-dirty",
+        "--exclude-lockfile",
+    ]);
+    let output = cargo
+        .current_dir(root().join(folder))
+        .output()
+        .expect("cargo starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", folder.display());
+    let listed = String::from_utf8(output.stdout).expect("names are text");
+    listed.lines().map(PathBuf::from).collect()
+}
+
+/// The paths in `include_str!` and `include_bytes!` of a file without its tests, as they are written. Of a path that a
+/// macro completes, the folder.
+fn included(text: &str) -> Vec<String> {
+    let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let starts = ["include_str!(", "include_bytes!("];
+    let calls = starts.iter().flat_map(|start| product.split(start).skip(1));
+    let paths = calls.filter(|call| !call.starts_with("concat!(env!"));
+    let first_string = |call: &str| Some(call.split('"').nth(1)?.to_owned());
+    paths.filter_map(first_string).collect()
+}
+
+/// The path without `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => assert!(plain.pop(), "{} leads out", path.display()),
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+#[test]
+fn packages_have_what_they_are_compiled_from() {
+    let mut looked_at = 0;
+    for folder in published() {
+        let packed = packed(&folder);
+        for file in ["README.md", "LICENSE-APACHE", "LICENSE-MIT"] {
+            let path = Path::new(file);
+            assert!(packed.contains(path), "{}: no {file}", folder.display());
+        }
+        let source = folder.join("src");
+        for path in below(&source.to_string_lossy()) {
+            let text = std::fs::read_to_string(&path).expect("a source");
+            let inside = path
+                .strip_prefix(root().join(&folder))
+                .expect("in the crate");
+            assert!(packed.contains(inside), "{} is not packed", path.display());
+            for include in included(&text) {
+                let wanted = plain(&inside.with_file_name("").join(&include));
+                // Cargo packs no folder that has a manifest of its own.
+                let is_there = packed.iter().any(|packed| packed.starts_with(&wanted));
+                assert!(is_there, "{}: {include} is not packed", path.display());
+                looked_at += 1;
+            }
+        }
+    }
+    assert!(
+        looked_at > 20,
+        "the macros were not found: only {looked_at}"
+    );
+}
+
+/// The templates are named in parts, so that only their folder is known above.
+#[test]
+fn no_folder_of_adapters_is_a_crate() {
+    let mut folders = vec![root().join("adapters")];
+    while let Some(folder) = folders.pop() {
+        assert!(
+            !folder.join("Cargo.toml").exists(),
+            "{}: cargo packs no such folder; name the file Cargo.toml.template",
+            folder.display()
+        );
+        let entries = std::fs::read_dir(folder).expect("a folder");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        folders.extend(paths.filter(|path| path.is_dir() && !path.ends_with("target")));
+    }
+}
+
+#[test]
+fn versions_of_the_crates_agree() {
+    let workspace = manifest(Path::new(""));
+    let version = workspace["workspace"]["package"]["version"].as_str();
+    let wanted = format!("={}", version.expect("a version"));
+    let crates = workspace["workspace"]["dependencies"]
+        .as_table()
+        .expect("crates");
+    for folder in published().iter().filter(|folder| folder != &Path::new("")) {
+        let name = manifest(folder)["package"]["name"].clone();
+        let name = name.as_str().expect("a name");
+        assert_eq!(crates[name]["version"].as_str(), Some(&*wanted), "{name}");
+    }
+    for file in WITH_VERSION {
+        let text = std::fs::read_to_string(root().join(file)).expect("a file");
+        let version = wanted.trim_start_matches('=');
+        assert!(text.contains(version), "{file} does not name {version}");
+    }
+}
+
+/// The workflows that name the release that they install.
+const WITH_VERSION: &[&str] = &[
+    "docs/examples/github-actions.yml",
+    "docs/examples/gitlab-ci.yml",
+];
+
+/// The files that name the address of the project.
+const WITH_ADDRESS: &[&str] = &[
+    "README.md",
+    "action.yml",
+    "docs/examples/github-actions.yml",
+    "docs/examples/gitlab-ci.yml",
+    "scripts/install",
+];
+
+#[test]
+fn the_address_is_that_of_the_manifest() {
+    let workspace = manifest(Path::new(""));
+    let address = workspace["workspace"]["package"]["repository"].as_str();
+    let address = address.expect("an address");
+    let path = address
+        .strip_prefix("https://github.com/")
+        .expect("on GitHub");
+    for file in WITH_ADDRESS {
+        let text = std::fs::read_to_string(root().join(file)).expect("a file");
+        assert!(text.contains(path), "{file} does not name {path}");
+        let is_stale = path != PLACEHOLDER && text.contains(PLACEHOLDER);
+        assert!(
+            !is_stale,
+            "{file} still names {PLACEHOLDER}; Cargo.toml says {path}"
+        );
+    }
+}
+
+#[test]
+fn a_file_outside_the_package_is_found() {
+    let text = "x!(include_str!(\"a.md\"), include_bytes!(concat!(\"../b/\", $name)));\n\
+        include_bytes!(concat!(env!(\"OUT_DIR\"), \"/c\"))\n#[cfg(test)] include_str!(\"d\")";
+    assert_eq!(included(text), ["a.md", "../b/"]);
+    assert_eq!(plain(Path::new("src/x/../../docs/")), Path::new("docs"));
+    assert!(std::panic::catch_unwind(|| plain(Path::new("src/../../docs"))).is_err());
+}

@@ -1,0 +1,400 @@
+//! The mistakes that people made who tried Picklock for the first time: each is refused with words that say what to
+//! type instead. Some are none, because what was meant is clear.
+
+use crate::running::picklock;
+
+/// A command line, its exit code, and what it must say.
+type Mistake = (&'static str, i32, &'static [&'static str]);
+
+const AS_IN: &str = "as in `picklock scenario gc-pause --impl redlock`";
+
+/// Names of scenarios and locks, and where they stand.
+const NAMES: &[Mistake] = &[
+    ("scenario", 2, &[AS_IN, "`picklock list` has the names"]),
+    ("scenario gc-pause", 2, &[AS_IN]),
+    ("scenario --impl redlock", 2, &[AS_IN]),
+    ("gc-pause", 2, &[AS_IN]),
+    ("run gc-pause", 2, &[AS_IN]),
+    (
+        "scenario gc-pauze --impl redlock",
+        2,
+        &["did you mean `gc-pause`?"],
+    ),
+    (
+        "scenario GC-Pause --impl redlock",
+        2,
+        &["did you mean `gc-pause`?"],
+    ),
+    (
+        "scenario gc_pause --impl redlock",
+        2,
+        &["did you mean `gc-pause`?"],
+    ),
+    (
+        "scenario 'gc pause' --impl redlock",
+        2,
+        &["did you mean `gc-pause`?"],
+    ),
+    (
+        "scenario gc-pause redlock",
+        2,
+        &["did you mean `--impl redlock`?"],
+    ),
+    (
+        "scenario gc-pause exec:cat",
+        2,
+        &["did you mean `--impl exec:cat`?"],
+    ),
+    (
+        "scenario redlock --impl gc-pause",
+        2,
+        &["that is a scenario: the lock stands after --impl"],
+    ),
+    (
+        "scenario gc-pause --impl Redlock",
+        2,
+        &["did you mean `redlock`?"],
+    ),
+    (
+        "scenario gc-pause --impl redlok",
+        2,
+        &["did you mean `redlock`?"],
+    ),
+    (
+        "scenario gc-pause --lock redlok",
+        2,
+        &["did you mean `redlock`?"],
+    ),
+    (
+        "scenario gc-pause --impl redis-lock",
+        2,
+        &["no such lock", "the built-in locks are"],
+    ),
+    (
+        "scenario gc-pause --impl redlock,fenced",
+        2,
+        &["`picklock matrix` tests several"],
+    ),
+    (
+        "scenario gc-pause --impl 'red*'",
+        2,
+        &["`picklock matrix` tests several"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --impl fenced",
+        2,
+        &["`picklock matrix --impl NAME,NAME` tests several"],
+    ),
+    (
+        "scenario missing.toml --impl redlock",
+        2,
+        &["missing.toml: cannot read the scenario"],
+    ),
+    (
+        "scenario . --impl redlock",
+        2,
+        &["your own scenario is a path that ends in .toml"],
+    ),
+    (
+        "gc-pauze --impl redlock",
+        2,
+        &["did you mean `picklock scenario gc-pause`?"],
+    ),
+    (
+        "./mine.toml --impl redlock",
+        2,
+        &["did you mean `picklock scenario ./mine.toml`?"],
+    ),
+    (
+        "redlock",
+        2,
+        &["did you mean `picklock scenario gc-pause --impl redlock`?"],
+    ),
+    (
+        "test gc-pause --impl redlock",
+        2,
+        &["`picklock scenario NAME --impl LOCK` runs a scenario"],
+    ),
+    ("runs", 2, &["a similar subcommand exists: 'run'"]),
+    ("explain gc-pauze", 2, &["did you mean `gc-pause`?"]),
+    ("explain nothing", 2, &["`picklock explain` lists them all"]),
+    ("docs nothing", 2, &["`picklock docs` lists them"]),
+    ("list lock", 2, &["impls", "scenarios"]),
+    ("list everything", 2, &["possible values"]),
+];
+
+/// Programs of one's own.
+const PROGRAMS: &[Mistake] = &[
+    (
+        "scenario gc-pause --impl ./my_lock.py",
+        2,
+        &["did you mean the program `exec:./my_lock.py`?"],
+    ),
+    (
+        "scenario gc-pause --impl my_lock.py",
+        2,
+        &["did you mean the program `exec:my_lock.py`?"],
+    ),
+    (
+        "scenario gc-pause --impl 'python3 my_lock.py'",
+        2,
+        &["did you mean the program `exec:python3 my_lock.py`?"],
+    ),
+    (
+        "scenario gc-pause --impl exec:",
+        2,
+        &["`exec:python3 my_adapter.py`"],
+    ),
+    (
+        "scenario gc-pause --impl docker:",
+        2,
+        &["`docker:my-lock:1`"],
+    ),
+    (
+        "scenario gc-pause --impl exec:./nothing --backend process",
+        4,
+        &["cannot start `./nothing`", "there is no shell"],
+    ),
+    (
+        "scenario gc-pause --impl exec:cat --backend sim",
+        2,
+        &["choose --backend process or docker"],
+    ),
+    ("adapter", 2, &["check"]),
+    (
+        "adapter check",
+        2,
+        &["as in `picklock adapter check \"python3 my_adapter.py\"`"],
+    ),
+    (
+        "adapter my_lock.py",
+        2,
+        &["did you mean `picklock adapter check my_lock.py`?"],
+    ),
+    (
+        "adapter check nothing-here",
+        4,
+        &["cannot start `nothing-here`", "a program on PATH"],
+    ),
+    ("init", 2, &["as in `picklock init --lang python my-lock`"]),
+    (
+        "init python",
+        2,
+        &["as in `picklock init --lang python my-lock`"],
+    ),
+    ("init --lang ruby", 2, &["possible values", "python"]),
+    ("init --lang", 2, &["possible values", "python"]),
+    (
+        "init --lang python --lib redis",
+        2,
+        &["no adapter for such a library", "redis-py"],
+    ),
+    (
+        "init --lang python --source https://example.org/p.git",
+        2,
+        &["--rev <REV>"],
+    ),
+    ("init --lang python --rev 'a b'", 2, &["expected one word"]),
+];
+
+/// Values of flags.
+const VALUES: &[Mistake] = &[
+    (
+        "scenario gc-pause --impl redlock --backend simulation",
+        2,
+        &["a similar value exists: 'sim'"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --backend k8s",
+        2,
+        &["possible values: auto, process"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --ttl 2",
+        2,
+        &["did you mean `2s` or `2ms`?"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --ttl 2000",
+        2,
+        &["did you mean `2000s` or `2000ms`?"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --ttl 2sec",
+        2,
+        &["expected a number and a unit"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --ttl 0",
+        2,
+        &["expected a number and a unit"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --ttl -1s",
+        2,
+        &["expected a number and a unit"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --workers 0",
+        2,
+        &["expected 1 to 2000"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --workers ten",
+        2,
+        &["expected a whole number"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --nodes 0",
+        2,
+        &["expected 1 to 64"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --seed abc",
+        2,
+        &["expected a whole number"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --seed -5",
+        2,
+        &["expected a whole number"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --runs 5",
+        2,
+        &["picklock matrix", "--seeds N"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --seeds 5",
+        2,
+        &["picklock matrix", "--seeds N"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --verbose",
+        2,
+        &["unexpected argument '--verbose'"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --impl-option retries=3",
+        2,
+        &["the lock has retry_delay"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --impl-option retry_delay",
+        2,
+        &["expected KEY=VALUE"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --out",
+        2,
+        &["a value is required for '--out <DIR>'"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --server redis:5",
+        2,
+        &["expected one of redis:6.2"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --redis-server /nowhere",
+        4,
+        &["cannot run /nowhere"],
+    ),
+    (
+        "scenario gc-pause --impl redlock --image redis:7 --backend process",
+        2,
+        &["only the backend docker uses it"],
+    ),
+    (
+        "matrix --impl nothing --scenario calm",
+        2,
+        &["--impl nothing: no such lock"],
+    ),
+    (
+        "matrix --scenario nothing",
+        2,
+        &["nothing: no such scenario"],
+    ),
+    ("matrix --scenario 'zz*'", 2, &["no name matches it"]),
+    ("matrix --profile fast", 2, &["possible values: quick"]),
+    ("matrix --seeds 0", 2, &["each cell must run at least once"]),
+    (
+        "matrix --backend sim --like redlock",
+        2,
+        &["name a lock of your own"],
+    ),
+    ("completions", 2, &["as in `picklock completions bash`"]),
+    ("completions fishy", 2, &["a similar value exists: 'fish'"]),
+    ("man nothing", 2, &["the commands are scenario"]),
+    ("--hepl", 2, &["a similar argument exists: '--help'"]),
+];
+
+/// Kept runs and configurations.
+const FILES: &[Mistake] = &[
+    ("replay", 2, &["as in `picklock replay run-1`"]),
+    ("replay nowhere", 2, &["nowhere: no such file or directory"]),
+    ("replay .", 2, &["it holds no run", "`--out`"]),
+    ("check", 2, &["as in `picklock check run-1`"]),
+    (
+        "check nowhere.jsonl",
+        2,
+        &["nowhere.jsonl: no such file or directory"],
+    ),
+    ("check .", 2, &["it holds no run", "`--out`"]),
+    ("log", 2, &["as in `picklock log run-1`"]),
+    ("log nowhere", 2, &["nowhere: no such file or directory"]),
+    ("log . --around soon", 2, &["such as 2.406s"]),
+    (
+        "log . --worker first",
+        2,
+        &["expected the number of a worker"],
+    ),
+    ("report", 2, &["as in `picklock report run-1`"]),
+    ("report nowhere", 2, &["nowhere: no such file or directory"]),
+    ("report .", 2, &["name a directory written by `--out`"]),
+    ("report . --format pdf", 2, &["possible values: html"]),
+    (
+        "gate",
+        2,
+        &[
+            "picklock.toml: cannot read the configuration",
+            "`picklock docs gate`",
+        ],
+    ),
+    (
+        "gate --config nowhere.toml",
+        2,
+        &["nowhere.toml: cannot read the configuration"],
+    ),
+    (
+        "gate --update",
+        2,
+        &["a similar argument exists: '--update-baseline'"],
+    ),
+];
+
+#[test]
+fn mistakes_are_answered_with_what_to_type() {
+    let mut wrong = Vec::new();
+    for (line, code, words) in [NAMES, PROGRAMS, VALUES, FILES].concat() {
+        let outcome = picklock(line).run();
+        let said = format!("{}{}", outcome.stdout, outcome.stderr);
+        let is_said = words.iter().all(|word| said.contains(word));
+        if outcome.code != Some(code) || !is_said {
+            wrong.push(format!("$ picklock {line}\n{words:?}\n{}", outcome.all()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The advice comes before the lists, which are long.
+#[test]
+fn suggestion_stands_in_the_first_line() {
+    for line in [
+        "scenario gc-pauze --impl redlock",
+        "scenario gc-pause --impl redlok",
+    ] {
+        let outcome = picklock(line).run().exits(2);
+        let first = outcome.stderr.lines().next().unwrap();
+        assert!(first.contains("did you mean"), "{}", outcome.all());
+    }
+}

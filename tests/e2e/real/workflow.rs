@@ -1,0 +1,238 @@
+//! The workflow that `picklock init` writes, for GitHub and for GitLab: from an empty folder to a green gate, and to a
+//! red one whose artefacts lead to the story.
+//!
+//! The shell steps are executed as they are written. What is no shell step is replaced by what it does:
+//! `actions/checkout` (the repository is there), `actions/cache` and `cache:` (they bring the Picklock that an earlier
+//! run has built: so what follows `command -v picklock ||` is not executed here), `actions/upload-artifact` and
+//! `artifacts:` (they copy the path), `image:` (it is this machine). `apt-get` and `sudo` are stand-ins that change
+//! nothing: they say whether the packages are known.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::running::{REPEATS, picklock, was_too_busy};
+
+/// A repository on a CI machine.
+struct Machine {
+    home: tempfile::TempDir,
+    /// The variables of the job.
+    environment: BTreeMap<String, String>,
+}
+
+/// What a job left.
+struct Job {
+    passed: bool,
+    /// All that its steps said.
+    said: String,
+    /// Where its artefacts were copied to.
+    artefacts: PathBuf,
+}
+
+impl Machine {
+    /// An empty repository, into whose folder `my lock` an adapter is written.
+    fn with_adapter(ci: &str) -> Machine {
+        let home = tempfile::Builder::new().prefix("ci-").tempdir().unwrap();
+        let repository = home.path().join("repository");
+        fs::create_dir_all(repository.join(".git")).unwrap();
+        let bin = home.path().join(".cargo/bin");
+        fs::create_dir_all(&bin).unwrap();
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_picklock"), bin.join("picklock")).unwrap();
+        for (name, script) in [("sudo", "exec \"$@\""), ("apt-get", APT)] {
+            let path = bin.join(name);
+            fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let line = format!(
+            "init --lang python --ci {ci} --source https://example.org/picklock.git --rev v0.1.0 'my lock'"
+        );
+        let outcome = picklock(&line).within(&repository).run().exits(0);
+        assert!(
+            outcome.stdout.contains("picklock gate"),
+            "{}",
+            outcome.all()
+        );
+        Machine {
+            home,
+            environment: BTreeMap::new(),
+        }
+    }
+
+    fn repository(&self) -> PathBuf {
+        self.home.path().join("repository")
+    }
+
+    fn workflow(&self, path: &str) -> Value {
+        let text = fs::read_to_string(self.repository().join(path)).unwrap();
+        assert!(!text.contains("{{prepare}}"), "{text}");
+        serde_yaml_ng::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    /// A script as the runner starts it.
+    fn shell(&self, script: &str, folder: &Path) -> (bool, String) {
+        let path = std::env::var("PATH").unwrap();
+        let bin = self.home.path().join(".cargo/bin");
+        let output = Command::new("bash")
+            .args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script])
+            .current_dir(folder)
+            .envs(&self.environment)
+            .env("HOME", self.home.path())
+            .env("PATH", format!("{}:{path}", bin.display()))
+            .env_remove("GITHUB_ACTIONS")
+            .env("GITHUB_STEP_SUMMARY", self.home.path().join("summary.md"))
+            .output()
+            .unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        (output.status.success(), format!("$ {script}\n{said}"))
+    }
+
+    /// Copies an artefact, as the service would.
+    fn keep(&self, path: &str) -> PathBuf {
+        let to = self.home.path().join("artefacts");
+        fs::remove_dir_all(&to).ok();
+        let from = self.repository().join(path);
+        let copied = Command::new("cp").arg("-r").args([&from, &to]).status();
+        assert!(copied.unwrap().success(), "{}", from.display());
+        to
+    }
+
+    fn github(&mut self) -> Job {
+        let workflow = self.workflow(".github/workflows/picklock-my-lock.yml");
+        let job = &workflow["jobs"]["gate"];
+        for (name, value) in job["env"].as_object().unwrap() {
+            self.environment
+                .insert(name.clone(), value.as_str().unwrap().to_owned());
+        }
+        let folder = job["defaults"]["run"]["working-directory"]
+            .as_str()
+            .unwrap();
+        let folder = self.repository().join(folder);
+        let (mut passed, mut said, mut artefacts) = (true, String::new(), PathBuf::new());
+        for step in job["steps"].as_array().unwrap() {
+            let always = step["if"].as_str() == Some("always()");
+            if !passed && !always {
+                continue;
+            }
+            match (step["run"].as_str(), step["uses"].as_str()) {
+                (Some(script), None) => {
+                    let (ok, words) = self.shell(script, &folder);
+                    passed &= ok;
+                    said.push_str(&words);
+                }
+                (None, Some("actions/checkout@v4" | "actions/cache@v4")) => {}
+                (None, Some("actions/upload-artifact@v4")) => {
+                    artefacts = self.keep(step["with"]["path"].as_str().unwrap());
+                }
+                other => panic!("a step that this test does not know: {other:?}"),
+            }
+        }
+        Job {
+            passed,
+            said,
+            artefacts,
+        }
+    }
+
+    fn gitlab(&mut self) -> Job {
+        let file = self.workflow(".gitlab-ci.yml");
+        let job = &file["picklock-my-lock"];
+        let project = self.repository().display().to_string();
+        for (name, value) in job["variables"].as_object().unwrap() {
+            let value = value.as_str().unwrap();
+            let value = value.replace("$CI_PROJECT_DIR", &project);
+            self.environment.insert(name.clone(), value);
+        }
+        // GitLab runs all lines in one shell.
+        let lines = ["before_script", "script"].map(|part| job[part].as_array().unwrap());
+        let lines = lines.into_iter().flatten();
+        let script: Vec<&str> = lines.map(|line| line.as_str().unwrap()).collect();
+        let (passed, said) = self.shell(&script.join("\n"), &self.repository());
+        let artefacts = &job["artifacts"];
+        assert_eq!(artefacts["when"], "always");
+        let kept = self.keep(artefacts["paths"][0].as_str().unwrap());
+        let junit = artefacts["reports"]["junit"].as_str().unwrap();
+        assert!(self.repository().join(junit).exists(), "{junit}");
+        Job {
+            passed,
+            said,
+            artefacts: kept,
+        }
+    }
+
+    /// Runs the job, again if the machine was too busy to judge.
+    fn run(&mut self, job: fn(&mut Machine) -> Job) -> Job {
+        let mut done = job(self);
+        for _ in 0..REPEATS {
+            if !was_too_busy(&done.said) {
+                break;
+            }
+            done = job(self);
+        }
+        done
+    }
+
+    /// Makes the release take any lock that it finds.
+    fn break_lock(&self) {
+        let path = self.repository().join("my lock/my_lock.py");
+        let text = fs::read_to_string(&path).unwrap();
+        let broken = text.replace(SAFE, BROKEN);
+        assert_ne!(text, broken, "the example has changed:\n{text}");
+        fs::write(path, broken).unwrap();
+    }
+}
+
+/// The release of the example, and one that does not look whose lock it takes.
+const SAFE: &str = "self.redis(\"EVAL\", script, 1, key, token) == 1";
+const BROKEN: &str = "self.redis(\"DEL\", key) == 1";
+
+/// Says whether each package is installed or known.
+const APT: &str = r#"[ "$1" = update ] && exit 0
+for word; do
+  case $word in install|-*) ;; *) apt-cache show "$word" >/dev/null 2>&1 || dpkg -s "$word" >/dev/null || exit 100 ;; esac
+done"#;
+
+fn from_green_to_red(ci: &str, job: fn(&mut Machine) -> Job) {
+    let mut machine = Machine::with_adapter(ci);
+    let green = machine.run(job);
+    assert!(green.passed, "{}", green.said);
+    assert!(green.said.contains("✔ gate passed"), "{}", green.said);
+    machine.break_lock();
+    let red = machine.run(job);
+    assert!(!red.passed, "{}", red.said);
+    let page = fs::read_to_string(red.artefacts.join("report.html")).unwrap();
+    let comment = fs::read_to_string(red.artefacts.join("gate.md")).unwrap();
+    for text in [&page, &comment] {
+        assert!(
+            text.contains("DEL that worker"),
+            "the story is missing:\n{comment}"
+        );
+    }
+    // The run that is told of can be looked at and repeated where the artefacts are.
+    let kept = red
+        .said
+        .lines()
+        .find_map(|line| line.split_once(": the run of "));
+    let (dir, _) = kept.unwrap_or_else(|| panic!("no run was kept:\n{}", red.said));
+    let dir = dir.trim().strip_prefix("picklock-results/").unwrap();
+    let log = picklock(&format!("log {dir}"))
+        .within(&red.artefacts)
+        .run()
+        .exits(0);
+    assert!(log.stdout.contains("DEL"), "{}", log.all());
+    assert!(red.artefacts.join(dir).join("repro.toml").exists());
+}
+
+#[test]
+fn workflow_for_github_goes_green_and_red() {
+    from_green_to_red("github", Machine::github);
+}
+
+#[test]
+fn workflow_for_gitlab_goes_green_and_red() {
+    from_green_to_red("gitlab", Machine::gitlab);
+}
