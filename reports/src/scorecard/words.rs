@@ -245,12 +245,16 @@ fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> Strin
         Purpose::CronJob => {
             let free = |commands: f64| format!(" and {commands:.1} commands for each acquisition");
             let commands = score.costs.commands.map_or_else(String::new, free);
-            let twice = [Outcome::Client, Outcome::Redis].map(|it| score.scenarios(it).len());
+            let broken = [Outcome::Client, Outcome::Redis].map(|it| score.scenarios(it).len());
+            let own = match score.scenarios(Outcome::Lock) {
+                [] => String::new(),
+                own => format!(", and by its own fault in {}", named(own)),
+            };
             format!(
-                " suffices, with {}{commands}. It never stood still; in {} of {judged} two clients were \
-                 inside together, through a client or Redis.",
+                " suffices, with {}{commands}. It never stood still; it was broken in {} of {judged} \
+                 through a client or Redis{own}.",
                 count(score.nodes, "node"),
-                twice.iter().sum::<usize>()
+                broken.iter().sum::<usize>()
             )
         }
         Purpose::Uptime => {
