@@ -8,6 +8,7 @@ use std::sync::Arc;
 use picklock_scenarios::BackendName;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::end::{EndReason, EndedBy};
 use super::key_change::{KeyChange, KeyName};
 
 /// One line of a history, after the header.
@@ -414,34 +415,6 @@ impl EventKind {
     }
 }
 
-/// Who ended a worker that no fault has killed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EndedBy {
-    /// Itself: it exited.
-    Itself,
-    /// A signal that was not the harness's.
-    Signal,
-    /// The harness, because it did not answer in time.
-    Deadline,
-    /// The harness, because it broke the protocol.
-    Protocol,
-}
-
-impl EndedBy {
-    /// How a worker ended that no fault has killed, in words. `by`: who ended it, if that is known.
-    pub fn in_words(by: Option<EndedBy>, worker: usize, reason: &str) -> String {
-        match by {
-            Some(EndedBy::Deadline | EndedBy::Protocol) => {
-                format!("Picklock ended worker {worker}: {reason}")
-            }
-            Some(EndedBy::Itself | EndedBy::Signal) | None => {
-                format!("worker {worker} died on its own: {reason}")
-            }
-        }
-    }
-}
-
 /// By how much a fault sets wall clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockShift {
@@ -487,30 +460,4 @@ pub enum Misbehaviour {
     Hung,
     /// An answer to something that was not asked.
     OutOfTurn,
-}
-
-/// Why a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EndReason {
-    /// Every buyer saw an empty stock, or left.
-    SoldOut,
-    /// The scenario's limit was reached.
-    Limit,
-    /// The user interrupted the run.
-    Interrupted,
-    /// No worker was left.
-    NoWorkers,
-    /// Every buyer has all that it wanted; in an open loop, all buyers who arrived were served.
-    Served,
-    /// The lock declined what the scenario asks for: extensions, or its lease.
-    Declined,
-    /// A server died, and no fault asked for it.
-    NodeLost,
-    /// Workers died on their own, and fewer than two were left.
-    TooFewClients,
-    /// The wire refused every client of every worker.
-    ClientsRefused,
-    /// The simulated run has used up a budget.
-    BudgetSpent,
 }

@@ -1,14 +1,14 @@
 //! The history: the record of what happened, and the only input of the checkers.
 
+mod end;
 mod event;
 mod file;
 mod header;
 mod key_change;
 mod older;
 
-pub use event::{
-    Budget, ClockShift, EndReason, EndedBy, Event, EventKind, Misbehaviour, MissedBecause,
-};
+pub use end::{EndReason, EndedBy};
+pub use event::{Budget, ClockShift, Event, EventKind, Misbehaviour, MissedBecause};
 pub use file::{HistoryError, read_history, write_history};
 pub use header::{CustodyCheck, FORMAT, Header};
 pub use key_change::{KeyChange, KeyCommand, KeyName};
