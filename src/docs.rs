@@ -29,6 +29,7 @@ const PAGES: &[Page] = pages![
     "gate",
     "reports",
     "replay",
+    "search",
     "simulation",
     "custody",
     "redis-model",

@@ -13,6 +13,7 @@
 //!   [`combine`]: merges several; [`cell_status`]: failed cells and properties
 //! - [`measures`]: figures from a history, beyond verdicts
 //! - [`repro`]: the text of the file from which a run can be repeated
+//! - [`search`]: how much a search has tried, in sentences; shards joined into one
 //! - [`wire_log`]: reads the command log of a run
 //! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`trace`],
 //!   [`document_files`]
@@ -40,6 +41,7 @@ pub mod progress;
 pub mod report_input;
 pub mod repro;
 pub mod responsibility;
+pub mod search;
 pub mod statistics;
 pub mod terminal;
 pub mod units;

@@ -54,6 +54,7 @@
 
 mod error;
 mod outcome;
+mod search;
 #[cfg(feature = "servers")]
 mod servers;
 #[cfg(feature = "servers")]
@@ -67,6 +68,7 @@ pub use error::TrialError;
 pub use outcome::{Outcome, TrialRun};
 use picklock_impls::{Context, Lock, Node};
 use picklock_scenarios::{BackendName, Scenario, catalog};
+pub use search::{Found, Searched};
 #[cfg(feature = "servers")]
 pub use servers::serve_worker;
 #[cfg(feature = "servers")]
@@ -74,6 +76,7 @@ pub use worker_entry::{WorkerEntry, WorkerError};
 
 use crate::lock_factory::LockFactory;
 use crate::run::RunFailure;
+use crate::search::Target;
 use crate::sim::{Simulation, run as simulate};
 use crate::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice};
 
@@ -234,6 +237,39 @@ impl Trial {
         let specs = self.specs(lock)?;
         let runs = self.run_all(specs, lock)?;
         Ok(Outcome::new(&self.scenario, &self.code, lock, runs))
+    }
+
+    /// Places every fault at every moment of the trial's own servers and workload, whose faults are left out, with
+    /// its first seed: all single ones, then all pairs, up to `depth`. Simulated. A client that outlives its lease is
+    /// no find against `exclusion`.
+    ///
+    /// # Errors
+    /// The scenario does not fit the lock, or its run without faults leaves no history.
+    pub fn sweep(&self, lock: &LockFactory, depth: usize) -> Result<Searched, TrialError> {
+        let first = self.first(lock)?;
+        search::sweep(self.target(lock), first.scenario, first.seed, depth)
+    }
+
+    /// Tries so many random plans, most of them where locks break, on the trial's own servers. Simulated.
+    ///
+    /// # Errors
+    /// As [`Trial::sweep`].
+    pub fn hunt(&self, lock: &LockFactory, runs: u64) -> Result<Searched, TrialError> {
+        let first = self.first(lock)?;
+        search::hunt(self.target(lock), first.scenario, first.seed, runs)
+    }
+
+    fn first(&self, lock: &LockFactory) -> Result<RunSpec, TrialError> {
+        let specs = self.specs(lock)?.into_iter();
+        specs.take(1).next().ok_or(TrialError::NoSeeds)
+    }
+
+    fn target(&self, lock: &LockFactory) -> Target {
+        Target {
+            lock: lock.clone(),
+            spec: lock.spec(&self.options),
+            servers: self.servers.for_backend(BackendName::Sim),
+        }
     }
 
     /// One specification for each seed.

@@ -1,4 +1,4 @@
-//! A run or a matrix as text for a terminal.
+//! A run, a matrix or a search as text for a terminal.
 //!
 //! Text with ANSI styles; the caller strips them if they are not wanted. From top to bottom:
 //! lock and scenario, the verdicts, whose fault it was, the story, a timeline, faults, figures,
@@ -12,6 +12,7 @@ mod headline;
 mod line;
 mod matrix;
 mod run;
+mod search;
 mod story;
 mod styles;
 mod time_scale;
@@ -22,3 +23,4 @@ mod verdicts;
 
 pub use matrix::matrix;
 pub use run::run;
+pub use search::search;
