@@ -1,0 +1,106 @@
+//! What a sweep folds is the same run as one that it makes: a sample of folded plans is run.
+
+use picklock_harness::history::{Event, EventKind, History};
+use picklock_harness::search::moments::Moment;
+use picklock_harness::search::vocabulary::Group;
+use picklock_harness::search::{Plan, Target};
+use picklock_scenarios::{Direction, FaultKind, FaultPlan, LeaseDuration, Selection, Trigger, TriggerEvent};
+
+use super::{is_missed, listed, plan, ran, struck_ns, target, vocabulary};
+
+/// A few of the faults that can strike at a moment, other ones at each.
+fn some(target: &Target, moment: &Moment, at: usize) -> Vec<FaultPlan> {
+    let all = vocabulary(target, &Group::ALL).at(&moment.trigger);
+    all.into_iter().skip(at % 7).step_by(7).collect()
+}
+
+/// The pair is below the plan of the fault that strikes first, if both strike.
+fn is_below(target: &Target, first: &Plan, second: &FaultPlan) -> bool {
+    let run = ran(target, first);
+    let Some(since_ns) = struck_ns(&run.history) else {
+        return false;
+    };
+    let moments = picklock_harness::search::moments::moments(&run).unwrap();
+    let mut moments = moments.into_iter().filter(|moment| moment.at_ns >= since_ns);
+    moments.any(|moment| Some(&moment.trigger) == second.when.as_ref())
+}
+
+#[test]
+fn pair_in_the_other_order_is_the_same_run_and_is_tried() {
+    let mut compared = 0;
+    for lock in ["set-nx-px", "watchdog", "pubsub", "redlock"] {
+        let (target, base) = (target(lock), plan("short"));
+        let moments = listed(&target, &base);
+        let step = moments.len() / 5;
+        for (at, late) in moments.iter().enumerate().skip(step).step_by(step) {
+            let early = &moments[at / 2];
+            if early.at_ns >= late.at_ns {
+                continue;
+            }
+            for (a, b) in some(&target, late, at).into_iter().zip(some(&target, early, at + 3)) {
+                // This one is folded: below `a`, `b` is before `a` has struck.
+                let folded = ran(&target, &base.with(a.clone()).with(b.clone())).history;
+                if is_missed(&folded) {
+                    continue;
+                }
+                let first = base.with(b.clone());
+                let other = ran(&target, &first.with(a.clone())).history;
+                assert_eq!(folded, other, "{lock}: {a:?} and {b:?}");
+                assert!(is_below(&target, &first, &a), "{lock}: {a:?} below {b:?}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 20, "only {compared} pairs were compared");
+}
+
+/// What happened, without what is said of the fault itself.
+fn without_the_fault(history: &History) -> Vec<&Event> {
+    let events = history.events.iter().filter(|event| {
+        !matches!(
+            event.what,
+            EventKind::FaultBegan { .. } | EventKind::FaultEnded { .. }
+        )
+    });
+    events.collect()
+}
+
+/// A fault of the next message of a client in some direction, from a step on, and from that message on.
+#[test]
+fn fault_of_one_message_at_a_step_is_the_same_as_at_its_message() {
+    let mut compared = 0;
+    for (lock, workload) in [("set-nx-px", "short"), ("watchdog", "held"), ("pubsub", "short")] {
+        let (target, base) = (target(lock), plan(workload));
+        let moments = listed(&target, &base);
+        for (at, step) in moments.iter().enumerate().filter(|(_, it)| !it.trigger.on.is_message()) {
+            for on in [TriggerEvent::Request, TriggerEvent::Reply] {
+                let is_next = |it: &&Moment| it.trigger.on == on && it.trigger.worker == step.trigger.worker;
+                // Among those of the same time, the order is not known.
+                let mut later = moments[at..].iter().filter(|it| it.at_ns > step.at_ns);
+                let Some(next) = later.find(is_next) else { continue };
+                let [one, other] = [&step.trigger, &next.trigger].map(|when| {
+                    let fault = late(when.clone(), on);
+                    ran(&target, &base.with(fault)).history
+                });
+                assert_eq!(without_the_fault(&one), without_the_fault(&other), "{lock}: {step:?}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 40, "only {compared} were compared");
+}
+
+fn late(when: Trigger, on: TriggerEvent) -> FaultPlan {
+    FaultPlan {
+        direction: Some(match on {
+            TriggerEvent::Request => Direction::Request,
+            _ => Direction::Reply,
+        }),
+        workers: when.worker.map(|worker| Selection::List(vec![worker])),
+        nodes: Some(Selection::List(vec![0])),
+        when: Some(when),
+        by: Some(LeaseDuration::Ttl(1.2).into()),
+        frames: Some(1),
+        ..FaultPlan::of(FaultKind::Delay)
+    }
+}
