@@ -37,7 +37,9 @@ pub async fn keep(
         let name = format!("{property}-{cause}-{}", like.count() + 1);
         match keep_one(target, &group, &out.join(&name)).await? {
             Some(find) => finds.push(Find {
-                after_s: seen.get(&group.violation).map(|after_s| (after_s * 1e3).round() / 1e3),
+                after_s: seen
+                    .get(&group.violation)
+                    .map(|after_s| (after_s * 1e3).round() / 1e3),
                 ..find
             }),
             None => print::err(&format!(

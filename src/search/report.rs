@@ -82,7 +82,10 @@ async fn shrunk(
     let (target, threads, all) = (subject.target.clone(), subject.threads, stop.all.clone());
     let shrinking = move || shrink_all(&target, found, EFFORT, threads, &all);
     let groups = beside(interrupt, stop, shrinking).await?;
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_OUT));
+    let out = args
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(DEFAULT_OUT));
     kept_finds::keep(&subject.target, groups, seen, &out).await
 }
 

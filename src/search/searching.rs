@@ -58,7 +58,9 @@ impl SearchProgress {
             self.seen.entry(violation).or_insert_with(|| {
                 let Violation { property, cause } = violation;
                 let runs = count(progress.schedules, "schedule");
-                let line = format!("found after {elapsed_s:.1} s and {runs}: {property} violated: {cause}");
+                let line = format!(
+                    "found after {elapsed_s:.1} s and {runs}: {property} violated: {cause}"
+                );
                 self.shown.say(&line);
                 elapsed_s
             });
@@ -80,11 +82,16 @@ impl SearchProgress {
             "{} · {rate:.0} a second",
             count(progress.schedules, "schedule")
         );
-        let by_count = progress.done.filter(|(done, _)| *done > 0).map(|(done, all)| {
-            line.push_str(&format!(" · {} %", 100 * done / all.max(1)));
-            elapsed_s * (all - done) as f64 / done as f64
-        });
-        let by_time = self.time.map(|time| (time.as_secs_f64() - elapsed_s).max(0.0));
+        let by_count = progress
+            .done
+            .filter(|(done, _)| *done > 0)
+            .map(|(done, all)| {
+                line.push_str(&format!(" · {} %", 100 * done / all.max(1)));
+                elapsed_s * (all - done) as f64 / done as f64
+            });
+        let by_time = self
+            .time
+            .map(|time| (time.as_secs_f64() - elapsed_s).max(0.0));
         let left_s = by_count.into_iter().chain(by_time).reduce(f64::min);
         if let Some(left_s) = left_s {
             line.push_str(&format!(" · {} left", span_ms((left_s * 1e3) as u64)));

@@ -33,7 +33,9 @@ pub fn parse(
             .map_err(|_| wrong("expected a whole number, or `auto`, before the slash"))?,
     };
     if shard == 0 || shard > of {
-        return Err(wrong(&format!("there is no shard {shard}: they are 1 to {of}")));
+        return Err(wrong(&format!(
+            "there is no shard {shard}: they are 1 to {of}"
+        )));
     }
     Ok((shard, of))
 }

@@ -105,7 +105,10 @@ fn fixed(sweep: &Sweep) -> Vec<String> {
     vec![
         format!("seed {}", sweep.seed),
         "latencies of 50 to 250 µs, drawn from it".to_owned(),
-        format!("the workload `{}`: {} clients, {bought}", sweep.base.name, workload.workers),
+        format!(
+            "the workload `{}`: {} clients, {bought}",
+            sweep.base.name, workload.workers
+        ),
         format!("leases of {}", workload.ttl),
         picklock_reports::units::count(nodes, "node"),
     ]

@@ -106,9 +106,21 @@ impl Generator<'_> {
             section,
             extend: extends.then(|| third(section)),
             ttl: LeaseDuration::Absolute(ttl),
-            update: if rarely(rng) { Update::Write } else { Update::Decrement },
-            opening: if rarely(rng) { Opening::OneFirst } else { Opening::Together },
-            seeds: if rng.random_bool(0.05) { Seeds::Same } else { Seeds::Different },
+            update: if rarely(rng) {
+                Update::Write
+            } else {
+                Update::Decrement
+            },
+            opening: if rarely(rng) {
+                Opening::OneFirst
+            } else {
+                Opening::Together
+            },
+            seeds: if rng.random_bool(0.05) {
+                Seeds::Same
+            } else {
+                Seeds::Different
+            },
             wait: LeaseDuration::Ttl(one_of(rng, &[0.3, 1.0, 3.0, 3.0])),
             command_timeout: LeaseDuration::Ttl(one_of(rng, &[0.2, 0.5, 2.0, 3.0])),
             ..self.base.workload.clone()
@@ -124,7 +136,12 @@ impl Generator<'_> {
             true => fault.when = Some(self.trigger(rng, workload, kind)),
             false => fault.at = Some(self.time(rng)),
         }
-        self.strike(rng, &mut fault, workload.workers, self.target.nodes(&plan.scenario));
+        self.strike(
+            rng,
+            &mut fault,
+            workload.workers,
+            self.target.nodes(&plan.scenario),
+        );
         self.fill(rng, &mut fault);
         fault
     }
@@ -176,9 +193,16 @@ impl Generator<'_> {
             when.worker = rng.random_bool(0.5).then_some(worker);
         }
         if on.is_message() && rng.random_bool(if self.is_biased { 0.8 } else { 0.3 }) {
-            let phases = [Phase::Acquire, Phase::Extend, Phase::Release, Phase::Release, Phase::Idle];
+            let phases = [
+                Phase::Acquire,
+                Phase::Extend,
+                Phase::Release,
+                Phase::Release,
+                Phase::Idle,
+            ];
             when.during = Some(one_of(rng, &phases));
-            when.takes = on == On::Reply && when.during == Some(Phase::Acquire) && rng.random_bool(0.7);
+            when.takes =
+                on == On::Reply && when.during == Some(Phase::Acquire) && rng.random_bool(0.7);
             when.names_key = rng.random_bool(0.3);
         }
         // The last unit, or the last but one.
@@ -243,7 +267,10 @@ impl Generator<'_> {
         if fault.kind == Kind::Exhaust {
             fault.what = Some(picklock_scenarios::Resource::Memory);
         }
-        let has_direction = matches!(fault.kind, Kind::Delay | Kind::Drop | Kind::Hold | Kind::Partition);
+        let has_direction = matches!(
+            fault.kind,
+            Kind::Delay | Kind::Drop | Kind::Hold | Kind::Partition
+        );
         if has_direction && rng.random_bool(0.5) {
             fault.direction = Some(one_of(rng, &[Direction::Request, Direction::Reply]));
         }

@@ -117,7 +117,8 @@ impl Shrinking<'_> {
         let nodes = self.target.nodes(&plan.scenario);
         let size = size(plan, nodes);
         let smaller = candidates.into_iter().filter(|one| {
-            size_of(one, self.target) < size && one.scenario.check_for(self.target.spec.nodes).is_ok()
+            size_of(one, self.target) < size
+                && one.scenario.check_for(self.target.spec.nodes).is_ok()
         });
         let smaller: Vec<Plan> = smaller.collect();
         for chunk in smaller.chunks(CHUNK) {
@@ -229,7 +230,11 @@ fn times(plan: &Plan) -> impl Iterator<Item = &LeaseDuration> {
     let faults = plan.scenario.faults.iter();
     faults.flat_map(|fault| {
         let by = fault.by.as_ref().map(|by| &by.span);
-        let own = [fault.at.as_ref(), fault.duration.as_ref(), fault.jitter.as_ref()];
+        let own = [
+            fault.at.as_ref(),
+            fault.duration.as_ref(),
+            fault.jitter.as_ref(),
+        ];
         own.into_iter().flatten().chain(by)
     })
 }
@@ -351,24 +356,63 @@ fn usual_workload(shrinking: &Shrinking<'_>, plan: &Plan) -> Vec<Plan> {
         plan
     };
     let mut plans = vec![
-        as_usual(Workload { arrivals: None, duration: None, ..own.clone() }),
-        as_usual(Workload { extend: None, ..own.clone() }),
-        as_usual(Workload { update: usual.update, ..own.clone() }),
-        as_usual(Workload { opening: usual.opening, ..own.clone() }),
-        as_usual(Workload { seeds: usual.seeds, ..own.clone() }),
-        as_usual(Workload { ttl: usual.ttl, ..own.clone() }),
-        as_usual(Workload { section: usual.section, extend: None, ..own.clone() }),
-        as_usual(Workload { wait: usual.wait, ..own.clone() }),
-        as_usual(Workload { again: usual.again, ..own.clone() }),
-        as_usual(Workload { think: usual.think, ..own.clone() }),
-        as_usual(Workload { command_timeout: usual.command_timeout, ..own.clone() }),
+        as_usual(Workload {
+            arrivals: None,
+            duration: None,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            extend: None,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            update: usual.update,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            opening: usual.opening,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            seeds: usual.seeds,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            ttl: usual.ttl,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            section: usual.section,
+            extend: None,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            wait: usual.wait,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            again: usual.again,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            think: usual.think,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            command_timeout: usual.command_timeout,
+            ..own.clone()
+        }),
     ];
     let changed: Vec<Plan> = plans
         .iter()
         .filter(|it| size_of(it, shrinking.target) < size_of(plan, shrinking.target))
         .cloned()
         .collect();
-    plans.extend(changed.iter().flat_map(|plan| moved_faults(shrinking, plan)));
+    plans.extend(
+        changed
+            .iter()
+            .flat_map(|plan| moved_faults(shrinking, plan)),
+    );
     plans
 }
 
@@ -382,18 +426,39 @@ fn rounder_times(_: &Shrinking<'_>, plan: &Plan) -> Vec<Plan> {
             let span = LeaseDuration::Ttl(factor);
             if let Some(by) = fault.by {
                 let by = Some(SignedDuration { span, ..by });
-                rounder.push(plan.replacing(index, FaultPlan { by, ..fault.clone() }));
+                rounder.push(plan.replacing(
+                    index,
+                    FaultPlan {
+                        by,
+                        ..fault.clone()
+                    },
+                ));
             }
             if fault.duration.is_some() {
                 let duration = Some(span);
-                rounder.push(plan.replacing(index, FaultPlan { duration, ..fault.clone() }));
+                rounder.push(plan.replacing(
+                    index,
+                    FaultPlan {
+                        duration,
+                        ..fault.clone()
+                    },
+                ));
             }
             if fault.at.is_some() {
                 let at = Some(span);
-                rounder.push(plan.replacing(index, FaultPlan { at, ..fault.clone() }));
+                rounder.push(plan.replacing(
+                    index,
+                    FaultPlan {
+                        at,
+                        ..fault.clone()
+                    },
+                ));
             }
         }
-        let without = FaultPlan { jitter: None, ..fault.clone() };
+        let without = FaultPlan {
+            jitter: None,
+            ..fault.clone()
+        };
         rounder.push(plan.replacing(index, without));
     }
     rounder

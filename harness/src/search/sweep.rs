@@ -135,8 +135,8 @@ impl Sweep {
             scenario: self.base.clone(),
             seed: self.seed,
         };
-        let shown = show_one(&self.target, &self.wanted, &root, Keep::Moments)
-            .ok_or(SweepError::NoRun)?;
+        let shown =
+            show_one(&self.target, &self.wanted, &root, Keep::Moments).ok_or(SweepError::NoRun)?;
         let moments = shown.moments.as_ref().ok_or(SweepError::TooLong)?;
         let (shard, of) = self.shard;
         let (first, folded) = self.below(&root, moments, 0);
@@ -187,7 +187,11 @@ impl Sweep {
             ..Tried::default()
         };
         let is_last = depth == self.depth;
-        let keep = if is_last { Keep::Nothing } else { Keep::Moments };
+        let keep = if is_last {
+            Keep::Nothing
+        } else {
+            Keep::Moments
+        };
         for chunk in plans.chunks(CHUNK) {
             if stop.load(Ordering::Relaxed) {
                 tried.complete = false;

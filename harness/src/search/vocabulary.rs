@@ -132,8 +132,16 @@ fn rows() -> Vec<Row> {
         row(Group::Network, Place::Client, everywhere(of(Kind::Cut))),
         row(Group::Network, Place::Message, lasts(Kind::Partition, 1.5)),
         row(Group::Network, Place::Message, of(Kind::Partition)),
-        row(Group::Network, Place::Client, everywhere(lasts(Kind::Partition, 1.5))),
-        row(Group::Network, Place::Client, everywhere(of(Kind::Partition))),
+        row(
+            Group::Network,
+            Place::Client,
+            everywhere(lasts(Kind::Partition, 1.5)),
+        ),
+        row(
+            Group::Network,
+            Place::Client,
+            everywhere(of(Kind::Partition)),
+        ),
         row(Group::Nodes, Place::Request, refuses(ServerError::Loading)),
         row(Group::Clients, Place::Client, lasts(Kind::PauseClient, 1.5)),
         row(Group::Clients, Place::Client, lasts(Kind::CrashClient, 0.1)),
@@ -227,7 +235,11 @@ impl Vocabulary {
                     ..fault.clone()
                 };
                 let majority = self.nodes / 2 + 1;
-                let counts = if majority == 1 { vec![1] } else { vec![1, majority] };
+                let counts = if majority == 1 {
+                    vec![1]
+                } else {
+                    vec![1, majority]
+                };
                 counts.into_iter().map(first).collect()
             }
         }

@@ -9,8 +9,8 @@ use super::outcome::TrialRun;
 use crate::check::{Cause, Property};
 use crate::run::RunFailure;
 use crate::search::{
-    Effort, FindGroup, Hunt, Plan, Sweep, SweepError, Target, Tried, Wanted, shrink_all, vocabulary,
-    workload,
+    Effort, FindGroup, Hunt, Plan, Sweep, SweepError, Target, Tried, Wanted, shrink_all,
+    vocabulary, workload,
 };
 use crate::sim::run as simulate;
 
@@ -114,7 +114,11 @@ pub(super) fn hunt(
     searched(&hunt.target, tried, false)
 }
 
-fn searched(target: &Target, tried: Tried, can_be_exhaustive: bool) -> Result<Searched, TrialError> {
+fn searched(
+    target: &Target,
+    tried: Tried,
+    can_be_exhaustive: bool,
+) -> Result<Searched, TrialError> {
     let never = AtomicBool::new(false);
     let groups = shrink_all(target, tried.finds, EFFORT, threads(), &never);
     Ok(Searched {

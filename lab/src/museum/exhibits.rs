@@ -39,15 +39,24 @@ const fn piece(
 }
 
 const fn held(exhibit: Exhibit) -> Exhibit {
-    Exhibit { workload: "held", ..exhibit }
+    Exhibit {
+        workload: "held",
+        ..exhibit
+    }
 }
 
 const fn extended(exhibit: Exhibit) -> Exhibit {
-    Exhibit { workload: "extend", ..exhibit }
+    Exhibit {
+        workload: "extend",
+        ..exhibit
+    }
 }
 
 const fn replicated(exhibit: Exhibit) -> Exhibit {
-    Exhibit { replicas: 1, ..exhibit }
+    Exhibit {
+        replicas: 1,
+        ..exhibit
+    }
 }
 
 /// All pieces, by class.
@@ -56,14 +65,34 @@ pub const EXHIBITS: &[Exhibit] = &[
     held(piece("S2", "watchdog-silent", P::Resource, C::ExpiredGrant)),
     held(piece("S3", "phantom-extend", P::Lease, C::PhantomExtend)),
     held(piece("S3", "renews-by-set", P::Lease, C::PhantomExtend)),
-    extended(piece("S3", "extend-recreates", P::Resource, C::PhantomExtend)),
-    piece("S4", "release-without-token", P::Ownership, C::StolenRelease),
+    extended(piece(
+        "S3",
+        "extend-recreates",
+        P::Resource,
+        C::PhantomExtend,
+    )),
+    piece(
+        "S4",
+        "release-without-token",
+        P::Ownership,
+        C::StolenRelease,
+    ),
     piece("S4", "retry-without-token", P::Lease, C::StolenRelease),
-    extended(piece("S4", "extend-without-token", P::Lease, C::ForeignRenewal)),
+    extended(piece(
+        "S4",
+        "extend-without-token",
+        P::Lease,
+        C::ForeignRenewal,
+    )),
     piece("S4", "releases-every-key", P::Lease, C::StolenRelease),
     piece("S4", "token-by-prefix", P::Ownership, C::StolenRelease),
     piece("S4", "release-again-late", P::Lease, C::StolenRelease),
-    held(piece("S4", "renews-any-value", P::Ownership, C::ForeignRenewal)),
+    held(piece(
+        "S4",
+        "renews-any-value",
+        P::Ownership,
+        C::ForeignRenewal,
+    )),
     piece("S5", "expired-is-held", P::Lease, C::ExpiredGrant),
     piece("S5", "set-nx-px", P::Resource, C::ExpiredGrant),
     piece("S6", "whole-seconds", P::Claims, C::WrongExpiry),
@@ -71,7 +100,12 @@ pub const EXHIBITS: &[Exhibit] = &[
     piece("S6", "millis-as-seconds", P::Claims, C::WrongExpiry),
     piece("S6", "ttl-is-wait", P::Claims, C::WrongExpiry),
     piece("S6", "validity-underflow", P::Claims, C::WrongExpiry),
-    piece("S6", "validity-from-first-try", P::Claims, C::AmbiguousAcquire),
+    piece(
+        "S6",
+        "validity-from-first-try",
+        P::Claims,
+        C::AmbiguousAcquire,
+    ),
     extended(piece("S6", "extension-adds-up", P::Claims, C::WrongExpiry)),
     extended(piece("S6", "short-extension", P::Claims, C::WrongExpiry)),
     replicated(piece("S7", "set-nx-px", P::Lease, C::LostOnFailover)),
@@ -98,7 +132,12 @@ pub const EXHIBITS: &[Exhibit] = &[
     piece("S18", "impatience-is-grant", P::Lease, C::UnbackedGrant),
     piece("L1", "no-expiry", P::Progress, C::NoTtl),
     piece("L1", "setnx-expire", P::Progress, C::NoTtl),
-    piece("L2", "watchdog-outlives-unlock", P::Progress, C::RenewedAfterRelease),
+    piece(
+        "L2",
+        "watchdog-outlives-unlock",
+        P::Progress,
+        C::RenewedAfterRelease,
+    ),
     piece("L4", "timeout-is-release", P::Claims, C::FalseRelease),
     piece("L8", "sleeps-until-notified", P::Progress, C::LostWakeUp),
     piece("L8", "subscribes-too-late", P::Progress, C::LostWakeUp),

@@ -59,7 +59,9 @@ pub struct Visited {
 pub fn visit(exhibit: Exhibit, budget: Budget) -> Visited {
     let seeds = 1..=budget.seeds;
     let hunts = |plain| {
-        let took = seeds.clone().map(|seed| hunted(&exhibit, seed, plain, budget));
+        let took = seeds
+            .clone()
+            .map(|seed| hunted(&exhibit, seed, plain, budget));
         took.collect()
     };
     let (swept, sweep_schedules) = swept(&exhibit, budget);
@@ -184,13 +186,19 @@ pub fn table(visited: &[Visited], budget: Budget) -> String {
 }
 
 fn write_table(text: &mut String, visited: &[Visited], budget: Budget) -> std::fmt::Result {
-    writeln!(text, "| class | lock | violated | cause | hunt | in seconds | plain random plans | sweep |")?;
+    writeln!(
+        text,
+        "| class | lock | violated | cause | hunt | in seconds | plain random plans | sweep |"
+    )?;
     writeln!(text, "|---|---|---|---|---:|---:|---:|---|")?;
     for one in visited {
         writeln!(text, "{}", row(one))?;
     }
     let found = |of: fn(&Visited) -> &Vec<Option<Took>>| {
-        visited.iter().filter(|one| median(of(one)).is_some()).count()
+        visited
+            .iter()
+            .filter(|one| median(of(one)).is_some())
+            .count()
     };
     writeln!(
         text,

@@ -64,7 +64,13 @@ pub fn merge(records: Vec<(String, SearchRecord)>) -> Result<SearchRecord, Merge
     for (file, record) in records {
         let differs = difference(&joined, &record);
         if let Some((what, expected, got)) = differs {
-            return Err(MergeError::Foreign { first, file, what, got, expected });
+            return Err(MergeError::Foreign {
+                first,
+                file,
+                what,
+                got,
+                expected,
+            });
         }
         have.extend(shards(&file, &record, &have)?);
         add(&mut joined, record);
@@ -97,23 +103,27 @@ fn shards(
         return Err(MergeError::OutOfRange { shard, of, file });
     }
     match shards.have.intersection(have).next() {
-        Some(shard) => Err(MergeError::Overlapping { shard: *shard, of, file }),
+        Some(shard) => Err(MergeError::Overlapping {
+            shard: *shard,
+            of,
+            file,
+        }),
         None => Ok(shards.have.clone()),
     }
 }
 
 /// In what two records differ that shards of one search must share.
-fn difference(
-    one: &SearchRecord,
-    other: &SearchRecord,
-) -> Option<(&'static str, String, String)> {
+fn difference(one: &SearchRecord, other: &SearchRecord) -> Option<(&'static str, String, String)> {
     let of = |record: &SearchRecord| {
         let asked = &record.asked;
         let shards = record.shards.as_ref().map(|shards| shards.of);
         [
             ("version of picklock", record.picklock.clone()),
             ("kind", format!("{:?}", record.kind)),
-            ("lock", format!("{} {}", record.lock.name, record.lock.version)),
+            (
+                "lock",
+                format!("{} {}", record.lock.name, record.lock.version),
+            ),
             ("options", format!("{:?}", record.options)),
             ("seed", record.seed.to_string()),
             ("depth", format!("{:?}", record.depth)),
@@ -167,6 +177,13 @@ fn told_once(finds: Vec<Find>) -> Vec<Find> {
             None => once.push(find),
         }
     }
-    once.sort_by_key(|find| (find.scenario.faults.len(), find.property, find.cause, find.first));
+    once.sort_by_key(|find| {
+        (
+            find.scenario.faults.len(),
+            find.property,
+            find.cause,
+            find.first,
+        )
+    });
     once
 }

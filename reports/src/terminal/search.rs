@@ -72,7 +72,12 @@ fn lines_of(find: &Find, with_story: bool, width: usize) -> Vec<Line> {
         lines.extend(Line::new().plain("    ").plain(fault).wrap(width, 6));
     }
     for sentence in find.story.iter().filter(|_| with_story) {
-        lines.extend(Line::new().styled(FAINT, "      ").plain(sentence).wrap(width, 8));
+        lines.extend(
+            Line::new()
+                .styled(FAINT, "      ")
+                .plain(sentence)
+                .wrap(width, 8),
+        );
     }
     if !find.reproduce.is_empty() {
         lines.push(Line::new().styled(FAINT, &format!("    {}", find.reproduce)));

@@ -4,7 +4,9 @@ use picklock_harness::history::{Event, EventKind, History};
 use picklock_harness::search::moments::Moment;
 use picklock_harness::search::vocabulary::Group;
 use picklock_harness::search::{Plan, Target};
-use picklock_scenarios::{Direction, FaultKind, FaultPlan, LeaseDuration, Selection, Trigger, TriggerEvent};
+use picklock_scenarios::{
+    Direction, FaultKind, FaultPlan, LeaseDuration, Selection, Trigger, TriggerEvent,
+};
 
 use super::{is_missed, listed, plan, ran, struck_ns, target, vocabulary};
 
@@ -21,7 +23,9 @@ fn is_below(target: &Target, first: &Plan, second: &FaultPlan) -> bool {
         return false;
     };
     let moments = picklock_harness::search::moments::moments(&run).unwrap();
-    let mut moments = moments.into_iter().filter(|moment| moment.at_ns >= since_ns);
+    let mut moments = moments
+        .into_iter()
+        .filter(|moment| moment.at_ns >= since_ns);
     moments.any(|moment| Some(&moment.trigger) == second.when.as_ref())
 }
 
@@ -37,7 +41,10 @@ fn pair_in_the_other_order_is_the_same_run_and_is_tried() {
             if early.at_ns >= late.at_ns {
                 continue;
             }
-            for (a, b) in some(&target, late, at).into_iter().zip(some(&target, early, at + 3)) {
+            for (a, b) in some(&target, late, at)
+                .into_iter()
+                .zip(some(&target, early, at + 3))
+            {
                 // This one is folded: below `a`, `b` is before `a` has struck.
                 let folded = ran(&target, &base.with(a.clone()).with(b.clone())).history;
                 if is_missed(&folded) {
@@ -69,20 +76,35 @@ fn without_the_fault(history: &History) -> Vec<&Event> {
 #[test]
 fn fault_of_one_message_at_a_step_is_the_same_as_at_its_message() {
     let mut compared = 0;
-    for (lock, workload) in [("set-nx-px", "short"), ("watchdog", "held"), ("pubsub", "short")] {
+    for (lock, workload) in [
+        ("set-nx-px", "short"),
+        ("watchdog", "held"),
+        ("pubsub", "short"),
+    ] {
         let (target, base) = (target(lock), plan(workload));
         let moments = listed(&target, &base);
-        for (at, step) in moments.iter().enumerate().filter(|(_, it)| !it.trigger.on.is_message()) {
+        for (at, step) in moments
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| !it.trigger.on.is_message())
+        {
             for on in [TriggerEvent::Request, TriggerEvent::Reply] {
-                let is_next = |it: &&Moment| it.trigger.on == on && it.trigger.worker == step.trigger.worker;
+                let is_next =
+                    |it: &&Moment| it.trigger.on == on && it.trigger.worker == step.trigger.worker;
                 // Among those of the same time, the order is not known.
                 let mut later = moments[at..].iter().filter(|it| it.at_ns > step.at_ns);
-                let Some(next) = later.find(is_next) else { continue };
+                let Some(next) = later.find(is_next) else {
+                    continue;
+                };
                 let [one, other] = [&step.trigger, &next.trigger].map(|when| {
                     let fault = late(when.clone(), on);
                     ran(&target, &base.with(fault)).history
                 });
-                assert_eq!(without_the_fault(&one), without_the_fault(&other), "{lock}: {step:?}");
+                assert_eq!(
+                    without_the_fault(&one),
+                    without_the_fault(&other),
+                    "{lock}: {step:?}"
+                );
                 compared += 1;
             }
         }

@@ -12,18 +12,32 @@ use picklock_impls::find;
 
 use super::{ran, sweep, target};
 
-const EFFORT: Effort = Effort { runs: 600, finds: 3 };
+const EFFORT: Effort = Effort {
+    runs: 600,
+    finds: 3,
+};
 
 fn found(tried: &Tried) -> Vec<(Property, Cause, Vec<String>, u64)> {
     let groups = tried.finds.clone().simplest().into_iter();
-    let told = groups.map(|it| (it.violation.property, it.violation.cause, it.shape, it.count));
+    let told = groups.map(|it| {
+        (
+            it.violation.property,
+            it.violation.cause,
+            it.shape,
+            it.count,
+        )
+    });
     told.collect()
 }
 
 #[test]
 fn shards_together_are_the_whole_sweep() {
     let never = AtomicBool::new(false);
-    let whole = sweep("release-without-token", "short", &[Group::Clients, Group::Network]);
+    let whole = sweep(
+        "release-without-token",
+        "short",
+        &[Group::Clients, Group::Network],
+    );
     let all = whole.run(2, &never, |_| ()).unwrap();
     assert!(all.complete && all.violations > 0);
     let (mut schedules, mut folded, mut violations) = (0, 0, BTreeSet::new());
@@ -80,14 +94,23 @@ fn shrunk(lock: &str, workload: &str) -> Vec<FindGroup> {
 /// the same each time.
 #[test]
 fn shrunk_find_is_small_and_repeats_with_the_same_cause() {
-    for (lock, workload) in [("release-without-token", "short"), ("extension-adds-up", "extend")] {
+    for (lock, workload) in [
+        ("release-without-token", "short"),
+        ("extension-adds-up", "extend"),
+    ] {
         let finds = shrunk(lock, workload);
         assert!(!finds.is_empty(), "{lock}");
         for find in finds {
             let scenario = &find.plan.scenario;
-            assert!(scenario.faults.len() <= 3 && scenario.workload.workers <= 3, "{find:?}");
+            assert!(
+                scenario.faults.len() <= 3 && scenario.workload.workers <= 3,
+                "{find:?}"
+            );
             let target = target(lock);
-            let (once, again) = (ran(&target, &find.plan).history, ran(&target, &find.plan).history);
+            let (once, again) = (
+                ran(&target, &find.plan).history,
+                ran(&target, &find.plan).history,
+            );
             assert_eq!(once, again);
             let verdict = &judge(&once)[&find.violation.property];
             assert_eq!(verdict.cause, Some(find.violation.cause), "{lock}");
@@ -99,7 +122,10 @@ fn shrunk_find_is_small_and_repeats_with_the_same_cause() {
 #[test]
 fn lock_that_is_always_broken_is_found_without_a_fault() {
     let finds = shrunk("no-lock", "short");
-    let lease = finds.iter().find(|it| it.violation.property == Property::Lease).unwrap();
+    let lease = finds
+        .iter()
+        .find(|it| it.violation.property == Property::Lease)
+        .unwrap();
     assert_eq!(lease.plan.scenario.faults, []);
     assert_eq!(lease.plan.scenario.workload.workers, 2);
 }

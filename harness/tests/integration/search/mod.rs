@@ -49,7 +49,11 @@ fn listed(target: &Target, plan: &Plan) -> Vec<Moment> {
 
 fn vocabulary(target: &Target, groups: &[Group]) -> Vocabulary {
     let plan = plan("short");
-    Vocabulary::new(groups, target.nodes(&plan.scenario), &plan.scenario.topology)
+    Vocabulary::new(
+        groups,
+        target.nodes(&plan.scenario),
+        &plan.scenario.topology,
+    )
 }
 
 fn is_missed(history: &History) -> bool {

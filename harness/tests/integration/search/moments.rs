@@ -22,7 +22,10 @@ fn at(when: Trigger) -> FaultPlan {
 fn last_ones(moments: Vec<picklock_harness::search::moments::Moment>) -> Vec<(u64, Trigger)> {
     let mut last: HashMap<String, (u64, Trigger)> = HashMap::new();
     for moment in moments {
-        let sort = Trigger { nth: 1, ..moment.trigger.clone() };
+        let sort = Trigger {
+            nth: 1,
+            ..moment.trigger.clone()
+        };
         let one = last.entry(format!("{sort:?}")).or_insert((0, sort));
         if moment.trigger.nth >= one.1.nth {
             *one = (moment.at_ns, moment.trigger);
@@ -37,12 +40,21 @@ fn each_comes_and_no_further_one(lock: &str, plan: &Plan) {
     assert!(last.len() > 10, "{lock}: {} sorts of moments", last.len());
     for (at_ns, trigger) in last {
         let struck = ran(&target, &plan.with(at(trigger.clone())));
-        assert!(!is_missed(&struck.history), "{lock}: never came: {trigger:?}");
+        assert!(
+            !is_missed(&struck.history),
+            "{lock}: never came: {trigger:?}"
+        );
         let struck_ns = struck_ns(&struck.history).unwrap();
         assert_eq!(struck_ns, at_ns, "{lock}: at another time: {trigger:?}");
-        let further = Trigger { nth: trigger.nth + 1, ..trigger };
+        let further = Trigger {
+            nth: trigger.nth + 1,
+            ..trigger
+        };
         let missed = ran(&target, &plan.with(at(further.clone())));
-        assert!(is_missed(&missed.history), "{lock}: is not listed: {further:?}");
+        assert!(
+            is_missed(&missed.history),
+            "{lock}: is not listed: {further:?}"
+        );
     }
 }
 
@@ -63,7 +75,11 @@ fn every_listed_moment_comes_and_no_other_does() {
 
 #[test]
 fn every_listed_moment_of_a_run_with_a_fault_comes_and_no_other_does() {
-    let kinds = [FaultKind::Partition, FaultKind::CrashNode, FaultKind::CrashClient];
+    let kinds = [
+        FaultKind::Partition,
+        FaultKind::CrashNode,
+        FaultKind::CrashClient,
+    ];
     for (lock, kind) in ["set-nx-px", "watchdog", "pubsub"].into_iter().zip(kinds) {
         let base = plan("short");
         let moments = listed(&target(lock), &base);
@@ -87,7 +103,11 @@ fn run_with_a_fault_is_the_run_without_it_until_the_fault_strikes() {
     for moment in listed(&target, &base).into_iter().step_by(40) {
         let with = ran(&target, &base.with(at(moment.trigger))).history;
         let is_fault = |what: &EventKind| matches!(what, EventKind::FaultBegan { .. });
-        let until = with.events.iter().position(|event| is_fault(&event.what)).unwrap();
+        let until = with
+            .events
+            .iter()
+            .position(|event| is_fault(&event.what))
+            .unwrap();
         assert_eq!(with.events[..until], without.events[..until]);
     }
 }

@@ -18,7 +18,5 @@ pub use matrix::{Cell, CustodyTally, MATRIX_FORMAT, MatrixRecord, SkippedCell, S
 pub use repro::{Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides};
 pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 pub use scenario_hash::scenario_hash;
-pub use search::{
-    Asked, Coverage, Find, SEARCH_FORMAT, SearchKind, SearchRecord, Shards,
-};
+pub use search::{Asked, Coverage, Find, SEARCH_FORMAT, SearchKind, SearchRecord, Shards};
 pub use similarity::Similarity;
