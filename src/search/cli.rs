@@ -92,7 +92,7 @@ pub struct HuntArgs {
     #[arg(long = "for", id = "time", value_name = "DURATION")]
     pub time: Option<LeaseDuration>,
     /// Draw plans without bias and without memory, to compare with.
-    #[arg(long)]
+    #[arg(long = "plain", id = "unbiased")]
     pub plain: bool,
 }
 

@@ -29,7 +29,7 @@ const FILE: &str = "search.json";
 /// How much work goes into shrinking.
 const EFFORT: Effort = Effort {
     runs: 2_000,
-    finds: 12,
+    shapes: 3,
 };
 
 /// What a record says besides what was tried.

@@ -122,7 +122,10 @@ impl Finds {
     /// some of the same faults. That one counts theirs as its own.
     pub fn simplest(self) -> Vec<FindGroup> {
         let mut groups = self.groups;
-        groups.sort_by(|a, b| (a.shape.len(), &a.place).cmp(&(b.shape.len(), &b.place)));
+        groups.sort_by(|a, b| {
+            let key = |one: &FindGroup| (one.shape.len(), one.place.clone(), one.violation);
+            key(a).cmp(&key(b))
+        });
         let mut simplest: Vec<FindGroup> = Vec::new();
         for group in groups {
             let explains = |old: &&mut FindGroup| {

@@ -96,8 +96,16 @@ fn step(what: &EventKind) -> Option<(TriggerEvent, usize)> {
 /// The n-th such event at this worker.
 pub(super) fn at_worker(on: TriggerEvent, worker: usize, nth: u32) -> Trigger {
     Trigger {
+        nth,
+        ..event(on, Some(worker))
+    }
+}
+
+/// The first such event, at this worker or at any.
+pub(super) fn event(on: TriggerEvent, worker: Option<usize>) -> Trigger {
+    Trigger {
         on,
-        worker: Some(worker),
+        worker,
         stock: None,
         node: None,
         command: None,
@@ -105,6 +113,6 @@ pub(super) fn at_worker(on: TriggerEvent, worker: usize, nth: u32) -> Trigger {
         success: false,
         takes: false,
         during: None,
-        nth,
+        nth: 1,
     }
 }

@@ -13,6 +13,7 @@ use picklock_scenarios::{
 
 use super::attempt::{Keep, show, show_one};
 use super::finds::{Violation, Wanted};
+use super::moments::event;
 use super::plan::{Plan, Target};
 use super::vocabulary::{Group, Vocabulary};
 
@@ -31,7 +32,7 @@ pub struct Size {
     nodes_struck: usize,
     strength: u32,
     workload: usize,
-    digits: usize,
+    times: usize,
     moments: u32,
 }
 
@@ -163,7 +164,7 @@ fn size(plan: &Plan, nodes: usize) -> Size {
         nodes_struck: faults.iter().map(|fault| nodes_struck(fault, nodes)).sum(),
         strength: faults.iter().map(strength).sum(),
         workload: unusual(workload),
-        digits: times(plan).map(|span| digits(*span)).sum(),
+        times: times(plan).map(|span| oddness(*span)).sum(),
         moments: faults.iter().map(moment_rank).sum(),
     }
 }
@@ -239,23 +240,26 @@ fn times(plan: &Plan) -> impl Iterator<Item = &LeaseDuration> {
     })
 }
 
-/// How many characters it takes to write a time.
-fn digits(span: LeaseDuration) -> usize {
-    span.to_string().len()
+/// How hard a time is to read: a round one is easy, and a short one before a long one.
+fn oddness(span: LeaseDuration) -> usize {
+    let round = ROUND.iter().position(|it| LeaseDuration::Ttl(*it) == span);
+    round.unwrap_or_else(|| ROUND.len() + span.to_string().len())
 }
 
-/// How hard a moment is to understand: a step of the driver is easier than a message, the first easier than the tenth.
+/// How hard a moment is to understand, and to meet on real servers: that of whoever comes first is easier than that of
+/// one client, a step of the driver easier than a message, the first easier than the tenth.
 fn moment_rank(fault: &FaultPlan) -> u32 {
-    let Some(when) = &fault.when else { return 2000 };
+    let Some(when) = &fault.when else { return 5000 };
     let event = match when.on {
         TriggerEvent::Granted => 0,
         TriggerEvent::StockRead | TriggerEvent::StockChanged => 1,
         TriggerEvent::Release | TriggerEvent::Acquire => 2,
         TriggerEvent::Extend | TriggerEvent::Extended => 3,
         TriggerEvent::Reply if when.takes => 4,
-        TriggerEvent::Request | TriggerEvent::Reply => 5,
+        TriggerEvent::Request | TriggerEvent::Reply => 5 + u32::from(when.node.is_some()),
     };
-    100 * event + when.nth + when.worker.map_or(0, |worker| 5 * worker as u32)
+    let whose = when.worker.map_or(0, |worker| 1000 + 5 * worker as u32);
+    whose + 100 * event + when.nth
 }
 
 fn fewer_faults(_: &Shrinking<'_>, plan: &Plan) -> Vec<Plan> {
@@ -416,8 +420,9 @@ fn usual_workload(shrinking: &Shrinking<'_>, plan: &Plan) -> Vec<Plan> {
     plans
 }
 
-/// Times that are easy to read, short ones first.
-const ROUND: [f64; 8] = [1.0, 2.0, 3.0, 0.5, 1.5, 0.1, 1.2, 2.5];
+/// Times that are easy to read, short ones first. None is about as long as a lease: whether that is over would hang on
+/// a millisecond.
+const ROUND: [f64; 5] = [0.1, 0.5, 1.5, 2.0, 3.0];
 
 fn rounder_times(_: &Shrinking<'_>, plan: &Plan) -> Vec<Plan> {
     let mut rounder = Vec::new();
@@ -464,7 +469,7 @@ fn rounder_times(_: &Shrinking<'_>, plan: &Plan) -> Vec<Plan> {
     rounder
 }
 
-/// Each fault at the steps of each worker.
+/// Each fault at the first steps of anybody and of each worker, and at the first messages of its sort.
 fn simpler_moments(_: &Shrinking<'_>, plan: &Plan) -> Vec<Plan> {
     const STEPS: [TriggerEvent; 5] = [
         TriggerEvent::Granted,
@@ -473,16 +478,42 @@ fn simpler_moments(_: &Shrinking<'_>, plan: &Plan) -> Vec<Plan> {
         TriggerEvent::Release,
         TriggerEvent::Acquire,
     ];
-    let workers = plan.scenario.workload.workers;
+    let workers = (0..plan.scenario.workload.workers).map(Some);
+    let workers: Vec<Option<usize>> = [None].into_iter().chain(workers).collect();
     let mut simpler = Vec::new();
     for (index, fault) in plan.scenario.faults.iter().enumerate() {
-        for step in STEPS {
-            for (nth, worker) in (1..=2).flat_map(|nth| (0..workers).map(move |it| (nth, it))) {
-                let moment = super::moments::at_worker(step, worker, nth);
+        let mut moments = Vec::new();
+        for worker in &workers {
+            for step in STEPS {
+                moments.push(event(step, *worker));
+            }
+        }
+        moments.push(Trigger {
+            takes: true,
+            ..event(TriggerEvent::Reply, None)
+        });
+        if let Some(when) = fault.when.as_ref().filter(|when| when.on.is_message()) {
+            let of_anybody = Trigger {
+                worker: None,
+                ..when.clone()
+            };
+            moments.push(Trigger {
+                node: None,
+                ..of_anybody.clone()
+            });
+            moments.push(of_anybody);
+        }
+        for moment in moments {
+            for nth in 1..=3 {
+                let moment = Trigger {
+                    nth,
+                    ..moment.clone()
+                };
                 simpler.push(plan.replacing(index, at(fault, moment)));
             }
         }
     }
+    simpler.sort_by_key(|plan| plan.scenario.faults.iter().map(moment_rank).sum::<u32>());
     simpler
 }
 

@@ -12,8 +12,8 @@ use super::shrink::shrink;
 pub struct Effort {
     /// The most runs for one find.
     pub runs: u64,
-    /// The most finds that are shrunk, the first ones. The others are left out if their violation is among those.
-    pub finds: usize,
+    /// The most shapes of one violation that are shrunk, the first ones. The others count as schedules of the first.
+    pub shapes: usize,
 }
 
 /// The finds, each as small as it gets. What has become the same is one find, and what another one explains is left out.
@@ -25,7 +25,7 @@ pub fn shrink_all(
     threads: usize,
     stop: &AtomicBool,
 ) -> Vec<FindGroup> {
-    let groups = worth_shrinking(finds.simplest(), effort.finds);
+    let groups = worth_shrinking(finds.simplest(), effort.shapes);
     let never = AtomicBool::new(false);
     let mut smaller = Finds::default();
     let work = |group: FindGroup| {
@@ -42,13 +42,18 @@ pub fn shrink_all(
     smaller.simplest()
 }
 
-/// The first groups, and the first one of each other violation.
+/// The first shapes of each violation. The first one counts what the rest have.
 fn worth_shrinking(groups: Vec<FindGroup>, most: usize) -> Vec<FindGroup> {
     let mut worth: Vec<FindGroup> = Vec::new();
     for group in groups {
-        let is_known = worth.iter().any(|one| one.violation == group.violation);
-        if worth.len() < most || !is_known {
+        let like = worth.iter().filter(|one| one.violation == group.violation);
+        if like.count() < most {
             worth.push(group);
+            continue;
+        }
+        let mut like = worth.iter_mut();
+        if let Some(first) = like.find(|one| one.violation == group.violation) {
+            first.count += group.count;
         }
     }
     worth

@@ -148,7 +148,7 @@ fn rows() -> Vec<Row> {
         row(Group::Clients, Place::Client, of(Kind::CrashClient)),
         row(Group::Data, Place::Node, of(Kind::FlushScripts)),
         row(Group::Nodes, Place::Node, lasts(Kind::PauseNode, 1.5)),
-        row(Group::Nodes, Place::Node, lasts(Kind::CrashNode, 0.1)),
+        row(Group::Nodes, Place::Node, lasts(Kind::CrashNode, 0.02)),
         row(Group::Nodes, Place::Node, of(Kind::CrashNode)),
         row(Group::Data, Place::Node, of(Kind::Evict)),
         row(Group::Clocks, Place::Client, clock(Kind::ClockSkew, false)),

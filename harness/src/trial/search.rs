@@ -17,7 +17,7 @@ use crate::sim::run as simulate;
 /// How much work goes into shrinking.
 const EFFORT: Effort = Effort {
     runs: 1_000,
-    finds: 6,
+    shapes: 3,
 };
 
 /// What a search has tried, and what it has found.

@@ -12,12 +12,13 @@ use crate::units::count;
 pub fn search(record: &SearchRecord, width: usize) -> String {
     let width = width.clamp(NARROWEST, WIDEST);
     let mut parts = vec![headline(record)];
-    let (first, others) = match record.finds.split_first() {
-        Some((first, others)) => (Some(first), others),
-        None => (None, &[][..]),
-    };
-    parts.extend(first.map(|find| lines_of(find, true, width)));
-    parts.extend(others.iter().map(|find| lines_of(find, false, width)));
+    let mut finds = record.finds.as_slice();
+    while let Some(first) = finds.first() {
+        let is_same = |other: &&Find| (other.cause, &other.faults) == (first.cause, &first.faults);
+        let (same, others) = finds.split_at(finds.iter().take_while(is_same).count());
+        parts.push(lines_of(same, finds.len() == record.finds.len(), width));
+        finds = others;
+    }
     let covered = statement(record).into_iter();
     let covered = covered.flat_map(|text| Line::new().plain("  ").plain(&text).wrap(width, 2));
     parts.push(
@@ -51,11 +52,18 @@ fn headline(record: &SearchRecord) -> Vec<Line> {
     vec![line.then(finds)]
 }
 
-/// One find, with its story if it is the first.
-fn lines_of(find: &Find, with_story: bool, width: usize) -> Vec<Line> {
+/// Finds with the same cause and faults, and the story of the first of them.
+fn lines_of(same: &[Find], with_story: bool, width: usize) -> Vec<Line> {
+    let Some(find) = same.first() else {
+        return Vec::new();
+    };
+    let properties: Vec<&str> = same.iter().map(|find| find.property.word()).collect();
     let head = Line::new()
         .styled(BAD, "✘ ")
-        .styled(STRONG, &format!("{}: {}", find.property, find.cause))
+        .styled(
+            STRONG,
+            &format!("{}: {}", properties.join(", "), find.cause),
+        )
         .styled(
             FAINT,
             &format!(

@@ -14,7 +14,7 @@ use super::{ran, sweep, target};
 
 const EFFORT: Effort = Effort {
     runs: 600,
-    finds: 3,
+    shapes: 3,
 };
 
 fn found(tried: &Tried) -> Vec<(Property, Cause, Vec<String>, u64)> {
