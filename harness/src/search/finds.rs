@@ -1,6 +1,7 @@
 //! What counts as a find, and how finds are told apart.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use picklock_scenarios::{Cause, Property};
 
@@ -69,7 +70,7 @@ pub struct FindGroup {
 /// All finds of a search, by violation and shape.
 #[derive(Debug, Clone, Default)]
 pub struct Finds {
-    groups: Vec<FindGroup>,
+    groups: BTreeMap<(Violation, Vec<String>), FindGroup>,
 }
 
 impl Finds {
@@ -89,15 +90,15 @@ impl Finds {
 
     /// Takes over what another part of the search has found.
     pub fn append(&mut self, other: Finds) {
-        other.groups.into_iter().for_each(|one| self.add_group(one));
+        let groups = other.groups.into_values();
+        groups.for_each(|one| self.add_group(one));
     }
 
     pub(super) fn add_group(&mut self, new: FindGroup) {
-        let is_same =
-            |old: &&mut FindGroup| old.violation == new.violation && old.shape == new.shape;
-        match self.groups.iter_mut().find(is_same) {
-            None => self.groups.push(new),
-            Some(old) => {
+        match self.groups.entry((new.violation, new.shape.clone())) {
+            Entry::Vacant(free) => drop(free.insert(new)),
+            Entry::Occupied(mut old) => {
+                let old = old.get_mut();
                 old.count += new.count;
                 if new.place < old.place {
                     (old.plan, old.place) = (new.plan, new.place);
@@ -108,12 +109,15 @@ impl Finds {
 
     /// The violations that were found.
     pub fn violations(&self) -> BTreeSet<Violation> {
-        self.groups.iter().map(|one| one.violation).collect()
+        self.groups
+            .keys()
+            .map(|(violation, _)| *violation)
+            .collect()
     }
 
     /// The violation of the simplest plan that was found.
     pub fn first(&self) -> Option<Violation> {
-        let groups = self.groups.iter();
+        let groups = self.groups.values();
         let first = groups.min_by_key(|one| (one.shape.len(), &one.place));
         first.map(|one| one.violation)
     }
@@ -121,7 +125,7 @@ impl Finds {
     /// The groups in the order of the search, without those that another one explains: the same violation, with
     /// some of the same faults. That one counts theirs as its own.
     pub fn simplest(self) -> Vec<FindGroup> {
-        let mut groups = self.groups;
+        let mut groups: Vec<FindGroup> = self.groups.into_values().collect();
         groups.sort_by(|a, b| {
             let key = |one: &FindGroup| (one.shape.len(), one.place.clone(), one.violation);
             key(a).cmp(&key(b))
