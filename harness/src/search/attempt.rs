@@ -22,10 +22,8 @@ pub struct Shown {
     pub unjudged: Vec<Property>,
     /// A fault of the plan did not strike.
     pub missed: bool,
-    /// When its last fault struck, in nanoseconds since the run began. Zero: none did.
-    pub struck_ns: u64,
-    /// Its moments, if they were asked for and all of them are known.
-    pub moments: Option<Vec<Moment>>,
+    /// Its moments in order, if they were asked for.
+    pub moments: Vec<Moment>,
     /// The patterns in it, if they were asked for.
     pub patterns: Vec<u64>,
 }
@@ -83,8 +81,7 @@ fn shown(result: &RunResult, wanted: &Wanted, keep: Keep) -> Shown {
         violations: wanted.among(&verdicts),
         unjudged: unjudged.map(|(property, _)| *property).collect(),
         missed: missed(history),
-        struck_ns: struck_ns(history),
-        moments: (keep == Keep::Moments).then(|| moments(result)).flatten(),
+        moments: moments(result),
         patterns: match keep {
             Keep::Patterns => patterns(history),
             _ => Vec::new(),
@@ -95,10 +92,4 @@ fn shown(result: &RunResult, wanted: &Wanted, keep: Keep) -> Shown {
 fn missed(history: &History) -> bool {
     let mut events = history.events.iter();
     events.any(|event| matches!(event.what, EventKind::FaultMissed { .. }))
-}
-
-fn struck_ns(history: &History) -> u64 {
-    let began = history.events.iter().rev();
-    let mut began = began.filter(|event| matches!(event.what, EventKind::FaultBegan { .. }));
-    began.next().map_or(0, |event| event.at_ns)
 }

@@ -15,7 +15,7 @@ use rand::rngs::StdRng;
 
 use super::moments::at_worker;
 use super::plan::{Plan, Target};
-use super::vocabulary::Group;
+use super::vocabulary::{Group, needs_replicas};
 use crate::entropy;
 
 /// What plans are drawn from.
@@ -151,7 +151,7 @@ impl Generator<'_> {
         let kinds = FaultKind::all().filter(|kind| {
             let group = group_of(*kind);
             group.is_some_and(|group| self.groups.contains(&group))
-                && (has_replicas || *kind != FaultKind::Failover)
+                && (has_replicas || !needs_replicas(*kind))
         });
         let mut kinds: Vec<FaultKind> = kinds.collect();
         if self.is_biased && kinds.contains(&FaultKind::PauseClient) {
@@ -255,7 +255,9 @@ impl Generator<'_> {
                 fault.duration = Some(self.span(rng));
             }
             Kind::CrashNode | Kind::CrashClient if one_message => {
-                fault.duration = Some(self.span(rng));
+                // Back before a lease is over, else nothing is lost by it.
+                let spans = [0.02, 0.02, 0.1, 0.5, 1.5];
+                fault.duration = Some(LeaseDuration::Ttl(one_of(rng, &spans)));
             }
             Kind::ClockJump | Kind::ClockSkew => {
                 let back = rng.random_bool(0.4);
@@ -299,13 +301,16 @@ fn group_of(kind: FaultKind) -> Option<Group> {
     Some(match kind {
         Kind::Delay | Kind::Drop | Kind::Hold | Kind::Cut | Kind::Partition => Group::Network,
         Kind::PauseClient | Kind::CrashClient => Group::Clients,
-        Kind::Answer | Kind::PauseNode | Kind::CrashNode | Kind::Failover | Kind::Exhaust => {
-            Group::Nodes
-        }
+        Kind::Answer
+        | Kind::PauseNode
+        | Kind::CrashNode
+        | Kind::CutReplication
+        | Kind::Failover
+        | Kind::Exhaust => Group::Nodes,
         Kind::Evict | Kind::FlushScripts | Kind::FlushAll => Group::Data,
         Kind::ClockJump | Kind::ClockSkew => Group::Clocks,
         // A lock that believes what it is told has been lied to; and what only some topologies have.
-        Kind::FalseAnswer | Kind::CutReplication | Kind::SentinelFailover => return None,
+        Kind::FalseAnswer | Kind::SentinelFailover => return None,
     })
 }
 

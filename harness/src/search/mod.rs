@@ -22,8 +22,8 @@
 //! **Order.** Let a plan have the faults *a* and *b*, and let *b* strike before *a* does. Until *a* strikes, the run is
 //! that of the plan with *b* alone. So *a*'s moment is a moment of that run, not before *b* struck, and the plan is
 //! below that of *b*; if that moment does not come there, the run is that of *b* alone. Below a plan only moments are
-//! tried that are not before its last fault struck; all others are below another plan. Two faults at the same time are
-//! tried in both orders.
+//! tried that are not before its last fault struck; all others are below another plan. A second fault at the very moment
+//! of the first is tried, too.
 //!
 //! **Faults of one message, at steps.** A fault that strikes one message, the next one that passes in some direction on
 //! some link, can start at any time before that message: nothing else changes until then. So it is placed at

@@ -527,7 +527,7 @@ fn moved_faults(shrinking: &Shrinking<'_>, plan: &Plan) -> Vec<Plan> {
     for (index, fault) in plan.scenario.faults.iter().enumerate() {
         let without = plan.without(index);
         let shown = show_one(shrinking.target, &shrinking.wanted, &without, Keep::Moments);
-        let moments = shown.and_then(|shown| shown.moments).unwrap_or_default();
+        let moments = shown.map(|shown| shown.moments).unwrap_or_default();
         let mut moments: Vec<Plan> = moments
             .into_iter()
             .map(|moment| plan.replacing(index, at(fault, moment.trigger)))

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::finds::{FindGroup, Finds};
+use super::attempt::{Keep, show_one};
+use super::finds::{FindGroup, Finds, Wanted};
 use super::plan::Target;
 use super::share::share;
 use super::shrink::shrink;
@@ -28,18 +29,57 @@ pub fn shrink_all(
     let groups = worth_shrinking(finds.simplest(), effort.shapes);
     let never = AtomicBool::new(false);
     let mut smaller = Finds::default();
-    let work = |group: FindGroup| {
-        let shrunk = shrink(target, group.plan, group.violation, effort.runs, stop);
-        FindGroup {
-            shape: shrunk.plan.shape(),
-            plan: shrunk.plan,
-            ..group
-        }
-    };
-    share(groups.into_iter(), threads, &never, work, |group| {
-        smaller.add_group(group);
+    let work = |same: Vec<FindGroup>| shrink_same(target, same, effort, stop);
+    share(by_plan(groups).into_iter(), threads, &never, work, |part| {
+        part.into_iter().for_each(|group| smaller.add_group(group));
     });
     smaller.simplest()
+}
+
+/// Finds of one plan with one cause go together.
+fn by_plan(groups: Vec<FindGroup>) -> Vec<Vec<FindGroup>> {
+    let mut together: Vec<Vec<FindGroup>> = Vec::new();
+    for group in groups {
+        let is_same = |same: &&mut Vec<FindGroup>| {
+            let mut same = same.iter();
+            same.any(|one| one.violation.cause == group.violation.cause && one.place == group.place)
+        };
+        match together.iter_mut().find(is_same) {
+            Some(same) => same.push(group),
+            None => together.push(vec![group]),
+        }
+    }
+    together
+}
+
+/// What the first of them has become does for the others too, if it has their violation.
+fn shrink_same(
+    target: &Target,
+    same: Vec<FindGroup>,
+    effort: Effort,
+    stop: &AtomicBool,
+) -> Vec<FindGroup> {
+    let everything = Wanted {
+        outlived_lease: true,
+        ..Wanted::default()
+    };
+    let mut done: Vec<FindGroup> = Vec::new();
+    for group in same {
+        let like = done.iter().find(|one| {
+            let shown = show_one(target, &everything, &one.plan, Keep::Nothing);
+            shown.is_some_and(|shown| shown.violations.contains(&group.violation))
+        });
+        let plan = match like {
+            Some(like) => like.plan.clone(),
+            None => shrink(target, group.plan, group.violation, effort.runs, stop).plan,
+        };
+        done.push(FindGroup {
+            shape: plan.shape(),
+            plan,
+            ..group
+        });
+    }
+    done
 }
 
 /// The first shapes of each violation. The first one counts what the rest have.

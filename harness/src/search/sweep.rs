@@ -10,7 +10,7 @@ use picklock_scenarios::{Property, Scenario};
 
 use super::attempt::{Keep, Shown, show, show_one};
 use super::finds::{Finds, Wanted};
-use super::moments::Moment;
+use super::moments::{Moment, since_last_struck};
 use super::plan::{Plan, Target};
 use super::share::share;
 use super::vocabulary::{Group, Vocabulary};
@@ -68,8 +68,6 @@ pub struct Tried {
     pub unjudged: BTreeMap<Property, u64>,
     /// Plans whose simulation did not end.
     pub stuck: u64,
-    /// Plans of which not all moments are known, so that what is below them was not tried.
-    pub cut_short: u64,
     /// True if everything was done that there is to do.
     pub complete: bool,
     /// What was found.
@@ -99,7 +97,6 @@ impl Tried {
         self.folded += other.folded;
         self.missed += other.missed;
         self.stuck += other.stuck;
-        self.cut_short += other.cut_short;
         self.complete &= other.complete;
         for (property, count) in other.unjudged {
             *self.unjudged.entry(property).or_default() += count;
@@ -114,9 +111,6 @@ pub enum SweepError {
     /// The run without faults left no history, or does not fit the lock.
     #[error("the run without faults cannot be simulated")]
     NoRun,
-    /// It is too long for its command log.
-    #[error("the run without faults has too many commands to list them; use a smaller workload")]
-    TooLong,
 }
 
 impl Sweep {
@@ -137,12 +131,11 @@ impl Sweep {
         };
         let shown =
             show_one(&self.target, &self.wanted, &root, Keep::Moments).ok_or(SweepError::NoRun)?;
-        let moments = shown.moments.as_ref().ok_or(SweepError::TooLong)?;
         let (shard, of) = self.shard;
-        let (first, folded) = self.below(&root, moments, 0);
+        let (first, folded) = self.below(&root, &shown.moments);
         let placements = first.len() as u64;
         let mut tried = Tried {
-            moments: moments.len() as u64,
+            moments: shown.moments.len() as u64,
             placements,
             complete: true,
             ..Tried::default()
@@ -205,12 +198,7 @@ impl Sweep {
                 let Some(shown) = shown.filter(|shown| !is_last && !shown.missed) else {
                     continue;
                 };
-                let Some(moments) = &shown.moments else {
-                    tried.cut_short += 1;
-                    tried.complete = false;
-                    continue;
-                };
-                let (below, folded) = self.below(plan, moments, shown.struck_ns);
+                let (below, folded) = self.below(plan, &shown.moments);
                 tried.folded += folded;
                 let below = (0..).zip(below).map(|(number, plan)| {
                     let path = path.iter().copied().chain([number]).collect();
@@ -223,17 +211,19 @@ impl Sweep {
     }
 
     /// The plans with one more fault, at a moment not before the last one struck; and how many were folded.
-    fn below(&self, plan: &Plan, moments: &[Moment], since_ns: u64) -> (Vec<Plan>, u64) {
+    fn below(&self, plan: &Plan, moments: &[Moment]) -> (Vec<Plan>, u64) {
         let vocabulary = self.vocabulary();
-        let (mut plans, mut folded) = (Vec::new(), 0);
-        for moment in moments {
-            let faults = vocabulary.at(&moment.trigger);
-            folded += vocabulary.folded_at(&moment.trigger);
-            if moment.at_ns < since_ns {
-                folded += faults.len() as u64;
-                continue;
-            }
-            plans.extend(faults.into_iter().map(|fault| plan.with(fault)));
+        let since = since_last_struck(moments);
+        let (before, _) = moments.split_at(moments.len() - since.len());
+        let mut folded = before
+            .iter()
+            .map(|moment| vocabulary.at(&moment.trigger).len() as u64)
+            .sum();
+        let mut plans = Vec::new();
+        for Moment { trigger, .. } in since {
+            folded += vocabulary.folded_at(trigger);
+            let faults = vocabulary.at(trigger).into_iter();
+            plans.extend(faults.map(|fault| plan.with(fault)));
         }
         (plans, folded)
     }

@@ -154,6 +154,7 @@ fn rows() -> Vec<Row> {
         row(Group::Clocks, Place::Client, clock(Kind::ClockSkew, false)),
         row(Group::Clocks, Place::Client, clock(Kind::ClockSkew, true)),
         row(Group::Clocks, Place::Node, clock(Kind::ClockJump, false)),
+        row(Group::Nodes, Place::Node, of(Kind::CutReplication)),
         row(Group::Nodes, Place::Node, of(Kind::Failover)),
     ]
 }
@@ -176,7 +177,7 @@ impl Vocabulary {
     pub fn new(groups: &[Group], nodes: usize, topology: &Topology) -> Vocabulary {
         let fits = |row: &Row| {
             groups.contains(&row.group)
-                && (row.fault.kind != FaultKind::Failover || topology.replicas > 0)
+                && (topology.replicas > 0 || !needs_replicas(row.fault.kind))
                 // The link that a client has to its one node is all its links.
                 && (nodes > 1 || row.place != Place::Message || row.fault.frames.is_some())
         };
@@ -244,6 +245,11 @@ impl Vocabulary {
             }
         }
     }
+}
+
+/// True for a kind that only nodes with replicas can have.
+pub(super) fn needs_replicas(kind: FaultKind) -> bool {
+    matches!(kind, FaultKind::Failover | FaultKind::CutReplication)
 }
 
 /// The fault in the words of scenario files, without its moment.

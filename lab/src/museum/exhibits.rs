@@ -93,7 +93,7 @@ pub const EXHIBITS: &[Exhibit] = &[
         P::Ownership,
         C::ForeignRenewal,
     )),
-    piece("S5", "expired-is-held", P::Lease, C::ExpiredGrant),
+    piece("S5", "expired-is-held", P::Exclusion, C::ExpiredGrant),
     piece("S5", "set-nx-px", P::Resource, C::ExpiredGrant),
     piece("S6", "whole-seconds", P::Claims, C::WrongExpiry),
     piece("S6", "seconds-as-millis", P::Claims, C::WrongExpiry),

@@ -1,14 +1,14 @@
 //! What a sweep folds is the same run as one that it makes: a sample of folded plans is run.
 
 use picklock_harness::history::{Event, EventKind, History};
-use picklock_harness::search::moments::Moment;
+use picklock_harness::search::moments::since_last_struck;
 use picklock_harness::search::vocabulary::Group;
 use picklock_harness::search::{Plan, Target};
 use picklock_scenarios::{
     Direction, FaultKind, FaultPlan, LeaseDuration, Selection, Trigger, TriggerEvent,
 };
 
-use super::{is_missed, listed, plan, ran, struck_ns, target, vocabulary};
+use super::{Moment, is_missed, listed, plan, ran, target, vocabulary};
 
 /// A few of the faults that can strike at a moment, other ones at each.
 fn some(target: &Target, moment: &Moment, at: usize) -> Vec<FaultPlan> {
@@ -18,15 +18,9 @@ fn some(target: &Target, moment: &Moment, at: usize) -> Vec<FaultPlan> {
 
 /// The pair is below the plan of the fault that strikes first, if both strike.
 fn is_below(target: &Target, first: &Plan, second: &FaultPlan) -> bool {
-    let run = ran(target, first);
-    let Some(since_ns) = struck_ns(&run.history) else {
-        return false;
-    };
-    let moments = picklock_harness::search::moments::moments(&run).unwrap();
-    let mut moments = moments
-        .into_iter()
-        .filter(|moment| moment.at_ns >= since_ns);
-    moments.any(|moment| Some(&moment.trigger) == second.when.as_ref())
+    let moments = listed(target, first);
+    let mut since = since_last_struck(&moments).iter();
+    since.any(|moment| Some(&moment.trigger) == second.when.as_ref())
 }
 
 #[test]
@@ -37,14 +31,8 @@ fn pair_in_the_other_order_is_the_same_run_and_is_tried() {
         let moments = listed(&target, &base);
         let step = moments.len() / 5;
         for (at, late) in moments.iter().enumerate().skip(step).step_by(step) {
-            let early = &moments[at / 2];
-            if early.at_ns >= late.at_ns {
-                continue;
-            }
-            for (a, b) in some(&target, late, at)
-                .into_iter()
-                .zip(some(&target, early, at + 3))
-            {
+            let early = some(&target, &moments[at / 2], at + 3);
+            for (a, b) in some(&target, late, at).into_iter().zip(early) {
                 // This one is folded: below `a`, `b` is before `a` has struck.
                 let folded = ran(&target, &base.with(a.clone()).with(b.clone())).history;
                 if is_missed(&folded) {
@@ -83,17 +71,14 @@ fn fault_of_one_message_at_a_step_is_the_same_as_at_its_message() {
     ] {
         let (target, base) = (target(lock), plan(workload));
         let moments = listed(&target, &base);
-        for (at, step) in moments
-            .iter()
-            .enumerate()
-            .filter(|(_, it)| !it.trigger.on.is_message())
-        {
+        for (at, step) in moments.iter().enumerate() {
+            if step.trigger.on.is_message() {
+                continue;
+            }
             for on in [TriggerEvent::Request, TriggerEvent::Reply] {
                 let is_next =
                     |it: &&Moment| it.trigger.on == on && it.trigger.worker == step.trigger.worker;
-                // Among those of the same time, the order is not known.
-                let mut later = moments[at..].iter().filter(|it| it.at_ns > step.at_ns);
-                let Some(next) = later.find(is_next) else {
+                let Some(next) = moments[at..].iter().find(is_next) else {
                     continue;
                 };
                 let [one, other] = [&step.trigger, &next.trigger].map(|when| {

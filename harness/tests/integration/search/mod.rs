@@ -44,7 +44,7 @@ fn ran(target: &Target, plan: &Plan) -> RunResult {
 }
 
 fn listed(target: &Target, plan: &Plan) -> Vec<Moment> {
-    moments_of(&ran(target, plan)).unwrap()
+    moments_of(&ran(target, plan))
 }
 
 fn vocabulary(target: &Target, groups: &[Group]) -> Vocabulary {
@@ -59,11 +59,4 @@ fn vocabulary(target: &Target, groups: &[Group]) -> Vocabulary {
 fn is_missed(history: &History) -> bool {
     let mut events = history.events.iter();
     events.any(|event| matches!(event.what, EventKind::FaultMissed { .. }))
-}
-
-/// When the last fault of a run struck.
-fn struck_ns(history: &History) -> Option<u64> {
-    let began = history.events.iter().rev();
-    let mut began = began.filter(|event| matches!(event.what, EventKind::FaultBegan { .. }));
-    began.next().map(|event| event.at_ns)
 }

@@ -6,7 +6,7 @@ use picklock_harness::history::EventKind;
 use picklock_harness::search::Plan;
 use picklock_scenarios::{FaultKind, FaultPlan, LeaseDuration, Selection, Trigger, Who};
 
-use super::{is_missed, listed, plan, ran, struck_ns, target};
+use super::{Moment, is_missed, listed, moments_of, plan, ran, target};
 
 /// A fault that can strike at any moment, and changes nothing that matters here.
 fn at(when: Trigger) -> FaultPlan {
@@ -18,18 +18,15 @@ fn at(when: Trigger) -> FaultPlan {
     }
 }
 
-/// The last moment of each sort, with its time.
-fn last_ones(moments: Vec<picklock_harness::search::moments::Moment>) -> Vec<(u64, Trigger)> {
-    let mut last: HashMap<String, (u64, Trigger)> = HashMap::new();
-    for moment in moments {
+/// The last moment of each sort, with its place in the list.
+fn last_ones(moments: Vec<Moment>) -> Vec<(usize, Trigger)> {
+    let mut last: HashMap<String, (usize, Trigger)> = HashMap::new();
+    for (place, moment) in moments.into_iter().enumerate() {
         let sort = Trigger {
             nth: 1,
             ..moment.trigger.clone()
         };
-        let one = last.entry(format!("{sort:?}")).or_insert((0, sort));
-        if moment.trigger.nth >= one.1.nth {
-            *one = (moment.at_ns, moment.trigger);
-        }
+        last.insert(format!("{sort:?}"), (place, moment.trigger));
     }
     last.into_values().collect()
 }
@@ -38,14 +35,15 @@ fn each_comes_and_no_further_one(lock: &str, plan: &Plan) {
     let target = target(lock);
     let last = last_ones(listed(&target, plan));
     assert!(last.len() > 10, "{lock}: {} sorts of moments", last.len());
-    for (at_ns, trigger) in last {
+    for (place, trigger) in last {
         let struck = ran(&target, &plan.with(at(trigger.clone())));
         assert!(
             !is_missed(&struck.history),
             "{lock}: never came: {trigger:?}"
         );
-        let struck_ns = struck_ns(&struck.history).unwrap();
-        assert_eq!(struck_ns, at_ns, "{lock}: at another time: {trigger:?}");
+        let moment = &moments_of(&struck)[place];
+        assert!(moment.struck, "{lock}: not at its place: {trigger:?}");
+        assert_eq!(moment.trigger, trigger, "{lock}");
         let further = Trigger {
             nth: trigger.nth + 1,
             ..trigger
