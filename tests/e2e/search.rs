@@ -15,7 +15,7 @@ fn names(finds: &Value) -> Vec<String> {
 
 fn shard(part: &str, more: &str) -> Outcome {
     let line =
-        "sweep --impl release-without-token --faults clients --property ownership --json --out out";
+        "sweep --impl release-without-token --faults network --property ownership --json --out out";
     picklock(&format!("{line} --shard {part} {more}"))
         .run()
         .exits(1)
@@ -37,7 +37,7 @@ fn sweep_without_a_find_says_what_it_covers_and_keeps_nothing() {
 #[test]
 fn find_is_kept_and_its_replay_writes_the_same_bytes() {
     let line =
-        "sweep --impl release-without-token --faults clients --property ownership --json --out out";
+        "sweep --impl release-without-token --faults network --property ownership --json --out out";
     let swept = picklock(line).run().exits(1);
     let document = swept.document();
     assert_eq!(document["format"], "picklock-search/1");
@@ -66,7 +66,7 @@ fn find_is_kept_and_its_replay_writes_the_same_bytes() {
 #[test]
 fn merged_shards_are_the_whole_sweep_and_missing_ones_are_named() {
     let line =
-        "sweep --impl release-without-token --faults clients --property ownership --json --out out";
+        "sweep --impl release-without-token --faults network --property ownership --json --out out";
     let whole = picklock(line).run().exits(1).document();
     let parts: Vec<Outcome> = ["1/3", "2/3", "3/3"].map(|part| shard(part, "")).into();
     let merge = |which: &[usize]| {

@@ -7,7 +7,8 @@
 //! - [`attempt`](show_one): runs plans; [`finds`](Wanted): what counts as a find, and how finds are told apart
 //! - [`Sweep`]: every placement of up to so many faults
 //! - [`Hunt`]: random plans (`generate`), steered by what is new (`novelty`)
-//! - [`shrink`](fn@shrink): the smallest plan with the same violation by the same cause; [`shrink_all`]: of all finds
+//! - [`shrink`](fn@shrink): the smallest plan (`size`) with the same violation by the same cause, by trying
+//!   `candidates`; [`shrink_all`]: of all finds
 //!
 //! # Why a sweep misses nothing
 //!
@@ -17,7 +18,7 @@
 //!
 //! # What is folded
 //!
-//! Two sorts of plans are not run, because they are the same run as one that is.
+//! Plans that are the same run as one that is made are not run.
 //!
 //! **Order.** Let a plan have the faults *a* and *b*, and let *b* strike before *a* does. Until *a* strikes, the run is
 //! that of the plan with *b* alone. So *a*'s moment is a moment of that run, not before *b* struck, and the plan is
@@ -25,12 +26,11 @@
 //! tried that are not before its last fault struck; all others are below another plan. A second fault at the very moment
 //! of the first is tried, too.
 //!
-//! **Faults of one message, at steps.** A fault that strikes one message, the next one that passes in some direction on
-//! some link, can start at any time before that message: nothing else changes until then. So it is placed at
-//! messages, and not at the steps of the driver before them. Where no such message follows, the run is that of the plan
-//! without the fault.
+//! Nothing else is folded. It seems that a fault of the next message could as well start at the step before it; a test
+//! refuted that. What an event waits for lets others that happen at the same time go first, and the run is another one.
 
 mod attempt;
+mod candidates;
 mod finds;
 mod generate;
 mod hunt;
@@ -40,6 +40,7 @@ mod plan;
 mod share;
 mod shrink;
 mod shrink_all;
+mod size;
 mod sweep;
 pub mod vocabulary;
 pub mod workload;

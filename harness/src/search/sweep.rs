@@ -132,7 +132,7 @@ impl Sweep {
         let shown =
             show_one(&self.target, &self.wanted, &root, Keep::Moments).ok_or(SweepError::NoRun)?;
         let (shard, of) = self.shard;
-        let (first, folded) = self.below(&root, &shown.moments);
+        let (first, _) = self.below(&root, &shown.moments);
         let placements = first.len() as u64;
         let mut tried = Tried {
             moments: shown.moments.len() as u64,
@@ -141,7 +141,6 @@ impl Sweep {
             ..Tried::default()
         };
         if shard == 1 {
-            tried.folded = folded;
             tried.add(&root, &(0, Vec::new()), Some(&shown));
         }
         let own = (0..).zip(first);
@@ -215,17 +214,10 @@ impl Sweep {
         let vocabulary = self.vocabulary();
         let since = since_last_struck(moments);
         let (before, _) = moments.split_at(moments.len() - since.len());
-        let mut folded = before
-            .iter()
-            .map(|moment| vocabulary.at(&moment.trigger).len() as u64)
-            .sum();
-        let mut plans = Vec::new();
-        for Moment { trigger, .. } in since {
-            folded += vocabulary.folded_at(trigger);
-            let faults = vocabulary.at(trigger).into_iter();
-            plans.extend(faults.map(|fault| plan.with(fault)));
-        }
-        (plans, folded)
+        let at = |moment: &Moment| vocabulary.at(&moment.trigger);
+        let folded = before.iter().map(|moment| at(moment).len() as u64).sum();
+        let faults = since.iter().flat_map(at);
+        (faults.map(|fault| plan.with(fault)).collect(), folded)
     }
 
     /// The faults that are placed.

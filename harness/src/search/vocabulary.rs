@@ -1,7 +1,8 @@
 //! The vocabulary: the faults that a sweep places at every moment, and that shrinking tries as weaker ones.
 //!
 //! A fault strikes what its moment is about: the message, its link, its client, its node. At a step of the driver
-//! it strikes the client, or the nodes: one of them, or just as many as make a majority.
+//! it strikes the client, or the nodes: one of them, or just as many as make a majority. A fault of one message is placed
+//! at messages only.
 
 use std::fmt;
 
@@ -194,17 +195,6 @@ impl Vocabulary {
     pub fn at(&self, moment: &Trigger) -> Vec<FaultPlan> {
         let placed = self.rows.iter().flat_map(|row| self.placed(row, moment));
         placed.collect()
-    }
-
-    /// How many faults there would be, were those of one message placed at this moment, too. See the module above
-    /// for why they are not.
-    pub fn folded_at(&self, moment: &Trigger) -> u64 {
-        let counted = self.rows.iter().filter(|row| row.fault.frames.is_some());
-        match moment.on.is_message() {
-            true => 0,
-            // In each direction of each link of the client.
-            false => (counted.count() * 2 * self.nodes) as u64,
-        }
     }
 
     fn placed(&self, row: &Row, moment: &Trigger) -> Vec<FaultPlan> {

@@ -34,13 +34,15 @@ fn swept(record: &SearchRecord) -> Vec<String> {
         depth => format!("with up to {depth} faults"),
     };
     told.push(format!(
-        "{} {faults} were run and judged; {} folded, because each is the same run as one of them.",
-        capital(&count(record.schedules, "schedule")),
-        match covered.folded {
-            1 => "1 was".to_owned(),
-            folded => format!("{folded} were"),
-        }
+        "{} {faults} were run and judged.",
+        capital(&count(record.schedules, "schedule"))
     ));
+    if covered.folded > 0 {
+        told.push(format!(
+            "{} more would have the same faults in another order: each is the same run as one of them.",
+            covered.folded
+        ));
+    }
     told
 }
 

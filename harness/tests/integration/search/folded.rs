@@ -1,12 +1,9 @@
 //! What a sweep folds is the same run as one that it makes: a sample of folded plans is run.
 
-use picklock_harness::history::{Event, EventKind, History};
 use picklock_harness::search::moments::since_last_struck;
 use picklock_harness::search::vocabulary::Group;
 use picklock_harness::search::{Plan, Target};
-use picklock_scenarios::{
-    Direction, FaultKind, FaultPlan, LeaseDuration, Selection, Trigger, TriggerEvent,
-};
+use picklock_scenarios::FaultPlan;
 
 use super::{Moment, is_missed, listed, plan, ran, target, vocabulary};
 
@@ -47,67 +44,4 @@ fn pair_in_the_other_order_is_the_same_run_and_is_tried() {
         }
     }
     assert!(compared > 20, "only {compared} pairs were compared");
-}
-
-/// What happened, without what is said of the fault itself.
-fn without_the_fault(history: &History) -> Vec<&Event> {
-    let events = history.events.iter().filter(|event| {
-        !matches!(
-            event.what,
-            EventKind::FaultBegan { .. } | EventKind::FaultEnded { .. }
-        )
-    });
-    events.collect()
-}
-
-/// A fault of the next message of a client in some direction, from a step on, and from that message on.
-#[test]
-fn fault_of_one_message_at_a_step_is_the_same_as_at_its_message() {
-    let mut compared = 0;
-    for (lock, workload) in [
-        ("set-nx-px", "short"),
-        ("watchdog", "held"),
-        ("pubsub", "short"),
-    ] {
-        let (target, base) = (target(lock), plan(workload));
-        let moments = listed(&target, &base);
-        for (at, step) in moments.iter().enumerate() {
-            if step.trigger.on.is_message() {
-                continue;
-            }
-            for on in [TriggerEvent::Request, TriggerEvent::Reply] {
-                let is_next =
-                    |it: &&Moment| it.trigger.on == on && it.trigger.worker == step.trigger.worker;
-                let Some(next) = moments[at..].iter().find(is_next) else {
-                    continue;
-                };
-                let [one, other] = [&step.trigger, &next.trigger].map(|when| {
-                    let fault = late(when.clone(), on);
-                    ran(&target, &base.with(fault)).history
-                });
-                assert_eq!(
-                    without_the_fault(&one),
-                    without_the_fault(&other),
-                    "{lock}: {step:?}"
-                );
-                compared += 1;
-            }
-        }
-    }
-    assert!(compared > 40, "only {compared} were compared");
-}
-
-fn late(when: Trigger, on: TriggerEvent) -> FaultPlan {
-    FaultPlan {
-        direction: Some(match on {
-            TriggerEvent::Request => Direction::Request,
-            _ => Direction::Reply,
-        }),
-        workers: when.worker.map(|worker| Selection::List(vec![worker])),
-        nodes: Some(Selection::List(vec![0])),
-        when: Some(when),
-        by: Some(LeaseDuration::Ttl(1.2).into()),
-        frames: Some(1),
-        ..FaultPlan::of(FaultKind::Delay)
-    }
 }

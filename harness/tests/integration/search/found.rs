@@ -13,8 +13,8 @@ use picklock_impls::find;
 use super::{ran, sweep, target};
 
 const EFFORT: Effort = Effort {
-    runs: 600,
-    shapes: 3,
+    runs: 300,
+    shapes: 1,
 };
 
 fn found(tried: &Tried) -> Vec<(Property, Cause, Vec<String>, u64)> {
