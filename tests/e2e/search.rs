@@ -16,9 +16,10 @@ fn names(finds: &Value) -> Vec<String> {
 fn shard(part: &str, more: &str) -> Outcome {
     let line =
         "sweep --impl release-without-token --faults network --property ownership --json --out out";
-    picklock(&format!("{line} --shard {part} {more}"))
-        .run()
-        .exits(1)
+    // Not every part has a find.
+    let ran = picklock(&format!("{line} --shard {part} {more}")).run();
+    assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.all());
+    ran
 }
 
 #[test]
