@@ -84,7 +84,7 @@ fn merged_shards_are_the_whole_sweep_and_missing_ones_are_named() {
     }
     assert_eq!(merged["coverage"], whole["coverage"]);
     assert_eq!(names(&merged), names(&whole));
-    let some = merge(&[0, 2]).exits(1).document();
+    let some = merge(&[0, 2]).exits(3).document();
     assert_eq!(some["exhaustive"], false);
     assert_eq!(
         some["shards"],
