@@ -36,6 +36,7 @@ Exit codes:
 Try:
   picklock scenario gc-pause --impl redlock     freeze the holder of a Redlock, see what happens
   picklock matrix --backend sim                 every lock, every scenario, one table
+  picklock sweep --impl redlock                 every fault at every moment of a small run
   picklock adapter check COMMAND                check that a program speaks the protocol
   picklock replay run-1                         repeat a run kept with --out
   picklock list                                 all locks, scenarios and backends";
@@ -50,6 +51,12 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Run many locks under many scenarios, and compare the results with the expectations.
     Matrix(MatrixArgs),
+    /// Place every fault at every moment of a small run, and judge each.
+    Sweep(SweepArgs),
+    /// Try random faults where locks break, and shrink what breaks one.
+    Hunt(HuntArgs),
+    /// Join the shards of a sweep or a hunt.
+    Merge(MergeArgs),
     /// Run what picklock.toml asks for; fail if a result differs.
     Gate(GateArgs),
     /// Check whether a program keeps the adapter protocol.
@@ -255,6 +262,7 @@ pub use crate::init::cli::InitArgs;
 pub use crate::log::LogArgs;
 pub use crate::matrix::cli::MatrixArgs;
 pub use crate::replay::ReplayArgs;
+pub use crate::search::cli::{HuntArgs, MergeArgs, SweepArgs};
 
 /// `picklock list`.
 #[derive(Debug, Args)]

@@ -30,6 +30,7 @@ const PAGES: &[Page] = pages![
     "gate",
     "reports",
     "replay",
+    "search",
     "simulation",
     "custody",
     "redis-model",

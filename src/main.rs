@@ -12,6 +12,7 @@
 //! - [`matrix`]: many runs, one table
 //! - [`last_words`]: what a worker that failed wrote before
 //! - [`replay`]: repeats a kept run from its [`repro`] file, if the user has [`trust`] in it
+//! - [`search`]: many small runs of one lock, to find the smallest that breaks it
 //! - [`gate`]: compares results with the user's configuration
 //! - [`adapter_check`]: checks whether a program keeps the adapter protocol
 //! - [`log`]: what happened in a kept run, which [`kept_run`] finds
@@ -58,6 +59,7 @@ mod reproduce_command;
 mod run;
 mod run_directory;
 mod scenario;
+mod search;
 mod specification;
 mod status_line;
 mod trust;
@@ -87,6 +89,9 @@ fn main() -> ExitCode {
         Command::Scenario(args) => on_one_thread(scenario::run(args)),
         Command::Replay(args) => on_one_thread(replay::run(args)),
         Command::Matrix(args) => on_one_thread(matrix::run(args)),
+        Command::Sweep(args) => on_one_thread(search::sweep::run(args)),
+        Command::Hunt(args) => on_one_thread(search::hunt::run(args)),
+        Command::Merge(args) => search::merge::run(&args),
         Command::Gate(args) => on_one_thread(gate::run(args)),
         Command::Adapter(args) => on_one_thread(adapter_check::run(args)),
         Command::List(args) => listing::run(&args).map(|()| exit::HELD),

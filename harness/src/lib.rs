@@ -23,6 +23,7 @@
 //! - [`spec`]: what is run, as one value; [`run`](mod@run): the one entry that runs it, and what came out
 //! - [`lock_factory`]: the code of a lock, as a value; `worker`: a process that serves one client of it (with
 //!   the feature `servers`)
+//! - [`search`]: the smallest plan that breaks a lock, or how much was tried
 //! - [`trial`]: your own lock through a scenario, from your own test
 //! - `conformance`: does an adapter keep the protocol (with the feature `servers`)
 //! - [`latency`]: how long the lock took; pure functions of a history
@@ -44,6 +45,7 @@ pub mod nemesis;
 mod process_stat;
 pub mod run;
 mod run_result;
+pub mod search;
 #[cfg(feature = "servers")]
 pub mod server_backend;
 #[cfg(feature = "servers")]

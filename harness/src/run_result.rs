@@ -1,5 +1,6 @@
 //! What came out of a run, the same for every backend.
 
+use crate::context::SeenEvent;
 use crate::history::History;
 use crate::record::{Phases, Redis};
 #[cfg(feature = "servers")]
@@ -19,6 +20,8 @@ pub struct RunResult {
     pub lock_version: Option<String>,
     /// The command log. A simulation has one only on demand.
     pub wire_log: Option<WireLog>,
+    /// Every event that a fault could have waited for, in order. Only of a simulation that logs its commands.
+    pub seen_events: Vec<SeenEvent>,
     /// What workers and servers wrote; removed when dropped. `None` for a simulation.
     #[cfg(feature = "servers")]
     pub logs: Option<RunDir>,
@@ -35,6 +38,7 @@ impl RunResult {
             phases: Phases::default(),
             lock_version: None,
             wire_log: None,
+            seen_events: Vec::new(),
             #[cfg(feature = "servers")]
             logs: None,
             left_behind: None,

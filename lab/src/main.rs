@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use picklock_lab::generated_part::replaced_between;
 use picklock_lab::library::Library;
-use picklock_lab::{findings, fuzz_inputs, servers};
+use picklock_lab::{findings, fuzz_inputs, museum, servers};
 use picklock_reports::combine::{merge, of_run};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::report_input::ReportInput;
@@ -30,6 +30,20 @@ enum Command {
         /// The matrix.json of each server.
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
+        #[command(flatten)]
+        target: PageTarget,
+    },
+    /// In how many schedules a search finds each class of bugs.
+    Museum {
+        /// Hunts of each piece, with seeds from 1.
+        #[arg(long, default_value_t = 5)]
+        seeds: u64,
+        /// The most plans of each hunt.
+        #[arg(long, default_value_t = 4_000)]
+        runs: u64,
+        /// Only the locks whose name contains this.
+        #[arg(long, default_value = "")]
+        only: String,
         #[command(flatten)]
         target: PageTarget,
     },
@@ -88,6 +102,28 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             target.write(&findings::page(&merge(load(&matrices)?), &libraries))
         }
         Command::Servers { files, target } => target.write(&servers::by_server(&load(&files)?)?),
+        Command::Museum {
+            seeds,
+            runs,
+            only,
+            target,
+        } => {
+            let threads = std::thread::available_parallelism().map_or(1, usize::from);
+            let budget = museum::Budget {
+                seeds,
+                runs,
+                threads,
+            };
+            let pieces = museum::EXHIBITS.iter().filter(|it| it.lock.contains(&only));
+            let visited = pieces.map(|piece| {
+                let visited = museum::visit(*piece, budget);
+                // Nobody is left to be told if this fails.
+                writeln!(std::io::stderr(), "{}", museum::row(&visited)).unwrap_or_default();
+                visited
+            });
+            let visited: Vec<museum::Visited> = visited.collect();
+            target.write(&museum::table(&visited, budget))
+        }
         Command::Inputs(command) => inputs(command),
     }
 }

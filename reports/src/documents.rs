@@ -1,6 +1,8 @@
 //! The documents of a run and of a matrix: written as JSON, and read, told apart by the `format` key.
 
-use picklock_verdicts::record::{FORMAT, MATRIX_FORMAT, MatrixRecord, RunRecord};
+use picklock_verdicts::record::{
+    FORMAT, MATRIX_FORMAT, MatrixRecord, RunRecord, SEARCH_FORMAT, SearchRecord,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -33,10 +35,12 @@ pub enum DocumentError {
     #[error("not JSON: {0}")]
     NotJson(serde_json::Error),
     /// JSON of something else.
-    #[error("not a picklock document: {found}; expected \"{FORMAT}\" or \"{MATRIX_FORMAT}\"")]
+    #[error("not a picklock document: {found}; expected {expected}")]
     Foreign {
         /// Its format key.
         found: String,
+        /// The formats that would do.
+        expected: String,
     },
     /// A document of another version.
     #[error(
@@ -87,20 +91,23 @@ pub fn matrix_json(record: &MatrixRecord) -> String {
     })
 }
 
+/// Reads the record of a search.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_search(text: &str) -> Result<Box<SearchRecord>, DocumentError> {
+    match format_of(text)?.as_deref() {
+        Some(SEARCH_FORMAT) => valid(text, SEARCH_FORMAT),
+        other => Err(unread(other, &[SEARCH_FORMAT])),
+    }
+}
+
 /// Reads a run record or a matrix record.
 ///
 /// # Errors
 /// The text is empty, truncated, of another format or version, or invalid.
 pub fn read(text: &str) -> Result<Document, DocumentError> {
-    if text.trim().is_empty() {
-        return Err(DocumentError::Empty);
-    }
-    let value: Value = serde_json::from_str(text).map_err(|error| match error.is_eof() {
-        true => DocumentError::Truncated { line: error.line() },
-        false => DocumentError::NotJson(error),
-    })?;
-    let format = value.get("format").and_then(Value::as_str);
-    match format {
+    match format_of(text)?.as_deref() {
         Some(FORMAT) => valid(text, FORMAT).map(Document::Run),
         Some(MATRIX_FORMAT) => {
             let matrix: Box<MatrixRecord> = valid(text, MATRIX_FORMAT)?;
@@ -109,8 +116,21 @@ pub fn read(text: &str) -> Result<Document, DocumentError> {
                 Some(reason) => Err(DocumentError::Contradiction { reason }),
             }
         }
-        other => Err(unread(other)),
+        other => Err(unread(other, &[FORMAT, MATRIX_FORMAT])),
     }
+}
+
+/// The format key of a document, if it has one.
+fn format_of(text: &str) -> Result<Option<String>, DocumentError> {
+    if text.trim().is_empty() {
+        return Err(DocumentError::Empty);
+    }
+    let value: Value = serde_json::from_str(text).map_err(|error| match error.is_eof() {
+        true => DocumentError::Truncated { line: error.line() },
+        false => DocumentError::NotJson(error),
+    })?;
+    let format = value.get("format").and_then(Value::as_str);
+    Ok(format.map(str::to_owned))
 }
 
 /// Parses the text again, because only this error has a line and a column.
@@ -120,22 +140,23 @@ fn valid<T: DeserializeOwned>(text: &str, expected: &'static str) -> Result<Box<
         .map_err(|reason| DocumentError::Invalid { expected, reason })
 }
 
-fn unread(format: Option<&str>) -> DocumentError {
+fn unread(format: Option<&str>, known: &[&'static str]) -> DocumentError {
+    let quoted: Vec<String> = known.iter().map(|it| format!("\"{it}\"")).collect();
+    let expected = quoted.join(" or ");
     let Some(format) = format else {
         return DocumentError::Foreign {
             found: "it has no format key".to_owned(),
+            expected,
         };
     };
     // A foreign format key may be a megabyte long, too long for an error.
     let found: String = format.chars().take(60).collect();
     let family = |known: &'static str| known.split('/').next() == format.split('/').next();
-    match [FORMAT, MATRIX_FORMAT]
-        .into_iter()
-        .find(|known| family(known))
-    {
+    match known.iter().copied().find(|known| family(known)) {
         Some(expected) => DocumentError::OtherVersion { found, expected },
         None => DocumentError::Foreign {
             found: format!("its format is {found:?}"),
+            expected,
         },
     }
 }

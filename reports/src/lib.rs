@@ -14,6 +14,7 @@
 //!   [`combine`]: merges several; [`cell_status`]: failed cells and properties
 //! - [`measures`]: figures from a history, beyond verdicts
 //! - [`repro`]: the text of the file from which a run can be repeated
+//! - [`search`]: how much a search has tried, in sentences; shards joined into one
 //! - [`wire_log`]: reads the command log of a run
 //! - [`run_log`]: messages, commands, custody and faults of a run as one list
 //! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`trace`],
@@ -44,6 +45,7 @@ pub mod repro;
 pub mod responsibility;
 pub mod run_log;
 pub mod scorecard;
+pub mod search;
 pub mod statistics;
 pub mod terminal;
 pub mod units;

@@ -15,6 +15,7 @@
 //! - [`bounds`]: how much a user may ask for
 //! - [`strangers`]: files and directories that somebody else has made
 //! - [`ending`]: signals while something is simulated, and output that nobody can read
+//! - [`search`]: sweeps, hunts, and their shards
 //! - [`manual`]: explanations, completions, manual pages
 //! - [`commands`]: what the help says
 //! - [`real`]: everything that needs real Redis servers or containers
@@ -45,5 +46,6 @@ mod real;
 mod replay;
 mod report;
 mod running;
+mod search;
 mod slots;
 mod strangers;

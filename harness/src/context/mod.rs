@@ -19,4 +19,4 @@ pub use recorder::{Listener, Recorder};
 pub use run_context::{LockIdentity, RunContext};
 pub use start_gate::StartGate;
 pub use stock::{Change, FencedOff, Stock};
-pub use triggers::{DriverEvent, DueFault, Location, Triggers};
+pub use triggers::{DriverEvent, DueFault, Location, SeenEvent, Triggers};

@@ -4,8 +4,8 @@
 //! the nemesis, and the part that saw the event waits until the fault has struck. So the fault is
 //! there *at* the event, not soon after it.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use picklock_scenarios::{Direction, FaultPlan, Phase, Trigger, TriggerEvent};
 use tokio::sync::{mpsc, oneshot};
@@ -88,6 +88,25 @@ pub struct Triggers {
     /// On so many nodes the lock has to be taken.
     quorum: usize,
     due: mpsc::UnboundedSender<DueFault>,
+    /// Every event so far, if they are listed.
+    seen: Option<Mutex<Vec<SeenEvent>>>,
+}
+
+/// An event that a fault could have waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenEvent {
+    /// What happened.
+    pub on: TriggerEvent,
+    /// At which worker.
+    pub worker: usize,
+    /// Of a message: to or from which node.
+    pub node: Option<usize>,
+    /// Of a message: the command, or the one that it answers, in upper case.
+    pub command: Option<String>,
+    /// Of a message: what the worker had been asked for.
+    pub during: Option<Phase>,
+    /// A fault that had waited for it has struck.
+    pub struck: bool,
 }
 
 /// An event that the driver sees.
@@ -125,8 +144,35 @@ impl Triggers {
             on_the_wire: AtomicUsize::new(on_the_wire),
             quorum,
             due: sender,
+            seen: None,
         };
         (triggers, due)
+    }
+
+    /// The same, and it lists every event.
+    #[must_use]
+    pub fn listing_events(self) -> Self {
+        Triggers {
+            seen: Some(Mutex::default()),
+            ..self
+        }
+    }
+
+    /// Every event so far, in order, if they are listed.
+    pub fn seen_events(&self) -> Vec<SeenEvent> {
+        let seen = self.seen.as_ref().map(lock);
+        seen.map(|seen| seen.clone()).unwrap_or_default()
+    }
+
+    /// Lists an event. `gate`: what a fault that waited for it has made of it.
+    fn list(&self, gate: Option<Gate>, event: impl FnOnce() -> SeenEvent) -> Option<Gate> {
+        if let Some(seen) = &self.seen {
+            lock(seen).push(SeenEvent {
+                struck: gate.is_some(),
+                ..event()
+            });
+        }
+        gate
     }
 
     /// The driver saw an event. `Some`: wait for it before going on.
@@ -135,11 +181,19 @@ impl Triggers {
             worker: Some(event.worker),
             ..Location::NOWHERE
         };
-        self.start_where(location, |one| {
+        let gate = self.start_where(location, |one| {
             let trigger = &one.trigger;
             trigger.on == event.kind
                 && trigger.worker.is_none_or(|worker| worker == event.worker)
                 && trigger.stock.is_none_or(|stock| Some(stock) == event.stock)
+        });
+        self.list(gate, || SeenEvent {
+            on: event.kind,
+            worker: event.worker,
+            node: None,
+            command: None,
+            during: None,
+            struck: false,
         })
     }
 
@@ -206,11 +260,13 @@ impl Triggers {
         }))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Waiting>> {
-        self.waiting
-            .lock()
-            .unwrap_or_else(|poison| poison.into_inner())
+    fn lock(&self) -> MutexGuard<'_, Vec<Waiting>> {
+        lock(&self.waiting)
     }
+}
+
+fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn is_wire(trigger: &Trigger) -> bool {
@@ -259,7 +315,7 @@ fn takes(frame: &InterceptedFrame<'_>) -> bool {
 
 impl Interceptor for Triggers {
     fn is_armed(&self) -> bool {
-        self.on_the_wire.load(Ordering::Acquire) > 0
+        self.on_the_wire.load(Ordering::Acquire) > 0 || self.seen.is_some()
     }
 
     fn waits_for_effect(&self, link: LinkId, phase: Phase) -> bool {
@@ -296,7 +352,7 @@ impl Interceptor for Triggers {
             frame: Some((frame.conn, frame.direction)),
             supposed: frame.acquired == Acquired::Unknown,
         };
-        self.start_where(location, |one| {
+        let gate = self.start_where(location, |one| {
             let trigger = &one.trigger;
             let passes = trigger.on == kind
                 && is_of(trigger, frame.link)
@@ -316,6 +372,14 @@ impl Interceptor for Triggers {
                 && (!trigger.releases || releases(frame))
                 && (!trigger.names_key || frame.key.is_some())
                 && (!trigger.takes || takes(frame) && one.completes(frame, self.quorum))
+        });
+        self.list(gate, || SeenEvent {
+            on: kind,
+            worker: frame.link.worker,
+            node: Some(frame.link.node),
+            command: Some(frame.command.to_owned()),
+            during: Some(frame.phase),
+            struck: false,
         })
     }
 }

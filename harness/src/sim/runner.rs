@@ -27,7 +27,7 @@ pub struct Simulation {
     pub spec: RunSpec,
     /// The code of the lock.
     pub lock: LockFactory,
-    /// True to log the commands; without a log a simulation is faster.
+    /// True to log the commands and to list the events that faults can wait for; without a log a simulation is faster.
     pub logs_commands: bool,
 }
 
@@ -124,7 +124,10 @@ async fn play(
     let spec = Rc::new(simulation.spec);
     let clock = Clock::start();
     let (triggers, due) = Triggers::of(&spec.scenario.faults, spec.needed_nodes());
-    let triggers = Arc::new(triggers);
+    let triggers = Arc::new(match simulation.logs_commands {
+        true => triggers.listing_events(),
+        false => triggers,
+    });
     let log = simulation.logs_commands.then(|| WireLog::new(&spec.keys()));
     let budget = Rc::new(budget);
     let backend = Rc::new(SimBackend::new(Parts {
@@ -144,7 +147,7 @@ async fn play(
         Rc::new(backend),
         Rc::clone(&spec),
         clock,
-        triggers,
+        Arc::clone(&triggers),
         Box::new(move |event| counted.count_event(event)),
     );
     let bounding = tokio::task::spawn_local(end_when_spent(budget, Rc::clone(&context)));
@@ -160,6 +163,7 @@ async fn play(
         // Nobody asks for the version of code that is in this process.
         lock_version: None,
         wire_log: log,
+        seen_events: triggers.seen_events(),
         ..result
     })
 }

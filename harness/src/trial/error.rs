@@ -24,6 +24,9 @@ pub enum TrialError {
         /// What was probably meant, as a sentence, or nothing.
         hint: String,
     },
+    /// There is nothing to search.
+    #[error(transparent)]
+    Sweep(#[from] crate::search::SweepError),
     /// A run left no history.
     #[error("seed {seed}: {source}")]
     Run {

@@ -52,6 +52,7 @@
 mod error;
 mod kept_run;
 mod outcome;
+mod search;
 #[cfg(feature = "servers")]
 mod servers;
 #[cfg(feature = "servers")]
@@ -65,6 +66,7 @@ pub use error::TrialError;
 pub use outcome::{Outcome, TrialRun};
 use picklock_impls::{Context, Lock, Node};
 use picklock_scenarios::{BackendName, Scenario, catalog};
+pub use search::{Found, Searched};
 #[cfg(feature = "servers")]
 pub use servers::serve_worker;
 #[cfg(feature = "servers")]
@@ -72,6 +74,7 @@ pub use worker_entry::{WorkerEntry, WorkerError};
 
 use crate::lock_factory::LockFactory;
 use crate::run::RunFailure;
+use crate::search::Target;
 use crate::sim::{Simulation, run as simulate};
 use crate::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice};
 
@@ -233,6 +236,40 @@ impl Trial {
         let specs = self.seeds.iter().map(|seed| spec.with_seed(*seed));
         let runs = self.run_all(specs.collect(), lock)?;
         Ok(Outcome::new(&self.scenario, &self.code, lock, spec, runs))
+    }
+
+    /// Places every fault at every moment of the trial's own servers and workload, whose faults are left out, with
+    /// its first seed: all single ones, then all pairs, up to `depth`. Simulated. A client that outlives its lease is
+    /// no find against `exclusion`.
+    ///
+    /// # Errors
+    /// The scenario does not fit the lock, or its run without faults leaves no history.
+    pub fn sweep(&self, lock: &LockFactory, depth: usize) -> Result<Searched, TrialError> {
+        let first = self.first(lock)?;
+        search::sweep(self.target(lock), first.scenario, first.seed, depth)
+    }
+
+    /// Tries so many random plans, most of them where locks break, on the trial's own servers. Simulated.
+    ///
+    /// # Errors
+    /// As [`Trial::sweep`].
+    pub fn hunt(&self, lock: &LockFactory, runs: u64) -> Result<Searched, TrialError> {
+        let first = self.first(lock)?;
+        search::hunt(self.target(lock), first.scenario, first.seed, runs)
+    }
+
+    fn first(&self, lock: &LockFactory) -> Result<RunSpec, TrialError> {
+        let spec = self.spec(lock)?;
+        let seed = self.seeds.iter().next().ok_or(TrialError::NoSeeds)?;
+        Ok(spec.with_seed(*seed))
+    }
+
+    fn target(&self, lock: &LockFactory) -> Target {
+        Target {
+            lock: lock.clone(),
+            spec: lock.spec(&self.options),
+            servers: self.servers.for_backend(BackendName::Sim),
+        }
     }
 
     /// The specification of all runs; each has a seed of its own.

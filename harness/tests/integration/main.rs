@@ -19,5 +19,6 @@
 mod adapter;
 mod articles;
 mod real;
+mod search;
 mod sim;
 mod wire;

@@ -1,4 +1,4 @@
-//! A run or a matrix as text for a terminal.
+//! A run, a matrix or a search as text for a terminal.
 //!
 //! Text with ANSI styles; the caller strips them if they are not wanted. From top to bottom:
 //! lock and scenario, the verdicts, whose fault it was, the story, a timeline, faults, figures,
@@ -13,6 +13,7 @@ mod line;
 mod log;
 mod matrix;
 mod run;
+mod search;
 mod story;
 mod styles;
 mod time_scale;
@@ -24,3 +25,4 @@ mod verdicts;
 pub use log::log;
 pub use matrix::matrix;
 pub use run::run;
+pub use search::search;

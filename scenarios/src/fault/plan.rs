@@ -118,6 +118,26 @@ impl Field {
 }
 
 impl FaultPlan {
+    /// A fault of this kind with no other field: not even a moment.
+    pub fn of(kind: FaultKind) -> FaultPlan {
+        FaultPlan {
+            kind,
+            at: None,
+            when: None,
+            duration: None,
+            workers: None,
+            nodes: None,
+            direction: None,
+            by: None,
+            jitter: None,
+            frames: None,
+            keys: None,
+            what: None,
+            error: None,
+            optional: false,
+        }
+    }
+
     /// True when the field is given.
     pub(crate) fn has(&self, field: Field) -> bool {
         match field {

@@ -94,3 +94,37 @@ pub enum Phase {
     /// Asked to release.
     Release,
 }
+
+impl TriggerEvent {
+    /// The word that scenario files use.
+    pub fn word(self) -> &'static str {
+        match self {
+            TriggerEvent::Acquire => "acquire",
+            TriggerEvent::Granted => "granted",
+            TriggerEvent::Extend => "extend",
+            TriggerEvent::Extended => "extended",
+            TriggerEvent::StockRead => "stock-read",
+            TriggerEvent::StockChanged => "stock-changed",
+            TriggerEvent::Release => "release",
+            TriggerEvent::Request => "request",
+            TriggerEvent::Reply => "reply",
+        }
+    }
+
+    /// True for a message, false for a step of the driver.
+    pub fn is_message(self) -> bool {
+        matches!(self, TriggerEvent::Request | TriggerEvent::Reply)
+    }
+}
+
+impl Phase {
+    /// The word that scenario files use.
+    pub fn word(self) -> &'static str {
+        match self {
+            Phase::Idle => "idle",
+            Phase::Acquire => "acquire",
+            Phase::Extend => "extend",
+            Phase::Release => "release",
+        }
+    }
+}

@@ -3,6 +3,7 @@
 //! - [`run`](self): one run, `picklock-run/1`
 //! - [`matrix`](self): many cells of lock, scenario and backend, `picklock-matrix/1`
 //! - [`similarity`](self): which built-in lock a lock behaves like, in the document of a matrix
+//! - [`search`](self): many plans for one lock, `picklock-search/1`
 //! - [`repro`](self): everything needed to repeat a run, `picklock-repro/1`
 
 mod contradiction;
@@ -10,6 +11,7 @@ mod matrix;
 mod repro;
 mod run;
 mod scenario_hash;
+mod search;
 mod servers_table;
 mod similarity;
 
@@ -19,5 +21,6 @@ pub use matrix::{
 pub use repro::{Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides};
 pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 pub use scenario_hash::scenario_hash;
+pub use search::{Asked, Coverage, Find, SEARCH_FORMAT, SearchKind, SearchRecord, Shards};
 pub use servers_table::ServersTable;
 pub use similarity::Similarity;

@@ -1,0 +1,95 @@
+//! Runs plans, and keeps of each only what a search needs.
+
+use std::sync::Arc;
+
+use picklock_scenarios::Property;
+
+use super::finds::{Violation, Wanted};
+use super::moments::{Moment, moments};
+use super::novelty::patterns;
+use super::plan::{Plan, Target};
+use crate::check::{Status, judge};
+use crate::history::{EventKind, History};
+use crate::run_result::RunResult;
+use crate::sim::run_many;
+
+/// What a run has shown.
+#[derive(Debug, Clone, Default)]
+pub struct Shown {
+    /// Its finds.
+    pub violations: Vec<Violation>,
+    /// The properties that were neither held nor violated, although they apply.
+    pub unjudged: Vec<Property>,
+    /// A fault of the plan did not strike.
+    pub missed: bool,
+    /// Its moments in order, if they were asked for.
+    pub moments: Vec<Moment>,
+    /// The patterns in it, if they were asked for.
+    pub patterns: Vec<u64>,
+}
+
+/// What to keep of a run besides its finds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Its moments.
+    Moments,
+    /// The patterns of custody and protocol.
+    Patterns,
+}
+
+/// Runs the plans one after the other, and says of each what it has shown; `None`: its simulation did not end, or it
+/// does not fit the lock.
+pub fn show(target: &Target, wanted: &Wanted, plans: &[Plan], keep: Keep) -> Vec<Option<Shown>> {
+    let logs = keep == Keep::Moments;
+    let mut simulations = Vec::with_capacity(plans.len());
+    let fits: Vec<bool> = plans
+        .iter()
+        .map(|plan| {
+            let simulation = target.simulation(plan, logs);
+            let fits = simulation.is_some();
+            simulations.extend(simulation);
+            fits
+        })
+        .collect();
+    let wanted = Arc::new(wanted.clone());
+    let ran = run_many(simulations, move |result| shown(&result, &wanted, keep));
+    let mut ran = ran.into_iter();
+    let shown = fits.into_iter().map(|fits| match fits {
+        true => ran.next().and_then(Result::ok),
+        false => None,
+    });
+    shown.collect()
+}
+
+/// The same for one plan.
+pub fn show_one(target: &Target, wanted: &Wanted, plan: &Plan, keep: Keep) -> Option<Shown> {
+    show(target, wanted, std::slice::from_ref(plan), keep)
+        .pop()
+        .flatten()
+}
+
+fn shown(result: &RunResult, wanted: &Wanted, keep: Keep) -> Shown {
+    let history = &result.history;
+    let verdicts = judge(history);
+    let unjudged = verdicts.iter().filter(|(property, verdict)| {
+        verdict.status == Status::Unknown && wanted.counts(**property)
+    });
+    Shown {
+        violations: wanted.among(&verdicts),
+        unjudged: unjudged.map(|(property, _)| *property).collect(),
+        missed: missed(history),
+        moments: moments(result),
+        patterns: match keep {
+            Keep::Patterns => patterns(history),
+            _ => Vec::new(),
+        },
+    }
+}
+
+fn missed(history: &History) -> bool {
+    let mut events = history.events.iter();
+    events.any(|event| matches!(event.what, EventKind::FaultMissed { .. }))
+}

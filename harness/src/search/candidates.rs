@@ -1,0 +1,334 @@
+//! Candidates: the plans that shrinking tries in the place of another, pass by pass.
+
+use picklock_scenarios::{
+    FaultPlan, LeaseDuration, Selection, SignedDuration, Strikes, Trigger, TriggerEvent, Who,
+    Workload,
+};
+
+use super::attempt::{Keep, show_one};
+use super::finds::Wanted;
+use super::moments::event;
+use super::plan::{Plan, Target};
+use super::size::{ROUND, moment_rank, nodes_struck, size_of};
+use super::vocabulary::{Group, Vocabulary};
+
+/// So many moments are tried for one fault, the simplest ones.
+const MOST_MOMENTS: usize = 200;
+
+/// What is shrunk.
+pub(super) struct Shrunken<'a> {
+    pub(super) target: &'a Target,
+    pub(super) wanted: Wanted,
+}
+
+/// One way to make a plan smaller.
+pub(super) type Pass = fn(&Shrunken<'_>, &Plan) -> Vec<Plan>;
+
+/// The most telling first.
+pub(super) const PASSES: [Pass; 8] = [
+    fewer_faults,
+    fewer_workers,
+    fewer_operations,
+    weaker_faults,
+    usual_workload,
+    rounder_times,
+    simpler_moments,
+    other_moments,
+];
+
+impl Shrunken<'_> {
+    fn vocabulary(&self, plan: &Plan) -> Vocabulary {
+        let nodes = self.target.nodes(&plan.scenario);
+        Vocabulary::new(&Group::ALL, nodes, &plan.scenario.topology)
+    }
+}
+
+fn fewer_faults(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
+    let faults = 0..plan.scenario.faults.len();
+    faults.map(|fault| plan.without(fault)).collect()
+}
+
+/// One worker less, each in turn: the others move up.
+fn fewer_workers(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
+    let workers = plan.scenario.workload.workers;
+    if workers < 2 {
+        return Vec::new();
+    }
+    let mut fewer: Vec<Plan> = (0..workers)
+        .rev()
+        .filter_map(|gone| without_worker(plan, gone))
+        .collect();
+    // With fewer workers an event can have another number.
+    let moved = fewer.clone();
+    let moved = moved.iter().flat_map(|plan| moved_faults(shrunken, plan));
+    fewer.extend(moved);
+    fewer
+}
+
+/// `None`: a fault is about that worker.
+fn without_worker(plan: &Plan, gone: usize) -> Option<Plan> {
+    let renumbered = |worker: usize| match worker.cmp(&gone) {
+        std::cmp::Ordering::Less => Some(worker),
+        std::cmp::Ordering::Equal => None,
+        std::cmp::Ordering::Greater => Some(worker - 1),
+    };
+    let mut plan = plan.clone();
+    let workload = &mut plan.scenario.workload;
+    let share = workload.stock / i64::try_from(workload.workers).unwrap_or(1);
+    workload.workers -= 1;
+    workload.stock = (workload.stock - share).max(1);
+    for fault in &mut plan.scenario.faults {
+        if let Some(worker) = fault.when.as_mut().and_then(|when| when.worker.as_mut()) {
+            *worker = renumbered(*worker)?;
+        }
+        if let Some(Selection::List(list)) = &mut fault.workers {
+            *list = list.iter().filter_map(|one| renumbered(*one)).collect();
+            if list.is_empty() {
+                return None;
+            }
+        }
+    }
+    Some(plan)
+}
+
+fn fewer_operations(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
+    let changed = |change: &dyn Fn(&mut Workload)| {
+        let mut plan = plan.clone();
+        change(&mut plan.scenario.workload);
+        plan
+    };
+    let mut fewer = vec![
+        changed(&|it| it.keys = 1),
+        changed(&|it| it.stock = 1),
+        changed(&|it| it.stock = 2),
+        changed(&|it| it.stock -= 1),
+        changed(&|it| it.purchases = Some(1)),
+        changed(&|it| it.purchases = Some(it.purchases.map_or(2, |most| most.max(2) - 1))),
+    ];
+    let moved = fewer.clone();
+    let moved = moved.iter().flat_map(|plan| moved_faults(shrunken, plan));
+    fewer.extend(moved);
+    fewer
+}
+
+/// Each fault as each weaker one of the vocabulary at the same moment, and on fewer nodes.
+fn weaker_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
+    let vocabulary = shrunken.vocabulary(plan);
+    let mut weaker = Vec::new();
+    for (index, fault) in plan.scenario.faults.iter().enumerate() {
+        let one_node = |node| FaultPlan {
+            nodes: Some(Selection::List(vec![node])),
+            ..fault.clone()
+        };
+        if nodes_struck(fault, shrunken.target.nodes(&plan.scenario)) > 1 {
+            let nodes = 0..shrunken.target.nodes(&plan.scenario);
+            weaker.extend(nodes.map(|node| plan.replacing(index, one_node(node))));
+        }
+        let Some(when) = &fault.when else { continue };
+        let others = vocabulary.at(when).into_iter();
+        weaker.extend(others.map(|other| plan.replacing(index, other)));
+    }
+    weaker
+}
+
+/// Each setting as it usually is.
+fn usual_workload(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
+    let usual = Workload::default();
+    let own = &plan.scenario.workload;
+    let as_usual = |part: Workload| {
+        let mut plan = plan.clone();
+        plan.scenario.workload = part;
+        plan
+    };
+    let mut plans = vec![
+        as_usual(Workload {
+            arrivals: None,
+            duration: None,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            extend: None,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            update: usual.update,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            opening: usual.opening,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            seeds: usual.seeds,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            ttl: usual.ttl,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            section: usual.section,
+            extend: None,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            wait: usual.wait,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            again: usual.again,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            think: usual.think,
+            ..own.clone()
+        }),
+        as_usual(Workload {
+            command_timeout: usual.command_timeout,
+            ..own.clone()
+        }),
+    ];
+    let changed: Vec<Plan> = plans
+        .iter()
+        .filter(|it| size_of(it, shrunken.target) < size_of(plan, shrunken.target))
+        .cloned()
+        .collect();
+    plans.extend(changed.iter().flat_map(|plan| moved_faults(shrunken, plan)));
+    plans
+}
+
+fn rounder_times(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
+    let mut rounder = Vec::new();
+    for (index, fault) in plan.scenario.faults.iter().enumerate() {
+        for factor in ROUND {
+            let span = LeaseDuration::Ttl(factor);
+            if let Some(by) = fault.by {
+                let by = Some(SignedDuration { span, ..by });
+                rounder.push(plan.replacing(
+                    index,
+                    FaultPlan {
+                        by,
+                        ..fault.clone()
+                    },
+                ));
+            }
+            if fault.duration.is_some() {
+                let duration = Some(span);
+                rounder.push(plan.replacing(
+                    index,
+                    FaultPlan {
+                        duration,
+                        ..fault.clone()
+                    },
+                ));
+            }
+            if fault.at.is_some() {
+                let at = Some(span);
+                rounder.push(plan.replacing(
+                    index,
+                    FaultPlan {
+                        at,
+                        ..fault.clone()
+                    },
+                ));
+            }
+        }
+        let without = FaultPlan {
+            jitter: None,
+            ..fault.clone()
+        };
+        rounder.push(plan.replacing(index, without));
+    }
+    rounder
+}
+
+/// Each fault at the first steps of anybody and of each worker, and at the first messages of its sort.
+fn simpler_moments(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
+    const STEPS: [TriggerEvent; 5] = [
+        TriggerEvent::Granted,
+        TriggerEvent::StockRead,
+        TriggerEvent::StockChanged,
+        TriggerEvent::Release,
+        TriggerEvent::Acquire,
+    ];
+    let workers = (0..plan.scenario.workload.workers).map(Some);
+    let workers: Vec<Option<usize>> = [None].into_iter().chain(workers).collect();
+    let mut simpler = Vec::new();
+    for (index, fault) in plan.scenario.faults.iter().enumerate() {
+        let mut moments = Vec::new();
+        for worker in &workers {
+            for step in STEPS {
+                moments.push(event(step, *worker));
+            }
+        }
+        moments.push(Trigger {
+            takes: true,
+            ..event(TriggerEvent::Reply, None)
+        });
+        if let Some(when) = fault.when.as_ref().filter(|when| when.on.is_message()) {
+            let of_anybody = Trigger {
+                worker: None,
+                ..when.clone()
+            };
+            moments.push(Trigger {
+                node: None,
+                ..of_anybody.clone()
+            });
+            moments.push(of_anybody);
+        }
+        for moment in moments {
+            for nth in 1..=3 {
+                let moment = Trigger {
+                    nth,
+                    ..moment.clone()
+                };
+                simpler.push(plan.replacing(index, at(fault, moment)));
+            }
+        }
+    }
+    simpler.sort_by_key(|plan| plan.scenario.faults.iter().map(moment_rank).sum::<u32>());
+    simpler
+}
+
+/// Each fault at each other moment of the run without it.
+fn other_moments(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
+    moved_faults(shrunken, plan)
+}
+
+fn moved_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
+    let mut moved = Vec::new();
+    for (index, fault) in plan.scenario.faults.iter().enumerate() {
+        let without = plan.without(index);
+        let shown = show_one(shrunken.target, &shrunken.wanted, &without, Keep::Moments);
+        let moments = shown.map(|shown| shown.moments).unwrap_or_default();
+        let mut moments: Vec<Plan> = moments
+            .into_iter()
+            .map(|moment| plan.replacing(index, at(fault, moment.trigger)))
+            .collect();
+        moments.sort_by_key(|plan| moment_rank(&plan.scenario.faults[index]));
+        moments.truncate(MOST_MOMENTS);
+        moved.extend(moments);
+    }
+    moved
+}
+
+/// The same fault at another moment. What it strikes is told by the moment, unless that has no node.
+fn at(fault: &FaultPlan, moment: Trigger) -> FaultPlan {
+    let by_node = match fault.nodes {
+        Some(Selection::Word(who)) => who == Who::Same,
+        Some(Selection::List(_)) => false,
+        // By default a fault of nodes strikes the one of its moment, and one of links strikes all.
+        None => fault.kind.strikes() == Strikes::Nodes,
+    };
+    let old_node = fault.when.as_ref().and_then(|when| when.node);
+    let nodes = match moment.on.is_message() {
+        false if by_node => Some(Selection::List(vec![old_node.unwrap_or(0)])),
+        _ => fault.nodes.clone(),
+    };
+    FaultPlan {
+        at: None,
+        when: Some(moment),
+        nodes,
+        ..fault.clone()
+    }
+}

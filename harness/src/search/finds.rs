@@ -1,0 +1,165 @@
+//! What counts as a find, and how finds are told apart.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use picklock_scenarios::{Cause, Property};
+
+use super::plan::Plan;
+use crate::check::{Status, Verdicts};
+
+/// A violated property, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Violation {
+    /// The property.
+    pub property: Property,
+    /// The cause.
+    pub cause: Cause,
+}
+
+/// Which violations are finds.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Of these properties. Empty: of all.
+    pub properties: Vec<Property>,
+    /// Also those of `exclusion` by a client that outlives its lease, which no lock with a lease can prevent.
+    pub outlived_lease: bool,
+}
+
+impl Wanted {
+    /// True if violations of this property can be finds.
+    pub fn counts(&self, property: Property) -> bool {
+        self.properties.is_empty() || self.properties.contains(&property)
+    }
+
+    /// The finds among the verdicts.
+    pub fn among(&self, verdicts: &Verdicts) -> Vec<Violation> {
+        let violated = verdicts.iter().filter_map(|(property, verdict)| {
+            let cause = verdict.cause.unwrap_or(Cause::Undetermined);
+            let is_find = verdict.status == Status::Violated
+                && self.counts(*property)
+                && (self.outlived_lease
+                    || (*property, cause) != (Property::Exclusion, Cause::OutlivedLease));
+            is_find.then_some(Violation {
+                property: *property,
+                cause,
+            })
+        });
+        violated.collect()
+    }
+}
+
+/// The place of a plan in the order of a search: plans with fewer faults come first.
+pub type Place = (usize, Vec<u64>);
+
+/// Plans that have the same violation in the same shape.
+#[derive(Debug, Clone)]
+pub struct FindGroup {
+    /// What is violated.
+    pub violation: Violation,
+    /// The shape of the plan.
+    pub shape: Vec<String>,
+    /// The first of them.
+    pub plan: Plan,
+    /// Its place in the order of the search.
+    pub place: Place,
+    /// How many there are.
+    pub count: u64,
+}
+
+/// All finds of a search, by violation and shape.
+#[derive(Debug, Clone, Default)]
+pub struct Finds {
+    groups: BTreeMap<(Violation, Vec<String>), FindGroup>,
+}
+
+impl Finds {
+    /// This plan has these violations.
+    pub fn add(&mut self, plan: &Plan, place: &Place, violations: &[Violation]) {
+        let shape = plan.shape();
+        for violation in violations {
+            self.add_group(FindGroup {
+                violation: *violation,
+                shape: shape.clone(),
+                plan: plan.clone(),
+                place: place.clone(),
+                count: 1,
+            });
+        }
+    }
+
+    /// Takes over what another part of the search has found.
+    pub fn append(&mut self, other: Finds) {
+        let groups = other.groups.into_values();
+        groups.for_each(|one| self.add_group(one));
+    }
+
+    pub(super) fn add_group(&mut self, new: FindGroup) {
+        match self.groups.entry((new.violation, new.shape.clone())) {
+            Entry::Vacant(free) => drop(free.insert(new)),
+            Entry::Occupied(mut old) => {
+                let old = old.get_mut();
+                old.count += new.count;
+                if new.place < old.place {
+                    (old.plan, old.place) = (new.plan, new.place);
+                }
+            }
+        }
+    }
+
+    /// The violations that were found.
+    pub fn violations(&self) -> BTreeSet<Violation> {
+        self.groups
+            .keys()
+            .map(|(violation, _)| *violation)
+            .collect()
+    }
+
+    /// The violation of the simplest plan that was found.
+    pub fn first(&self) -> Option<Violation> {
+        let groups = self.groups.values();
+        let first = groups.min_by_key(|one| (one.shape.len(), &one.place));
+        first.map(|one| one.violation)
+    }
+
+    /// The groups in the order of the search, without those that another one explains: the same violation, with
+    /// some of the same faults. That one counts theirs as its own.
+    pub fn simplest(self) -> Vec<FindGroup> {
+        let mut groups: Vec<FindGroup> = self.groups.into_values().collect();
+        groups.sort_by(|a, b| {
+            let key = |one: &FindGroup| (one.shape.len(), one.place.clone(), one.violation);
+            key(a).cmp(&key(b))
+        });
+        let mut simplest: Vec<FindGroup> = Vec::new();
+        for group in groups {
+            let explains = |old: &&mut FindGroup| {
+                old.violation == group.violation && is_part(&old.shape, &group.shape)
+            };
+            match simplest.iter_mut().find(explains) {
+                Some(old) => old.count += group.count,
+                None => simplest.push(group),
+            }
+        }
+        simplest
+    }
+}
+
+/// True if every word of the first is in the second, as often. Both are sorted.
+fn is_part(some: &[String], all: &[String]) -> bool {
+    let mut all = all.iter();
+    some.iter().all(|word| all.any(|other| other == word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shape_is_part_of_another_if_that_has_each_word_as_often() {
+        let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+        assert!(is_part(&[], &words("a")));
+        assert!(is_part(&words("a c"), &words("a b c")));
+        assert!(!is_part(&words("a a"), &words("a b")));
+        assert!(!is_part(&words("d"), &words("a b c")));
+    }
+}

@@ -1,0 +1,319 @@
+//! Random plans for a hunt.
+//!
+//! With bias, most faults strike where locks break: while a lock is taken, extended or released, at the last unit, for
+//! about as long as a lease lasts, on just as many nodes as a quorum can lose, or one more. Without, everything that a
+//! plan can have is equally likely.
+
+use std::time::Duration;
+
+use picklock_scenarios::{
+    Direction, FaultKind, FaultPlan, LeaseDuration, Opening, Phase, Scenario, Seeds, Selection,
+    ServerError, SignedDuration, Strikes, Trigger, TriggerEvent, Update, Who, Workload,
+};
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use super::moments::at_worker;
+use super::plan::{Plan, Target};
+use super::vocabulary::{Group, needs_replicas};
+use crate::entropy;
+
+/// What plans are drawn from.
+pub(super) struct Generator<'a> {
+    pub(super) target: &'a Target,
+    pub(super) base: &'a Scenario,
+    pub(super) groups: &'a [Group],
+    pub(super) seed: u64,
+    /// False: everything is equally likely.
+    pub(super) is_biased: bool,
+}
+
+impl Generator<'_> {
+    /// The plan with this number.
+    pub(super) fn plan(&self, number: u64) -> Plan {
+        let mut rng = entropy::stream(self.seed, "hunt", number);
+        let mut plan = Plan {
+            scenario: Scenario {
+                workload: self.workload(&mut rng),
+                ..self.base.clone()
+            },
+            seed: u64::from(rng.random::<u32>()),
+        };
+        let faults = one_of(&mut rng, &[0, 1, 1, 1, 2, 2, 3]);
+        for _ in 0..faults {
+            let fault = self.fault(&mut rng, &plan);
+            plan.scenario.faults.push(fault);
+        }
+        plan
+    }
+
+    /// A plan that differs from this one in one thing.
+    pub(super) fn mutated(&self, plan: &Plan, number: u64) -> Plan {
+        let mut rng = entropy::stream(self.seed, "hunt: mutation", number);
+        let mut plan = plan.clone();
+        let faults = plan.scenario.faults.len();
+        let which = rng.random_range(0..faults.max(1));
+        match rng.random_range(0..6) {
+            0 if faults > 1 => drop(plan.scenario.faults.remove(which)),
+            1 if faults > 0 => {
+                let fault = self.fault(&mut rng, &plan);
+                plan.scenario.faults[which] = fault;
+            }
+            2 | 3 if faults > 0 => self.shift(&mut rng, &mut plan.scenario.faults[which]),
+            4 => plan.seed = u64::from(rng.random::<u32>()),
+            _ if faults < 4 => {
+                let fault = self.fault(&mut rng, &plan);
+                plan.scenario.faults.push(fault);
+            }
+            _ => plan.seed = u64::from(rng.random::<u32>()),
+        }
+        plan
+    }
+
+    /// The same fault at another event of its sort, or for another time.
+    fn shift(&self, rng: &mut StdRng, fault: &mut FaultPlan) {
+        if fault.duration.is_some() && rng.random_bool(0.3) {
+            fault.duration = Some(self.span(rng));
+        } else if let Some(when) = &mut fault.when {
+            let by = rng.random_range(1..4);
+            when.nth = match rng.random_bool(0.5) {
+                true => when.nth + by,
+                false => when.nth.saturating_sub(by).max(1),
+            };
+        } else {
+            fault.at = Some(self.time(rng));
+        }
+    }
+
+    fn workload(&self, rng: &mut StdRng) -> Workload {
+        let workers = rng.random_range(2..5);
+        let purchases = rng.random_range(1..4);
+        let keys = one_of(rng, &[1, 1, 1, 1, 1, 1, 2]);
+        let most = i64::from(purchases) * workers as i64;
+        let section = LeaseDuration::Ttl(one_of(rng, &[0.02, 0.1, 0.1, 0.3, 0.5, 0.8]));
+        let extends = rng.random_bool(0.3) && section.resolve(LEASE) >= LEASE / 10;
+        let third = |span: LeaseDuration| match span {
+            LeaseDuration::Ttl(factor) => LeaseDuration::Ttl(factor / 4.0),
+            absolute => absolute,
+        };
+        let ttl = Duration::from_millis(one_of(rng, &[1000, 1000, 1000, 1500]));
+        let rarely = |rng: &mut StdRng| rng.random_bool(0.15);
+        Workload {
+            workers,
+            keys,
+            stock: rng.random_range(1..=most),
+            purchases: Some(purchases),
+            section,
+            extend: extends.then(|| third(section)),
+            ttl: LeaseDuration::Absolute(ttl),
+            update: if rarely(rng) {
+                Update::Write
+            } else {
+                Update::Decrement
+            },
+            opening: if rarely(rng) {
+                Opening::OneFirst
+            } else {
+                Opening::Together
+            },
+            seeds: if rng.random_bool(0.05) {
+                Seeds::Same
+            } else {
+                Seeds::Different
+            },
+            wait: LeaseDuration::Ttl(one_of(rng, &[0.3, 1.0, 3.0, 3.0])),
+            command_timeout: LeaseDuration::Ttl(one_of(rng, &[0.2, 0.5, 2.0, 3.0])),
+            ..self.base.workload.clone()
+        }
+    }
+
+    fn fault(&self, rng: &mut StdRng, plan: &Plan) -> FaultPlan {
+        let workload = &plan.scenario.workload;
+        let kinds: Vec<FaultKind> = self.kinds();
+        let kind = one_of(rng, &kinds);
+        let mut fault = FaultPlan::of(kind);
+        match rng.random_bool(if self.is_biased { 0.85 } else { 0.5 }) {
+            true => fault.when = Some(self.trigger(rng, workload, kind)),
+            false => fault.at = Some(self.time(rng)),
+        }
+        self.strike(
+            rng,
+            &mut fault,
+            workload.workers,
+            self.target.nodes(&plan.scenario),
+        );
+        self.fill(rng, &mut fault);
+        fault
+    }
+
+    fn kinds(&self) -> Vec<FaultKind> {
+        let has_replicas = self.target.spec.replicas.max(self.base.topology.replicas) > 0;
+        let kinds = FaultKind::all().filter(|kind| {
+            let group = group_of(*kind);
+            group.is_some_and(|group| self.groups.contains(&group))
+                && (has_replicas || !needs_replicas(*kind))
+        });
+        let mut kinds: Vec<FaultKind> = kinds.collect();
+        if self.is_biased && kinds.contains(&FaultKind::PauseClient) {
+            kinds.extend([FaultKind::PauseClient; 2]);
+        }
+        if self.is_biased && kinds.contains(&FaultKind::Delay) {
+            kinds.extend([FaultKind::Delay, FaultKind::Delay, FaultKind::Drop]);
+        }
+        kinds
+    }
+
+    fn trigger(&self, rng: &mut StdRng, workload: &Workload, kind: FaultKind) -> Trigger {
+        use TriggerEvent as On;
+        let at_node = kind.strikes() != Strikes::Workers;
+        let on = match at_node && rng.random_bool(0.7) {
+            true => one_of(rng, &[On::Request, On::Reply]),
+            false => one_of(
+                rng,
+                &[
+                    On::Acquire,
+                    On::Granted,
+                    On::Extend,
+                    On::StockRead,
+                    On::StockRead,
+                    On::StockChanged,
+                    On::Release,
+                    On::Request,
+                    On::Reply,
+                ],
+            ),
+        };
+        let worker = rng.random_range(0..workload.workers);
+        let nth = match self.is_biased {
+            true => one_of(rng, &[1, 1, 1, 2, 2, 3]),
+            false => rng.random_range(1..12),
+        };
+        let mut when = at_worker(on, worker, nth);
+        if !self.is_biased || rng.random_bool(0.5) {
+            when.worker = rng.random_bool(0.5).then_some(worker);
+        }
+        if on.is_message() && rng.random_bool(if self.is_biased { 0.8 } else { 0.3 }) {
+            let phases = [
+                Phase::Acquire,
+                Phase::Extend,
+                Phase::Release,
+                Phase::Release,
+                Phase::Idle,
+            ];
+            when.during = Some(one_of(rng, &phases));
+            when.takes =
+                on == On::Reply && when.during == Some(Phase::Acquire) && rng.random_bool(0.7);
+            when.names_key = rng.random_bool(0.3);
+        }
+        // The last unit, or the last but one.
+        if on == On::StockRead && self.is_biased && rng.random_bool(0.5) {
+            when.stock = Some(rng.random_range(1..=workload.stock.min(2)));
+            when.nth = 1;
+        }
+        when
+    }
+
+    /// Whom the fault strikes.
+    fn strike(&self, rng: &mut StdRng, fault: &mut FaultPlan, workers: usize, nodes: usize) {
+        let on = fault.when.as_ref().map(|when| when.on);
+        let strikes = fault.kind.strikes();
+        if strikes != Strikes::Nodes {
+            let same = on.is_some() && rng.random_bool(0.85);
+            fault.workers = Some(match same {
+                true => Selection::Word(Who::Same),
+                false => Selection::List(vec![rng.random_range(0..workers)]),
+            });
+        }
+        if strikes != Strikes::Workers {
+            let at_node = on.is_some_and(TriggerEvent::is_message);
+            let same = at_node && rng.random_bool(0.7);
+            let least = nodes / 2 + 1;
+            let counts = [1, least.saturating_sub(1).max(1), least, nodes];
+            fault.nodes = Some(match same {
+                true => Selection::Word(Who::Same),
+                false => Selection::List((0..one_of(rng, &counts)).collect()),
+            });
+        }
+    }
+
+    /// The fields that only some kinds have.
+    fn fill(&self, rng: &mut StdRng, fault: &mut FaultPlan) {
+        use FaultKind as Kind;
+        let one_message = rng.random_bool(0.7);
+        match fault.kind {
+            Kind::PauseClient | Kind::PauseNode => fault.duration = Some(self.span(rng)),
+            Kind::Delay => {
+                fault.by = Some(self.span(rng).into());
+                fault.frames = Some(1);
+            }
+            Kind::Drop if one_message => fault.frames = Some(1),
+            Kind::Answer => {
+                fault.error = Some(one_of(rng, &ServerError::ALL));
+                fault.frames = Some(if one_message { 1 } else { 3 });
+            }
+            Kind::Hold | Kind::Partition | Kind::Drop | Kind::Exhaust => {
+                fault.duration = Some(self.span(rng));
+            }
+            Kind::CrashNode | Kind::CrashClient if one_message => {
+                // Back before a lease is over, else nothing is lost by it.
+                let spans = [0.02, 0.02, 0.1, 0.5, 1.5];
+                fault.duration = Some(LeaseDuration::Ttl(one_of(rng, &spans)));
+            }
+            Kind::ClockJump | Kind::ClockSkew => {
+                let back = rng.random_bool(0.4);
+                let span = self.span(rng);
+                fault.by = Some(SignedDuration { span, back });
+            }
+            _ => {}
+        }
+        if fault.kind == Kind::Exhaust {
+            fault.what = Some(picklock_scenarios::Resource::Memory);
+        }
+        let has_direction = matches!(
+            fault.kind,
+            Kind::Delay | Kind::Drop | Kind::Hold | Kind::Partition
+        );
+        if has_direction && rng.random_bool(0.5) {
+            fault.direction = Some(one_of(rng, &[Direction::Request, Direction::Reply]));
+        }
+    }
+
+    /// How long a fault lasts.
+    fn span(&self, rng: &mut StdRng) -> LeaseDuration {
+        LeaseDuration::Ttl(match self.is_biased {
+            true => one_of(rng, &[0.1, 0.3, 0.6, 0.9, 1.0, 1.1, 1.2, 1.5, 1.5, 2.0]),
+            false => f64::from(rng.random_range(1..30)) / 10.0,
+        })
+    }
+
+    /// When a fault starts that waits for no event.
+    fn time(&self, rng: &mut StdRng) -> LeaseDuration {
+        LeaseDuration::Ttl(f64::from(rng.random_range(0..40)) / 10.0)
+    }
+}
+
+/// Any lease: durations of plans are relative to it.
+const LEASE: Duration = Duration::from_secs(1);
+
+/// The group of a kind; `None`: hunts do not use it.
+fn group_of(kind: FaultKind) -> Option<Group> {
+    use FaultKind as Kind;
+    Some(match kind {
+        Kind::Delay | Kind::Drop | Kind::Hold | Kind::Cut | Kind::Partition => Group::Network,
+        Kind::PauseClient | Kind::CrashClient => Group::Clients,
+        Kind::Answer
+        | Kind::PauseNode
+        | Kind::CrashNode
+        | Kind::CutReplication
+        | Kind::Failover
+        | Kind::Exhaust => Group::Nodes,
+        Kind::Evict | Kind::FlushScripts | Kind::FlushAll => Group::Data,
+        Kind::ClockJump | Kind::ClockSkew => Group::Clocks,
+        // A lock that believes what it is told has been lied to; and what only some topologies have.
+        Kind::FalseAnswer | Kind::SentinelFailover => return None,
+    })
+}
+
+fn one_of<T: Clone>(rng: &mut StdRng, choices: &[T]) -> T {
+    choices[rng.random_range(0..choices.len())].clone()
+}

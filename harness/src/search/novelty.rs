@@ -1,0 +1,83 @@
+//! Patterns of custody and protocol: what a hunt takes for new.
+//!
+//! A pattern is three steps of one lock that follow each other, each without names and times: what happened, and
+//! whether it was by or to the client that was granted the lock last.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::mem::discriminant;
+
+use crate::history::{Event, EventKind, History, KeyChange, KeyName};
+
+/// So many steps are one pattern.
+const STEPS: usize = 3;
+
+/// The patterns in a history, each once, by a hash that is the same in every run of this program.
+pub fn patterns(history: &History) -> Vec<u64> {
+    let mut found = BTreeSet::new();
+    let mut last_granted = None;
+    let mut recent: HashMap<usize, Vec<u64>> = HashMap::new();
+    for event in &history.events {
+        let Some(step) = step(event, last_granted) else {
+            continue;
+        };
+        if let EventKind::Granted { worker, .. } = event.what {
+            last_granted = Some(worker);
+        }
+        // The driver's steps go together, and those of each node.
+        let node = match event.what {
+            EventKind::KeyChanged { node, .. } => node + 1,
+            _ => 0,
+        };
+        let recent = recent.entry(node).or_default();
+        recent.push(step);
+        if recent.len() > STEPS {
+            recent.remove(0);
+        }
+        found.insert(hash(&recent));
+    }
+    found.into_iter().collect()
+}
+
+fn step(event: &Event, last_granted: Option<usize>) -> Option<u64> {
+    let what = &event.what;
+    Some(match what {
+        EventKind::KeyChanged {
+            key,
+            value,
+            ttl_ms,
+            why,
+            ..
+        } => {
+            let is_lock = matches!(key, KeyName::Lock(_));
+            let command = match why {
+                KeyChange::Command(command) => {
+                    Some((command.phase, Some(command.worker) == last_granted))
+                }
+                _ => None,
+            };
+            hash(&(
+                is_lock,
+                value.is_some(),
+                ttl_ms.is_some(),
+                discriminant(why),
+                command,
+            ))
+        }
+        EventKind::FaultBegan { fault, .. } => hash(fault),
+        EventKind::Released { released, .. } => hash(&(discriminant(what), released)),
+        EventKind::AcquireFailed { definite, .. } | EventKind::ReleaseFailed { definite, .. } => {
+            hash(&(discriminant(what), definite))
+        }
+        _ => {
+            let worker = what.worker()?;
+            hash(&(discriminant(what), Some(worker) == last_granted))
+        }
+    })
+}
+
+fn hash(of: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    of.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,113 @@
+//! Plans: what one run of a search does.
+//!
+//! A plan is a small workload with a list of faults. Each fault has its own moment and is valid by itself, so that
+//! any part of the list is a plan as well.
+
+use picklock_scenarios::{FaultPlan, Scenario};
+
+use crate::lock_factory::LockFactory;
+use crate::sim::Simulation;
+use crate::spec::{LockSpec, RunSpec, ServerChoice};
+
+/// One run of a search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Servers, workload and faults.
+    pub scenario: Scenario,
+    /// Seed of tokens, delays and choices.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// The same with one more fault.
+    #[must_use]
+    pub fn with(&self, fault: FaultPlan) -> Plan {
+        let mut plan = self.clone();
+        plan.scenario.faults.push(fault);
+        plan
+    }
+
+    /// The same without one of its faults.
+    #[must_use]
+    pub fn without(&self, fault: usize) -> Plan {
+        let mut plan = self.clone();
+        plan.scenario.faults.remove(fault);
+        plan
+    }
+
+    /// The same with another fault in the place of one.
+    #[must_use]
+    pub fn replacing(&self, fault: usize, by: FaultPlan) -> Plan {
+        let mut plan = self.clone();
+        plan.scenario.faults[fault] = by;
+        plan
+    }
+
+    /// The kinds of its faults, and at what they strike: `pause-client at reply SET during acquire`. Sorted.
+    pub fn shape(&self) -> Vec<String> {
+        let faults = self.scenario.faults.iter();
+        let mut shape: Vec<String> = faults.map(shape_of).collect();
+        shape.sort();
+        shape
+    }
+}
+
+fn shape_of(fault: &FaultPlan) -> String {
+    let mut words = format!("{} at ", fault.kind.word());
+    let Some(when) = &fault.when else {
+        return words + "a time";
+    };
+    words.push_str(when.on.word());
+    if let Some(command) = &when.command {
+        words.push_str(&format!(" {command}"));
+    }
+    if let Some(phase) = when.during {
+        words.push_str(&format!(" during {}", phase.word()));
+    }
+    words
+}
+
+/// The lock that a search tries to break.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Its code.
+    pub lock: LockFactory,
+    /// Its part of a specification.
+    pub spec: LockSpec,
+    /// Which servers are modelled.
+    pub servers: ServerChoice,
+}
+
+impl Target {
+    /// A lock with its default options, on the default server.
+    pub fn of(lock: LockFactory) -> Target {
+        Target {
+            spec: lock.spec(&std::collections::BTreeMap::new()),
+            servers: ServerChoice::default(),
+            lock,
+        }
+    }
+
+    /// How many nodes a run of this scenario has.
+    pub fn nodes(&self, scenario: &Scenario) -> usize {
+        scenario.topology.nodes.unwrap_or(self.spec.nodes)
+    }
+
+    /// The specification of a plan's run; `None`: the plan does not fit the lock.
+    pub fn run_spec(&self, plan: &Plan) -> Option<RunSpec> {
+        let spec = RunSpec {
+            servers: self.servers.clone(),
+            ..RunSpec::simulated(self.spec.clone(), plan.scenario.clone(), plan.seed)
+        };
+        spec.resolved().ok()
+    }
+
+    /// The simulation of a plan; `None`: the plan does not fit the lock.
+    pub(crate) fn simulation(&self, plan: &Plan, logs_commands: bool) -> Option<Simulation> {
+        Some(Simulation {
+            spec: self.run_spec(plan)?,
+            lock: self.lock.clone(),
+            logs_commands,
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! Shrinking: the smallest plan that still has the same violation, by the same cause.
+//!
+//! Candidates are tried pass by pass, the most telling first; the first one that is smaller and has the violation takes
+//! the place of the plan, and all begins anew. What is smaller is one order ([`Size`](super::size)), so it ends. Every candidate is a
+//! valid scenario by itself, or is not tried.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::attempt::{Keep, show};
+use super::candidates::{PASSES, Shrunken};
+use super::finds::{Violation, Wanted};
+use super::plan::{Plan, Target};
+use super::size::size_of;
+
+/// So many candidates are run at a time: the first of them that is good ends the rest.
+const CHUNK: usize = 24;
+
+/// What shrinking has made of a plan.
+#[derive(Debug, Clone)]
+pub struct Shrunk {
+    /// The smallest plan that was found.
+    pub plan: Plan,
+    /// How many runs that took.
+    pub runs: u64,
+    /// False: it was interrupted, or its budget was spent.
+    pub complete: bool,
+}
+
+/// Shrinks a plan that has the violation. At most `budget` runs are made.
+pub fn shrink(
+    target: &Target,
+    plan: Plan,
+    violation: Violation,
+    budget: u64,
+    stop: &AtomicBool,
+) -> Shrunk {
+    let mut shrinking = Shrinking {
+        of: Shrunken {
+            target,
+            wanted: Wanted {
+                properties: vec![violation.property],
+                outlived_lease: true,
+            },
+        },
+        violation,
+        left: budget,
+        stop,
+    };
+    let mut plan = plan;
+    'again: loop {
+        for pass in PASSES {
+            let candidates = pass(&shrinking.of, &plan);
+            if let Some(smaller) = shrinking.first_smaller(&plan, candidates) {
+                plan = smaller;
+                continue 'again;
+            }
+            if shrinking.is_over() {
+                break 'again;
+            }
+        }
+        break;
+    }
+    Shrunk {
+        plan,
+        runs: budget - shrinking.left,
+        complete: !shrinking.is_over(),
+    }
+}
+
+struct Shrinking<'a> {
+    of: Shrunken<'a>,
+    violation: Violation,
+    left: u64,
+    stop: &'a AtomicBool,
+}
+
+impl Shrinking<'_> {
+    fn is_over(&self) -> bool {
+        self.left == 0 || self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The first candidate that is smaller than the plan and has the violation.
+    fn first_smaller(&mut self, plan: &Plan, candidates: Vec<Plan>) -> Option<Plan> {
+        let Shrunken { target, wanted } = &self.of;
+        let size = size_of(plan, target);
+        let smaller = candidates.into_iter().filter(|one| {
+            size_of(one, target) < size && one.scenario.check_for(target.spec.nodes).is_ok()
+        });
+        let smaller: Vec<Plan> = smaller.collect();
+        for chunk in smaller.chunks(CHUNK) {
+            if self.is_over() {
+                return None;
+            }
+            let room = usize::try_from(self.left).unwrap_or(usize::MAX);
+            let chunk = &chunk[..chunk.len().min(room)];
+            self.left -= chunk.len() as u64;
+            let shown = show(target, wanted, chunk, Keep::Nothing);
+            let has_it = shown.iter().position(|shown| {
+                let shown = shown.as_ref();
+                shown.is_some_and(|it| !it.missed && it.violations.contains(&self.violation))
+            });
+            if let Some(found) = has_it {
+                return Some(chunk[found].clone());
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,137 @@
+//! How large a plan is: what shrinking calls smaller.
+
+use picklock_scenarios::{FaultKind, FaultPlan, Lasts, LeaseDuration, TriggerEvent, Workload};
+
+use super::plan::{Plan, Target};
+
+/// Times that are easy to read, short ones first. None is about as long as a lease: whether that is over would hang on
+/// a millisecond.
+pub(super) const ROUND: [f64; 5] = [0.1, 0.5, 1.5, 2.0, 3.0];
+
+/// How large a plan is: the earlier number decides.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size {
+    faults: usize,
+    workers: usize,
+    operations: u64,
+    nodes_struck: usize,
+    strength: u32,
+    workload: usize,
+    times: usize,
+    moments: u32,
+}
+
+/// How large a plan is.
+pub(super) fn size_of(plan: &Plan, target: &Target) -> Size {
+    size(plan, target.nodes(&plan.scenario))
+}
+
+fn size(plan: &Plan, nodes: usize) -> Size {
+    let workload = &plan.scenario.workload;
+    let faults = &plan.scenario.faults;
+    let each = u64::from(workload.purchases.unwrap_or(1000)) * workload.workers as u64;
+    let stock = u64::try_from(workload.stock).unwrap_or(u64::MAX);
+    Size {
+        faults: faults.len(),
+        workers: workload.workers,
+        operations: (stock + each) * workload.keys as u64,
+        nodes_struck: faults.iter().map(|fault| nodes_struck(fault, nodes)).sum(),
+        strength: faults.iter().map(strength).sum(),
+        workload: unusual(workload),
+        times: times(plan).map(|span| oddness(*span)).sum(),
+        moments: faults.iter().map(moment_rank).sum(),
+    }
+}
+
+pub(super) fn nodes_struck(fault: &FaultPlan, nodes: usize) -> usize {
+    let target = fault.target(Some(0), Some(0), 1, nodes);
+    target.nodes.len()
+}
+
+/// How much a fault does: a delay less than a drop, a pause less than a kill, once less than for good.
+fn strength(fault: &FaultPlan) -> u32 {
+    let kind = match fault.kind {
+        FaultKind::Delay => 1,
+        FaultKind::Hold => 2,
+        FaultKind::Drop | FaultKind::Cut => 3,
+        FaultKind::Answer => 4,
+        FaultKind::PauseClient => 5,
+        FaultKind::Partition => 6,
+        FaultKind::CrashClient => 7,
+        FaultKind::FlushScripts => 8,
+        FaultKind::PauseNode => 9,
+        FaultKind::CrashNode => 10,
+        FaultKind::ClockSkew => 11,
+        FaultKind::ClockJump => 12,
+        FaultKind::Evict => 13,
+        FaultKind::Exhaust | FaultKind::FalseAnswer => 14,
+        FaultKind::CutReplication | FaultKind::Failover | FaultKind::SentinelFailover => 15,
+        FaultKind::FlushAll => 16,
+    };
+    let lasts = match fault.lasts() {
+        Lasts::AtOnce | Lasts::Frames(1) => 0,
+        Lasts::Frames(_) => 1,
+        Lasts::For(_) => 2,
+        Lasts::Forever => 3,
+    };
+    4 * kind + lasts
+}
+
+/// How many settings of a workload are not the usual ones.
+fn unusual(workload: &Workload) -> usize {
+    let usual = Workload::default();
+    [
+        workload.extend.is_some(),
+        workload.arrivals.is_some(),
+        workload.update != usual.update,
+        workload.opening != usual.opening,
+        workload.seeds != usual.seeds,
+        workload.sold_out != usual.sold_out,
+        workload.stock_in != usual.stock_in,
+        workload.ttl != usual.ttl,
+        workload.section != usual.section,
+        workload.wait != usual.wait,
+        workload.again != usual.again,
+        workload.think != usual.think,
+        workload.command_timeout != usual.command_timeout,
+    ]
+    .into_iter()
+    .filter(|is_unusual| *is_unusual)
+    .count()
+}
+
+/// The times of the faults.
+fn times(plan: &Plan) -> impl Iterator<Item = &LeaseDuration> {
+    let faults = plan.scenario.faults.iter();
+    faults.flat_map(|fault| {
+        let by = fault.by.as_ref().map(|by| &by.span);
+        let own = [
+            fault.at.as_ref(),
+            fault.duration.as_ref(),
+            fault.jitter.as_ref(),
+        ];
+        own.into_iter().flatten().chain(by)
+    })
+}
+
+/// How hard a time is to read: a round one is easy, and a short one before a long one.
+fn oddness(span: LeaseDuration) -> usize {
+    let round = ROUND.iter().position(|it| LeaseDuration::Ttl(*it) == span);
+    round.unwrap_or_else(|| ROUND.len() + span.to_string().len())
+}
+
+/// How hard a moment is to understand, and to meet on real servers: that of whoever comes first is easier than that of
+/// one client, a step of the driver easier than a message, the first easier than the tenth.
+pub(super) fn moment_rank(fault: &FaultPlan) -> u32 {
+    let Some(when) = &fault.when else { return 5000 };
+    let event = match when.on {
+        TriggerEvent::Granted => 0,
+        TriggerEvent::StockRead | TriggerEvent::StockChanged => 1,
+        TriggerEvent::Release | TriggerEvent::Acquire => 2,
+        TriggerEvent::Extend | TriggerEvent::Extended => 3,
+        TriggerEvent::Reply if when.takes => 4,
+        TriggerEvent::Request | TriggerEvent::Reply => 5 + u32::from(when.node.is_some()),
+    };
+    let whose = when.worker.map_or(0, |worker| 1000 + 5 * worker as u32);
+    whose + 100 * event + when.nth
+}

@@ -1,0 +1,233 @@
+//! A sweep: every placement of up to so many faults, in order.
+//!
+//! The plans form a tree. Its root is the run without faults; below a plan are the plans with one more fault, at a
+//! moment of that plan's own run. See the [module](super) for what is folded, and why that is safe.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use picklock_scenarios::{Property, Scenario};
+
+use super::attempt::{Keep, Shown, show, show_one};
+use super::finds::{Finds, Wanted};
+use super::moments::{Moment, since_last_struck};
+use super::plan::{Plan, Target};
+use super::share::share;
+use super::vocabulary::{Group, Vocabulary};
+
+/// So many plans are run on a thread before it is asked for: a thread costs more than a small run.
+const CHUNK: usize = 64;
+
+/// What is swept.
+#[derive(Debug, Clone)]
+pub struct Sweep {
+    /// The lock.
+    pub target: Target,
+    /// Servers and workload, without faults.
+    pub base: Scenario,
+    /// Seed of every run.
+    pub seed: u64,
+    /// The most faults in a plan.
+    pub depth: usize,
+    /// The groups of faults.
+    pub groups: Vec<Group>,
+    /// What counts as a find.
+    pub wanted: Wanted,
+    /// Which part of the sweep, counted from 1, of how many.
+    pub shard: (u64, u64),
+}
+
+/// How far a search is.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// How many runs were made.
+    pub schedules: u64,
+    /// How many plans with one fault are done, with everything below them, and how many there are. `None`: nobody
+    /// knows how many there are.
+    pub done: Option<(u64, u64)>,
+    /// What was found.
+    pub finds: &'a Finds,
+}
+
+/// What a search has tried, and what came out.
+#[derive(Debug, Clone, Default)]
+pub struct Tried {
+    /// How many runs were made and judged.
+    pub schedules: u64,
+    /// How many of them had a find.
+    pub violations: u64,
+    /// The moments of the run without faults.
+    pub moments: u64,
+    /// Places for the first fault.
+    pub placements: u64,
+    /// Plans that were not run because another one is the same run.
+    pub folded: u64,
+    /// Runs in which a fault did not strike.
+    pub missed: u64,
+    /// Runs in which a property was not judged.
+    pub unjudged: BTreeMap<Property, u64>,
+    /// Plans whose simulation did not end.
+    pub stuck: u64,
+    /// True if everything was done that there is to do.
+    pub complete: bool,
+    /// What was found.
+    pub finds: Finds,
+}
+
+impl Tried {
+    pub(super) fn add(&mut self, plan: &Plan, place: &(usize, Vec<u64>), shown: Option<&Shown>) {
+        let Some(shown) = shown else {
+            self.stuck += 1;
+            return;
+        };
+        self.schedules += 1;
+        self.missed += u64::from(shown.missed);
+        for property in &shown.unjudged {
+            *self.unjudged.entry(*property).or_default() += 1;
+        }
+        if !shown.violations.is_empty() {
+            self.violations += 1;
+            self.finds.add(plan, place, &shown.violations);
+        }
+    }
+
+    pub(super) fn append(&mut self, other: Tried) {
+        self.schedules += other.schedules;
+        self.violations += other.violations;
+        self.folded += other.folded;
+        self.missed += other.missed;
+        self.stuck += other.stuck;
+        self.complete &= other.complete;
+        for (property, count) in other.unjudged {
+            *self.unjudged.entry(property).or_default() += count;
+        }
+        self.finds.append(other.finds);
+    }
+}
+
+/// Why there is nothing to sweep.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// The run without faults left no history, or does not fit the lock.
+    #[error("the run without faults cannot be simulated")]
+    NoRun,
+}
+
+impl Sweep {
+    /// Runs every plan of the shard, so many at a time, until all are done or `stop` is set. `tell` is called on this
+    /// thread now and then.
+    ///
+    /// # Errors
+    /// The run without faults cannot be made.
+    pub fn run(
+        &self,
+        threads: usize,
+        stop: &AtomicBool,
+        mut tell: impl FnMut(&Progress<'_>),
+    ) -> Result<Tried, SweepError> {
+        let root = Plan {
+            scenario: self.base.clone(),
+            seed: self.seed,
+        };
+        let shown =
+            show_one(&self.target, &self.wanted, &root, Keep::Moments).ok_or(SweepError::NoRun)?;
+        let (shard, of) = self.shard;
+        let (first, _) = self.below(&root, &shown.moments);
+        let placements = first.len() as u64;
+        let mut tried = Tried {
+            moments: shown.moments.len() as u64,
+            placements,
+            complete: true,
+            ..Tried::default()
+        };
+        if shard == 1 {
+            tried.add(&root, &(0, Vec::new()), Some(&shown));
+        }
+        let own = (0..).zip(first);
+        let own = own.filter(|(number, _)| number % of == shard - 1);
+        let own: Vec<(u64, Plan)> = own.collect();
+        let (wanted, mut done) = (own.len() as u64, 0);
+        // Below a plan with one fault there are thousands, so one is enough for a thread.
+        let size = if self.depth > 1 { 1 } else { CHUNK };
+        let chunks: Vec<Vec<(u64, Plan)>> = own.chunks(size).map(<[_]>::to_vec).collect();
+        let jobs = chunks.into_iter().filter(|_| self.depth > 0);
+        let work = |chunk: Vec<(u64, Plan)>| {
+            let count = chunk.len() as u64;
+            let plans = chunk
+                .into_iter()
+                .map(|(number, plan)| (vec![number], plan))
+                .collect();
+            (count, self.explore(plans, 1, stop))
+        };
+        share(jobs, threads, stop, work, |(count, part)| {
+            tried.append(part);
+            done += count;
+            tell(&Progress {
+                schedules: tried.schedules,
+                done: Some((done, wanted)),
+                finds: &tried.finds,
+            });
+        });
+        tried.complete &= self.depth == 0 || done == wanted;
+        Ok(tried)
+    }
+
+    /// Runs plans with `depth` faults, and everything below them.
+    fn explore(&self, plans: Vec<(Vec<u64>, Plan)>, depth: usize, stop: &AtomicBool) -> Tried {
+        let mut tried = Tried {
+            complete: true,
+            ..Tried::default()
+        };
+        let is_last = depth == self.depth;
+        let keep = if is_last {
+            Keep::Nothing
+        } else {
+            Keep::Moments
+        };
+        for chunk in plans.chunks(CHUNK) {
+            if stop.load(Ordering::Relaxed) {
+                tried.complete = false;
+                return tried;
+            }
+            let only: Vec<Plan> = chunk.iter().map(|(_, plan)| plan.clone()).collect();
+            let shown = show(&self.target, &self.wanted, &only, keep);
+            for ((path, plan), shown) in chunk.iter().zip(shown) {
+                tried.add(plan, &(depth, path.clone()), shown.as_ref());
+                // A plan whose fault did not strike is the run of the plan above it.
+                let Some(shown) = shown.filter(|shown| !is_last && !shown.missed) else {
+                    continue;
+                };
+                let (below, folded) = self.below(plan, &shown.moments);
+                tried.folded += folded;
+                let below = (0..).zip(below).map(|(number, plan)| {
+                    let path = path.iter().copied().chain([number]).collect();
+                    (path, plan)
+                });
+                tried.append(self.explore(below.collect(), depth + 1, stop));
+            }
+        }
+        tried
+    }
+
+    /// The plans with one more fault, at a moment not before the last one struck; and how many were folded.
+    fn below(&self, plan: &Plan, moments: &[Moment]) -> (Vec<Plan>, u64) {
+        let vocabulary = self.vocabulary();
+        let since = since_last_struck(moments);
+        let (before, _) = moments.split_at(moments.len() - since.len());
+        let at = |moment: &Moment| vocabulary.at(&moment.trigger);
+        let folded = before.iter().map(|moment| at(moment).len() as u64).sum();
+        let faults = since.iter().flat_map(at);
+        (faults.map(|fault| plan.with(fault)).collect(), folded)
+    }
+
+    /// The faults that are placed.
+    pub fn vocabulary(&self) -> Vocabulary {
+        let nodes = self.target.nodes(&self.base);
+        let replicas = self.target.spec.replicas.max(self.base.topology.replicas);
+        let topology = picklock_scenarios::Topology {
+            replicas,
+            ..self.base.topology.clone()
+        };
+        Vocabulary::new(&self.groups, nodes, &topology)
+    }
+}

@@ -1,0 +1,150 @@
+//! Searches from a test: what breaks your own lock, or how much was tried.
+
+use std::sync::atomic::AtomicBool;
+
+use picklock_scenarios::Scenario;
+
+use super::error::TrialError;
+use super::outcome::TrialRun;
+use crate::check::{Cause, Property};
+use crate::run::RunFailure;
+use crate::search::{
+    Effort, FindGroup, Hunt, Plan, Sweep, SweepError, Target, Tried, Wanted, shrink_all,
+    vocabulary, workload,
+};
+use crate::sim::run as simulate;
+
+/// How much work goes into shrinking.
+const EFFORT: Effort = Effort {
+    runs: 1_000,
+    shapes: 3,
+};
+
+/// What a search has tried, and what it has found.
+#[derive(Debug, Clone)]
+pub struct Searched {
+    lock: String,
+    /// How many runs were made and judged.
+    pub schedules: u64,
+    /// True if a sweep has tried every placement.
+    pub exhaustive: bool,
+    /// What was found, shrunk, the simplest first.
+    pub finds: Vec<Found>,
+}
+
+/// One way in which the lock fails.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The property that is violated.
+    pub property: Property,
+    /// Why.
+    pub cause: Cause,
+    /// The smallest scenario that shows it.
+    pub scenario: Scenario,
+    /// Its run.
+    pub run: TrialRun,
+}
+
+impl Searched {
+    /// Asserts that nothing was found against the property.
+    ///
+    /// # Panics
+    /// Something was. The message tells the story, and the scenario.
+    #[track_caller]
+    pub fn assert_nothing_against(&self, property: Property) {
+        let mut against = self.finds.iter().filter(|it| it.property == property);
+        if let Some(found) = against.next() {
+            let faults = found.scenario.faults.iter();
+            let faults: Vec<String> = faults.map(|fault| fault.in_words()).collect();
+            panic!(
+                "`{}`: {property} is violated ({}), found in {} schedules\n  {}\n\n{}",
+                self.lock,
+                found.cause,
+                self.schedules,
+                faults.join("\n  "),
+                found.run.verdicts[&property].story.join("\n")
+            );
+        }
+    }
+}
+
+/// Sweeps the workload of `base`. See [`Trial::sweep`](super::Trial::sweep).
+pub(super) fn sweep(
+    target: Target,
+    base: Scenario,
+    seed: u64,
+    depth: usize,
+) -> Result<Searched, TrialError> {
+    let sweep = Sweep {
+        target,
+        base: workload::without_faults(base),
+        seed,
+        depth,
+        groups: vocabulary::Group::ALL.to_vec(),
+        wanted: Wanted::default(),
+        shard: (1, 1),
+    };
+    let never = AtomicBool::new(false);
+    let tried = sweep.run(threads(), &never, |_| ())?;
+    searched(&sweep.target, tried, true)
+}
+
+/// Hunts on the servers of `base`. See [`Trial::hunt`](super::Trial::hunt).
+pub(super) fn hunt(
+    target: Target,
+    base: Scenario,
+    seed: u64,
+    runs: u64,
+) -> Result<Searched, TrialError> {
+    let hunt = Hunt {
+        target,
+        base: Scenario {
+            topology: base.topology,
+            ..workload::for_hunts()?
+        },
+        seed,
+        groups: vocabulary::Group::ALL.to_vec(),
+        wanted: Wanted::default(),
+        runs: Some(runs),
+        plain: false,
+        shard: (1, 1),
+    };
+    let never = AtomicBool::new(false);
+    let (tried, _) = hunt.run(threads(), &never, |_| ());
+    searched(&hunt.target, tried, false)
+}
+
+fn searched(
+    target: &Target,
+    tried: Tried,
+    can_be_exhaustive: bool,
+) -> Result<Searched, TrialError> {
+    let never = AtomicBool::new(false);
+    let groups = shrink_all(target, tried.finds, EFFORT, threads(), &never);
+    Ok(Searched {
+        lock: target.lock.name().to_owned(),
+        schedules: tried.schedules,
+        exhaustive: can_be_exhaustive && tried.complete && tried.stuck == 0,
+        finds: found(target, groups)?,
+    })
+}
+
+fn found(target: &Target, groups: Vec<FindGroup>) -> Result<Vec<Found>, TrialError> {
+    let found = groups.into_iter().map(|group| {
+        let Plan { scenario, seed } = group.plan.clone();
+        let lost = || TrialError::Sweep(SweepError::NoRun);
+        let simulation = target.simulation(&group.plan, false).ok_or_else(lost)?;
+        let result = simulate(simulation).map_err(RunFailure::from);
+        Ok(Found {
+            property: group.violation.property,
+            cause: group.violation.cause,
+            scenario,
+            run: TrialRun::of(seed, result)?,
+        })
+    });
+    found.collect()
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

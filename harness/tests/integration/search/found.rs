@@ -1,0 +1,144 @@
+//! Finds: the same whatever the threads and shards, no larger than they must be, and repeatable.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+use picklock_harness::check::{Cause, Property};
+use picklock_harness::lock_factory::LockFactory;
+use picklock_harness::search::vocabulary::Group;
+use picklock_harness::search::{Effort, FindGroup, Hunt, Tried, Wanted, shrink_all, workload};
+use picklock_harness::{Trial, check::judge};
+use picklock_impls::find;
+
+use super::{ran, sweep, target};
+
+const EFFORT: Effort = Effort {
+    runs: 300,
+    shapes: 1,
+};
+
+fn found(tried: &Tried) -> Vec<(Property, Cause, Vec<String>, u64)> {
+    let groups = tried.finds.clone().simplest().into_iter();
+    let told = groups.map(|it| {
+        (
+            it.violation.property,
+            it.violation.cause,
+            it.shape,
+            it.count,
+        )
+    });
+    told.collect()
+}
+
+#[test]
+fn shards_together_are_the_whole_sweep() {
+    let never = AtomicBool::new(false);
+    let whole = sweep(
+        "release-without-token",
+        "short",
+        &[Group::Clients, Group::Network],
+    );
+    let all = whole.run(2, &never, |_| ()).unwrap();
+    assert!(all.complete && all.violations > 0);
+    let (mut schedules, mut folded, mut violations) = (0, 0, BTreeSet::new());
+    for shard in 1..=3 {
+        let mut part = whole.clone();
+        part.shard = (shard, 3);
+        let tried = part.run(1, &never, |_| ()).unwrap();
+        assert_eq!(tried.placements, all.placements);
+        schedules += tried.schedules;
+        folded += tried.folded;
+        violations.extend(tried.finds.violations());
+    }
+    assert_eq!((schedules, folded), (all.schedules, all.folded));
+    assert_eq!(violations, all.finds.violations());
+    assert_eq!(all.schedules, all.placements + 1);
+}
+
+#[test]
+fn sweep_and_hunt_find_the_same_on_one_thread_and_on_three() {
+    let never = AtomicBool::new(false);
+    let swept = |threads| {
+        let sweep = sweep("set-nx-px", "short", &[Group::Clients]);
+        found(&sweep.run(threads, &never, |_| ()).unwrap())
+    };
+    assert_eq!(swept(1), swept(3));
+    let hunted = |threads| {
+        let hunt = Hunt {
+            target: target("set-nx-px"),
+            base: workload::for_hunts().unwrap(),
+            seed: 7,
+            groups: Group::ALL.to_vec(),
+            wanted: Wanted::default(),
+            runs: Some(300),
+            plain: false,
+            shard: (1, 1),
+        };
+        let (tried, patterns) = hunt.run(threads, &never, |_| ());
+        assert_eq!(tried.schedules + tried.stuck, 300);
+        (found(&tried), patterns)
+    };
+    let once = hunted(1);
+    assert!(!once.0.is_empty());
+    assert_eq!(once, hunted(3));
+}
+
+fn shrunk(lock: &str, workload: &str) -> Vec<FindGroup> {
+    let never = AtomicBool::new(false);
+    let sweep = sweep(lock, workload, &Group::ALL);
+    let tried = sweep.run(2, &never, |_| ()).unwrap();
+    shrink_all(&sweep.target, tried.finds, EFFORT, 2, &never)
+}
+
+/// Each is a violation of the same property by the same cause, with at most three faults and clients, and its run is
+/// the same each time.
+#[test]
+fn shrunk_find_is_small_and_repeats_with_the_same_cause() {
+    for (lock, workload) in [
+        ("release-without-token", "short"),
+        ("extension-adds-up", "extend"),
+    ] {
+        let finds = shrunk(lock, workload);
+        assert!(!finds.is_empty(), "{lock}");
+        for find in finds {
+            let scenario = &find.plan.scenario;
+            assert!(
+                scenario.faults.len() <= 3 && scenario.workload.workers <= 3,
+                "{find:?}"
+            );
+            let target = target(lock);
+            let (once, again) = (
+                ran(&target, &find.plan).history,
+                ran(&target, &find.plan).history,
+            );
+            assert_eq!(once, again);
+            let verdict = &judge(&once)[&find.violation.property];
+            assert_eq!(verdict.cause, Some(find.violation.cause), "{lock}");
+        }
+    }
+}
+
+/// A lock that is broken without any fault needs none to show it, and one client less if that will do.
+#[test]
+fn lock_that_is_always_broken_is_found_without_a_fault() {
+    let finds = shrunk("no-lock", "short");
+    let lease = finds
+        .iter()
+        .find(|it| it.violation.property == Property::Lease)
+        .unwrap();
+    assert_eq!(lease.plan.scenario.faults, []);
+    assert_eq!(lease.plan.scenario.workload.workers, 2);
+}
+
+#[test]
+fn trial_searches_the_lock_of_a_test() {
+    let lock = |name: &str| LockFactory::of(find(name).unwrap());
+    let trial = Trial::of("calm").unwrap().workers(2).seeds([1]);
+    let swept = trial.sweep(&lock("set-nx-px"), 0).unwrap();
+    assert!(swept.exhaustive && swept.schedules == 1 && swept.finds.is_empty());
+    swept.assert_nothing_against(Property::Lease);
+    let hunted = trial.hunt(&lock("no-lock"), 20).unwrap();
+    assert!(!hunted.exhaustive && hunted.schedules == 20);
+    let complaint = std::panic::catch_unwind(|| hunted.assert_nothing_against(Property::Lease));
+    assert!(complaint.is_err());
+}

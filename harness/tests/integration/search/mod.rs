@@ -1,0 +1,62 @@
+//! Search: that a sweep misses nothing, that what is folded is the same, and that finds shrink and repeat.
+
+mod folded;
+mod found;
+mod moments;
+
+use picklock_harness::history::{EventKind, History};
+use picklock_harness::lock_factory::LockFactory;
+use picklock_harness::run::RunResult;
+use picklock_harness::search::moments::{Moment, moments as moments_of};
+use picklock_harness::search::vocabulary::{Group, Vocabulary};
+use picklock_harness::search::{Plan, Sweep, Target, Wanted, workload};
+use picklock_harness::sim::{Simulation, run};
+use picklock_impls::find;
+
+fn target(lock: &str) -> Target {
+    Target::of(LockFactory::of(find(lock).unwrap()))
+}
+
+fn plan(name: &str) -> Plan {
+    let scenario = workload::named(name).unwrap().unwrap();
+    Plan { scenario, seed: 1 }
+}
+
+fn sweep(lock: &str, workload: &str, groups: &[Group]) -> Sweep {
+    Sweep {
+        target: target(lock),
+        base: plan(workload).scenario,
+        seed: 1,
+        depth: 1,
+        groups: groups.to_vec(),
+        wanted: Wanted::default(),
+        shard: (1, 1),
+    }
+}
+
+fn ran(target: &Target, plan: &Plan) -> RunResult {
+    let simulation = Simulation {
+        spec: target.run_spec(plan).unwrap(),
+        lock: target.lock.clone(),
+        logs_commands: true,
+    };
+    run(simulation).unwrap()
+}
+
+fn listed(target: &Target, plan: &Plan) -> Vec<Moment> {
+    moments_of(&ran(target, plan))
+}
+
+fn vocabulary(target: &Target, groups: &[Group]) -> Vocabulary {
+    let plan = plan("short");
+    Vocabulary::new(
+        groups,
+        target.nodes(&plan.scenario),
+        &plan.scenario.topology,
+    )
+}
+
+fn is_missed(history: &History) -> bool {
+    let mut events = history.events.iter();
+    events.any(|event| matches!(event.what, EventKind::FaultMissed { .. }))
+}

@@ -1,0 +1,149 @@
+//! The pieces of the museum: for each class of bugs, a lock that has it, and how the checkers must name it.
+
+use picklock_verdicts::check::{Cause, Property};
+
+use Cause as C;
+use Property as P;
+
+/// A lock with a bug of a known class.
+#[derive(Debug, Clone, Copy)]
+pub struct Exhibit {
+    /// The class, by the number of the project's notes on public bug trackers.
+    pub class: &'static str,
+    /// A mutant, or a built-in lock that has it by design.
+    pub lock: &'static str,
+    /// The property that must be violated.
+    pub property: Property,
+    /// The cause that must be named.
+    pub cause: Cause,
+    /// Replicas of each node.
+    pub replicas: usize,
+    /// The workload of the sweep.
+    pub workload: &'static str,
+}
+
+const fn piece(
+    class: &'static str,
+    lock: &'static str,
+    property: Property,
+    cause: Cause,
+) -> Exhibit {
+    Exhibit {
+        class,
+        lock,
+        property,
+        cause,
+        replicas: 0,
+        workload: "short",
+    }
+}
+
+const fn held(exhibit: Exhibit) -> Exhibit {
+    Exhibit {
+        workload: "held",
+        ..exhibit
+    }
+}
+
+const fn extended(exhibit: Exhibit) -> Exhibit {
+    Exhibit {
+        workload: "extend",
+        ..exhibit
+    }
+}
+
+const fn replicated(exhibit: Exhibit) -> Exhibit {
+    Exhibit {
+        replicas: 1,
+        ..exhibit
+    }
+}
+
+/// All pieces, by class.
+pub const EXHIBITS: &[Exhibit] = &[
+    piece("S1", "set-nx-px", P::Resource, C::OutlivedLease),
+    held(piece("S2", "watchdog-silent", P::Resource, C::ExpiredGrant)),
+    held(piece("S3", "phantom-extend", P::Lease, C::PhantomExtend)),
+    held(piece("S3", "renews-by-set", P::Lease, C::PhantomExtend)),
+    extended(piece(
+        "S3",
+        "extend-recreates",
+        P::Resource,
+        C::PhantomExtend,
+    )),
+    piece(
+        "S4",
+        "release-without-token",
+        P::Ownership,
+        C::StolenRelease,
+    ),
+    piece("S4", "retry-without-token", P::Lease, C::StolenRelease),
+    extended(piece(
+        "S4",
+        "extend-without-token",
+        P::Lease,
+        C::ForeignRenewal,
+    )),
+    piece("S4", "releases-every-key", P::Lease, C::StolenRelease),
+    piece("S4", "token-by-prefix", P::Ownership, C::StolenRelease),
+    piece("S4", "release-again-late", P::Lease, C::StolenRelease),
+    held(piece(
+        "S4",
+        "renews-any-value",
+        P::Ownership,
+        C::ForeignRenewal,
+    )),
+    piece("S5", "expired-is-held", P::Exclusion, C::ExpiredGrant),
+    piece("S5", "set-nx-px", P::Resource, C::ExpiredGrant),
+    piece("S6", "whole-seconds", P::Claims, C::WrongExpiry),
+    piece("S6", "seconds-as-millis", P::Claims, C::WrongExpiry),
+    piece("S6", "millis-as-seconds", P::Claims, C::WrongExpiry),
+    piece("S6", "ttl-is-wait", P::Claims, C::WrongExpiry),
+    piece("S6", "validity-underflow", P::Claims, C::WrongExpiry),
+    piece(
+        "S6",
+        "validity-from-first-try",
+        P::Claims,
+        C::AmbiguousAcquire,
+    ),
+    extended(piece("S6", "extension-adds-up", P::Claims, C::WrongExpiry)),
+    extended(piece("S6", "short-extension", P::Claims, C::WrongExpiry)),
+    replicated(piece("S7", "set-nx-px", P::Lease, C::LostOnFailover)),
+    piece("S8", "redlock-no-quorum", P::Lease, C::UnbackedGrant),
+    piece("S8", "quorum-of-answers", P::Lease, C::UnbackedGrant),
+    piece("S8", "set-nx-px", P::Lease, C::LostOnRestart),
+    piece("S8", "redlock", P::Lease, C::QuorumErosion),
+    piece("S9", "validity-by-wall-clock", P::Claims, C::WrongExpiry),
+    piece("S9", "set-nx-px", P::Lease, C::ClockJump),
+    piece("S9", "getset", P::Lease, C::ClockSkew),
+    piece("S10", "set-nx-px", P::Lease, C::Evicted),
+    piece("S11", "renews-in-doubt", P::Progress, C::AmbiguousAcquire),
+    piece("S11", "stale-hold-count", P::Exclusion, C::UnbackedGrant),
+    piece("S12", "token-per-client", P::Lease, C::StolenRelease),
+    piece("S12", "truncated-key", P::Claims, C::SharedKey),
+    piece("S12", "one-key-for-all", P::Claims, C::SharedKey),
+    piece("S13", "fence-per-client", P::Fencing, C::Undetermined),
+    piece("S14", "get-then-del", P::Ownership, C::Race),
+    piece("S15", "no-lock", P::Lease, C::UnbackedGrant),
+    piece("S15", "error-is-grant", P::Lease, C::UnbackedGrant),
+    piece("S16", "reads-old-replies", P::Claims, C::StaleReply),
+    piece("S17", "split-key", P::Lease, C::SplitKey),
+    piece("S18", "refusal-is-grant", P::Lease, C::UnbackedGrant),
+    piece("S18", "impatience-is-grant", P::Lease, C::UnbackedGrant),
+    piece("L1", "no-expiry", P::Progress, C::NoTtl),
+    piece("L1", "setnx-expire", P::Progress, C::NoTtl),
+    piece(
+        "L2",
+        "watchdog-outlives-unlock",
+        P::Progress,
+        C::RenewedAfterRelease,
+    ),
+    piece("L4", "timeout-is-release", P::Claims, C::FalseRelease),
+    piece("L8", "sleeps-until-notified", P::Progress, C::LostWakeUp),
+    piece("L8", "subscribes-too-late", P::Progress, C::LostWakeUp),
+    piece("L10", "half-quorum", P::Lease, C::UnbackedGrant),
+    piece("L12", "waiter-renews", P::Progress, C::ForeignRenewal),
+    piece("L12", "loser-prolongs", P::Progress, C::ForeignRenewal),
+    piece("L15", "refused-but-won", P::Claims, C::AmbiguousAcquire),
+    piece("L16", "encoded-release", P::Claims, C::FalseRelease),
+];

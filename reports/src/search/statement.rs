@@ -1,0 +1,129 @@
+//! How much a search has tried, in sentences that say no more than it did.
+
+use picklock_verdicts::record::{SearchKind, SearchRecord};
+
+use crate::units::count;
+
+/// What was tried, what was the same in all runs, and what follows from that. One sentence or a few each.
+pub fn statement(record: &SearchRecord) -> Vec<String> {
+    let mut told = match record.kind {
+        SearchKind::Sweep => swept(record),
+        SearchKind::Hunt => hunted(record),
+    };
+    told.extend(left_open(record));
+    told.push(format!(
+        "The same in all of them: {}.",
+        record.coverage.fixed.join("; ")
+    ));
+    told.push(follows(record));
+    told
+}
+
+fn swept(record: &SearchRecord) -> Vec<String> {
+    let covered = &record.coverage;
+    let depth = record.depth.unwrap_or_default();
+    let mut told = vec![format!(
+        "The run without faults has {}. {} can strike at them in {}.",
+        count(covered.moments, "moment"),
+        capital(&count(covered.faults.len() as u64, "fault")),
+        count(covered.placements, "place")
+    )];
+    let faults = match depth {
+        0 => "without a fault".to_owned(),
+        1 => "with one fault".to_owned(),
+        depth => format!("with up to {depth} faults"),
+    };
+    told.push(format!(
+        "{} {faults} were run and judged.",
+        capital(&count(record.schedules, "schedule"))
+    ));
+    if covered.folded > 0 {
+        told.push(format!(
+            "{} more would have the same faults in another order: each is the same run as one of them.",
+            covered.folded
+        ));
+    }
+    told
+}
+
+fn hunted(record: &SearchRecord) -> Vec<String> {
+    let covered = &record.coverage;
+    vec![format!(
+        "{} with random workloads and faults (of {}) were run and judged. They have shown {} of custody and protocol.",
+        capital(&count(record.schedules, "schedule")),
+        record.asked.faults.join(", "),
+        count(covered.patterns, "pattern")
+    )]
+}
+
+/// What keeps a schedule from saying something.
+fn left_open(record: &SearchRecord) -> Vec<String> {
+    let covered = &record.coverage;
+    let mut told = Vec::new();
+    if covered.missed > 0 {
+        told.push(format!(
+            "In {}, a fault did not strike: its target was gone, or its moment never came.",
+            count(covered.missed, "schedule")
+        ));
+    }
+    if !covered.unjudged.is_empty() {
+        let each = covered.unjudged.iter();
+        let each: Vec<String> = each.map(|(it, count)| format!("{it} in {count}")).collect();
+        told.push(format!(
+            "Could not be judged, mostly because the faults left too little to judge: {}.",
+            each.join(", ")
+        ));
+    }
+    if covered.stuck > 0 {
+        told.push(format!(
+            "{} did not end in the simulation, and says nothing.",
+            capital(&count(covered.stuck, "schedule"))
+        ));
+    }
+    if let Some(shards) = &record.shards {
+        let missing: Vec<String> = shards.missing().iter().map(u64::to_string).collect();
+        if !missing.is_empty() {
+            told.push(format!(
+                "This is part of a search in {} shards; not here: {}.",
+                shards.of,
+                missing.join(", ")
+            ));
+        }
+    }
+    if record.interrupted {
+        told.push("It was interrupted.".to_owned());
+    }
+    told
+}
+
+fn follows(record: &SearchRecord) -> String {
+    let what = match record.asked.properties.as_slice() {
+        [] => "the lock".to_owned(),
+        some => {
+            let words: Vec<&str> = some.iter().map(|it| it.word()).collect();
+            words.join(", ")
+        }
+    };
+    let depth = record.depth.unwrap_or_default();
+    let most = count(depth as u64, "fault");
+    match (record.finds.is_empty(), record.exhaustive) {
+        (true, true) => format!(
+            "No placement of up to {most} of this vocabulary breaks {what} in this workload with this seed. Other \
+             workloads, seeds, latencies and longer lists of faults were not tried."
+        ),
+        (true, false) => format!(
+            "Nothing was found against {what}. That is no proof: the search is not exhaustive."
+        ),
+        (false, true) => format!(
+            "These are all the ways in which up to {most} of this vocabulary break {what} in this workload with this \
+             seed, up to the faults that each stands for."
+        ),
+        (false, false) => "There may be more: the search is not exhaustive.".to_owned(),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|it| it.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}

@@ -1,0 +1,94 @@
+//! The report of a search: what was found, and how much was tried.
+
+use picklock_verdicts::record::{Find, SearchKind, SearchRecord};
+
+use super::line::Line;
+use super::run::{NARROWEST, WIDEST, join};
+use super::styles::{BAD, FAINT, GOOD, STRONG};
+use crate::search::statement;
+use crate::units::count;
+
+/// The report of a search for a terminal of `width` columns (taken as at least 60, at most 200). Ends with a newline.
+pub fn search(record: &SearchRecord, width: usize) -> String {
+    let width = width.clamp(NARROWEST, WIDEST);
+    let mut parts = vec![headline(record)];
+    let mut finds = record.finds.as_slice();
+    while let Some(first) = finds.first() {
+        let is_same = |other: &&Find| (other.cause, &other.faults) == (first.cause, &first.faults);
+        let (same, others) = finds.split_at(finds.iter().take_while(is_same).count());
+        parts.push(lines_of(same, finds.len() == record.finds.len(), width));
+        finds = others;
+    }
+    let covered = statement(record).into_iter();
+    let covered = covered.flat_map(|text| Line::new().plain("  ").plain(&text).wrap(width, 2));
+    parts.push(
+        [Line::new().styled(STRONG, "  How much was tried")]
+            .into_iter()
+            .chain(covered)
+            .collect(),
+    );
+    join(parts)
+}
+
+fn headline(record: &SearchRecord) -> Vec<Line> {
+    let what = match (record.kind, record.depth) {
+        (SearchKind::Sweep, Some(depth)) => {
+            format!("every placement of up to {}", count(depth as u64, "fault"))
+        }
+        (SearchKind::Sweep, None) => "every placement".to_owned(),
+        (SearchKind::Hunt, _) => "random plans".to_owned(),
+    };
+    let finds = match record.finds.len() {
+        0 => Line::new().styled(GOOD, "nothing found"),
+        found => Line::new().styled(BAD, &count(found as u64, "find")),
+    };
+    let line = Line::new()
+        .styled(STRONG, &record.lock.name)
+        .plain(&format!(
+            " · {what} · {} · {:.1} s · ",
+            count(record.schedules, "schedule"),
+            record.elapsed_s
+        ));
+    vec![line.then(finds)]
+}
+
+/// Finds with the same cause and faults, and the story of the first of them.
+fn lines_of(same: &[Find], with_story: bool, width: usize) -> Vec<Line> {
+    let Some(find) = same.first() else {
+        return Vec::new();
+    };
+    let properties: Vec<&str> = same.iter().map(|find| find.property.word()).collect();
+    let head = Line::new()
+        .styled(BAD, "✘ ")
+        .styled(
+            STRONG,
+            &format!("{}: {}", properties.join(", "), find.cause),
+        )
+        .styled(
+            FAINT,
+            &format!(
+                "  in {}, first in number {}",
+                count(find.schedules, "schedule"),
+                find.first
+            ),
+        );
+    let mut lines = head.wrap(width, 4);
+    if find.faults.is_empty() {
+        lines.push(Line::new().plain("    without a fault"));
+    }
+    for fault in &find.faults {
+        lines.extend(Line::new().plain("    ").plain(fault).wrap(width, 6));
+    }
+    for sentence in find.story.iter().filter(|_| with_story) {
+        lines.extend(
+            Line::new()
+                .styled(FAINT, "      ")
+                .plain(sentence)
+                .wrap(width, 8),
+        );
+    }
+    if !find.reproduce.is_empty() {
+        lines.push(Line::new().styled(FAINT, &format!("    {}", find.reproduce)));
+    }
+    lines
+}

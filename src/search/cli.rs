@@ -1,0 +1,195 @@
+//! The command lines of `picklock sweep`, `hunt` and `merge`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use picklock_harness::named_server::NamedServer;
+use picklock_harness::search::vocabulary::Group;
+use picklock_scenarios::{LeaseDuration, Property};
+
+use crate::cli::{ConfigArgs, LockArgs, key_value, whole};
+
+/// What every search is told.
+#[derive(Debug, Clone, Args)]
+pub struct SearchArgs {
+    #[command(flatten)]
+    pub lock: LockArgs,
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// An option for the lock, as KEY=VALUE. Repeatable.
+    #[arg(long = "impl-option", visible_alias = "lock-option", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub options: Vec<(String, String)>,
+    /// The groups of faults: network, clients, nodes, data, clocks. Default: all.
+    #[arg(long, value_name = "GROUP", value_delimiter = ',', value_parser = group)]
+    pub faults: Vec<Group>,
+    /// Only violations of these properties count. Default: all properties.
+    #[arg(long = "property", value_name = "PROPERTY", value_delimiter = ',', value_parser = property)]
+    pub properties: Vec<Property>,
+    /// A client that outlives its lease counts as a find against `exclusion`. No lock with a lease can
+    /// prevent that.
+    #[arg(long)]
+    pub outlived_lease: bool,
+    /// Seed. Not random, so that a search is repeatable.
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = whole::<u64>)]
+    pub seed: u64,
+    /// Number of independent Redis nodes. Default: as many as the lock needs.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
+    pub nodes: Option<usize>,
+    /// The server that is simulated, as for `picklock scenario --server`.
+    #[arg(long, value_name = "NAME")]
+    pub server: Option<NamedServer>,
+    /// Only one part of the search: I of N, counted from 1. `auto/N` takes I from JOB_COMPLETION_INDEX (a
+    /// Kubernetes indexed Job), SLURM_ARRAY_TASK_ID (counted from 0, like that), or PICKLOCK_SHARD (from 1).
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<String>,
+    /// Number of threads. Default: the number of processors.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
+    pub jobs: Option<usize>,
+    /// Print one JSON document (format picklock-search/1) instead of text.
+    #[arg(long)]
+    pub json: bool,
+    /// Keep the search in this directory: search.json, and a directory for each find, with its repro.toml.
+    /// Default: picklock-finds, and only if something is found.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Do not show live progress.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `picklock sweep`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = SWEEP_HELP)]
+pub struct SweepArgs {
+    #[command(flatten)]
+    pub search: SearchArgs,
+    /// The most faults in one schedule. 0: only the run without faults.
+    #[arg(long, value_name = "K", default_value = "1", allow_negative_numbers = true, value_parser = whole::<usize>)]
+    pub depth: usize,
+    /// What the clients do: `short` (hold the lock briefly), `held` (for most of the lease), `extend` (the
+    /// same, with extensions), or the path of a scenario file, whose faults are left out.
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "short")]
+    pub workload: String,
+    /// Number of competing workers. Default: the workload's.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
+    pub workers: Option<usize>,
+    /// Lease time, such as "500ms" or "2s". Default: the workload's.
+    #[arg(long, value_name = "DURATION")]
+    pub ttl: Option<LeaseDuration>,
+}
+
+/// `picklock hunt`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = HUNT_HELP)]
+#[group(id = "end", required = true, multiple = true, args = ["runs", "time"])]
+pub struct HuntArgs {
+    #[command(flatten)]
+    pub search: SearchArgs,
+    /// How many plans to try.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
+    pub runs: Option<u64>,
+    /// For how long to try plans, such as "30s" or "10m".
+    #[arg(long = "for", id = "time", value_name = "DURATION")]
+    pub time: Option<LeaseDuration>,
+    /// Draw plans without bias and without memory, to compare with.
+    #[arg(long = "plain", id = "unbiased")]
+    pub plain: bool,
+}
+
+/// `picklock merge`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = MERGE_HELP)]
+pub struct MergeArgs {
+    /// The documents of the shards: what `--json` printed, or the search.json of `--out`.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Print one JSON document (format picklock-search/1) instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+const SWEEP_HELP: &str = "\
+Runs the workload once without faults, lists every moment (each command and reply of each client and node,
+each step of each client), places every fault at every moment, and judges each run. Everything is
+simulated. The report says how much that covers.
+
+Exit codes:
+  0    nothing found
+  1    something found
+  2    wrong usage, or a bad input file
+  3    a schedule did not end, and nothing was found
+  130  interrupted; what was found until then is printed and kept
+
+Examples:
+  picklock sweep --impl set-nx-px
+  picklock sweep --impl redlock --faults network,clients --property lease
+  picklock sweep --impl redlock --depth 2 --shard 1/4 --json > part-1.json";
+
+const HUNT_HELP: &str = "\
+Draws workloads and faults at random, most of them where locks break, and tries more of what shows something
+new. The same seed and number of runs give the same finds.
+
+Exit codes: as for `picklock sweep`
+
+Examples:
+  picklock hunt --impl set-nx-px --runs 2000
+  picklock hunt --impl redlock --for 10m --property lease";
+
+const MERGE_HELP: &str = "\
+Shards that are missing are named, and the result can be merged with them later. Shards of different
+searches, and shards that overlap, are refused.
+
+Exit codes:
+  0    nothing found
+  1    something found
+  2    a file is no shard, or is of another search
+  3    shards are missing, and nothing was found
+
+Examples:
+  picklock merge part-1.json part-2.json part-3.json part-4.json";
+
+fn group(word: &str) -> Result<Group, String> {
+    Group::named(word).ok_or_else(|| {
+        let all: Vec<&str> = Group::ALL.into_iter().map(Group::word).collect();
+        format!("no such group; there are {}", all.join(", "))
+    })
+}
+
+fn property(word: &str) -> Result<Property, String> {
+    Property::named(word).ok_or_else(|| {
+        let all: Vec<&str> = Property::ALL.into_iter().map(Property::word).collect();
+        format!("no such property; there are {}", all.join(", "))
+    })
+}
+
+impl SearchArgs {
+    /// The words of a command line that say the same, for the command that repeats the search.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut flag = |name: &str, value: String| words.extend([format!("--{name}"), value]);
+        let (name, value) = self.lock.named().flag();
+        flag(name, value);
+        for (key, value) in &self.options {
+            flag("impl-option", format!("{key}={value}"));
+        }
+        let joined = |words: Vec<String>| (!words.is_empty()).then(|| words.join(","));
+        let faults = self.faults.iter().map(ToString::to_string).collect();
+        let properties = self.properties.iter().map(ToString::to_string).collect();
+        for (name, value) in [
+            ("faults", joined(faults)),
+            ("property", joined(properties)),
+            ("nodes", self.nodes.map(|it| it.to_string())),
+            ("server", self.server.map(|it| it.name().to_owned())),
+            ("shard", self.shard.clone()),
+        ] {
+            if let Some(value) = value {
+                flag(name, value);
+            }
+        }
+        flag("seed", self.seed.to_string());
+        if self.outlived_lease {
+            words.push("--outlived-lease".to_owned());
+        }
+        words
+    }
+}

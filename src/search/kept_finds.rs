@@ -1,0 +1,105 @@
+//! Finds become records: each run is made once more, with its command log, judged, and kept.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use picklock_harness::record::Find;
+use picklock_harness::run;
+use picklock_harness::search::{FindGroup, Target, Violation};
+use picklock_harness::spec::{RunSpec, ScenarioSource};
+use picklock_reports::repro::FILE;
+
+use super::searching::SeenAfter;
+use crate::backend_choice::ChosenBackend;
+use crate::exit::Failure;
+use crate::print;
+use crate::reproduce_command::ReproduceCommand;
+use crate::run::record;
+use crate::run_directory::{RunDirectory, make_private};
+
+/// The records of the finds, each kept in a directory of its own below `out`. A find whose run does not have the
+/// violation any more is a defect of the simulation: it is said, and is no find.
+///
+/// # Errors
+/// A directory cannot be written.
+pub async fn keep(
+    target: &Target,
+    groups: Vec<FindGroup>,
+    seen: &SeenAfter,
+    out: &Path,
+) -> Result<Vec<Find>, Failure> {
+    let mut finds: Vec<Find> = Vec::new();
+    for group in groups {
+        let Violation { property, cause } = group.violation;
+        let like = finds
+            .iter()
+            .filter(|it| (it.property, it.cause) == (property, cause));
+        let name = format!("{property}-{cause}-{}", like.count() + 1);
+        match keep_one(target, &group, &out.join(&name)).await? {
+            Some(find) => finds.push(Find {
+                after_s: seen
+                    .get(&group.violation)
+                    .map(|after_s| (after_s * 1e3).round() / 1e3),
+                ..find
+            }),
+            None => print::err(&format!(
+                "{name}: its run does not show it any more, so it is no find; please report this\n"
+            )),
+        }
+    }
+    Ok(finds)
+}
+
+async fn keep_one(
+    target: &Target,
+    group: &FindGroup,
+    directory: &Path,
+) -> Result<Option<Find>, Failure> {
+    let Some(spec) = target.run_spec(&group.plan) else {
+        return Ok(None);
+    };
+    let spec = RunSpec {
+        source: ScenarioSource::Repro {
+            named: spec.scenario.name.clone(),
+            file: directory.join(FILE),
+        },
+        ..spec
+    };
+    let chosen = ChosenBackend {
+        notes: Vec::new(),
+        servers: None,
+        reason: "searched".to_owned(),
+    };
+    let backend = chosen.backend(&spec, true)?;
+    let ran = run::run(&spec, backend, Rc::new(()), std::future::pending()).await;
+    let result = ran.map_err(Failure::of_run)?;
+    let record = record(&spec, &chosen, &result);
+    let Violation { property, cause } = group.violation;
+    let verdict = &record.verdicts[&property];
+    if verdict.cause != Some(cause) {
+        return Ok(None);
+    }
+    make_private(directory).map_err(|error| {
+        Failure::Environment(format!("cannot make {}: {error}", directory.display()))
+    })?;
+    RunDirectory::at(directory).keep(&spec, &result, &record)?;
+    let faults = spec.scenario.faults.iter();
+    Ok(Some(Find {
+        property,
+        cause,
+        shape: group.shape.clone(),
+        faults: faults.map(|fault| fault.in_words()).collect(),
+        schedules: group.count,
+        first: group.place.1.first().map_or(1, |number| number + 1),
+        after_s: None,
+        story: verdict.story.clone(),
+        seed: spec.seed,
+        reproduce: ReproduceCommand::of_run(&spec).to_string(),
+        repro: Some(path_text(directory.join(FILE))),
+        scenario: spec.scenario,
+    }))
+}
+
+fn path_text(path: PathBuf) -> String {
+    path.display().to_string()
+}

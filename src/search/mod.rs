@@ -1,0 +1,19 @@
+//! `picklock sweep`, `hunt` and `merge`: many small simulated runs of one lock, to find the smallest that breaks it.
+//!
+//! - [`cli`]: the command lines; [`shard`]: which part of a search this process does
+//! - [`subject`]: from the command line to the lock and to what counts as a find
+//! - [`sweep`], [`hunt`]: what is tried
+//! - [`searching`]: runs it beside this thread, with progress, and until it is to end
+//! - [`kept_finds`]: makes each find's run once more, tells its story, and keeps it
+//! - [`report`]: the record of the search, printed and kept
+//! - [`merge`]: joins the records of shards
+
+pub mod cli;
+pub mod hunt;
+mod kept_finds;
+pub mod merge;
+mod report;
+mod searching;
+mod shard;
+mod subject;
+pub mod sweep;

@@ -1,0 +1,165 @@
+//! Runs a search on threads of its own, shows how far it is, and ends it when it is to end.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use picklock_harness::clock::Clock;
+use picklock_harness::search::{Progress, Violation};
+use picklock_reports::units::{count, span_ms};
+
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::status_line::StatusLine;
+
+/// When a violation was seen first, in seconds since the search began.
+pub type SeenAfter = BTreeMap<Violation, f64>;
+
+/// What ends a search early: the user, or its time. Copies share it.
+#[derive(Debug, Clone, Default)]
+pub struct Stop {
+    /// The search must end.
+    pub search: Arc<AtomicBool>,
+    /// So must everything after it.
+    pub all: Arc<AtomicBool>,
+}
+
+/// Shows how far a search is.
+pub struct SearchProgress {
+    shown: StatusLine,
+    clock: Clock,
+    seen: SeenAfter,
+    time: Option<Duration>,
+    next_line_s: f64,
+}
+
+/// Into a file or pipe, a line comes so often at most.
+const LINE_EVERY_S: f64 = 10.0;
+
+impl SearchProgress {
+    /// `time`: how long the search may take.
+    pub fn new(quiet: bool, time: Option<Duration>) -> SearchProgress {
+        let template = "{spinner} {elapsed} {wide_msg}";
+        SearchProgress {
+            shown: StatusLine::new(quiet, ProgressBar::new_spinner, template),
+            clock: Clock::start(),
+            seen: SeenAfter::new(),
+            time,
+            next_line_s: LINE_EVERY_S,
+        }
+    }
+
+    /// The search has come so far.
+    pub fn tell(&mut self, progress: &Progress<'_>) {
+        let elapsed_s = self.clock.elapsed().as_secs_f64();
+        for violation in progress.finds.violations() {
+            self.seen.entry(violation).or_insert_with(|| {
+                let Violation { property, cause } = violation;
+                let runs = count(progress.schedules, "schedule");
+                let line = format!(
+                    "found after {elapsed_s:.1} s and {runs}: {property} violated: {cause}"
+                );
+                self.shown.say(&line);
+                elapsed_s
+            });
+        }
+        let line = self.line(progress, elapsed_s);
+        match &self.shown {
+            StatusLine::Bar(bar) => bar.set_message(line),
+            StatusLine::Lines if elapsed_s >= self.next_line_s => {
+                self.next_line_s = elapsed_s + LINE_EVERY_S;
+                self.shown.say(&line);
+            }
+            _ => {}
+        }
+    }
+
+    fn line(&self, progress: &Progress<'_>, elapsed_s: f64) -> String {
+        let rate = progress.schedules as f64 / elapsed_s.max(0.001);
+        let mut line = format!(
+            "{} · {rate:.0} a second",
+            count(progress.schedules, "schedule")
+        );
+        let by_count = progress
+            .done
+            .filter(|(done, _)| *done > 0)
+            .map(|(done, all)| {
+                line.push_str(&format!(" · {} %", 100 * done / all.max(1)));
+                elapsed_s * (all - done) as f64 / done as f64
+            });
+        let by_time = self
+            .time
+            .map(|time| (time.as_secs_f64() - elapsed_s).max(0.0));
+        let left_s = by_count.into_iter().chain(by_time).reduce(f64::min);
+        if let Some(left_s) = left_s {
+            line.push_str(&format!(" · {} left", span_ms((left_s * 1e3) as u64)));
+        }
+        let best = progress.finds.first();
+        if let Some(Violation { property, cause }) = best {
+            let others = progress.finds.violations().len() - 1;
+            line.push_str(&format!(" · best: {property}: {cause}"));
+            if others > 0 {
+                line.push_str(&format!(" and {others} more"));
+            }
+        }
+        line
+    }
+}
+
+/// Does the work on a thread that may block, and stops it when the user interrupts or its time is over. Returns what
+/// came out, when each violation was seen, and how long it took in seconds.
+///
+/// # Errors
+/// The thread panicked: a defect of Picklock.
+pub async fn search<T: Send + 'static>(
+    interrupt: &Interrupt,
+    stop: &Stop,
+    mut progress: SearchProgress,
+    work: impl FnOnce(&AtomicBool, &mut SearchProgress) -> T + Send + 'static,
+) -> Result<(T, SeenAfter, f64), Failure> {
+    let (time, clock) = (progress.time, Clock::start());
+    let own = stop.clone();
+    let working = beside(interrupt, stop, move || {
+        let done = work(&own.search, &mut progress);
+        (done, progress.seen)
+    });
+    let over = async {
+        match time {
+            Some(time) => tokio::time::sleep(time).await,
+            None => std::future::pending().await,
+        }
+    };
+    let mut working = std::pin::pin!(working);
+    let done = tokio::select! {
+        done = &mut working => done,
+        () = over => {
+            stop.search.store(true, Ordering::Relaxed);
+            working.await
+        }
+    };
+    let (done, seen) = done?;
+    Ok((done, seen, clock.elapsed().as_secs_f64()))
+}
+
+/// Does some work on a thread that may block, and stops everything when the user interrupts.
+///
+/// # Errors
+/// The thread panicked: a defect of Picklock.
+pub async fn beside<T: Send + 'static>(
+    interrupt: &Interrupt,
+    stop: &Stop,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failure> {
+    let mut working = tokio::task::spawn_blocking(work);
+    let done = tokio::select! {
+        done = &mut working => done,
+        () = interrupt.clone().wanted() => {
+            stop.search.store(true, Ordering::Relaxed);
+            stop.all.store(true, Ordering::Relaxed);
+            working.await
+        }
+    };
+    done.map_err(|error| Failure::Environment(format!("the search broke down: {error}")))
+}

@@ -1,0 +1,56 @@
+//! What is searched: from the command line to the lock, and to what counts as a find.
+
+use picklock_harness::search::vocabulary::Group;
+use picklock_harness::search::{Target, Wanted};
+use picklock_harness::spec::ServerChoice;
+
+use super::cli::SearchArgs;
+use super::shard;
+use crate::configuration::configured_locks::ConfiguredLocks;
+use crate::exit::Failure;
+use crate::lock;
+use crate::matrix::request::processors;
+
+/// What is searched.
+pub struct Subject {
+    pub target: Target,
+    pub wanted: Wanted,
+    pub groups: Vec<Group>,
+    pub shard: (u64, u64),
+    pub threads: usize,
+}
+
+impl Subject {
+    /// From the command line.
+    ///
+    /// # Errors
+    /// There is no such lock, it cannot be simulated, or the shard is none.
+    pub fn of_args(args: &SearchArgs) -> Result<Subject, Failure> {
+        let named = args.lock.named();
+        let impls = ConfiguredLocks::for_names(args.config.config.as_deref(), [&named])?;
+        let spec = lock::named(&named, &args.options, &impls)?;
+        let target = Target {
+            lock: lock::in_process(&spec)?,
+            spec,
+            servers: ServerChoice {
+                named: args.server,
+                ..ServerChoice::default()
+            },
+        };
+        let groups = match args.faults.as_slice() {
+            [] => Group::ALL.to_vec(),
+            some => some.to_vec(),
+        };
+        let environment = |name: &str| std::env::var(name).ok();
+        Ok(Subject {
+            target,
+            wanted: Wanted {
+                properties: args.properties.clone(),
+                outlived_lease: args.outlived_lease,
+            },
+            groups,
+            shard: shard::parse(args.shard.as_deref(), environment)?,
+            threads: args.jobs.unwrap_or_else(processors).max(1),
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! `picklock sweep`: every placement of up to so many faults.
+
+use std::path::Path;
+
+use picklock_harness::record::{SearchKind, scenario_hash};
+use picklock_harness::search::{Sweep, workload};
+use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource};
+use picklock_scenarios::{Scenario, nearest};
+
+use super::cli::SweepArgs;
+use super::report::{self, About};
+use super::searching::{SearchProgress, Stop, search};
+use super::subject::Subject;
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::specification::{checked, load};
+
+/// Sweeps, and prints what was found and how much was tried.
+///
+/// # Errors
+/// Wrong usage, or the workload cannot be simulated.
+pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
+    let subject = Subject::of_args(&args.search)?;
+    let base = base(&args, &subject)?;
+    let interrupt = Interrupt::listen()?;
+    let sweep = Sweep {
+        target: subject.target.clone(),
+        base,
+        seed: args.search.seed,
+        depth: args.depth,
+        groups: subject.groups.clone(),
+        wanted: subject.wanted.clone(),
+        shard: subject.shard,
+    };
+    let about = About {
+        kind: SearchKind::Sweep,
+        depth: Some(args.depth),
+        workload: Some(args.workload.clone()),
+        scenario_hash: Some(scenario_hash(&sweep.base)),
+        runs: None,
+        plain: false,
+        vocabulary: sweep.vocabulary().in_words(),
+        patterns: 0,
+        fixed: fixed(&sweep),
+        command: command(&args),
+    };
+    let (threads, stop) = (subject.threads, Stop::default());
+    let progress = SearchProgress::new(args.search.quiet, None);
+    let (swept, seen, elapsed_s) = search(&interrupt, &stop, progress, move |stop, progress| {
+        sweep.run(threads, stop, |far| progress.tell(far))
+    })
+    .await?;
+    let tried = swept.map_err(|error| Failure::Usage(error.to_string()))?;
+    let came_out = (tried, seen, elapsed_s);
+    report::finish(&args.search, subject, about, came_out, (&interrupt, &stop)).await
+}
+
+/// The workload, as it is run.
+fn base(args: &SweepArgs, subject: &Subject) -> Result<Scenario, Failure> {
+    let name = args.workload.as_str();
+    let is_file = Path::new(name)
+        .extension()
+        .is_some_and(|ending| ending == "toml");
+    let scenario = match (is_file, workload::named(name)) {
+        (true, _) => load(name)?,
+        (false, Some(scenario)) => scenario?,
+        (false, None) => return Err(unknown(name)),
+    };
+    let spec = RunSpec {
+        source: ScenarioSource::Named(name.to_owned()),
+        overrides: Overrides {
+            workers: args.workers,
+            nodes: args.search.nodes,
+            ttl: args.ttl,
+        },
+        ..RunSpec::simulated(
+            subject.target.spec.clone(),
+            workload::without_faults(scenario),
+            args.search.seed,
+        )
+    };
+    Ok(checked(spec)?.scenario)
+}
+
+fn unknown(name: &str) -> Failure {
+    let meant = nearest(name, workload::names());
+    let meant = meant.map(|meant| format!("; did you mean `{meant}`?"));
+    let all: Vec<&str> = workload::names().collect();
+    Failure::Usage(format!(
+        "--workload {name}: no such workload{}\n  = help: there are {}, and any scenario file",
+        meant.unwrap_or_default(),
+        all.join(", ")
+    ))
+}
+
+/// What is the same in all runs, in words.
+fn fixed(sweep: &Sweep) -> Vec<String> {
+    let workload = &sweep.base.workload;
+    let nodes = sweep.target.nodes(&sweep.base);
+    let bought = match workload.purchases {
+        Some(1) => "each buys once".to_owned(),
+        Some(times) => format!("each buys {times} times"),
+        None => "each buys until nothing is left".to_owned(),
+    };
+    vec![
+        format!("seed {}", sweep.seed),
+        "latencies of 50 to 250 µs, drawn from it".to_owned(),
+        format!(
+            "the workload `{}`: {} clients, {bought}",
+            sweep.base.name, workload.workers
+        ),
+        format!("leases of {}", workload.ttl),
+        picklock_reports::units::count(nodes, "node"),
+    ]
+}
+
+/// The command that repeats it.
+fn command(args: &SweepArgs) -> Vec<String> {
+    let mut words = vec!["sweep".to_owned()];
+    words.extend(args.search.words());
+    words.extend(["--depth".to_owned(), args.depth.to_string()]);
+    words.extend(["--workload".to_owned(), args.workload.clone()]);
+    if let Some(workers) = args.workers {
+        words.extend(["--workers".to_owned(), workers.to_string()]);
+    }
+    if let Some(ttl) = args.ttl {
+        words.extend(["--ttl".to_owned(), ttl.to_string()]);
+    }
+    words
+}

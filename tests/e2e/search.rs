@@ -1,0 +1,145 @@
+//! `sweep`, `hunt` and `merge`: what they find is kept and repeats, shards are the whole, and what is no shard is refused.
+
+use serde_json::Value;
+
+use crate::running::{Outcome, picklock};
+
+fn names(finds: &Value) -> Vec<String> {
+    let finds = finds["finds"].as_array().unwrap().iter();
+    let mut names: Vec<String> = finds
+        .map(|find| format!("{} {} {}", find["property"], find["cause"], find["shape"]))
+        .collect();
+    names.sort();
+    names
+}
+
+fn shard(part: &str, more: &str) -> Outcome {
+    let line =
+        "sweep --impl release-without-token --faults network --property ownership --json --out out";
+    // Not every part has a find.
+    let ran = picklock(&format!("{line} --shard {part} {more}")).run();
+    assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.all());
+    ran
+}
+
+#[test]
+fn sweep_without_a_find_says_what_it_covers_and_keeps_nothing() {
+    let line = "sweep --impl set-nx-px --faults clients --property lease,ownership";
+    let swept = picklock(line).run().exits(0);
+    assert!(swept.stdout.contains("nothing found"), "{}", swept.all());
+    assert!(
+        swept.stdout.contains("No placement of up to 1 fault"),
+        "{}",
+        swept.all()
+    );
+    assert!(!swept.home().join("picklock-finds").exists());
+}
+
+#[test]
+fn find_is_kept_and_its_replay_writes_the_same_bytes() {
+    let line =
+        "sweep --impl release-without-token --faults network --property ownership --json --out out";
+    let swept = picklock(line).run().exits(1);
+    let document = swept.document();
+    assert_eq!(document["format"], "picklock-search/1");
+    assert_eq!(document["exhaustive"], true);
+    let kept = swept.home().join("out");
+    assert!(kept.join("search.json").exists());
+    let repro = document["repro"].as_str().unwrap();
+    let replayed = picklock(&format!(
+        "replay {repro} --json --out {}",
+        kept.join("again").display()
+    ))
+    .within(swept.home())
+    .run()
+    .exits(1);
+    assert!(
+        replayed.stderr.contains("replay: same verdicts"),
+        "{}",
+        replayed.all()
+    );
+    let history =
+        |directory: &str| std::fs::read(kept.join(directory).join("history.jsonl")).unwrap();
+    let first = repro.split('/').nth(1).unwrap();
+    assert_eq!(history(first), history("again"));
+}
+
+#[test]
+fn merged_shards_are_the_whole_sweep_and_missing_ones_are_named() {
+    let line =
+        "sweep --impl release-without-token --faults network --property ownership --json --out out";
+    let whole = picklock(line).run().exits(1).document();
+    let parts: Vec<Outcome> = ["1/3", "2/3", "3/3"].map(|part| shard(part, "")).into();
+    let merge = |which: &[usize]| {
+        let mut call = String::from("merge --json");
+        for at in which {
+            call.push_str(&format!(" {}/out/search.json", parts[*at].home().display()));
+        }
+        picklock(&call).run()
+    };
+    let merged = merge(&[2, 0, 1]).exits(1).document();
+    assert_eq!(merged["exhaustive"], true);
+    for key in ["schedules", "violations"] {
+        assert_eq!(merged[key], whole[key], "{key}");
+    }
+    assert_eq!(merged["coverage"], whole["coverage"]);
+    assert_eq!(names(&merged), names(&whole));
+    let some = merge(&[0, 2]).exits(3).document();
+    assert_eq!(some["exhaustive"], false);
+    assert_eq!(
+        some["shards"],
+        serde_json::json!({ "of": 3, "have": [1, 3] })
+    );
+    let twice = merge(&[0, 0]).exits(2);
+    assert!(twice.stderr.contains("shard 1 of 3"), "{}", twice.all());
+}
+
+#[test]
+fn what_is_no_shard_of_the_search_is_refused() {
+    let (one, other) = (shard("1/2", ""), shard("2/2", "--seed 2"));
+    let files = [&one, &other].map(|it| format!("{}/out/search.json", it.home().display()));
+    let foreign = picklock(&format!("merge {} {}", files[0], files[1]))
+        .run()
+        .exits(2);
+    assert!(
+        foreign.stderr.contains("its seed is 2, not 1"),
+        "{}",
+        foreign.all()
+    );
+    for (text, why) in [
+        ("", "empty"),
+        ("{}", "no format key"),
+        (r#"{"format":"picklock-run/1"}"#, "picklock-search/1"),
+        (r#"{"format":"picklock-search/2"}"#, "a newer one"),
+    ] {
+        let refused = picklock("merge part.json")
+            .file("part.json", text)
+            .run()
+            .exits(2);
+        assert!(refused.stderr.contains(why), "{}", refused.all());
+    }
+    for line in [
+        "sweep --impl redlock --shard 5/4",
+        "sweep --impl redlock --shard auto/4",
+        "sweep --impl redlock --workload shrt",
+        "sweep --impl redlock --faults weather",
+        "sweep --impl exec:true",
+        "hunt --impl redlock",
+        "hunt --impl redlock --for 2ttl",
+    ] {
+        let refused = picklock(line).run().exits(2);
+        assert!(!refused.stderr.is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn hunt_gives_the_same_finds_for_the_same_seed() {
+    let hunted = |jobs: u32| {
+        let line = format!("hunt --impl no-lock --runs 60 --property lease --json --jobs {jobs}");
+        picklock(&line).run().exits(1).document()
+    };
+    let (one, two) = (hunted(1), hunted(2));
+    assert_eq!(one["kind"], "hunt");
+    assert_eq!(one["exhaustive"], false);
+    assert_eq!(names(&one), names(&two));
+}
