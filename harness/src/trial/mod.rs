@@ -260,7 +260,7 @@ impl Trial {
 
     fn first(&self, lock: &LockFactory) -> Result<RunSpec, TrialError> {
         let spec = self.spec(lock)?;
-        let seed = self.seeds.iter().next().ok_or(TrialError::NoSeeds)?;
+        let seed = self.seeds.first().ok_or(TrialError::NoSeeds)?;
         Ok(spec.with_seed(*seed))
     }
 
