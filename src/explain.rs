@@ -244,9 +244,12 @@ fn lock_page(lock: &BuiltInLock) -> Result<String, Failure> {
     page.push_str("\nWhat the catalog expects of it (what is not named holds):\n");
     for scenario in catalog::names() {
         let scenario = named(scenario)?;
-        let words = match resolve_scenario(scenario.clone(), &spec, Overrides::default()) {
-            Ok(_) => in_words(&Expected::of(&scenario, name, Tables::NamedOrAll)),
-            Err(refused) => format!("not applicable: {}", refused.error.problem),
+        let given = scenario.topology.nodes.unwrap_or(*nodes);
+        let resolved = resolve_scenario(scenario.clone(), &spec, Overrides::default());
+        let words = match (scenario.topology.lacks_nodes(given), resolved) {
+            (Some(lacking), _) => format!("not applicable: {lacking}"),
+            (None, Ok(_)) => in_words(&Expected::of(&scenario, name, Tables::NamedOrAll)),
+            (None, Err(refused)) => format!("not applicable: {}", refused.error.problem),
         };
         let only: Vec<&str> = scenario.backends.iter().map(|one| one.word()).collect();
         let only = match only.is_empty() {

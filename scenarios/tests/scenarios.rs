@@ -314,7 +314,7 @@ fn a_lock_is_taken_by_a_command_that_was_answered_while_it_was_acquired() {
       = help: only after a command is it known what it did
     "#);
     insta::assert_snapshot!(taking("on = \"reply\", during = \"release\""), @r#"
-    mine.toml:5:33: a lock is taken while it is acquired; `during` says something else
+    mine.toml:5:33: `takes` has a phase of its own; `during` says another
        |
      5 | when = { on = "reply", during = "release", takes = true }
        |                                 ^

@@ -1,6 +1,6 @@
 //! Options reach the lock, and are refused where they make no sense.
 
-use picklock_harness::check::{Cause, Property};
+use picklock_harness::check::Property;
 use picklock_harness::history::EventKind;
 use picklock_harness::sim::LockFactory;
 use picklock_harness::{Trial, TrialError};
@@ -71,9 +71,11 @@ fn a_watchdog_renews_as_often_as_it_is_told() {
     let often = renewals(&job.clone().option("renew_every", "0.1ttl"));
     let seldom = renewals(&job.clone().option("renew_every", "900ms"));
     assert!(often > 30 && seldom < 6, "{often} and {seldom}");
-    // Later than the lease is too late.
-    let late = job.option("renew_every", "1.5ttl");
-    run(&late, "watchdog").assert_violated(Property::Exclusion, Cause::OutlivedLease);
+    // Later than the lease is too late: its client is told when the lease is over, and stops.
+    let late = run(&job.option("renew_every", "1.5ttl"), "watchdog");
+    late.assert_held(Property::Exclusion);
+    let mut events = late.runs()[0].history.events.iter();
+    assert!(events.any(|event| matches!(event.what, EventKind::Lost { .. })));
 }
 
 /// A lock of a user's own has options too.

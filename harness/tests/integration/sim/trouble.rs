@@ -157,7 +157,7 @@ fn who_spins_without_letting_time_pass_is_stuck() {
 fn who_waits_for_ever_is_hung() {
     let wait: Deed = |_| Box::pin(std::future::pending());
     let history = run(troublesome(wait)).unwrap().history;
-    assert_eq!(last_words(&history), "killed because it hung");
+    assert_eq!(last_words(&history), "no answer to `acquire` within 14.0 s");
     let hung = |what: &EventKind| {
         matches!(
             what,

@@ -26,8 +26,8 @@ impl Interceptor for Noting {
         true
     }
 
-    fn waits_for_effect(&self, link: LinkId, _: Phase) -> bool {
-        link == LINK
+    fn waits_for_effect(&self, link: LinkId, phase: Phase) -> bool {
+        link == LINK && phase == Phase::Acquire
     }
 
     fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<Gate> {

@@ -162,7 +162,14 @@ impl<'a> Evidence<'a> {
             };
             let is_silent = |rival: usize| {
                 let mut starts = starts.iter();
-                starts.any(|(worker, spoke_ns)| *worker == rival && *spoke_ns >= hold.end_ns)
+                // A fault that froze it is what the scenario wants.
+                let frozen = self.timeline.frozen().get(&rival).into_iter().flatten();
+                let mut frozen = frozen.map(|(from_ns, _)| *from_ns);
+                starts.any(|(worker, spoke_ns)| {
+                    *worker == rival
+                        && *spoke_ns >= hold.end_ns
+                        && !frozen.any(|from_ns| from_ns < *spoke_ns)
+                })
             };
             let mut rivals = (0..self.history.header.workers).filter(|rival| *rival != hold.worker);
             if !rivals.all(is_silent) {

@@ -3,8 +3,8 @@
 
 use picklock_scenarios::Phase;
 
-use super::causes::{ended, last_content};
 use super::contents::{Content, Place, change, command, content, is_lock, over_ns, places};
+use super::gone::gone;
 use super::pairs::{asked, words};
 use picklock_verdicts::history::{Event, EventKind, History, KeyName};
 
@@ -107,7 +107,7 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
                 let there = there(events, index, worker, op);
                 let untrue = match there.is_empty() || wrote(events, index, op) {
                     true => vec![
-                        wrong_expiry(events, index, op),
+                        wrong_expiry(events, index, op, nodes),
                         too_few(events, index, op, nodes),
                         too_long(events, index, op, nodes),
                         shared(events, index, op),
@@ -143,63 +143,6 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
         }
     }
     (found.len() as u64, found.into_iter().min())
-}
-
-/// A release says that it gave back what had gone before it was sent, and it has touched nothing.
-fn gone(history: &History, index: usize, op: u64) -> bool {
-    let events = &history.events;
-    let is_sent =
-        |event: &Event| matches!(event.what, EventKind::Release { op: of, .. } if of == op);
-    let Some((asked_ns, _, ttl_ms)) = asked(events, op) else {
-        return false;
-    };
-    let Some(sent) = events[..index].iter().rposition(is_sent) else {
-        return false;
-    };
-    let sent_ns = events[sent].at_ns;
-    if events[index].at_ns <= asked_ns + ttl_ms * MS {
-        return false;
-    }
-    let (mut kept, mut any_gone) = (Vec::new(), false);
-    for place in places(events) {
-        for begun in 0..events.len() {
-            let own = content(events, begun + 1, place).filter(|now| {
-                now.begun == begun && now.author.is_some_and(|author| author.op == op)
-            });
-            let Some(own) = own else { continue };
-            let worker = own.author.map(|author| author.worker);
-            let expires = last_content(events, place, begun).is_some_and(|last| last.expires);
-            if !is_lock(place.1, expires) {
-                continue;
-            }
-            let end = ended(events, (place, begun));
-            let by = end.and_then(|end| command(&events[end]));
-            if by.is_some_and(|by| Some(by.worker) == worker) {
-                return false;
-            }
-            let seen_ns = end.map_or(u64::MAX, |end| events[end].at_ns);
-            let over_ns = over_ns(events, place, end.unwrap_or(events.len())).0;
-            let end_ns = events.last().map_or(0, |last| last.at_ns);
-            let until_ns = match (end, by) {
-                (Some(_), Some(_)) => seen_ns,
-                (Some(_), None) => seen_ns.min(over_ns),
-                (None, _) if over_ns < end_ns => over_ns,
-                (None, _) => u64::MAX,
-            };
-            match until_ns.saturating_add(SLACK_NS) < sent_ns {
-                true => any_gone = true,
-                false => kept.push(place.0),
-            }
-        }
-    }
-    kept.sort_unstable();
-    kept.dedup();
-    let touches = |event: &Event| {
-        command(event)
-            .is_some_and(|by| by.op == op && matches!(by.phase, Phase::Release | Phase::Idle))
-    };
-    let mut later = events.iter().filter(|event| event.at_ns >= sent_ns);
-    any_gone && kept.len() < needed(history, op) && !later.any(touches)
 }
 
 /// True if the attempt has left something in a key, or taken something away.
@@ -243,8 +186,19 @@ fn there(events: &[Event], index: usize, worker: usize, op: u64) -> Vec<Own<'_>>
     own.collect()
 }
 
-fn wrong_expiry(events: &[Event], index: usize, op: u64) -> bool {
-    let own = own(events, index, op);
+fn wrong_expiry(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
+    let mut own = own(events, index, op);
+    // A key on fewer nodes than the lock needs stands beside it.
+    let lock = asked(events, op).map_or(0, |asked| asked.1);
+    let needed = match only_node(&events[..=index], lock) {
+        Some(_) => 1,
+        None => nodes / 2 + 1,
+    };
+    let all = own.clone();
+    let on = |key: &KeyName| all.iter().filter(|own| own.place.1 == key).count();
+    if all.iter().any(|own| on(own.place.1) >= needed) {
+        own.retain(|own| on(own.place.1) >= needed);
+    }
     let asked_ns = asked(events, op).map_or(0, |asked| asked.0);
     (0..3).any(|node| {
         let here = own.iter().filter(|own| own.place.0 == node && own.at_first);
@@ -389,7 +343,7 @@ fn is_claim_of(now: &Content<'_>, op: u64) -> bool {
 }
 
 /// On how many nodes an attempt needs its value.
-fn needed(history: &History, op: u64) -> usize {
+pub(super) fn needed(history: &History, op: u64) -> usize {
     let lock = asked(&history.events, op).map_or(0, |asked| asked.1);
     match only_node(&history.events, lock) {
         Some(_) => 1,

@@ -13,6 +13,7 @@ mod causes;
 mod claims;
 mod contents;
 mod generate;
+mod gone;
 mod keys;
 mod linear;
 mod pairs;

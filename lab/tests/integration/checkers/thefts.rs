@@ -41,7 +41,16 @@ fn thefts(events: &[Event]) -> Vec<u64> {
             .and_then(command)
             .is_some_and(|other| (other.op, other.phase) == (by.op, Phase::Acquire));
         let lease_runs = runs(&events[..*index], author.op, event.at_ns);
-        let takes_over = acquires && (after.is_some() || writes_there || !lease_runs);
+        // Who had taken the key in this attempt, and prolongs what stands there now, renews it.
+        let had_taken = (0..*index).any(|earlier| {
+            command(&events[earlier])
+                .is_some_and(|own| (own.op, own.phase) == (by.op, Phase::Acquire))
+                && content(events, earlier + 1, place)
+                    .is_some_and(|now| now.author.is_some_and(|own| own.op == by.op))
+                && change(&events[earlier]).is_some_and(|(at, ..)| at == place)
+        });
+        let renews = same && prolongs && had_taken;
+        let takes_over = acquires && !renews && (after.is_some() || writes_there || !lease_runs);
         let foreign = author.phase == Phase::Acquire && author.worker != by.worker;
         let lock = is_lock(place.1, before.expires);
         let written_again = |until: usize| {

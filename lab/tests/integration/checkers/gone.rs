@@ -1,0 +1,73 @@
+//! Releases that say that they gave back what had gone before.
+
+use picklock_scenarios::Phase;
+
+use super::causes::{ended, last_content};
+use super::claims::needed;
+use super::contents::{change, command, content, is_lock, over_ns, places};
+use super::pairs::asked;
+use picklock_verdicts::history::{Event, EventKind, History, KeyChange};
+
+const MS: u64 = 1_000_000;
+const SLACK_NS: u64 = 2 * MS;
+
+/// A release says that it gave back what had gone before it was sent, and it has touched nothing.
+pub(super) fn gone(history: &History, index: usize, op: u64) -> bool {
+    let events = &history.events;
+    let is_sent =
+        |event: &Event| matches!(event.what, EventKind::Release { op: of, .. } if of == op);
+    let Some((asked_ns, _, ttl_ms)) = asked(events, op) else {
+        return false;
+    };
+    let Some(sent) = events[..index].iter().rposition(is_sent) else {
+        return false;
+    };
+    let sent_ns = events[sent].at_ns;
+    if events[index].at_ns <= asked_ns + ttl_ms * MS {
+        return false;
+    }
+    let (mut kept, mut any_gone) = (Vec::new(), false);
+    for place in places(events) {
+        for begun in 0..events.len() {
+            let own = content(events, begun + 1, place).filter(|now| {
+                now.begun == begun && now.author.is_some_and(|author| author.op == op)
+            });
+            let Some(own) = own else { continue };
+            let worker = own.author.map(|author| author.worker);
+            let expires = last_content(events, place, begun).is_some_and(|last| last.expires);
+            if !is_lock(place.1, expires) {
+                continue;
+            }
+            let end = ended(events, (place, begun));
+            let by = end.and_then(|end| command(&events[end]));
+            if by.is_some_and(|by| Some(by.worker) == worker) {
+                return false;
+            }
+            let seen_ns = end.map_or(u64::MAX, |end| events[end].at_ns);
+            let over_ns = over_ns(events, place, end.unwrap_or(events.len())).0;
+            let end_ns = events.last().map_or(0, |last| last.at_ns);
+            let until_ns = match (end, by) {
+                (Some(_), Some(_)) => seen_ns,
+                (Some(_), None) => seen_ns.min(over_ns),
+                (None, _) if over_ns < end_ns => over_ns,
+                (None, _) => u64::MAX,
+            };
+            // How it went away was not seen.
+            let unseen = end
+                .and_then(|end| change(&events[end]))
+                .is_some_and(|(.., why)| *why == KeyChange::Found);
+            match !unseen && until_ns.saturating_add(SLACK_NS) < sent_ns {
+                true => any_gone = true,
+                false => kept.push(place.0),
+            }
+        }
+    }
+    kept.sort_unstable();
+    kept.dedup();
+    let touches = |event: &Event| {
+        command(event)
+            .is_some_and(|by| by.op == op && matches!(by.phase, Phase::Release | Phase::Idle))
+    };
+    let mut later = events.iter().filter(|event| event.at_ns >= sent_ns);
+    any_gone && kept.len() < needed(history, op) && !later.any(touches)
+}
