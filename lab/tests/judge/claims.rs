@@ -22,7 +22,7 @@ use super::account::{End, Value};
 use super::answer::{Answer, Finding};
 use super::attempt::{self, Attempt, Told};
 use super::cause::Case;
-use super::line::MS;
+use super::line::{Line, MS};
 
 pub fn claims(case: &Case) -> Finding {
     if !case.file.custody {
@@ -235,6 +235,11 @@ fn released_what_was_gone(case: &Case, attempt: &Attempt) -> Option<(u64, Findin
         .release
         .filter(|_| at > attempt.asked + attempt.ttl)?;
     let own: Vec<&Value> = case.account.of_attempt(attempt).collect();
+    let mut clocks = case.file.of("fault-began").filter(|line| line.has("clock"));
+    let was_set = |value: &&Value, line: &Line| line.list("nodes").contains(&(value.node as i64));
+    if clocks.any(|line| own.iter().any(|value| was_set(value, line))) {
+        return None;
+    }
     let by_itself = |value: &&Value| matches!(&value.end, End::Removed(by) | End::Overwritten(by) if by.worker == attempt.worker);
     if own.iter().copied().any(|value| by_itself(&value)) {
         return None;

@@ -11,7 +11,7 @@ use picklock_scenarios::Phase;
 
 use crate::custody::{SpanEnd, ValueSpan};
 use crate::history::{EventKind, History, KeyChange};
-use crate::timeline::{Hold, HoldEnd, Timeline, ms};
+use crate::timeline::{FaultSpan, Hold, HoldEnd, Timeline, ms};
 
 use super::promised_renewal::is_disturbed;
 
@@ -60,11 +60,12 @@ fn refusals(history: &History, op: u64) -> impl Iterator<Item = (u64, u64)> {
 
 /// When a release of this hold was said to have given back what was gone: by so much, nanoseconds. `None`: it was not.
 pub(super) fn gone_ns(
-    history: &History,
+    timeline: &Timeline<'_>,
     spans: &[ValueSpan],
     hold: &Hold,
     quorum: usize,
 ) -> Option<(u64, u64)> {
+    let history = timeline.history();
     let mut events = history.events.iter();
     let said = events.find(|event| {
         matches!(event.what, EventKind::Released { op, released: Some(true), .. } if op == hold.op)
@@ -86,6 +87,12 @@ pub(super) fn gone_ns(
     let mut gone_ns = None;
     for span in own {
         if by_itself(span) {
+            return None;
+        }
+        // When a value ends on a node whose clock was set is not known so well.
+        let was_set =
+            |fault: &FaultSpan<'_>| fault.clock.is_some() && fault.nodes.contains(&span.node);
+        if timeline.faults().iter().any(was_set) {
             return None;
         }
         match is_kept(span) {

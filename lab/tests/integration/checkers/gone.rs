@@ -38,6 +38,13 @@ pub(super) fn gone(history: &History, index: usize, op: u64) -> bool {
             if !is_lock(place.1, expires) {
                 continue;
             }
+            let was_set = events.iter().any(|event| {
+                matches!(&event.what, EventKind::FaultBegan { nodes, clock: Some(_), .. }
+                    if nodes.contains(&place.0))
+            });
+            if was_set {
+                return false;
+            }
             let end = ended(events, (place, begun));
             let by = end.and_then(|end| command(&events[end]));
             if by.is_some_and(|by| Some(by.worker) == worker) {

@@ -298,7 +298,7 @@ impl Claims {
                 self.found(at_ns, Claim::Extension, vec![hold.op], statement);
             }
             let gone =
-                gone_ns(history, &account.spans, hold, quorum).filter(|_| self.released_late);
+                gone_ns(timeline, &account.spans, hold, quorum).filter(|_| self.released_late);
             if let Some((at_ns, before_ns)) = gone {
                 let statement = format!(
                     "worker {} was told that it had the lock until now, and its value had gone {} ms before its release",
