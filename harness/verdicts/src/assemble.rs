@@ -170,7 +170,7 @@ impl TimeSpent {
     /// How many that are in each second of it; `None`: there was not a millisecond.
     fn per_s(&self, count: u64) -> Option<u64> {
         let spent_ms = u128::from(self.spent_ns / 1_000_000);
-        let per_s = (u128::from(count) * 1000).checked_div(spent_ms)?;
+        let per_s = (u128::from(count) * 1000 + spent_ms / 2).checked_div(spent_ms)?;
         u64::try_from(per_s).ok()
     }
 }

@@ -90,12 +90,12 @@ fn ended_for(kind: &str, said: &str) {
 
 #[test]
 fn lines_that_are_no_messages() {
-    ended_for("garbage", "ended because it ");
+    ended_for("garbage", "it broke the adapter protocol");
 }
 
 #[test]
 fn answers_that_nobody_asked_for() {
-    ended_for("answers", "ended because it ");
+    ended_for("answers", "it broke the adapter protocol");
 }
 
 #[test]

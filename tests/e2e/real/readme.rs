@@ -124,6 +124,21 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "picklock scenario gc-pause --impl \"exec:",
         "the command of docs/adapters.md is the same, and runs; this one names the environment",
     ),
+    (
+        "docs/search.md",
+        "picklock sweep",
+        "tests/e2e/search.rs runs smaller ones; a search ends as its finds are",
+    ),
+    (
+        "docs/search.md",
+        "picklock hunt",
+        "tests/e2e/search.rs runs a smaller one; it finds something, and says so with its exit code",
+    ),
+    (
+        "docs/search.md",
+        "picklock merge",
+        "tests/e2e/search.rs joins parts of its own",
+    ),
     ("README.md", "scripts/test", "it is what runs this test"),
     (
         "CONTRIBUTING.md",
