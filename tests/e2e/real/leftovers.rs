@@ -329,7 +329,7 @@ fn what_belongs_to_others_stays_untouched() {
 /// A lock that starts a process which puts everything off by which it could be known: the folder of the adapters, and
 /// what else it does.
 const HIDES: &str = r#"
-import ctypes, os, pathlib, subprocess, sys, threading
+import ctypes, os, pathlib, subprocess, sys, threading, time, uuid
 sys.path.insert(0, ADAPTERS)
 from my_lock import MyLock
 from picklock_adapter import serve
@@ -349,14 +349,17 @@ fn with_deed(line: &str, deed: &str) -> Call {
 #[test]
 fn process_that_has_put_off_its_mark_ends_with_the_run() {
     let deed = r#"
-here = pathlib.Path(__file__).parent
-hide = "env -i setsid sh -c 'echo $$ >>hidden; exec sleep 36000' >/dev/null 2>&1 </dev/null &"
+here, tag = pathlib.Path(__file__).parent, uuid.uuid4().hex
+hide = f"env -i setsid sh -c 'echo $$ {tag} >>hidden; exec sleep 36000' >/dev/null 2>&1 </dev/null &"
 subprocess.run(["sh", "-c", hide], cwd=here)
+while tag not in ((here / "hidden").read_text() if (here / "hidden").exists() else ""):
+    time.sleep(0.01)
 "#;
     let line = "scenario calm --backend process --impl 'exec:PYTHON hides.py'";
     let outcome = with_deed(line, deed).run().exits(0);
     let hidden = outcome.text_file("hidden");
-    let hidden: Vec<u32> = hidden.lines().map(|line| line.parse().unwrap()).collect();
+    let numbers = hidden.lines().map(|line| line.split(' ').next().unwrap());
+    let hidden: Vec<u32> = numbers.map(|number| number.parse().unwrap()).collect();
     // Three workers, and the client after the run.
     assert_eq!(hidden.len(), 4, "{hidden:?}");
     for pid in hidden {
