@@ -3,6 +3,7 @@
 //! - [`cli`]: the command lines; [`shard`]: which part of a search this process does
 //! - [`subject`]: from the command line to the lock and to what counts as a find
 //! - [`sweep`], [`hunt`]: what is tried
+//! - [`on_servers`]: a hunt on servers
 //! - [`searching`]: runs it beside this thread, with progress, and until it is to end
 //! - [`kept_finds`]: makes each find's run once more, tells its story, and keeps it
 //! - [`report`]: the record of the search, printed and kept
@@ -12,6 +13,7 @@ pub mod cli;
 pub mod hunt;
 mod kept_finds;
 pub mod merge;
+mod on_servers;
 mod report;
 mod searching;
 mod shard;

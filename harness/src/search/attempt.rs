@@ -8,7 +8,7 @@ use super::finds::{Violation, Wanted};
 use super::moments::{Moment, moments};
 use super::novelty::patterns;
 use super::plan::{Plan, Target};
-use crate::check::{Status, judge};
+use crate::check::{Status, Verdicts, judge};
 use crate::history::{EventKind, History};
 use crate::run_result::RunResult;
 use crate::sim::run_many;
@@ -71,21 +71,30 @@ pub fn show_one(target: &Target, wanted: &Wanted, plan: &Plan, keep: Keep) -> Op
         .flatten()
 }
 
+impl Shown {
+    /// What a history and its verdicts show.
+    pub fn of(history: &History, verdicts: &Verdicts, wanted: &Wanted) -> Shown {
+        let unjudged = verdicts.iter().filter(|(property, verdict)| {
+            verdict.status == Status::Unknown && wanted.counts(**property)
+        });
+        Shown {
+            violations: wanted.among(verdicts),
+            unjudged: unjudged.map(|(property, _)| *property).collect(),
+            missed: missed(history),
+            ..Shown::default()
+        }
+    }
+}
+
 fn shown(result: &RunResult, wanted: &Wanted, keep: Keep) -> Shown {
     let history = &result.history;
-    let verdicts = judge(history);
-    let unjudged = verdicts.iter().filter(|(property, verdict)| {
-        verdict.status == Status::Unknown && wanted.counts(**property)
-    });
     Shown {
-        violations: wanted.among(&verdicts),
-        unjudged: unjudged.map(|(property, _)| *property).collect(),
-        missed: missed(history),
         moments: moments(result),
         patterns: match keep {
             Keep::Patterns => patterns(history),
             _ => Vec::new(),
         },
+        ..Shown::of(history, &judge(history), wanted)
     }
 }
 

@@ -14,23 +14,53 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 
 use super::moments::at_worker;
-use super::plan::{Plan, Target};
+use super::plan::Plan;
 use super::vocabulary::{Group, needs_replicas};
 use crate::entropy;
+use crate::spec::LockSpec;
 
-/// What plans are drawn from.
-pub(super) struct Generator<'a> {
-    pub(super) target: &'a Target,
-    pub(super) base: &'a Scenario,
-    pub(super) groups: &'a [Group],
-    pub(super) seed: u64,
-    /// False: everything is equally likely.
-    pub(super) is_biased: bool,
+/// What the plans of a hunt are drawn from.
+#[derive(Debug, Clone, Copy)]
+pub struct Draw<'a> {
+    /// The lock.
+    pub lock: &'a LockSpec,
+    /// Servers, and what of the workload is not drawn.
+    pub base: &'a Scenario,
+    /// The groups of faults.
+    pub groups: &'a [Group],
+    /// The seed of everything that is drawn.
+    pub seed: u64,
+    /// Everything is equally likely, and no plan is like an earlier one.
+    pub plain: bool,
+    /// Which part of the plans, counted from 1, of how many.
+    pub shard: (u64, u64),
 }
 
-impl Generator<'_> {
-    /// The plan with this number.
-    pub(super) fn plan(&self, number: u64) -> Plan {
+impl Draw<'_> {
+    /// The plan with this number: one that fits the lock, and half of the time one that differs from a `kept` one in
+    /// one thing.
+    pub fn plan(&self, number: u64, kept: &[Plan]) -> Plan {
+        let (shard, of) = self.shard;
+        let number = number * of + shard - 1;
+        let fits = |plan: &Plan| plan.scenario.check_for(self.lock.nodes).is_ok();
+        if !self.plain && !kept.is_empty() && number.is_multiple_of(2) {
+            // Later plans were harder to reach.
+            let back = (number / 2 % 16) as usize * kept.len() / 24;
+            let plan = self.mutated(&kept[kept.len() - 1 - back], number);
+            if fits(&plan) {
+                return plan;
+            }
+        }
+        // The draws of one number are apart from those of all others.
+        let mut draws = (0..32).map(|draw| self.drawn(number ^ (draw << 56)));
+        draws.find(fits).unwrap_or_else(|| Plan {
+            scenario: self.base.clone(),
+            seed: number,
+        })
+    }
+
+    /// What is drawn for a number.
+    fn drawn(&self, number: u64) -> Plan {
         let mut rng = entropy::stream(self.seed, "hunt", number);
         let mut plan = Plan {
             scenario: Scenario {
@@ -48,7 +78,7 @@ impl Generator<'_> {
     }
 
     /// A plan that differs from this one in one thing.
-    pub(super) fn mutated(&self, plan: &Plan, number: u64) -> Plan {
+    fn mutated(&self, plan: &Plan, number: u64) -> Plan {
         let mut rng = entropy::stream(self.seed, "hunt: mutation", number);
         let mut plan = plan.clone();
         let faults = plan.scenario.faults.len();
@@ -132,7 +162,7 @@ impl Generator<'_> {
         let kinds: Vec<FaultKind> = self.kinds();
         let kind = one_of(rng, &kinds);
         let mut fault = FaultPlan::of(kind);
-        match rng.random_bool(if self.is_biased { 0.85 } else { 0.5 }) {
+        match rng.random_bool(if !self.plain { 0.85 } else { 0.5 }) {
             true => fault.when = Some(self.trigger(rng, workload, kind)),
             false => fault.at = Some(self.time(rng)),
         }
@@ -140,24 +170,24 @@ impl Generator<'_> {
             rng,
             &mut fault,
             workload.workers,
-            self.target.nodes(&plan.scenario),
+            plan.scenario.topology.nodes.unwrap_or(self.lock.nodes),
         );
         self.fill(rng, &mut fault);
         fault
     }
 
     fn kinds(&self) -> Vec<FaultKind> {
-        let has_replicas = self.target.spec.replicas.max(self.base.topology.replicas) > 0;
+        let has_replicas = self.lock.replicas.max(self.base.topology.replicas) > 0;
         let kinds = FaultKind::all().filter(|kind| {
             let group = group_of(*kind);
             group.is_some_and(|group| self.groups.contains(&group))
                 && (has_replicas || !needs_replicas(*kind))
         });
         let mut kinds: Vec<FaultKind> = kinds.collect();
-        if self.is_biased && kinds.contains(&FaultKind::PauseClient) {
+        if !self.plain && kinds.contains(&FaultKind::PauseClient) {
             kinds.extend([FaultKind::PauseClient; 2]);
         }
-        if self.is_biased && kinds.contains(&FaultKind::Delay) {
+        if !self.plain && kinds.contains(&FaultKind::Delay) {
             kinds.extend([FaultKind::Delay, FaultKind::Delay, FaultKind::Drop]);
         }
         kinds
@@ -184,15 +214,15 @@ impl Generator<'_> {
             ),
         };
         let worker = rng.random_range(0..workload.workers);
-        let nth = match self.is_biased {
-            true => one_of(rng, &[1, 1, 1, 2, 2, 3]),
-            false => rng.random_range(1..12),
+        let nth = match self.plain {
+            false => one_of(rng, &[1, 1, 1, 2, 2, 3]),
+            true => rng.random_range(1..12),
         };
         let mut when = at_worker(on, worker, nth);
-        if !self.is_biased || rng.random_bool(0.5) {
+        if self.plain || rng.random_bool(0.5) {
             when.worker = rng.random_bool(0.5).then_some(worker);
         }
-        if on.is_message() && rng.random_bool(if self.is_biased { 0.8 } else { 0.3 }) {
+        if on.is_message() && rng.random_bool(if !self.plain { 0.8 } else { 0.3 }) {
             let phases = [
                 Phase::Acquire,
                 Phase::Extend,
@@ -206,7 +236,7 @@ impl Generator<'_> {
             when.names_key = rng.random_bool(0.3);
         }
         // The last unit, or the last but one.
-        if on == On::StockRead && self.is_biased && rng.random_bool(0.5) {
+        if on == On::StockRead && !self.plain && rng.random_bool(0.5) {
             when.stock = Some(rng.random_range(1..=workload.stock.min(2)));
             when.nth = 1;
         }
@@ -280,9 +310,9 @@ impl Generator<'_> {
 
     /// How long a fault lasts.
     fn span(&self, rng: &mut StdRng) -> LeaseDuration {
-        LeaseDuration::Ttl(match self.is_biased {
-            true => one_of(rng, &[0.1, 0.3, 0.6, 0.9, 1.0, 1.1, 1.2, 1.5, 1.5, 2.0]),
-            false => f64::from(rng.random_range(1..30)) / 10.0,
+        LeaseDuration::Ttl(match self.plain {
+            false => one_of(rng, &[0.1, 0.3, 0.6, 0.9, 1.0, 1.1, 1.2, 1.5, 1.5, 2.0]),
+            true => f64::from(rng.random_range(1..30)) / 10.0,
         })
     }
 

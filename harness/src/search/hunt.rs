@@ -11,11 +11,13 @@ use picklock_scenarios::Scenario;
 
 use super::attempt::{Keep, Shown, show};
 use super::finds::Wanted;
-use super::generate::Generator;
+use super::generate::Draw;
+use super::novelty::patterns;
 use super::plan::{Plan, Target};
 use super::share::share;
 use super::sweep::{Progress, Tried};
 use super::vocabulary::Group;
+use crate::history::History;
 
 /// Plans in a generation, and how many of them a thread runs at a time.
 const GENERATION: u64 = 128;
@@ -46,10 +48,40 @@ pub struct Hunt {
 }
 
 /// What a hunt remembers.
-#[derive(Default)]
-struct Memory {
+#[derive(Debug, Default)]
+pub struct Memory {
     patterns: HashSet<u64>,
     kept: Vec<Plan>,
+}
+
+impl Memory {
+    /// The plans that have shown something new.
+    pub fn kept(&self) -> &[Plan] {
+        &self.kept
+    }
+
+    /// How many patterns were shown.
+    pub fn patterns(&self) -> u64 {
+        self.patterns.len() as u64
+    }
+
+    /// Keeps the plan if its history shows a pattern for the first time.
+    pub fn remember(&mut self, plan: Plan, history: &History) {
+        self.add(plan, patterns(history));
+    }
+
+    fn add(&mut self, plan: Plan, patterns: Vec<u64>) {
+        let mut is_new = false;
+        for pattern in patterns {
+            is_new |= self.patterns.insert(pattern);
+        }
+        if is_new {
+            self.kept.push(plan);
+            if self.kept.len() > MOST_KEPT {
+                self.kept.remove(0);
+            }
+        }
+    }
 }
 
 impl Hunt {
@@ -66,17 +98,19 @@ impl Hunt {
             complete: true,
             ..Tried::default()
         };
+        let draw = self.draw();
         let most = self.runs.map(|runs| self.own_part(runs));
         while most.is_none_or(|most| next < most) && !stop.load(Ordering::Relaxed) {
             let end = most.unwrap_or(u64::MAX).min(next + GENERATION);
             let plans: Vec<(u64, Plan)> = (next..end)
-                .map(|number| (number, self.plan(number, &memory)))
+                .map(|number| (number, draw.plan(number, &memory.kept)))
                 .collect();
             let ran = self.run_generation(&plans, threads, stop);
             for (number, plan, shown) in ran {
                 let place = (plan.scenario.faults.len(), vec![number]);
                 tried.add(&plan, &place, shown.as_ref());
-                self.remember(&mut memory, plan, shown);
+                let patterns = shown.map(|shown| shown.patterns);
+                memory.add(plan, patterns.unwrap_or_default());
             }
             next = end;
             tell(&Progress {
@@ -86,7 +120,7 @@ impl Hunt {
             });
         }
         tried.complete = most.is_some_and(|most| next >= most);
-        (tried, memory.patterns.len() as u64)
+        (tried, memory.patterns())
     }
 
     /// How many of so many plans are in this part.
@@ -119,46 +153,14 @@ impl Hunt {
         ran
     }
 
-    /// The plan with this number: one that fits the lock.
-    fn plan(&self, number: u64, memory: &Memory) -> Plan {
-        let (shard, of) = self.shard;
-        let number = number * of + shard - 1;
-        let generator = Generator {
-            target: &self.target,
+    fn draw(&self) -> Draw<'_> {
+        Draw {
+            lock: &self.target.spec,
             base: &self.base,
             groups: &self.groups,
             seed: self.seed,
-            is_biased: !self.plain,
-        };
-        let kept = &memory.kept;
-        let fits = |plan: &Plan| plan.scenario.check_for(self.target.spec.nodes).is_ok();
-        if !self.plain && !kept.is_empty() && number.is_multiple_of(2) {
-            // Later plans were harder to reach.
-            let back = (number / 2 % 16) as usize * kept.len() / 24;
-            let plan = generator.mutated(&kept[kept.len() - 1 - back], number);
-            if fits(&plan) {
-                return plan;
-            }
-        }
-        // The draws of one number are apart from those of all others.
-        let mut draws = (0..32).map(|draw| generator.plan(number ^ (draw << 56)));
-        draws.find(fits).unwrap_or_else(|| Plan {
-            scenario: self.base.clone(),
-            seed: number,
-        })
-    }
-
-    fn remember(&self, memory: &mut Memory, plan: Plan, shown: Option<Shown>) {
-        let patterns = shown.map(|shown| shown.patterns).unwrap_or_default();
-        let mut is_new = false;
-        for pattern in patterns {
-            is_new |= memory.patterns.insert(pattern);
-        }
-        if is_new && !self.plain {
-            memory.kept.push(plan);
-            if memory.kept.len() > MOST_KEPT {
-                memory.kept.remove(0);
-            }
+            plain: self.plain,
+            shard: self.shard,
         }
     }
 }

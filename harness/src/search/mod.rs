@@ -46,8 +46,9 @@ pub mod vocabulary;
 pub mod workload;
 
 pub use attempt::{Keep, Shown, show_one};
-pub use finds::{FindGroup, Finds, Violation, Wanted};
-pub use hunt::Hunt;
+pub use finds::{FindGroup, Finds, Place, Violation, Wanted};
+pub use generate::Draw;
+pub use hunt::{Hunt, Memory};
 pub use plan::{Plan, Target};
 pub use shrink::{Shrunk, shrink};
 pub use shrink_all::{Effort, shrink_all};

@@ -147,3 +147,82 @@ pub const EXHIBITS: &[Exhibit] = &[
     piece("L15", "refused-but-won", P::Claims, C::AmbiguousAcquire),
     piece("L16", "encoded-release", P::Claims, C::FalseRelease),
 ];
+
+/// A class that no piece shows.
+#[derive(Debug, Clone, Copy)]
+pub struct Absent {
+    /// The class.
+    pub class: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Why nothing shows it.
+    pub why: &'static str,
+}
+
+const fn absent(class: &'static str, about: &'static str, why: &'static str) -> Absent {
+    Absent { class, about, why }
+}
+
+/// Every class without a piece.
+pub const ABSENT: &[Absent] = &[
+    absent(
+        "S19",
+        "a release without having acquired",
+        "its caller releases what it never got; the driver releases only what was granted",
+    ),
+    absent(
+        "S21",
+        "effects outside the lock",
+        "a bug of the work, not of the lock: a scenario shows it, for every lock alike",
+    ),
+    absent(
+        "S22",
+        "exclusion where once was meant",
+        "the lock keeps its word; no property demands that work is done once",
+    ),
+    absent(
+        "L3",
+        "the token is forgotten before the release has succeeded",
+        "no mutant yet: it needs a caller that releases again, and the driver asks once",
+    ),
+    absent(
+        "L5",
+        "part of an acquisition is kept",
+        "it costs others at most a lease, which no property forbids; a limit on latencies catches it",
+    ),
+    absent(
+        "L9",
+        "a fair queue drifts or stands still",
+        "no built-in lock has a queue",
+    ),
+    absent(
+        "L11",
+        "a script that the server has forgotten",
+        "no mutant yet; the built-in locks send such a script again",
+    ),
+    absent(
+        "L13",
+        "a late command lands after the clean-up",
+        "its key is gone after a lease, which no property forbids",
+    ),
+    absent(
+        "L14",
+        "a release on some nodes only",
+        "it costs others at most a lease; `releases-a-quorum` is caught by a limit on latencies",
+    ),
+    absent(
+        "L17",
+        "waiters use up a pool",
+        "no built-in lock has a pool",
+    ),
+    absent(
+        "L18",
+        "busy waiting",
+        "a cost and no violation: the report of a matrix has the commands for each acquisition",
+    ),
+    absent(
+        "L19",
+        "a client waits for itself",
+        "a client of a workload asks for one lock at a time",
+    ),
+];

@@ -4,13 +4,13 @@
 //! names reports for each.
 
 /// A class of bugs.
-pub(super) struct Class {
-    pub(super) id: &'static str,
-    pub(super) about: &'static str,
+pub struct Class {
+    pub id: &'static str,
+    pub about: &'static str,
     /// Mutants that have the bug.
-    pub(super) mutants: &'static [&'static str],
+    pub mutants: &'static [&'static str],
     /// Built-in locks that have it by design, each with a scenario that shows it.
-    pub(super) locks: &'static [(&'static str, &'static str)],
+    pub locks: &'static [(&'static str, &'static str)],
 }
 
 macro_rules! classes {
@@ -24,7 +24,7 @@ macro_rules! classes {
     };
 }
 
-pub(super) const CLASSES: &[Class] = classes! {
+pub const CLASSES: &[Class] = classes! {
     "S1", "two holders because a lease ran out", [], ["set-nx-px" x "gc-pause"];
     "S2", "a renewal is lost, and nobody is told", ["watchdog-silent"], [];
     "S3", "an extension makes an expired key anew",
@@ -78,4 +78,4 @@ pub(super) const CLASSES: &[Class] = classes! {
 };
 
 /// Mutants without a class: what is wrong with them is no bug of that list.
-pub(super) const UNCLASSED: &[&str] = &["twice-as-slow"];
+pub const UNCLASSED: &[&str] = &["twice-as-slow"];
