@@ -162,7 +162,11 @@ fn simulation_and_processes_agree_on_every_verdict() {
         return compare(BackendName::Process, &[], 500);
     }
     for (start, locks) in SOME_LOCKS.iter().enumerate() {
-        let scenarios: Vec<&str> = handy_scenarios().into_iter().skip(start).step_by(2).collect();
+        let scenarios: Vec<&str> = handy_scenarios()
+            .into_iter()
+            .skip(start)
+            .step_by(2)
+            .collect();
         compare(BackendName::Process, &cells_of(&scenarios, locks), 40);
     }
 }
@@ -255,7 +259,11 @@ fn simulation_and_containers_agree_on_every_verdict() {
     if std::env::var_os(WHOLE).is_some() {
         return compare(BackendName::Docker, &[], 500);
     }
-    compare(BackendName::Docker, &cells_of(&handy_scenarios(), &["set-nx-px"]), 40);
+    compare(
+        BackendName::Docker,
+        &cells_of(&handy_scenarios(), &["set-nx-px"]),
+        40,
+    );
 }
 
 /// The flags of a matrix of these scenarios with these locks.
