@@ -67,7 +67,8 @@ pub struct SweepArgs {
     #[arg(long, value_name = "K", default_value = "1", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub depth: usize,
     /// What the clients do: `short` (hold the lock briefly), `held` (for most of the lease), `extend` (the
-    /// same, with extensions), or the path of a scenario file, whose faults are left out.
+    /// same, with extensions), `keys` (want two locks, and give up soon), `waiting` (wait for many leases),
+    /// or the path of a scenario file, whose faults are left out.
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "short")]
     pub workload: String,
     /// Number of competing workers. Default: the workload's.

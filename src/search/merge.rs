@@ -18,8 +18,8 @@ use crate::untrusted_file::{self, LONGEST_DOCUMENT, Links};
 /// # Errors
 /// A file cannot be read, is no part, or belongs to another search or matrix.
 pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
-    let (mut searches, mut matrices): (Vec<(String, SearchRecord)>, Vec<(String, MatrixRecord)>) =
-        (Vec::new(), Vec::new());
+    let mut searches: Vec<(String, SearchRecord)> = Vec::new();
+    let mut matrices: Vec<(String, MatrixRecord)> = Vec::new();
     for path in &args.files {
         let file = path.display().to_string();
         let wrong = |problem: String| Failure::Usage(format!("{file}: {problem}"));

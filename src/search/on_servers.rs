@@ -74,7 +74,7 @@ pub async fn hunt(
         .map(|runs| runs / of + u64::from(runs % of >= shard));
     let mut next = 0;
     while most.is_none_or(|most| next < most) && !hunting.is_over() {
-        let plan = draw.plan(next, memory.kept());
+        let plan = draw.plan(next, &memory);
         let place = (plan.scenario.faults.len(), vec![next]);
         next += 1;
         if !hunting.fits(&plan) {

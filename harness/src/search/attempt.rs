@@ -6,7 +6,7 @@ use picklock_scenarios::Property;
 
 use super::finds::{Violation, Wanted};
 use super::moments::{Moment, moments};
-use super::novelty::patterns;
+use super::novelty::{Features, features};
 use super::plan::{Plan, Target};
 use crate::check::{Status, Verdicts, judge};
 use crate::history::{EventKind, History};
@@ -24,8 +24,8 @@ pub struct Shown {
     pub missed: bool,
     /// Its moments in order, if they were asked for.
     pub moments: Vec<Moment>,
-    /// The patterns in it, if they were asked for.
-    pub patterns: Vec<u64>,
+    /// What steers a hunt, if it was asked for.
+    pub(super) features: Features,
 }
 
 /// What to keep of a run besides its finds.
@@ -36,8 +36,8 @@ pub enum Keep {
     Nothing,
     /// Its moments.
     Moments,
-    /// The patterns of custody and protocol.
-    Patterns,
+    /// What steers a hunt: patterns of custody and protocol.
+    Features,
 }
 
 /// Runs the plans one after the other, and says of each what it has shown; `None`: its simulation did not end, or it
@@ -90,9 +90,9 @@ fn shown(result: &RunResult, wanted: &Wanted, keep: Keep) -> Shown {
     let history = &result.history;
     Shown {
         moments: moments(result),
-        patterns: match keep {
-            Keep::Patterns => patterns(history),
-            _ => Vec::new(),
+        features: match keep {
+            Keep::Features => features(history),
+            _ => Features::default(),
         },
         ..Shown::of(history, &judge(history), wanted)
     }

@@ -13,6 +13,7 @@ use picklock_scenarios::{
 use rand::RngExt;
 use rand::rngs::StdRng;
 
+use super::memory::Memory;
 use super::moments::at_worker;
 use super::plan::Plan;
 use super::vocabulary::{Group, needs_replicas};
@@ -37,22 +38,23 @@ pub struct Draw<'a> {
 }
 
 impl Draw<'_> {
-    /// The plan with this number: one that fits the lock, and half of the time one that differs from a `kept` one in
-    /// one thing.
-    pub fn plan(&self, number: u64, kept: &[Plan]) -> Plan {
+    /// The plan with this number: one that fits the lock, and now and then one that differs from a kept one in one
+    /// thing.
+    pub fn plan(&self, number: u64, memory: &Memory) -> Plan {
         let (shard, of) = self.shard;
         let number = number * of + shard - 1;
         let fits = |plan: &Plan| plan.scenario.check_for(self.lock.nodes).is_ok();
+        let kept = memory.kept();
         if !self.plain && !kept.is_empty() && number.is_multiple_of(2) {
             // Later plans were harder to reach.
             let back = (number / 2 % 16) as usize * kept.len() / 24;
-            let plan = self.mutated(&kept[kept.len() - 1 - back], number);
+            let plan = self.mutated(&kept[kept.len() - 1 - back], number, memory);
             if fits(&plan) {
                 return plan;
             }
         }
         // The draws of one number are apart from those of all others.
-        let mut draws = (0..32).map(|draw| self.drawn(number ^ (draw << 56)));
+        let mut draws = (0..32).map(|draw| self.drawn(number ^ (draw << 56), memory));
         draws.find(fits).unwrap_or_else(|| Plan {
             scenario: self.base.clone(),
             seed: number,
@@ -60,7 +62,7 @@ impl Draw<'_> {
     }
 
     /// What is drawn for a number.
-    fn drawn(&self, number: u64) -> Plan {
+    fn drawn(&self, number: u64, memory: &Memory) -> Plan {
         let mut rng = entropy::stream(self.seed, "hunt", number);
         let mut plan = Plan {
             scenario: Scenario {
@@ -71,14 +73,14 @@ impl Draw<'_> {
         };
         let faults = one_of(&mut rng, &[0, 1, 1, 1, 2, 2, 3]);
         for _ in 0..faults {
-            let fault = self.fault(&mut rng, &plan);
+            let fault = self.fault(&mut rng, &plan, memory);
             plan.scenario.faults.push(fault);
         }
         plan
     }
 
     /// A plan that differs from this one in one thing.
-    fn mutated(&self, plan: &Plan, number: u64) -> Plan {
+    fn mutated(&self, plan: &Plan, number: u64, memory: &Memory) -> Plan {
         let mut rng = entropy::stream(self.seed, "hunt: mutation", number);
         let mut plan = plan.clone();
         let faults = plan.scenario.faults.len();
@@ -86,13 +88,13 @@ impl Draw<'_> {
         match rng.random_range(0..6) {
             0 if faults > 1 => drop(plan.scenario.faults.remove(which)),
             1 if faults > 0 => {
-                let fault = self.fault(&mut rng, &plan);
+                let fault = self.fault(&mut rng, &plan, memory);
                 plan.scenario.faults[which] = fault;
             }
             2 | 3 if faults > 0 => self.shift(&mut rng, &mut plan.scenario.faults[which]),
             4 => plan.seed = u64::from(rng.random::<u32>()),
             _ if faults < 4 => {
-                let fault = self.fault(&mut rng, &plan);
+                let fault = self.fault(&mut rng, &plan, memory);
                 plan.scenario.faults.push(fault);
             }
             _ => plan.seed = u64::from(rng.random::<u32>()),
@@ -151,19 +153,19 @@ impl Draw<'_> {
             } else {
                 Seeds::Different
             },
-            wait: LeaseDuration::Ttl(one_of(rng, &[0.3, 1.0, 3.0, 3.0])),
+            wait: LeaseDuration::Ttl(one_of(rng, &[0.3, 1.0, 3.0, 3.0, 8.0])),
             command_timeout: LeaseDuration::Ttl(one_of(rng, &[0.2, 0.5, 2.0, 3.0])),
             ..self.base.workload.clone()
         }
     }
 
-    fn fault(&self, rng: &mut StdRng, plan: &Plan) -> FaultPlan {
+    fn fault(&self, rng: &mut StdRng, plan: &Plan, memory: &Memory) -> FaultPlan {
         let workload = &plan.scenario.workload;
         let kinds: Vec<FaultKind> = self.kinds();
         let kind = one_of(rng, &kinds);
         let mut fault = FaultPlan::of(kind);
         match rng.random_bool(if !self.plain { 0.85 } else { 0.5 }) {
-            true => fault.when = Some(self.trigger(rng, workload, kind)),
+            true => fault.when = Some(self.trigger(rng, workload, kind, memory)),
             false => fault.at = Some(self.time(rng)),
         }
         self.strike(
@@ -184,19 +186,42 @@ impl Draw<'_> {
                 && (has_replicas || !needs_replicas(*kind))
         });
         let mut kinds: Vec<FaultKind> = kinds.collect();
-        if !self.plain && kinds.contains(&FaultKind::PauseClient) {
-            kinds.extend([FaultKind::PauseClient; 2]);
-        }
-        if !self.plain && kinds.contains(&FaultKind::Delay) {
-            kinds.extend([FaultKind::Delay, FaultKind::Delay, FaultKind::Drop]);
+        if !self.plain {
+            use FaultKind as Kind;
+            let often = [
+                Kind::PauseClient,
+                Kind::PauseClient,
+                Kind::Delay,
+                Kind::Delay,
+                Kind::Drop,
+                Kind::CrashNode,
+                // Who gives nodes replicas wants to know what they are worth.
+                Kind::CutReplication,
+                Kind::CutReplication,
+                Kind::Failover,
+                Kind::Failover,
+            ];
+            let often = often.into_iter().filter(|kind| kinds.contains(kind));
+            kinds.extend(often.collect::<Vec<_>>());
         }
         kinds
     }
 
-    fn trigger(&self, rng: &mut StdRng, workload: &Workload, kind: FaultKind) -> Trigger {
+    fn trigger(
+        &self,
+        rng: &mut StdRng,
+        workload: &Workload,
+        kind: FaultKind,
+        memory: &Memory,
+    ) -> Trigger {
         use TriggerEvent as On;
-        let at_node = kind.strikes() != Strikes::Workers;
-        let on = match at_node && rng.random_bool(0.7) {
+        let at_message = match kind.strikes() {
+            Strikes::Workers => 0.0,
+            // What befalls a node counts while somebody holds the lock, and that is told by steps.
+            Strikes::Nodes if !self.plain => 0.4,
+            _ => 0.7,
+        };
+        let on = match rng.random_bool(at_message) {
             true => one_of(rng, &[On::Request, On::Reply]),
             false => one_of(
                 rng,
@@ -223,13 +248,16 @@ impl Draw<'_> {
             when.worker = rng.random_bool(0.5).then_some(worker);
         }
         if on.is_message() && rng.random_bool(if !self.plain { 0.8 } else { 0.3 }) {
-            let phases = [
+            let mut phases = vec![
                 Phase::Acquire,
                 Phase::Extend,
                 Phase::Release,
                 Phase::Release,
                 Phase::Idle,
             ];
+            if !self.plain {
+                phases.retain(|phase| memory.has_seen(*phase));
+            }
             when.during = Some(one_of(rng, &phases));
             when.takes =
                 on == On::Reply && when.during == Some(Phase::Acquire) && rng.random_bool(0.7);

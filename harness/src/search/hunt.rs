@@ -4,7 +4,6 @@
 //! that a hunt does not depend on the number of threads. A plan whose run shows a [pattern](super::novelty) for the
 //! first time is kept, and half of the later plans differ from a kept one in one thing.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use picklock_scenarios::Scenario;
@@ -12,19 +11,15 @@ use picklock_scenarios::Scenario;
 use super::attempt::{Keep, Shown, show};
 use super::finds::Wanted;
 use super::generate::Draw;
-use super::novelty::patterns;
+use super::memory::Memory;
 use super::plan::{Plan, Target};
 use super::share::share;
 use super::sweep::{Progress, Tried};
 use super::vocabulary::Group;
-use crate::history::History;
 
 /// Plans in a generation, and how many of them a thread runs at a time.
 const GENERATION: u64 = 128;
 const CHUNK: usize = 16;
-
-/// So many plans are kept, the latest ones.
-const MOST_KEPT: usize = 512;
 
 /// What is hunted.
 #[derive(Debug, Clone)]
@@ -47,43 +42,6 @@ pub struct Hunt {
     pub shard: (u64, u64),
 }
 
-/// What a hunt remembers.
-#[derive(Debug, Default)]
-pub struct Memory {
-    patterns: HashSet<u64>,
-    kept: Vec<Plan>,
-}
-
-impl Memory {
-    /// The plans that have shown something new.
-    pub fn kept(&self) -> &[Plan] {
-        &self.kept
-    }
-
-    /// How many patterns were shown.
-    pub fn patterns(&self) -> u64 {
-        self.patterns.len() as u64
-    }
-
-    /// Keeps the plan if its history shows a pattern for the first time.
-    pub fn remember(&mut self, plan: Plan, history: &History) {
-        self.add(plan, patterns(history));
-    }
-
-    fn add(&mut self, plan: Plan, patterns: Vec<u64>) {
-        let mut is_new = false;
-        for pattern in patterns {
-            is_new |= self.patterns.insert(pattern);
-        }
-        if is_new {
-            self.kept.push(plan);
-            if self.kept.len() > MOST_KEPT {
-                self.kept.remove(0);
-            }
-        }
-    }
-}
-
 impl Hunt {
     /// Tries plans, so many at a time, until there were enough or `stop` is set. `tell` is called after each generation.
     /// Returns what was tried, and how many patterns that has shown.
@@ -103,14 +61,15 @@ impl Hunt {
         while most.is_none_or(|most| next < most) && !stop.load(Ordering::Relaxed) {
             let end = most.unwrap_or(u64::MAX).min(next + GENERATION);
             let plans: Vec<(u64, Plan)> = (next..end)
-                .map(|number| (number, draw.plan(number, &memory.kept)))
+                .map(|number| (number, draw.plan(number, &memory)))
                 .collect();
             let ran = self.run_generation(&plans, threads, stop);
             for (number, plan, shown) in ran {
                 let place = (plan.scenario.faults.len(), vec![number]);
                 tried.add(&plan, &place, shown.as_ref());
-                let patterns = shown.map(|shown| shown.patterns);
-                memory.add(plan, patterns.unwrap_or_default());
+                if let Some(shown) = shown {
+                    memory.add(plan, &shown.features);
+                }
             }
             next = end;
             tell(&Progress {
@@ -138,7 +97,7 @@ impl Hunt {
         let mut ran = Vec::new();
         let work = |chunk: &[(u64, Plan)]| {
             let only: Vec<Plan> = chunk.iter().map(|(_, plan)| plan.clone()).collect();
-            let shown = show(&self.target, &self.wanted, &only, Keep::Patterns);
+            let shown = show(&self.target, &self.wanted, &only, Keep::Features);
             let numbers = chunk.iter().map(|(number, _)| *number);
             numbers
                 .zip(only)

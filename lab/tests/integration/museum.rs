@@ -11,7 +11,10 @@ fn every_class_has_a_piece_or_a_reason_and_not_both() {
     let classes: BTreeSet<&str> = CLASSES.iter().map(|class| class.id).collect();
     let shown: BTreeSet<&str> = EXHIBITS.iter().map(|piece| piece.class).collect();
     let absent: BTreeSet<&str> = ABSENT.iter().map(|one| one.class).collect();
-    assert_eq!(shown.union(&absent).copied().collect::<BTreeSet<_>>(), classes);
+    assert_eq!(
+        shown.union(&absent).copied().collect::<BTreeSet<_>>(),
+        classes
+    );
     assert_eq!(shown.intersection(&absent).count(), 0);
 }
 
@@ -23,10 +26,22 @@ fn page_has_a_row_for_every_piece_and_every_absent_class() {
             "| {} | `{}` | {} | `{}` |",
             piece.class, piece.lock, piece.property, piece.cause
         );
-        assert!(page.contains(&row), "{row}: picklock-lab museum --page makes it anew");
+        assert!(
+            page.contains(&row),
+            "{row}: picklock-lab museum --page makes it anew"
+        );
     }
-    let absent = table(&[], Budget { seeds: 1, runs: 1, threads: 1 });
-    let rows = absent.lines().filter(|line| line.starts_with("| S") || line.starts_with("| L"));
+    let absent = table(
+        &[],
+        Budget {
+            seeds: 1,
+            runs: 1,
+            threads: 1,
+        },
+    );
+    let rows = absent
+        .lines()
+        .filter(|line| line.starts_with("| S") || line.starts_with("| L"));
     for row in rows {
         assert!(page.contains(row), "{row}");
     }

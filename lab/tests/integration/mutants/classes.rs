@@ -61,7 +61,7 @@ pub const CLASSES: &[Class] = classes! {
     "L3", "the token is forgotten before the release has succeeded", [], [];
     "L4", "a release that failed is not tried again", ["timeout-is-release"], [];
     "L5", "part of an acquisition is kept", [], [];
-    "L6", "one node of several that is dead stops everything", [], [];
+    "L6", "one node of several that is dead stops everything", ["needs-every-node"], [];
     "L7", "an extension that failed frees the lock", [], [];
     "L8", "a waiter is never woken", ["sleeps-until-notified", "subscribes-too-late"], [];
     "L9", "a fair queue drifts or stands still", [], [];
