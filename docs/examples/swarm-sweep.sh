@@ -8,13 +8,10 @@
 set -eu
 image=$1 folder=$2 parts=$3
 shift 3
-part=1
-while [ "$part" -le "$parts" ]; do
-    mkdir -p "$folder/$part"
-    part=$((part + 1))
-done
+# The tasks of a job are counted from 0, and the first one is told the name of its machine instead of a number.
 # Exit code 1 means that something was found: the part has done its work.
 docker service create --detach --quiet --name picklock-sweep --mode replicated-job --replicas "$parts" \
-    --restart-condition on-failure --env 'PICKLOCK_SHARD={{.Task.Slot}}' --entrypoint sh \
-    --mount "type=bind,source=$folder/{{.Task.Slot}},target=/finds" \
-    "$image" -c "picklock sweep --shard auto/$parts --quiet --out /finds $*; test \$? -le 1"
+    --restart-condition on-failure --env 'TASK={{.Task.Slot}}' --entrypoint sh \
+    --mount "type=bind,source=$folder,target=/finds" \
+    "$image" -c "case \$TASK in *[!0-9]*) TASK=0 ;; esac; part=\$((TASK + 1))
+        picklock sweep --shard \$part/$parts --quiet --out /finds/\$part $*; test \$? -le 1"

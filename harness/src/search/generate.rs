@@ -223,9 +223,8 @@ impl Draw<'_> {
         };
         let on = match rng.random_bool(at_message) {
             true => one_of(rng, &[On::Request, On::Reply]),
-            false => one_of(
-                rng,
-                &[
+            false => {
+                let mut steps = vec![
                     On::Acquire,
                     On::Granted,
                     On::Extend,
@@ -235,8 +234,10 @@ impl Draw<'_> {
                     On::Release,
                     On::Request,
                     On::Reply,
-                ],
-            ),
+                ];
+                steps.retain(|on| self.plain || *on != On::Extend || workload.extend.is_some());
+                one_of(rng, &steps)
+            }
         };
         let worker = rng.random_range(0..workload.workers);
         let nth = match self.plain {
@@ -246,6 +247,11 @@ impl Draw<'_> {
         let mut when = at_worker(on, worker, nth);
         if self.plain || rng.random_bool(0.5) {
             when.worker = rng.random_bool(0.5).then_some(worker);
+        }
+        // Each client takes such a step once for each purchase.
+        let purchases = workload.purchases.unwrap_or(u32::MAX);
+        if !self.plain && !on.is_message() && when.worker.is_some() {
+            when.nth = when.nth.min(purchases);
         }
         if on.is_message() && rng.random_bool(if !self.plain { 0.8 } else { 0.3 }) {
             let mut phases = vec![

@@ -67,7 +67,8 @@ impl Hunt {
             for (number, plan, shown) in ran {
                 let place = (plan.scenario.faults.len(), vec![number]);
                 tried.add(&plan, &place, shown.as_ref());
-                if let Some(shown) = shown {
+                // A plan whose fault did not strike is the run of a smaller one.
+                if let Some(shown) = shown.filter(|shown| !shown.missed) {
                     memory.add(plan, &shown.features);
                 }
             }

@@ -1,7 +1,7 @@
 //! `needs-every-node`: redlock that wants all of its nodes instead of a majority.
 //!
 //! One node that is gone stops everybody (L6: redlock-rb#60). Caught by `progress`, cause
-//! `waits-for-every-node`, when a minority of the nodes is cut off.
+//! `waits-for-every-node`, when a minority of the nodes is silent.
 
 use crate::BuiltInLock;
 use crate::locks::redlock::{OPTIONS, Redlock, Rules};

@@ -58,7 +58,7 @@ pub(super) const ROWS: &[Row] = rows! {
     "timeout-is-release", "set-nx-px", "lost-release", "claims", "false-release", All;
     "stale-hold-count", "set-nx-px", "stale-delete", "exclusion", "unbacked-grant", All;
     "half-quorum", "redlock", "split-vote", "lease", "unbacked-grant", All;
-    "needs-every-node", "redlock", "partition-minority", "progress", "waits-for-every-node", All;
+    "needs-every-node", "redlock", "silent-minority", "progress", "waits-for-every-node", All;
     "truncated-key", "set-nx-px", "two-keys", "progress", "shared-key", All;
     "truncated-key", "set-nx-px", "two-keys", "claims", "shared-key", All;
     "one-key-for-all", "set-nx-px", "two-keys", "progress", "shared-key", All;
