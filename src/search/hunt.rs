@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use picklock_harness::record::SearchKind;
 use picklock_harness::search::{Hunt, workload};
 use picklock_scenarios::{BackendName, LeaseDuration, Scenario, Topology};
 
+use super::about_hunt::about;
 use super::cli::{HuntArgs, HuntedBackend};
 use super::on_servers;
 use super::report::{self, About};
@@ -75,28 +75,6 @@ fn base(args: &HuntArgs, subject: &Subject) -> Result<Scenario, Failure> {
     Ok(base)
 }
 
-/// What the record of a hunt says besides what was tried.
-pub(super) fn about(args: &HuntArgs, nodes: usize, backend: BackendName, latencies: &str) -> About {
-    About {
-        kind: SearchKind::Hunt,
-        depth: None,
-        workload: None,
-        scenario_hash: None,
-        runs: args.runs,
-        plain: args.plain,
-        vocabulary: Vec::new(),
-        patterns: 0,
-        backend,
-        unrepeated: 0,
-        fixed: vec![
-            format!("plans drawn from seed {}", args.search.seed),
-            latencies.to_owned(),
-            picklock_reports::units::count(nodes, "node"),
-        ],
-        command: command(args),
-    }
-}
-
 /// How long it may take.
 fn time(given: Option<LeaseDuration>) -> Result<Option<Duration>, Failure> {
     match given {
@@ -106,23 +84,4 @@ fn time(given: Option<LeaseDuration>) -> Result<Option<Duration>, Failure> {
             "--for {other}: expected a time, such as \"30s\" or \"10m\""
         ))),
     }
-}
-
-/// The command that repeats it.
-fn command(args: &HuntArgs) -> Vec<String> {
-    let mut words = vec!["hunt".to_owned()];
-    words.extend(args.search.words());
-    if let Some(runs) = args.runs {
-        words.extend(["--runs".to_owned(), runs.to_string()]);
-    }
-    if let Some(time) = args.time {
-        words.extend(["--for".to_owned(), time.to_string()]);
-    }
-    if let Some(word) = args.backend.word() {
-        words.extend(["--backend".to_owned(), word.to_owned()]);
-    }
-    if args.plain {
-        words.push("--plain".to_owned());
-    }
-    words
 }

@@ -2,7 +2,8 @@
 
 use picklock_harness::record::{MatrixRecord, SearchRecord};
 use picklock_reports::documents::{self, Document};
-use picklock_reports::matrix::{Conclusion, merge_matrices};
+use picklock_reports::matrix::Conclusion;
+use picklock_reports::matrix_parts::merge_matrices;
 use picklock_reports::search::merge;
 use picklock_reports::terminal;
 

@@ -14,10 +14,12 @@ use picklock_harness::spec::{RunSpec, ScenarioSource};
 use picklock_reports::repro::FILE;
 use picklock_scenarios::Scenario;
 
+use super::about_hunt::about;
 use super::cli::HuntArgs;
+use super::kept_finds;
+use super::report::{self, About};
 use super::searching::SearchProgress;
 use super::subject::Subject;
-use super::{hunt, kept_finds, report};
 use crate::backend_choice::{self, ChosenBackend, Wanted};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -95,10 +97,10 @@ pub async fn hunt(
     tried.complete = most.is_some_and(|most| next >= most);
     let nodes = base.topology.nodes.unwrap_or(subject.spec.nodes);
     let latencies = "the latencies of real servers on this machine, which differ from run to run";
-    let about = report::About {
+    let about = About {
         patterns: memory.patterns(),
         unrepeated: hunting.unrepeated,
-        ..hunt::about(args, nodes, chosen.name(), latencies)
+        ..about(args, nodes, chosen.name(), latencies)
     };
     let came_out = (tried, hunting.finds, clock.elapsed().as_secs_f64());
     report::finish(&args.search, subject, about, came_out, interrupt)

@@ -4,7 +4,6 @@
 
 mod conclusion;
 mod inapplicable;
-mod merge;
 mod outcome;
 mod similarity;
 
@@ -13,7 +12,6 @@ use std::collections::HashSet;
 pub use conclusion::{CellOutcome, Conclusion, cell_counts, counts_in_words};
 pub(crate) use conclusion::{NOT_APPLICABLE, all_in_words};
 pub use inapplicable::{Inapplicable, inapplicable};
-pub use merge::{MatrixMergeError, merge_matrices};
 pub(crate) use outcome::surprise_in_words;
 pub use outcome::{Severity, outcome_in_words, severity};
 pub use similarity::{Standard, similarity, similarity_in_words};

@@ -1,6 +1,6 @@
 //! Parts of one matrix, joined; what does not belong together is refused.
 
-use picklock_reports::matrix::{MatrixMergeError, merge_matrices};
+use picklock_reports::matrix_parts::{MatrixMergeError, merge_matrices};
 use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord};
 
 use crate::cell::cell;

@@ -5,6 +5,7 @@ mod clean;
 mod folded;
 mod found;
 mod moments;
+mod regressions;
 
 use picklock_harness::history::{EventKind, History};
 use picklock_harness::lock_factory::LockFactory;
