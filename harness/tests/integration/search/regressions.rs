@@ -26,7 +26,11 @@ fn every_find_that_was_kept_shows_itself_again() {
             let verdicts = judge(&ran(&target(lock), &plan).history);
             let expected = Expected::of(&scenario, lock, Tables::NamedOnly);
             let surprises = expected.surprises(&verdicts);
-            assert!(surprises.is_empty(), "{lock} × {}: {surprises:?}", path.display());
+            assert!(
+                surprises.is_empty(),
+                "{lock} × {}: {surprises:?}",
+                path.display()
+            );
             shown += 1;
         }
     }
