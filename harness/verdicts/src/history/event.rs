@@ -337,6 +337,13 @@ pub enum EventKind {
         since_ns: u64,
         stood_ms: u64,
     },
+    /// The worker's processes could run, and waited for a processor for `waited_ms` of the time since `since_ns`, all
+    /// in all. Told four times a second at most, and only where it is a tenth of a lease or more.
+    WorkerDelayed {
+        worker: usize,
+        since_ns: u64,
+        waited_ms: u64,
+    },
     /// A client on a link of the worker belongs to this user, and the wire serves another one only. Told once for
     /// each worker and user.
     ClientRefused {

@@ -292,6 +292,13 @@ fn stood_still() -> impl Strategy<Value = EventKind> {
                 stood_ms,
             }
         }),
+        (0..WORKERS, any::<u64>(), any::<u64>()).prop_map(|(worker, since_ns, waited_ms)| {
+            EventKind::WorkerDelayed {
+                worker,
+                since_ns,
+                waited_ms,
+            }
+        }),
         (0..WORKERS, any::<u32>(), any::<u32>()).prop_map(|(worker, user, served)| {
             EventKind::ClientRefused {
                 worker,
