@@ -265,7 +265,9 @@ fn every_report_has_the_same_advice() {
     let terminal = lines(&crate::terminal::plain(&terminal::matrix(&record, 200)));
     let document: serde_json::Value =
         serde_json::from_str(&documents::matrix_json(&record)).unwrap();
-    let markdown = file(&input, "md", "report.md").replace("&#96;", "`");
+    let markdown = file(&input, "md", "report.md")
+        .replace("<code>", "`")
+        .replace("</code>", "`");
     let page = file(&input, "html", "report.html")
         .replace("<b>", "`")
         .replace("</b>", "`");
