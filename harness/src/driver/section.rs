@@ -98,6 +98,7 @@ impl<W: Backend> Buyer<W> {
         let context = Rc::clone(&self.context);
         let mut sale = self.sale(hold, read);
         let asked_ns = context.clock.now_ns();
+        let incarnation = self.incarnation;
         if by == StockFault::LateCommit {
             // Its statement has been admitted. The commit is not asked for a token.
             let admitted = context.stock.borrow_mut().read(sale.key, sale.fence);
@@ -108,6 +109,11 @@ impl<W: Backend> Buyer<W> {
         }
         let arrived = tokio::task::spawn_local(async move {
             let write = async {
+                // What was sent arrives. The dead neither commit nor write.
+                let is_over = context.live_workers.is_over(sale.worker, incarnation);
+                if is_over && by != StockFault::LateWrite {
+                    return;
+                }
                 let belated = Some(Belated { by, asked_ns });
                 if let Some(what) = sale.make(&context, belated).await {
                     let left = left_after(&what);

@@ -158,26 +158,25 @@ fn of_wrong_stock<'a>(
 ) -> Vec<Line<'a>> {
     let (header, at_ns) = (&facts.history.header, facts.at_ns);
     let mut lines = sellers.map_or_else(Vec::new, |sellers| of_overlap(facts, sellers));
-    let ops: Vec<u64> = match (outside, sellers) {
+    let (ops, from_ns) = match (outside, sellers) {
         (Some(outside), _) => {
-            // The other story has told of them.
+            // The other story has told of their grants.
             if sellers.is_none() {
                 lines.extend(outside.holds.map(Line::Grant));
             }
-            outside.holds.map(|hold| hold.op).to_vec()
+            let from_ns = outside.holds.iter().map(|hold| hold.acquire_ns).min();
+            let ops = outside.holds.map(|hold| hold.op).to_vec();
+            (ops, from_ns.unwrap_or(0))
         }
-        (None, Some(_)) => Vec::new(),
-        (None, None) => wrong.op.into_iter().collect(),
+        // A change that came late is no part of the other story.
+        (None, Some(_)) => (wrong.op.into_iter().collect(), at_ns),
+        (None, None) => (wrong.op.into_iter().collect(), 0),
     };
-    if !ops.is_empty() {
-        let holds = outside.map_or(&[][..], |outside| &outside.holds);
-        let from_ns = holds.iter().map(|hold| hold.acquire_ns).min();
-        lines.push(Line::Attempts {
-            ops,
-            from_ns: from_ns.unwrap_or(0),
-            to_ns: at_ns,
-        });
-    }
+    lines.push(Line::Attempts {
+        ops,
+        from_ns,
+        to_ns: at_ns,
+    });
     if wrong.left >= 0 {
         let stock = &facts.stock;
         let text = format!(
