@@ -70,11 +70,13 @@ fn holder_that_writes_although_it_was_told_of_the_loss_is_blamed_for_it() {
     ran.assert_held(Property::Lease);
 }
 
-/// The client waits for its answer, as in Kleppmann's picture.
+/// The client waits for its answer, as in Kleppmann's picture. The write stays under way until the most patient
+/// waiter has come, which looks again a lease after it last looked.
 #[test]
 fn late_write_that_is_waited_for_spoils_the_stock_of_locks_that_do_not_renew() {
     let mut scenario = catalog::named("late-write").unwrap();
     scenario.workload.command_timeout = "3ttl".parse().unwrap();
+    scenario.faults[0].duration = Some("2.5ttl".parse().unwrap());
     let trial = Trial::of_scenario(scenario).seeds(0..5);
     for lock in LOCKS {
         let ran = trial.run_lock(&LockFactory::of(lock)).unwrap();
