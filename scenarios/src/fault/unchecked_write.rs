@@ -5,5 +5,7 @@ use super::{Kind, StockFault};
 
 pub(super) const KIND: Kind = Kind {
     does: "fails the section of {}, which releases and writes all the same,",
-    ..Kind::of_stock("unchecked-write", |_| StockFault::UncheckedWrite.as_actions())
+    ..Kind::of_stock("unchecked-write", |_| {
+        StockFault::UncheckedWrite.as_actions()
+    })
 };
