@@ -166,6 +166,7 @@ fn blamed(outcome: Outcome) -> &'static str {
         Outcome::Lock => "its own fault in",
         Outcome::Redis => "Redis lost the lock in",
         Outcome::Client => "a client went on too long in",
+        Outcome::Outside => "harmed outside the lock in",
         Outcome::Undetermined => "not explained in",
         Outcome::Held => "held in",
         Outcome::Fenced => "saved by fencing in",
@@ -231,7 +232,14 @@ fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> Strin
                 .map_or(&[][..], Vec::as_slice);
             let mishaps: BTreeSet<&str> = given_no.iter().copied().map(mishap).collect();
             let mishaps: Vec<&str> = mishaps.into_iter().collect();
-            match harmed {
+            let outside = score.harmed.get(&Outcome::Outside);
+            let outside = outside.map_or_else(String::new, |outside| {
+                format!(
+                    " No lock prevents what spoilt it outside of the lock ({}).",
+                    named(outside)
+                )
+            });
+            let harmed = match harmed {
                 [] => format!(": the stock came to no harm in any of {judged}."),
                 _ => format!(
                     ", on a Redis that does not lose the lock in {}. The stock came to harm in {} of \
@@ -240,7 +248,8 @@ fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> Strin
                     harmed.len(),
                     named(harmed)
                 ),
-            }
+            };
+            harmed + &outside
         }
         Purpose::CronJob => {
             let free = |commands: f64| format!(" and {commands:.1} commands for each acquisition");
