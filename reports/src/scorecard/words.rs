@@ -196,10 +196,13 @@ pub(super) fn advice(purpose: Purpose, choice: &Choice, chosen: Option<&LockScor
         Choice::Lock {
             lock,
             given_no,
+            others,
+            unfit,
             basis,
         } => {
             let why = chosen.map_or_else(String::new, |score| why(purpose, score, given_no));
-            format!("`{lock}`{why} {}", rests_on(basis))
+            let not_others = why_not_others(purpose, *others, *unfit);
+            format!("`{lock}`{why}{not_others} {}", rests_on(basis))
         }
         Choice::NoneFits { closest } => {
             let why = match purpose {
@@ -273,6 +276,26 @@ fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> Strin
                 count(score.nodes, "node")
             )
         }
+    }
+}
+
+/// Why none of the others, of which so many are not good enough.
+fn why_not_others(purpose: Purpose, others: usize, unfit: usize) -> String {
+    let fault = match purpose {
+        Purpose::Money => "a client or the lock itself harmed the stock, too",
+        Purpose::CronJob => "the lock itself harmed the stock or stood still",
+        Purpose::Uptime => "the lock itself harmed the stock, or nobody got it",
+    };
+    let rest = match purpose {
+        Purpose::Money => "came to no less harm",
+        Purpose::CronJob => "cost more, or survived no more",
+        Purpose::Uptime => "granted or survived no more",
+    };
+    match (others, unfit) {
+        (0, _) => String::new(),
+        (_, 0) => format!(" {} {rest}.", count(others, "other lock")),
+        _ if unfit == others => format!(" With {} {fault}.", count(others, "other lock")),
+        _ => format!(" With {unfit} of the {others} others {fault}; the rest {rest}."),
     }
 }
 
