@@ -109,7 +109,7 @@ fn what_is_no_shard_of_the_search_is_refused() {
     for (text, why) in [
         ("", "empty"),
         ("{}", "no format key"),
-        (r#"{"format":"picklock-run/1"}"#, "picklock-search/1"),
+        (r#"{"format":"picklock-run/1"}"#, "picklock-run/1"),
         (r#"{"format":"picklock-search/2"}"#, "a newer one"),
     ] {
         let refused = picklock("merge part.json")
