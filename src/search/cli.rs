@@ -169,9 +169,9 @@ Examples:
   picklock hunt --impl \"exec:python3 my_lock.py\" --backend process --for 10m";
 
 const MERGE_HELP: &str = "\
-Shards of a sweep or a hunt become one search. Shards that are missing are named, and the result can be merged
-with them later. Matrices of different cells become one table. Parts of different searches, versions, seeds or
-scenarios, and parts that overlap, are refused.
+Shards of a sweep or a hunt become one search. Shards that are missing are named, and the result
+can be merged with them later. Matrices of different cells become one table. Parts of different
+searches, versions, seeds or scenarios, and parts that overlap, are refused.
 
 Exit codes:
   0    nothing found (matrices: every cell as its scenario expects)
