@@ -42,5 +42,8 @@ fn locks_keep_their_promise_under_every_single_fault_that_they_must_survive() {
 #[test]
 fn what_a_lock_does_not_promise_to_survive_is_found_in_the_same_sweep() {
     let (finds, _) = against("set-nx-px", Property::Lease, &[Group::Data], 1);
-    assert_eq!(finds, [["evict at granted"]]);
+    assert!(
+        finds.contains(&vec!["evict at granted".to_owned()]),
+        "{finds:?}"
+    );
 }
