@@ -89,10 +89,12 @@ export function installed(name) {
   return JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url)));
 }
 
-/** Options of ioredis for a lock: nothing is sent twice, and a node need not be up yet. */
-export function ioredisOptions(timeoutMs) {
-  const limits = { connectTimeout: timeoutMs, commandTimeout: timeoutMs, maxRetriesPerRequest: 0 };
-  return { ...limits, autoResendUnfulfilledCommands: false, lazyConnect: true };
+/** Options of ioredis for a lock: nothing is sent twice, and a node need not be up yet. With the option
+ * `command_timeout=none` a command waits as long as it takes, which is ioredis' default. */
+export function ioredisOptions(timeoutMs, { command_timeout } = {}) {
+  const once = { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, lazyConnect: true };
+  const limit = command_timeout === "none" ? {} : { commandTimeout: timeoutMs };
+  return { ...once, ...limit, connectTimeout: timeoutMs };
 }
 
 /** Tells Picklock that a lease is gone: for locks that renew in the background. */

@@ -8,7 +8,7 @@ use super::template::{Language, Library, Template, templates};
 ///
 /// `module` speaks the protocol, and is the same for every lock. `example` is the lock that a newcomer
 /// replaces. Each of `prepare` is one command, and `run` starts the adapter; both without a shell's
-/// syntax, because Picklock uses none.
+/// syntax but quotes, because Picklock uses none.
 pub const LANGUAGES: &[Language] = &[
     Language {
         name: "bash",
@@ -190,52 +190,52 @@ const JAVA_LIBRARIES: &[Library] = &[
     Library {
         name: "redisson",
         packages: &["maven"],
-        files: templates!("java/redisson": "RedissonLock.java", "pom.xml", "run.args" from "../run.args"),
+        files: templates!("java/redisson": "RedissonLock.java", "pom.xml"),
         prepare: &[
             JARS,
-            "javac @run.args -d build RedissonLock.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build RedissonLock.java PicklockAdapter.java SmallJson.java",
         ],
-        run: "java @run.args -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonLock",
+        run: "java -cp 'build:lib/*' -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonLock",
     },
     Library {
         name: "redisson-fenced",
         packages: &["maven"],
-        files: templates!("java/redisson-fenced": "RedissonFencedLock.java", "pom.xml" from "../redisson/pom.xml", "run.args" from "../run.args"),
+        files: templates!("java/redisson-fenced": "RedissonFencedLock.java", "pom.xml" from "../redisson/pom.xml"),
         prepare: &[
             JARS,
-            "javac @run.args -d build RedissonFencedLock.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build RedissonFencedLock.java PicklockAdapter.java SmallJson.java",
         ],
-        run: "java @run.args -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonFencedLock",
+        run: "java -cp 'build:lib/*' -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonFencedLock",
     },
     Library {
         name: "shedlock",
         packages: &["maven"],
-        files: templates!("java/shedlock": "ShedLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml", "run.args" from "../run.args"),
+        files: templates!("java/shedlock": "ShedLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml"),
         prepare: &[
             JARS,
-            "javac @run.args -d build ShedLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build ShedLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
         ],
-        run: "java @run.args -XX:+UseSerialGC -XX:TieredStopAtLevel=1 ShedLock",
+        run: "java -cp 'build:lib/*' -XX:+UseSerialGC -XX:TieredStopAtLevel=1 ShedLock",
     },
     Library {
         name: "spring-data-redis",
         packages: &["maven"],
-        files: templates!("java/spring-data-redis": "SpringDataLock.java", "SpringRedis.java", "pom.xml", "run.args" from "../run.args"),
+        files: templates!("java/spring-data-redis": "SpringDataLock.java", "SpringRedis.java", "pom.xml"),
         prepare: &[
             JARS,
-            "javac @run.args -d build SpringDataLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build SpringDataLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
         ],
-        run: "java @run.args -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringDataLock",
+        run: "java -cp 'build:lib/*' -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringDataLock",
     },
     Library {
         name: "spring-integration",
         packages: &["maven"],
-        files: templates!("java/spring-integration": "SpringIntegrationLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml", "run.args" from "../run.args"),
+        files: templates!("java/spring-integration": "SpringIntegrationLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml"),
         prepare: &[
             JARS,
-            "javac @run.args -d build SpringIntegrationLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build SpringIntegrationLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
         ],
-        run: "java @run.args -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringIntegrationLock",
+        run: "java -cp 'build:lib/*' -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringIntegrationLock",
     },
 ];
 

@@ -85,7 +85,9 @@ mod tests {
     fn the_commands_need_no_shell() {
         for (project, run) in projects() {
             for command in project.prepare.iter().chain([&run]) {
-                let syntax = command.contains(['$', '*', '|', '&', ';', '<', '>', '"', '\'']);
+                // Java expands `lib/*` itself.
+                let bare: String = command.split('\'').step_by(2).collect();
+                let syntax = bare.contains(['$', '*', '|', '&', ';', '<', '>', '"']);
                 assert!(!syntax, "{command}");
             }
         }

@@ -7,6 +7,7 @@
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
 import org.redisson.RedissonMultiLock;
@@ -16,15 +17,19 @@ import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
 public final class RedissonLock extends PicklockAdapter.LockObjects<RLock> {
+    private static final Set<String> SILENT = Set.of("fair", "red");
+
     private final List<String> nodes;
     private final int timeoutMs;
     private final Map<String, String> options;
+    private final String kind;
     private final Map<Long, List<RedissonClient>> clients = new HashMap<>();
 
     RedissonLock(List<String> nodes, int timeoutMs, Map<String, String> options) {
         this.nodes = nodes;
         this.timeoutMs = timeoutMs;
         this.options = options;
+        this.kind = options.getOrDefault("kind", "lock");
     }
 
     @Override
@@ -38,7 +43,8 @@ public final class RedissonLock extends PicklockAdapter.LockObjects<RLock> {
     protected Boolean free(RLock lock) {
         try {
             lock.unlock();
-            return true;
+            // These two return also where the lock was over.
+            return SILENT.contains(kind) ? null : true;
         } catch (IllegalMonitorStateException over) {
             return false;
         }
@@ -49,7 +55,7 @@ public final class RedissonLock extends PicklockAdapter.LockObjects<RLock> {
         List<RedissonClient> mine = clients.computeIfAbsent(ttlMs,
                 lease -> nodes.stream().map(node -> client(node, lease)).toList());
         RLock[] all = mine.stream().map(client -> client.getLock(key)).toArray(RLock[]::new);
-        return switch (options.getOrDefault("kind", "lock")) {
+        return switch (kind) {
             case "lock" -> all[0];
             case "fair" -> mine.get(0).getFairLock(key);
             case "spin" -> mine.get(0).getSpinLock(key);

@@ -1,4 +1,6 @@
 // Picklock adapter for redlock 4, on all nodes that are given.
+//
+// Option: `command_timeout=none`.
 
 import Redis from "ioredis";
 import Redlock from "redlock";
@@ -29,9 +31,9 @@ class Redlock4 extends ExtendableLockObjects {
   }
 }
 
-function makeLock(nodes, timeoutMs) {
-  const clients = nodes.map((node) => new Redis(node, ioredisOptions(timeoutMs)));
+function makeLock(nodes, timeoutMs, options) {
+  const clients = nodes.map((node) => new Redis(node, ioredisOptions(timeoutMs, options)));
   return Object.assign(new Redlock4(), { clients });
 }
 
-await serve(makeLock, installed("redlock"));
+await serve(makeLock, { ...installed("redlock"), options: ["command_timeout"] });

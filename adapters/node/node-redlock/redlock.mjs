@@ -1,7 +1,6 @@
 // Picklock adapter for redlock 5 and for its fork @sesamecare-oss/redlock, on all nodes that are given.
 //
-// Options: `mode=using` holds the lock in the library's `using`, which renews it; `retry_ms`, the most
-// that the library waits between two of its tries.
+// Options: `mode=using` holds the lock in the library's `using`, which renews it; `command_timeout=none`.
 
 import { randomUUID } from "node:crypto";
 import Redis from "ioredis";
@@ -37,10 +36,10 @@ const named = (lock) => Object.assign(lock, { token: lock.value });
 // The library waits for 100 to 300 ms between two tries.
 const tries = (waitMs) => ({ retryCount: Math.floor(waitMs / 300) });
 
-function makeLock(nodes, timeoutMs, { mode }) {
-  const clients = nodes.map((node) => new Redis(node, ioredisOptions(timeoutMs)));
+function makeLock(nodes, timeoutMs, options) {
+  const clients = nodes.map((node) => new Redis(node, ioredisOptions(timeoutMs, options)));
   const redlock = new Redlock(clients).on("error", () => {});
-  return Object.assign(mode === "using" ? new Used() : new Acquired(), { redlock });
+  return Object.assign(options.mode === "using" ? new Used() : new Acquired(), { redlock });
 }
 
-await serve(makeLock, { ...installed("redlock"), options: ["mode"] });
+await serve(makeLock, { ...installed("redlock"), options: ["mode", "command_timeout"] });

@@ -1,32 +1,44 @@
-// Picklock adapter for redis-semaphore: Mutex on the first of the nodes, RedlockMutex on several. It renews
-// by itself, at eight tenths of a lease.
+// Picklock adapter for redis-semaphore: Mutex on the first of the nodes, RedlockMutex on several.
 //
-// Option: `refresh=false` turns that off.
+// Options: `refresh=false` turns the library's renewal off, at eight tenths of a lease; a lease is then
+// extended by a lock that was "acquired externally"; `command_timeout=none`.
 
 import Redis from "ioredis";
 import { Mutex, RedlockMutex } from "redis-semaphore";
-import { installed, ioredisOptions, LockObjects, lost, serve } from "./picklock_adapter.mjs";
+import { ExtendableLockObjects, installed, ioredisOptions, LockObjects, lost, serve } from "./picklock_adapter.mjs";
 
-class RedisSemaphore extends LockObjects {
-  constructor(nodes, timeoutMs, { refresh }) {
-    super();
-    this.clients = nodes.map((node) => new Redis(node, ioredisOptions(timeoutMs)));
-    this.refresh = refresh === "false" ? { refreshInterval: 0 } : {};
-  }
+const named = (mutex) => Object.assign(mutex, { token: mutex.identifier });
 
+class Renewing extends LockObjects {
   async take(key, ttlMs, waitMs) {
     const waiting = waitMs ? { acquireTimeout: waitMs } : { acquireAttemptsLimit: 1 };
     const onLockLost = () => lost(mutex.identifier);
-    const settings = { lockTimeout: ttlMs, onLockLost, ...waiting, ...this.refresh };
-    const mutex = this.clients.length > 1
-      ? new RedlockMutex(this.clients, key, settings)
-      : new Mutex(this.clients[0], key, settings);
-    return (await mutex.tryAcquire()) && { token: mutex.identifier, mutex };
+    const mutex = this.mutex(key, { lockTimeout: ttlMs, onLockLost, ...waiting });
+    return (await mutex.tryAcquire()) && Object.assign(named(mutex), { again: { key, identifier: mutex.identifier } });
   }
 
   // It returns nothing.
-  free = ({ mutex }) => mutex.release().then(() => null);
+  free = (mutex) => mutex.release().then(() => null);
 }
 
-const makeLock = (...given) => new RedisSemaphore(...given);
-await serve(makeLock, { ...installed("redis-semaphore"), options: ["refresh"] });
+class Extended extends ExtendableLockObjects {
+  take = Renewing.prototype.take;
+  free = (mutex) => mutex.release().then(() => null);
+
+  async prolong({ again }, ttlMs) {
+    const mutex = this.mutex(again.key, { lockTimeout: ttlMs, externallyAcquiredIdentifier: again.identifier });
+    return (await mutex.tryAcquire()) && Object.assign(named(mutex), { again });
+  }
+}
+
+function makeLock(nodes, timeoutMs, options) {
+  const clients = nodes.map((node) => new Redis(node, ioredisOptions(timeoutMs, options)));
+  const off = options.refresh === "false";
+  const mutex = (key, settings) => {
+    const all = off ? { ...settings, refreshInterval: 0 } : settings;
+    return clients.length > 1 ? new RedlockMutex(clients, key, all) : new Mutex(clients[0], key, all);
+  };
+  return Object.assign(off ? new Extended() : new Renewing(), { mutex });
+}
+
+await serve(makeLock, { ...installed("redis-semaphore"), options: ["refresh", "command_timeout"] });

@@ -1,6 +1,6 @@
 // Picklock adapter for redlock-universal: its simple lock on the first of the nodes, its Redlock on several.
 //
-// Option: `mode=using` holds the lock in the library's `using`, which renews it.
+// Options: `mode=using` holds the lock in the library's `using`, which renews it; `command_timeout=none`.
 
 import { randomUUID } from "node:crypto";
 import Redis from "ioredis";
@@ -33,13 +33,14 @@ class Used extends LockObjects {
   free = (held) => held.end().then(() => null);
 }
 
-function makeLock(nodes, timeoutMs, { mode }) {
-  const adapters = nodes.map((node) => new IoredisAdapter(new Redis(node, ioredisOptions(timeoutMs)), { timeout: timeoutMs, maxRetries: 0 }));
+function makeLock(nodes, timeoutMs, options) {
+  const limits = { timeout: timeoutMs, maxRetries: 0 };
+  const adapters = nodes.map((node) => new IoredisAdapter(new Redis(node, ioredisOptions(timeoutMs, options)), limits));
   const lock = (key, ttl, waitMs) => {
     const settings = { key, ttl, retryDelay: RETRY_MS, retryAttempts: Math.floor(waitMs / RETRY_MS) };
     return adapters.length > 1 ? createRedlock({ adapters, ...settings }) : createLock({ adapter: adapters[0], ...settings });
   };
-  return Object.assign(mode === "using" ? new Used() : new Acquired(), { lock });
+  return Object.assign(options.mode === "using" ? new Used() : new Acquired(), { lock });
 }
 
-await serve(makeLock, { ...installed("redlock-universal"), options: ["mode"] });
+await serve(makeLock, { ...installed("redlock-universal"), options: ["mode", "command_timeout"] });
