@@ -1,4 +1,6 @@
 // Picklock adapter for redsync on go-redis 8, on all nodes that are given.
+//
+// Option: `timeouts=default` leaves go-redis its own time-outs, and those of the library's contexts.
 
 package main
 
@@ -24,7 +26,10 @@ func makeLock(nodes []string, timeout time.Duration, options map[string]string) 
 		if err != nil {
 			return nil, Definite{err.Error()}
 		}
-		settings.DialTimeout, settings.ReadTimeout, settings.MaxRetries = timeout, timeout, -1
+		settings.MaxRetries = -1
+		if options["timeouts"] != "default" {
+			settings.DialTimeout, settings.ReadTimeout = timeout, timeout
+		}
 		pools = append(pools, goredis.NewPool(goredislib.NewClient(settings)))
 	}
 	return &redsyncLock{redsync: redsync.New(pools...)}, nil
@@ -70,5 +75,5 @@ func unlessTaken(err error) error {
 }
 
 func main() {
-	Serve(makeLock, "redsync", VersionOf("github.com/go-redsync/redsync/v4"))
+	Serve(makeLock, "redsync", VersionOf("github.com/go-redsync/redsync/v4"), "timeouts")
 }

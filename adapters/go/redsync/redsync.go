@@ -1,6 +1,7 @@
 // Picklock adapter for redsync on go-redis 9, on all nodes that are given.
 //
-// Options: `context_timeouts=true` lets the library's deadlines end go-redis' waiting, too.
+// Options: `timeouts=default` leaves go-redis its own time-outs (3 s for an answer) and those of the
+// library's contexts, `context_timeouts=true` lets the latter end go-redis' waiting (ContextTimeoutEnabled).
 
 package main
 
@@ -26,7 +27,10 @@ func makeLock(nodes []string, timeout time.Duration, options map[string]string) 
 		if err != nil {
 			return nil, Definite{err.Error()}
 		}
-		settings.DialTimeout, settings.ReadTimeout, settings.MaxRetries = timeout, timeout, -1
+		settings.MaxRetries = -1
+		if options["timeouts"] != "default" {
+			settings.DialTimeout, settings.ReadTimeout = timeout, timeout
+		}
 		settings.ContextTimeoutEnabled = options["context_timeouts"] == "true"
 		pools = append(pools, goredis.NewPool(goredislib.NewClient(settings)))
 	}
@@ -73,5 +77,5 @@ func unlessTaken(err error) error {
 }
 
 func main() {
-	Serve(makeLock, "redsync", VersionOf("github.com/go-redsync/redsync/v4"), "context_timeouts")
+	Serve(makeLock, "redsync", VersionOf("github.com/go-redsync/redsync/v4"), "timeouts", "context_timeouts")
 }
