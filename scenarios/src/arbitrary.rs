@@ -20,9 +20,10 @@ use crate::signed_duration::SignedDuration;
 use crate::topology::{Persistence, Topology};
 use crate::workload::{Seeds, Update, Workload, WorkloadKind};
 
-/// The kinds that need no replicas: generated scenarios have none.
+/// The kinds that need no replicas, as generated scenarios have none, and that a right lock can survive.
 fn kinds() -> Vec<FaultKind> {
-    let kinds = FaultKind::all().filter(|kind| !kind.is_replicated());
+    let can_be_survived = |kind: &FaultKind| FaultPlan::of(*kind).stock_fault().is_none();
+    let kinds = FaultKind::all().filter(|kind| !kind.is_replicated() && can_be_survived(kind));
     kinds.collect()
 }
 

@@ -146,8 +146,13 @@ impl<'a> BlockedLock<'a> {
         let Some(owner) = self.asked.get(&author.op) else {
             return Cause::Undetermined;
         };
-        let renewed = at_ns >= self.starvation.until_ns || span.is_renewed();
-        let is_longer = || !is_rounded_up(expiry.ttl_ns().min(owner.ttl_ns), owner.ttl_ns);
+        let stands_at_last = at_ns >= self.starvation.until_ns;
+        let renewed = stands_at_last || span.is_renewed();
+        // One that went has left the lock free, however long it was written for.
+        let is_longer = || {
+            let written_ns = expiry.ttl_ns().max(owner.ttl_ns);
+            stands_at_last && !is_rounded_up(written_ns, owner.ttl_ns)
+        };
         match owner {
             owner if owner.lock != self.starvation.key => Cause::SharedKey,
             _ if is_kept_by_others(span, at_ns) => Cause::ForeignRenewal,
