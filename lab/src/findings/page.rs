@@ -75,6 +75,14 @@ fn score_of(
     score: Option<&LockScore>,
     cells: &[&Cell],
 ) -> std::fmt::Result {
+    if cells.is_empty() {
+        let (library, version) = (prose(&library.name), prose(&library.version));
+        let lock = code(&lock.name);
+        return writeln!(
+            text,
+            "| {library} {version} | {lock} | not run | | | | | | | |"
+        );
+    }
     let violated: Vec<&&Cell> = cells.iter().filter(|cell| is_violated(cell)).collect();
     let read_as = |kind| {
         let all = violated.iter();
@@ -142,6 +150,9 @@ fn one_lock(
     writeln!(text, "### The lock {}\n", code(&lock.name))?;
     writeln!(text, "{}\n", prose(&lock.about))?;
     let own = cells_of(cells, &lock.name);
+    if own.is_empty() {
+        return writeln!(text, "Not run.\n");
+    }
     versions(text, library, &own)?;
     let held: Vec<&Cell> = own
         .iter()

@@ -214,6 +214,16 @@ fn the_scorecard_counts_what_is_proven() {
 }
 
 #[test]
+fn a_lock_without_runs_is_said_not_to_have_been_run() {
+    let page = page(vec![cell("mine", "calm", &[])]);
+    assert!(page.contains("<code>mine-too</code> | not run |"), "{page}");
+    assert!(
+        page.contains("The same in another way.\n\nNot run.\n"),
+        "{page}"
+    );
+}
+
+#[test]
 fn limits_speak_where_the_library_does_not() {
     let text = "format = \"picklock-limits/1\"\n[[reading]]\nkind = \"limit\"\ncauses = [\"race\", \"stolen-release\"]\n\
         because = \"No lock can.\"\n";
