@@ -60,5 +60,5 @@ func newToken() string {
 }
 
 func main() {
-	Serve(makeLock, "my-lock", "0.1.0")
+	ServeClients(makeLock, "my-lock", "0.1.0")
 }

@@ -1,4 +1,4 @@
-// Picklock's adapter protocol, version 1, for a lock in Java 17 or later. Only the JDK.
+// Picklock's adapter protocol, versions 1 and 2, for a lock in Java 17 or later. Only the JDK.
 //
 // `serve` reads requests from standard input and answers them; docs/protocol.md of Picklock describes
 // them. What your lock or its library prints to System.out goes to standard error, into the worker's
@@ -14,11 +14,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
 public final class PicklockAdapter {
-    private static final long PROTOCOL = 1;
+    // The latest version that is spoken, and all before it.
+    private static final long PROTOCOL = 2;
 
     /** Throw it if certainly nothing has happened: no key was changed. Every other exception is
      * reported as one that may have had an effect. */
@@ -56,6 +61,16 @@ public final class PicklockAdapter {
         Grant extend(String key, String token, long ttlMs) throws Exception;
     }
 
+    /** How many clients a process can have. */
+    public enum Clients {
+        /** One, on the main thread. */
+        ONE,
+        /** Many. The lock is made once, and each client calls it from a thread of its own. */
+        THREADS,
+        /** The same with virtual threads, which need JDK 21. UNTRIED: its authors had JDK 17. */
+        VIRTUAL_THREADS
+    }
+
     /** Makes the lock. The nodes are URLs as redis://HOST:PORT. */
     public interface MakeLock {
         Lock make(List<String> nodes, int timeoutMs, Map<String, String> options) throws Exception;
@@ -68,13 +83,19 @@ public final class PicklockAdapter {
         System.setOut(System.err);
     }
 
+    // Whose grant each token is, for events of background tasks.
+    private static final Map<String, Long> CLIENT_OF = new ConcurrentHashMap<>();
+
     private final MakeLock makeLock;
+    private final Clients clients;
     private final Map<String, Object> ready;
     private final Set<String> options;
-    private Lock lock;
+    private volatile Lock lock;
 
-    private PicklockAdapter(MakeLock makeLock, Map<String, Object> ready, Set<String> options) {
+    private PicklockAdapter(
+            MakeLock makeLock, Clients clients, Map<String, Object> ready, Set<String> options) {
         this.makeLock = makeLock;
+        this.clients = clients;
         this.ready = ready;
         this.options = options;
     }
@@ -100,20 +121,30 @@ public final class PicklockAdapter {
 
     /** Tells Picklock that a lease is gone: for locks that renew in the background. */
     public static void lost(String token) {
-        write(message("event", "lost", "token", token));
+        write(CLIENT_OF.get(token), message("event", "lost", "token", token));
     }
 
     /** Tells Picklock that a background task has renewed a lease: for `ttlMs` since `askedAt`. */
     public static void extended(String token, long ttlMs, long askedAt) {
-        write(message("event", "extended", "token", token, "valid_ms", leftMs(ttlMs, askedAt)));
+        long validMs = leftMs(ttlMs, askedAt);
+        write(CLIENT_OF.get(token), message("event", "extended", "token", token, "valid_ms", validMs));
+    }
+
+    /** As `serve` for one client. */
+    public static void serve(MakeLock makeLock, String name, String version, String... options)
+            throws IOException {
+        serve(makeLock, Clients.ONE, name, version, options);
     }
 
     /** Answers requests until standard input ends, then ends the process. `options` are the names that
      * `--impl-option` may have. */
-    public static void serve(MakeLock makeLock, String name, String version, String... options)
+    public static void serve(
+            MakeLock makeLock, Clients clients, String name, String version, String... options)
             throws IOException {
         Map<String, Object> ready = message("reply", "ready", "name", name, "version", version);
-        PicklockAdapter adapter = new PicklockAdapter(makeLock, ready, Set.of(options));
+        PicklockAdapter adapter = new PicklockAdapter(makeLock, clients, ready, Set.of(options));
+        ThreadFactory factory = clients == Clients.VIRTUAL_THREADS ? virtualThreads() : Thread::new;
+        Map<Long, ExecutorService> threads = new LinkedHashMap<>();
         var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             long readAt = System.nanoTime();
@@ -122,12 +153,37 @@ public final class PicklockAdapter {
                 System.err.println("not a request: " + line);
                 continue;
             }
-            Map<String, Object> reply = adapter.answerOrError(request, readAt);
-            reply.put("id", id);
-            write(reply);
+            Runnable reply = () -> adapter.reply(id, request, readAt);
+            if (request.get("client") instanceof Long client) {
+                threads.computeIfAbsent(client, one -> Executors.newSingleThreadExecutor(factory))
+                        .execute(reply);
+            } else {
+                reply.run();
+            }
         }
         // A library's own threads must not keep the process alive.
         System.exit(0);
+    }
+
+    /** By reflection, so that this file compiles with a JDK that has none. */
+    private static ThreadFactory virtualThreads() {
+        try {
+            Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
+            Class<?> type = Class.forName("java.lang.Thread$Builder");
+            return (ThreadFactory) type.getMethod("factory").invoke(builder);
+        } catch (ReflectiveOperationException problem) {
+            throw new IllegalStateException("virtual threads need JDK 21", problem);
+        }
+    }
+
+    private void reply(long id, Map<?, ?> request, long readAt) {
+        Map<String, Object> reply = answerOrError(request, readAt);
+        Long client = (Long) request.get("client");
+        if (client != null && reply.get("token") instanceof String token) {
+            CLIENT_OF.put(token, client);
+        }
+        reply.put("id", id);
+        write(client, reply);
     }
 
     private Map<String, Object> answerOrError(Map<?, ?> request, long readAt) {
@@ -148,6 +204,11 @@ public final class PicklockAdapter {
                 return message("reply", "pong");
             case "init":
                 return init(request);
+            case "join":
+                return message("reply", "joined");
+            case "block":
+                Thread.sleep((Long) request.get("for_ms"));
+                return message("reply", "blocked");
             case "acquire", "extend", "release":
                 break;
             default:
@@ -172,8 +233,14 @@ public final class PicklockAdapter {
     }
 
     private Map<String, Object> init(Map<?, ?> request) throws Exception {
-        if (!Long.valueOf(PROTOCOL).equals(request.get("protocol"))) {
-            throw new Definite("only version " + PROTOCOL + " of the protocol is supported");
+        var versions = request.get("protocols") instanceof List<?> all ? all : List.of(request.get("protocol"));
+        if (!versions.contains(1L) && !versions.contains(PROTOCOL)) {
+            throw new Definite("only versions up to " + PROTOCOL + " of the protocol are supported");
+        }
+        if (versions.contains(PROTOCOL)) {
+            ready.put("protocol", PROTOCOL);
+            ready.put("clients", clients != Clients.ONE);
+            ready.put("blocks_thread", clients != Clients.ONE);
         }
         Map<String, String> given = new LinkedHashMap<>();
         if (request.get("options") instanceof Map<?, ?> entries) {
@@ -221,7 +288,11 @@ public final class PicklockAdapter {
         return message;
     }
 
-    private static synchronized void write(Map<String, Object> message) {
+    /** Writes what is about a client; null: the only one. */
+    private static synchronized void write(Long client, Map<String, Object> message) {
+        if (client != null) {
+            message.put("client", client);
+        }
         OUTPUT.print(SmallJson.write(message) + "\n");
         OUTPUT.flush();
     }

@@ -23,13 +23,15 @@ pub const LANGUAGES: &[Language] = &[
     },
     Language {
         name: "csharp",
-        about: ".NET 8 or later; untried: never compiled by its authors",
-        packages: &["dotnet-sdk-8.0"],
-        ignored: &["bin/", "build/", "obj/"],
-        module: templates!("csharp": "PicklockAdapter.cs"),
+        about: "Mono 6, or .NET 8 or later with `dotnet build`, which its authors have not tried",
+        packages: &["mono-mcs"],
+        ignored: &["bin/", "build/", "obj/", "my-lock.exe"],
+        module: templates!("csharp": "PicklockAdapter.cs", "SmallJson.cs"),
         example: templates!("csharp": "MyLock.cs", "RespClient.cs", "MyLock.csproj"),
-        prepare: &["dotnet build --output build"],
-        run: "dotnet build/my-lock.dll",
+        prepare: &[
+            "mcs -out:my-lock.exe MyLock.cs RespClient.cs PicklockAdapter.cs SmallJson.cs",
+        ],
+        run: "mono my-lock.exe",
         libraries: &[],
     },
     Language {
