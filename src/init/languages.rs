@@ -28,9 +28,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &["bin/", "build/", "obj/", "my-lock.exe"],
         module: templates!("csharp": "PicklockAdapter.cs", "SmallJson.cs"),
         example: templates!("csharp": "MyLock.cs", "RespClient.cs", "MyLock.csproj"),
-        prepare: &[
-            "mcs -out:my-lock.exe MyLock.cs RespClient.cs PicklockAdapter.cs SmallJson.cs",
-        ],
+        prepare: &["mcs -out:my-lock.exe MyLock.cs RespClient.cs PicklockAdapter.cs SmallJson.cs"],
         run: "mono my-lock.exe",
         libraries: &[],
     },
