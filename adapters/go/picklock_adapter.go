@@ -8,6 +8,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,9 +50,20 @@ type Extender interface {
 	Extend(key, token string, ttl time.Duration) (*Grant, error)
 }
 
+// Cancellable is a lock whose waiting can be given up. It returns nil when ctx is done and certainly nothing
+// was taken, and what came out where a command was on its way.
+type Cancellable interface {
+	AcquireContext(ctx context.Context, key string, ttl, wait time.Duration) (*Grant, error)
+}
+
 // TryFor calls attempt until it returns a grant or wait is over; with 0, once. For locks that do not
 // wait by themselves.
 func TryFor(wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) {
+	return TryForContext(context.Background(), wait, attempt)
+}
+
+// TryForContext is TryFor until ctx is done. It gives up between two attempts, and never within one.
+func TryForContext(ctx context.Context, wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) {
 	began := time.Now()
 	for {
 		askedAt := time.Now()
@@ -69,7 +81,11 @@ func TryFor(wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) 
 		if time.Since(began)+pause >= wait {
 			return nil, nil
 		}
-		time.Sleep(pause)
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(pause):
+		}
 	}
 }
 
@@ -99,8 +115,11 @@ type request struct {
 	TtlMs     int64             `json:"ttl_ms"`
 	WaitMs    int64             `json:"wait_ms"`
 	ForMs     int64             `json:"for_ms"`
+	Of        uint64            `json:"of"`
 
 	readAt time.Time
+	// Ends when the client gives up.
+	ctx context.Context
 }
 
 // MakeLock makes the lock. The nodes are URLs as redis://HOST:PORT.
@@ -112,6 +131,8 @@ type adapter struct {
 	options map[string]bool
 	offers  object
 	lock    Lock
+	// For each acquire request without an answer: what ends its context.
+	waits sync.Map
 }
 
 // Serve answers requests until standard input ends. The options are the names that --impl-option may
@@ -137,22 +158,43 @@ func serve(makeLock MakeLock, offers object, name, version string, options []str
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		r := request{readAt: time.Now()}
+		r := request{readAt: time.Now(), ctx: context.Background()}
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil || r.ID == nil {
 			fmt.Fprintf(os.Stderr, "not a request: %q\n", lines.Text())
 			continue
 		}
-		if r.Client == nil {
+		if r.Op == "cancel" {
+			a.endWait(r.Of)
+			continue
+		}
+		if len(offers) == 0 || r.Op == "init" {
 			a.reply(&r)
 			continue
 		}
-		requests, known := clients[*r.Client]
+		if r.Op == "acquire" {
+			ctx, cancel := context.WithCancel(r.ctx)
+			r.ctx = ctx
+			a.waits.Store(*r.ID, cancel)
+		}
+		// Who is alone in the process has no number.
+		var client uint64
+		if r.Client != nil {
+			client = *r.Client
+		}
+		requests, known := clients[client]
 		if !known {
 			requests = make(chan *request, 16)
-			clients[*r.Client] = requests
+			clients[client] = requests
 			go a.serveClient(requests)
 		}
 		requests <- &r
+	}
+}
+
+// endWait ends the context of an acquire request, if that has no answer yet.
+func (a *adapter) endWait(id uint64) {
+	if cancel, known := a.waits.LoadAndDelete(id); known {
+		cancel.(context.CancelFunc)()
 	}
 }
 
@@ -164,6 +206,7 @@ func (a *adapter) serveClient(requests chan *request) {
 
 func (a *adapter) reply(r *request) {
 	answer, err := a.answer(r)
+	a.endWait(*r.ID)
 	if err != nil {
 		var definite Definite
 		answer = object{"reply": "error", "message": err.Error(), "definite": errors.As(err, &definite)}
@@ -199,7 +242,10 @@ func (a *adapter) answer(r *request) (object, error) {
 		return object{"reply": "released", "released": released}, err
 	}
 	if r.Op == "acquire" {
-		grant, err := a.lock.Acquire(r.Key, ttl, time.Duration(r.WaitMs)*time.Millisecond)
+		grant, err := a.acquire(r, ttl, time.Duration(r.WaitMs)*time.Millisecond)
+		if grant == nil && err == nil && r.ctx.Err() != nil {
+			return object{"reply": "cancelled"}, nil
+		}
 		return granted(grant, ttl, r.readAt), err
 	}
 	extender, can := a.lock.(Extender)
@@ -208,6 +254,13 @@ func (a *adapter) answer(r *request) (object, error) {
 	}
 	grant, err := extender.Extend(r.Key, r.Token, ttl)
 	return granted(grant, ttl, r.readAt), err
+}
+
+func (a *adapter) acquire(r *request, ttl, wait time.Duration) (*Grant, error) {
+	if lock, can := a.lock.(Cancellable); can {
+		return lock.AcquireContext(r.ctx, r.Key, ttl, wait)
+	}
+	return a.lock.Acquire(r.Key, ttl, wait)
 }
 
 func (a *adapter) init(r *request) (object, error) {
@@ -235,6 +288,8 @@ func (a *adapter) init(r *request) (object, error) {
 		for name, offer := range a.offers {
 			a.ready[name] = offer
 		}
+		_, can := lock.(Cancellable)
+		a.ready["cancels"] = can && len(a.offers) > 0
 	}
 	return a.ready, nil
 }
