@@ -2,6 +2,7 @@
 // compares the token before it deletes or extends the key.
 
 using System;
+using System.Threading;
 using System.Threading.Tasks;
 
 namespace MyLock
@@ -9,7 +10,7 @@ namespace MyLock
     // With StackExchange.Redis:  var redis = ConnectionMultiplexer.Connect(...).GetDatabase(), and
     // redis.LockTakeAsync(key, token, ttl) to acquire.
 
-    internal sealed class ExampleLock : IExtendable
+    internal sealed class ExampleLock : IExtendable, ICancellable
     {
         private const string IfMine = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return ";
 
@@ -20,11 +21,14 @@ namespace MyLock
             redis = new RespClient(node, timeout);
         }
 
-        public Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait)
+        public Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait) =>
+            Acquire(key, ttl, wait, CancellationToken.None);
+
+        public Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait, CancellationToken givenUp)
         {
             var token = Guid.NewGuid().ToString("N");
             return PicklockAdapter.TryFor(wait, async () =>
-                GrantIf("OK", token, await redis.Command("SET", key, token, "NX", "PX", Millis(ttl))));
+                GrantIf("OK", token, await redis.Command("SET", key, token, "NX", "PX", Millis(ttl))), givenUp);
         }
 
         public Task<Grant> Extend(string key, string token, TimeSpan ttl)

@@ -12,6 +12,7 @@ using System.Diagnostics;
 using System.IO;
 using System.Linq;
 using System.Text;
+using System.Threading;
 using System.Threading.Tasks;
 
 namespace MyLock
@@ -60,6 +61,14 @@ namespace MyLock
         Task<Grant> Extend(string key, string token, TimeSpan ttl);
     }
 
+    /// <summary>A lock whose waiting can be given up.</summary>
+    public interface ICancellable : ILock
+    {
+        /// <summary>Null if it was given up and certainly nothing was taken; what came out where a command
+        /// was on its way.</summary>
+        Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait, CancellationToken givenUp);
+    }
+
     /// <summary>Makes the lock. The nodes are URLs as redis://HOST:PORT.</summary>
     public delegate ILock MakeLock(string[] nodes, TimeSpan timeout, IReadOnlyDictionary<string, string> options);
 
@@ -75,6 +84,10 @@ namespace MyLock
         // Whose grant each token is, for events of background tasks.
         private static readonly ConcurrentDictionary<string, object> ClientOf =
             new ConcurrentDictionary<string, object>();
+
+        // Ends the waiting of the requests that have no answer yet, by their number.
+        private static readonly ConcurrentDictionary<object, CancellationTokenSource> Waits =
+            new ConcurrentDictionary<object, CancellationTokenSource>();
         private static readonly Random Jitter = new Random(Guid.NewGuid().GetHashCode());
 
         private readonly MakeLock makeLock;
@@ -93,8 +106,10 @@ namespace MyLock
         }
 
         /// <summary>Calls <paramref name="attempt"/> until it returns a grant or the wait is over; with zero,
-        /// once. For locks that do not wait by themselves.</summary>
-        public static async Task<Grant> TryFor(TimeSpan wait, Func<Task<Grant>> attempt)
+        /// once. For locks that do not wait by themselves. It gives up between two attempts, and never within
+        /// one.</summary>
+        public static async Task<Grant> TryFor(
+            TimeSpan wait, Func<Task<Grant>> attempt, CancellationToken givenUp = default(CancellationToken))
         {
             var began = Stopwatch.GetTimestamp();
             while (true)
@@ -110,11 +125,12 @@ namespace MyLock
                 {
                     pause = Jitter.Next(10, 50);
                 }
-                if (ElapsedMs(began) + pause >= wait.TotalMilliseconds)
+                if (givenUp.IsCancellationRequested || ElapsedMs(began) + pause >= wait.TotalMilliseconds)
                 {
                     return null;
                 }
-                await Task.Delay(pause);
+                // A delay that is given up is over, and no failure.
+                await Task.WhenAny(Task.Delay(pause, givenUp));
             }
         }
 
@@ -152,8 +168,15 @@ namespace MyLock
                     Console.Error.WriteLine($"not a request: {line}");
                     continue;
                 }
-                var reply = Task.Run(() => adapter.Reply(request, readAt));
-                if (Field(request, "client") == null)
+                if (Field(request, "op") as string == "cancel")
+                {
+                    EndWait(Field(request, "of"));
+                    continue;
+                }
+                var wait = new CancellationTokenSource();
+                Waits[request["id"]] = wait;
+                var reply = Task.Run(() => adapter.Reply(request, readAt, wait.Token));
+                if (!hasClients || Field(request, "op") as string == "init")
                 {
                     await reply;
                 }
@@ -162,12 +185,12 @@ namespace MyLock
             Environment.Exit(0);
         }
 
-        private async Task Reply(Dictionary<string, object> request, long readAt)
+        private async Task Reply(Dictionary<string, object> request, long readAt, CancellationToken givenUp)
         {
             Dictionary<string, object> answer;
             try
             {
-                answer = await Answer(request, readAt);
+                answer = await Answer(request, readAt, givenUp);
             }
             catch (Exception problem)
             {
@@ -185,10 +208,12 @@ namespace MyLock
                 ClientOf[token] = client;
             }
             answer["id"] = request["id"];
+            EndWait(request["id"]);
             Write(client, answer);
         }
 
-        private async Task<Dictionary<string, object>> Answer(Dictionary<string, object> request, long readAt)
+        private async Task<Dictionary<string, object>> Answer(
+            Dictionary<string, object> request, long readAt, CancellationToken givenUp)
         {
             var op = Field(request, "op") as string;
             switch (op)
@@ -218,7 +243,9 @@ namespace MyLock
             var ttl = Millis(request, "ttl_ms");
             if (op == "acquire")
             {
-                return Granted(await made.Acquire(key, ttl, Millis(request, "wait_ms")), ttl, readAt);
+                var grant = await Acquire(key, ttl, Millis(request, "wait_ms"), givenUp);
+                var isCancelled = grant == null && givenUp.IsCancellationRequested;
+                return isCancelled ? Message("reply", "cancelled") : Granted(grant, ttl, readAt);
             }
             var extendable = made as IExtendable;
             if (extendable == null)
@@ -226,6 +253,20 @@ namespace MyLock
                 return Message("reply", "unsupported");
             }
             return Granted(await extendable.Extend(key, Needed<string>(request, "token"), ttl), ttl, readAt);
+        }
+
+        private Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait, CancellationToken givenUp)
+        {
+            var cancellable = made as ICancellable;
+            return cancellable == null ? made.Acquire(key, ttl, wait) : cancellable.Acquire(key, ttl, wait, givenUp);
+        }
+
+        private static void EndWait(object id)
+        {
+            if (Waits.TryRemove(id, out var wait))
+            {
+                wait.Cancel();
+            }
         }
 
         private Dictionary<string, object> Init(Dictionary<string, object> request)
@@ -248,6 +289,7 @@ namespace MyLock
             {
                 ready["protocol"] = Protocol;
                 ready["clients"] = hasClients;
+                ready["cancels"] = hasClients && made is ICancellable;
             }
             return ready;
         }

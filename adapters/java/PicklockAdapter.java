@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -65,7 +66,8 @@ public final class PicklockAdapter {
     public enum Clients {
         /** One, on the main thread. */
         ONE,
-        /** Many. The lock is made once, and each client calls it from a thread of its own. */
+        /** Many. The lock is made once, and each client calls it from a thread of its own. Who gives up is
+         * interrupted: a lock that waits by itself and returns null then must have taken nothing. */
         THREADS,
         /** The same with virtual threads, which need JDK 21. UNTRIED: its authors had JDK 17. */
         VIRTUAL_THREADS
@@ -86,6 +88,9 @@ public final class PicklockAdapter {
     // Whose grant each token is, for events of background tasks.
     private static final Map<String, Long> CLIENT_OF = new ConcurrentHashMap<>();
 
+    // The threads whose `acquire` requests have no answer yet, by their number.
+    private static final Map<Long, Thread> WAITS = new HashMap<>();
+
     private final MakeLock makeLock;
     private final Clients clients;
     private final Map<String, Object> ready;
@@ -101,7 +106,7 @@ public final class PicklockAdapter {
     }
 
     /** Calls `attempt` until it returns a grant or `waitMs` is over; with 0, once. For locks that do not
-     * wait by themselves. */
+     * wait by themselves. An interrupt ends it between two attempts, when nothing has been taken. */
     public static Grant tryFor(long waitMs, Callable<Grant> attempt) throws Exception {
         long began = System.nanoTime();
         while (true) {
@@ -115,7 +120,11 @@ public final class PicklockAdapter {
             if (elapsedMs(began) + pauseMs >= waitMs) {
                 return null;
             }
-            Thread.sleep(pauseMs);
+            try {
+                Thread.sleep(pauseMs);
+            } catch (InterruptedException givenUp) {
+                return null;
+            }
         }
     }
 
@@ -154,15 +163,49 @@ public final class PicklockAdapter {
                 continue;
             }
             Runnable reply = () -> adapter.reply(id, request, readAt);
-            if (request.get("client") instanceof Long client) {
+            if ("cancel".equals(request.get("op"))) {
+                interrupt((Long) request.get("of"));
+            } else if (clients == Clients.ONE || "init".equals(request.get("op"))) {
+                reply.run();
+            } else {
+                // Who is alone in the process has no number.
+                Long client = (Long) request.get("client");
                 threads.computeIfAbsent(client, one -> Executors.newSingleThreadExecutor(factory))
                         .execute(reply);
-            } else {
-                reply.run();
             }
         }
         // A library's own threads must not keep the process alive.
         System.exit(0);
+    }
+
+    /** A client gives up its request. Afterwards nothing interrupts its thread any more. */
+    private static void interrupt(long request) {
+        synchronized (WAITS) {
+            Thread waiting = WAITS.remove(request);
+            if (waiting != null) {
+                waiting.interrupt();
+            }
+        }
+    }
+
+    private Map<String, Object> acquire(Map<?, ?> request, long readAt) throws Exception {
+        Long id = (Long) request.get("id");
+        synchronized (WAITS) {
+            WAITS.put(id, Thread.currentThread());
+        }
+        Grant grant = null;
+        boolean isGivenUp = false;
+        long ttlMs = (Long) request.get("ttl_ms");
+        try {
+            grant = lock.acquire((String) request.get("key"), ttlMs, (Long) request.get("wait_ms"));
+        } finally {
+            synchronized (WAITS) {
+                isGivenUp = WAITS.remove(id) == null;
+                // It must not end the next wait of this thread.
+                Thread.interrupted();
+            }
+        }
+        return grant == null && isGivenUp ? message("reply", "cancelled") : granted(grant, ttlMs, readAt);
     }
 
     /** By reflection, so that this file compiles with a JDK that has none. */
@@ -222,10 +265,10 @@ public final class PicklockAdapter {
         if (op.equals("release")) {
             return message("reply", "released", "released", lock.release(key, token));
         }
-        long ttlMs = (Long) request.get("ttl_ms");
         if (op.equals("acquire")) {
-            return granted(lock.acquire(key, ttlMs, (Long) request.get("wait_ms")), ttlMs, readAt);
+            return acquire(request, readAt);
         }
+        long ttlMs = (Long) request.get("ttl_ms");
         if (!(lock instanceof Extendable extendable)) {
             return message("reply", "unsupported");
         }
@@ -241,6 +284,7 @@ public final class PicklockAdapter {
             ready.put("protocol", PROTOCOL);
             ready.put("clients", clients != Clients.ONE);
             ready.put("blocks_thread", clients != Clients.ONE);
+            ready.put("cancels", clients != Clients.ONE);
         }
         Map<String, String> given = new LinkedHashMap<>();
         if (request.get("options") instanceof Map<?, ?> entries) {
