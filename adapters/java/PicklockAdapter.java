@@ -62,6 +62,11 @@ public final class PicklockAdapter {
         Grant extend(String key, String token, long ttlMs) throws Exception;
     }
 
+    /** Makes the lock. The nodes are URLs as redis://HOST:PORT. */
+    public interface MakeLock {
+        Lock make(List<String> nodes, int timeoutMs, Map<String, String> options) throws Exception;
+    }
+
     /** How many clients a process can have. */
     public enum Clients {
         /** One, on the main thread. */
@@ -71,11 +76,6 @@ public final class PicklockAdapter {
         THREADS,
         /** The same with virtual threads, which need JDK 21. UNTRIED: its authors had JDK 17. */
         VIRTUAL_THREADS
-    }
-
-    /** Makes the lock. The nodes are URLs as redis://HOST:PORT. */
-    public interface MakeLock {
-        Lock make(List<String> nodes, int timeoutMs, Map<String, String> options) throws Exception;
     }
 
     // Standard output is for the protocol alone.
