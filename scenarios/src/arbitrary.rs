@@ -20,9 +20,11 @@ use crate::signed_duration::SignedDuration;
 use crate::topology::{Persistence, Topology};
 use crate::workload::{Seeds, Update, Workload, WorkloadKind};
 
-/// The kinds that need no replicas: generated scenarios have none.
+/// The kinds that need no replicas: generated scenarios have none. They have one client a process, too, for which a
+/// blocked task is a pause.
 fn kinds() -> Vec<FaultKind> {
-    let kinds = FaultKind::all().filter(|kind| !kind.is_replicated());
+    let apt = |kind: &FaultKind| !kind.is_replicated() && *kind != FaultKind::PauseTask;
+    let kinds = FaultKind::all().filter(apt);
     kinds.collect()
 }
 

@@ -7,13 +7,19 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use picklock_impls::{DynLock, Grant, LockError, Notice};
+use picklock_scenarios::TaskScope;
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 
 use super::line_reader::{Line, LineReader};
-use super::local_channel::Receiver;
-use super::message::{Answer, Init, Notification, PROTOCOL, Request, RequestKind, WorkerMessage};
-use crate::clock::{Clock, millis};
+use super::local_channel::{Receiver, Sender, local_channel};
+use super::message::{
+    Answer, Init, Join, Notification, Offers, PROTOCOL, Request, RequestKind, SHARED_PROTOCOL,
+    WorkerMessage,
+};
+use crate::clock::{self, Clock, millis};
 
 /// Why a worker cannot continue. It can only be reported in its log.
 #[derive(Debug, thiserror::Error)]
@@ -28,8 +34,8 @@ pub enum ServeError {
 
 /// Answers requests until the input ends.
 ///
-/// `build` makes the lock when `init` comes. `complain` receives messages about requests without an
-/// id, which cannot be answered. They belong in a log. Locks with background tasks need a
+/// `build` makes the lock when `init` comes, and one for each client that joins. `complain` receives messages about
+/// requests without an id, which cannot be answered. They belong in a log. Locks with background tasks need a
 /// `tokio::task::LocalSet` around the call.
 ///
 /// # Errors
@@ -41,31 +47,54 @@ pub async fn serve<B, F>(
     mut complain: impl FnMut(&str),
 ) -> Result<(), ServeError>
 where
-    B: FnOnce(Init) -> F,
+    B: Fn(Init) -> F,
     F: Future<Output = Result<Box<dyn DynLock>, String>>,
 {
     let mut lines = LineReader::new(reader);
-    let mut worker = Worker::new(build);
+    let (outbox, mut said) = local_channel();
+    let mut serving = FuturesUnordered::new();
+    let begin = |client, requests| {
+        let outbox = outbox.clone();
+        let say = move |message| outbox.send(of_client(client, message)).is_ok();
+        answer_messages(requests, &build, say)
+    };
+    // Whoever shares the process with nobody is not named.
+    let (alone, requests) = local_channel();
+    serving.push(begin(None, requests));
+    let mut clients = Some(Clients::new(alone));
     loop {
-        let said = match worker.next(lines.next()).await.map_err(ServeError::Read)? {
-            Incoming::End => return Ok(()),
-            Incoming::Request(line) => {
-                let read_at = worker.clock.elapsed();
-                match understand(line) {
-                    Ok(request) => worker.reply(request, read_at).await,
-                    Err(Misunderstood { id: Some(id), help }) => {
-                        let answer = wrong(help);
-                        WorkerMessage::Reply { id, answer }
+        let message = tokio::select! {
+            biased;
+            message = said.next() => message,
+            line = lines.next(), if clients.is_some() => {
+                let Some(line) = line.map_err(ServeError::Read)? else {
+                    // What was asked is still answered.
+                    clients = None;
+                    continue;
+                };
+                let Some(clients) = &mut clients else { continue };
+                match clients.take(line) {
+                    Ok(Taken::Asked) => continue,
+                    Ok(Taken::Joined { client, requests }) => {
+                        serving.push(begin(Some(client), requests));
+                        continue;
                     }
-                    Err(Misunderstood { id: None, help }) => {
+                    Ok(Taken::Answered(message)) => Some(message),
+                    Err(help) => {
                         complain(&help);
                         continue;
                     }
                 }
             }
-            Incoming::Notice(notice) => worker.event(notice),
+            ended = serving.next() => match ended {
+                Some(()) => continue,
+                None => said.take(),
+            },
         };
-        let mut text = serde_json::to_string(&said)
+        let Some(message) = message else {
+            return Ok(());
+        };
+        let mut text = serde_json::to_string(&message)
             .map_err(|error| ServeError::Write(std::io::Error::other(error)))?;
         text.push('\n');
         let written = async {
@@ -76,7 +105,124 @@ where
     }
 }
 
-/// The same for a worker in the driver's own process: messages instead of lines.
+/// What a client says, with its number, where it shares the process.
+fn of_client(number: Option<usize>, mut message: WorkerMessage) -> WorkerMessage {
+    if number.is_none() {
+        return message;
+    }
+    match &mut message {
+        WorkerMessage::Reply { client, answer, .. } => {
+            *client = number;
+            if matches!(answer, Answer::Ready { .. }) {
+                *answer = Answer::Joined;
+            }
+        }
+        WorkerMessage::Event(
+            Notification::Extended { client, .. } | Notification::Lost { client, .. },
+        ) => *client = number,
+    }
+    message
+}
+
+/// The clients of a process, by the number that requests name; `None`: the one that is alone.
+struct Clients {
+    requests: BTreeMap<Option<usize>, Sender<Request>>,
+    init: Option<Init>,
+}
+
+/// What became of a line.
+enum Taken {
+    /// A client answers it.
+    Asked,
+    /// A client has joined, and answers it.
+    Joined {
+        client: usize,
+        requests: Receiver<Request>,
+    },
+    /// This is the answer.
+    Answered(WorkerMessage),
+}
+
+impl Clients {
+    fn new(alone: Sender<Request>) -> Self {
+        Clients {
+            requests: BTreeMap::from([(None, alone)]),
+            init: None,
+        }
+    }
+
+    /// # Errors
+    /// The line has no id, so that it cannot be answered.
+    fn take(&mut self, line: Line) -> Result<Taken, String> {
+        let request = match understand(line) {
+            Ok(request) => request,
+            Err(Misunderstood { id: Some(id), help }) => return Ok(answered(id, None, wrong(help))),
+            Err(Misunderstood { id: None, help }) => return Err(help),
+        };
+        let Request { id, client, ask } = request;
+        match ask {
+            RequestKind::Join(join) => Ok(self.joined(id, client, join)),
+            RequestKind::Block {
+                for_ms,
+                scope: TaskScope::Loop,
+            } => {
+                clock::block_thread(Duration::from_millis(for_ms));
+                Ok(answered(id, client, Answer::Blocked))
+            }
+            ask => {
+                if let RequestKind::Init(init) = &ask {
+                    self.init.get_or_insert_with(|| init.clone());
+                }
+                Ok(self.pass(Request { id, client, ask }))
+            }
+        }
+    }
+
+    fn pass(&self, request: Request) -> Taken {
+        let (id, client) = (request.id, request.client);
+        let sent = self
+            .requests
+            .get(&client)
+            .is_some_and(|requests| requests.send(request).is_ok());
+        match sent {
+            true => Taken::Asked,
+            false => answered(id, client, wrong("no such client has joined")),
+        }
+    }
+
+    /// To the client that joins it is its `init`.
+    fn joined(&mut self, id: u64, client: Option<usize>, join: Join) -> Taken {
+        let (Some(number), Some(init)) = (client, &self.init) else {
+            return answered(id, client, wrong("`join` needs a `client`, and `init` before it"));
+        };
+        if self.requests.contains_key(&client) {
+            return answered(id, client, wrong("`join` came a second time"));
+        }
+        let init = Init {
+            worker: number,
+            nodes: join.nodes,
+            seed: join.seed,
+            ..init.clone()
+        };
+        let (sender, requests) = local_channel();
+        self.requests.insert(client, sender);
+        self.pass(Request {
+            id,
+            client,
+            ask: RequestKind::Init(init),
+        });
+        Taken::Joined {
+            client: number,
+            requests,
+        }
+    }
+}
+
+fn answered(id: u64, client: Option<usize>, answer: Answer) -> Taken {
+    Taken::Answered(WorkerMessage::Reply { id, client, answer })
+}
+
+/// The same for one client, whose requests and answers are messages instead of lines.
 ///
 /// Ends when there are no more requests, or when `say` returns false because the driver is gone.
 pub async fn answer_messages<B, F>(
@@ -188,13 +334,17 @@ where
                 elapsed_ms: self.grants.get(&token).map(|held| self.since(held.read_at)),
                 token,
                 valid_ms: millis(valid_until.left()),
+                client: None,
             },
-            Notice::Lost { token } => Notification::Lost { token },
+            Notice::Lost { token } => Notification::Lost {
+                token,
+                client: None,
+            },
         })
     }
 
     async fn reply(&mut self, request: Request, read_at: Duration) -> WorkerMessage {
-        let Request { id, ask } = request;
+        let Request { id, client, ask } = request;
         let answer = match ask {
             RequestKind::Ping => Answer::Pong,
             RequestKind::Init(init) => self.init(init).await,
@@ -207,8 +357,10 @@ where
                 self.extend(read_at, &key, &token, ttl_ms).await
             }
             RequestKind::Release { key, token } => self.release(&key, &token).await,
+            RequestKind::Join(_) => wrong("`join` is for a process"),
+            RequestKind::Block { .. } => wrong("no single client can be blocked"),
         };
-        WorkerMessage::Reply { id, answer }
+        WorkerMessage::Reply { id, client, answer }
     }
 
     async fn init(&mut self, init: Init) -> Answer {
@@ -228,6 +380,7 @@ where
                     name: None,
                     version: None,
                     extends: None,
+                    offers: OFFERS,
                 }
             }
             Err(reason) => wrong(reason),
@@ -309,6 +462,15 @@ where
         }
     }
 }
+
+/// What the built-in locks offer.
+const OFFERS: Offers = Offers {
+    protocol: Some(SHARED_PROTOCOL),
+    clients: Some(true),
+    own_connections: Some(true),
+    blocks_loop: Some(true),
+    blocks_thread: None,
+};
 
 const NO_LOCK: &str = "there is no lock yet: `init` must come first, and be answered by `ready`";
 

@@ -78,6 +78,9 @@ pub async fn run<W: Backend>(
     let mut end = Shutdown::begin(interrupt);
     note_arrivals(&context);
     note_untested_extensions(&context);
+    if let Some(ability) = context.applicability.not_offered() {
+        context.recorder.write(EventKind::NotOffered { ability });
+    }
     note_traffic(&context);
     faults.abort();
     end.step(nemesis.undo_all()).await;

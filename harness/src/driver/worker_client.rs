@@ -18,6 +18,7 @@ use crate::adapter::message::{Answer, Notification, Request, RequestKind, Worker
 use crate::adapter::process::WorkerOutput;
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::backend::{Backend, Session};
+use crate::clock::nanos;
 use crate::context::RunContext;
 use crate::history::{EventKind, Misbehaviour};
 
@@ -132,7 +133,8 @@ impl WorkerClient {
         let asked = ask.op();
         self.grants.borrow_mut().asked = Some((id, op));
         // If this fails, the listener has ended, and the reason is in `answers`.
-        self.requests.send(Request { id, ask }).ok();
+        let client = None;
+        self.requests.send(Request { id, client, ask }).ok();
         let mut answer = pin!(answer_to(&mut self.answers, context, self.worker, id));
         loop {
             let deadline_ns = context.clock.now_ns().saturating_add(nanos(patience));
@@ -195,10 +197,6 @@ impl WorkerClient {
     pub fn has_lost(&self, op: u64) -> bool {
         self.grants.borrow().lost.contains(&op)
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 async fn answer_to<W>(
@@ -266,7 +264,7 @@ impl<W: Backend> OutputListener<W> {
         Some(match heard {
             WorkerOutput::Message(WorkerMessage::Reply { id, .. }) if is_open(*id) => Line::Answer,
             WorkerOutput::Message(WorkerMessage::Event(
-                Notification::Extended { token, .. } | Notification::Lost { token },
+                Notification::Extended { token, .. } | Notification::Lost { token, .. },
             )) if grants.of(token).is_some() => Line::Event,
             WorkerOutput::Message(_) | WorkerOutput::Garbage(_) => Line::OutOfTurn,
             WorkerOutput::Exited(_) => return None,
@@ -276,7 +274,7 @@ impl<W: Backend> OutputListener<W> {
     /// False: there is no more output.
     fn take(&self, heard: WorkerOutput) -> bool {
         match heard {
-            WorkerOutput::Message(WorkerMessage::Reply { id, answer }) => {
+            WorkerOutput::Message(WorkerMessage::Reply { id, answer, .. }) => {
                 self.remember_answer(id, &answer);
                 self.heard.send(Ok((id, answer))).is_ok()
             }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use picklock_scenarios::BackendName;
+use picklock_scenarios::{Ability, BackendName};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::end::{EndReason, EndedBy};
@@ -219,6 +219,8 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unsupported: Option<String>,
     },
+    /// The lock does not offer what the scenario asks for.
+    NotOffered { ability: Ability },
     /// The lock refused the lease of the run, and no other: every attempt ended in a definite error, and after the run
     /// a client got the lock with another lease.
     LeaseRefused {
