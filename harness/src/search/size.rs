@@ -66,7 +66,8 @@ fn strength(fault: &FaultPlan) -> u32 {
         FaultKind::Evict => 13,
         FaultKind::Exhaust | FaultKind::FalseAnswer => 14,
         FaultKind::CutReplication | FaultKind::Failover | FaultKind::SentinelFailover => 15,
-        FaultKind::FlushAll => 16,
+        // All keys at once; and what is new.
+        _ => 16,
     };
     let lasts = match fault.lasts() {
         Lasts::AtOnce | Lasts::Frames(1) => 0,
