@@ -31,7 +31,11 @@ impl Scenario {
     pub fn asks_for(&self) -> Vec<Ability> {
         let workload = &self.workload;
         let shared = workload.mates_of(0).nth(1).map(|_| Ability::Clients);
-        let actions = self.faults.iter().filter_map(|fault| fault.actions()).flatten();
+        let actions = self
+            .faults
+            .iter()
+            .filter_map(|fault| fault.actions())
+            .flatten();
         let blocked = actions.filter_map(|action| match action {
             Action::Worker(WorkerAction::Block(TaskScope::Loop)) => Some(Ability::BlockLoop),
             Action::Worker(WorkerAction::Block(TaskScope::Thread)) => Some(Ability::BlockThread),

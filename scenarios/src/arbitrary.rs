@@ -156,6 +156,7 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                     } else {
                         ServerError::Loading
                     }),
+                    scope: None,
                     optional,
                 }
             },

@@ -156,7 +156,9 @@ impl Clients {
     fn take(&mut self, line: Line) -> Result<Taken, String> {
         let request = match understand(line) {
             Ok(request) => request,
-            Err(Misunderstood { id: Some(id), help }) => return Ok(answered(id, None, wrong(help))),
+            Err(Misunderstood { id: Some(id), help }) => {
+                return Ok(answered(id, None, wrong(help)));
+            }
             Err(Misunderstood { id: None, help }) => return Err(help),
         };
         let Request { id, client, ask } = request;
@@ -193,7 +195,11 @@ impl Clients {
     /// To the client that joins it is its `init`.
     fn joined(&mut self, id: u64, client: Option<usize>, join: Join) -> Taken {
         let (Some(number), Some(init)) = (client, &self.init) else {
-            return answered(id, client, wrong("`join` needs a `client`, and `init` before it"));
+            return answered(
+                id,
+                client,
+                wrong("`join` needs a `client`, and `init` before it"),
+            );
         };
         if self.requests.contains_key(&client) {
             return answered(id, client, wrong("`join` came a second time"));

@@ -224,13 +224,7 @@ impl Lines {
     }
 
     /// The process is ready. A client joins it, unless it is alone there, or must be: then this is its answer.
-    fn join(
-        &mut self,
-        client: usize,
-        id: u64,
-        join: Join,
-        ready: &Answer,
-    ) -> Result<(), Closed> {
+    fn join(&mut self, client: usize, id: u64, join: Join, ready: &Answer) -> Result<(), Closed> {
         let joins = self.is_shared && self.offers().clients == Some(true);
         match joins {
             true => self.send(client, Asked::Join(id), RequestKind::Join(join)),
@@ -379,7 +373,10 @@ impl Lines {
 
     fn faulty(&self, fault: ProtocolFault, id: u64, answer: &Answer) {
         let (client, answer) = (None, answer.clone());
-        self.broken(malformed(fault, &WorkerMessage::Reply { id, client, answer }));
+        self.broken(malformed(
+            fault,
+            &WorkerMessage::Reply { id, client, answer },
+        ));
     }
 
     /// The process has broken the protocol. One client tells it: with it all of them end.

@@ -138,7 +138,8 @@ impl Client {
             id,
             client: None,
             ask,
-        }).unwrap_or_default();
+        })
+        .unwrap_or_default();
         let exchange = self.exchange(op, &line, patience, told_wait).await?;
         Ok(Exchange { ttl_ms, ..exchange })
     }

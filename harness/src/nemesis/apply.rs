@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use picklock_scenarios::{
     Action, DataAction, Direction, FaultPlan, LeaseDuration, LinkAction, NodeAction, Target,
-    TaskScope,
-    WorkerAction,
+    TaskScope, WorkerAction,
 };
 
 use super::clocks::ClockOf;

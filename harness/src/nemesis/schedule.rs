@@ -350,7 +350,10 @@ fn freezes_workers(plan: &FaultPlan) -> bool {
 fn strikes_processes(plan: &FaultPlan) -> bool {
     use WorkerAction::{Block, Freeze, Kill};
     let whole = |action: &Action| {
-        matches!(action, Action::Worker(Freeze | Kill | Block(TaskScope::Loop)))
+        matches!(
+            action,
+            Action::Worker(Freeze | Kill | Block(TaskScope::Loop))
+        )
     };
     plan.actions().is_some_and(|all| all.iter().any(whole))
 }

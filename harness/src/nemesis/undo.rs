@@ -17,7 +17,11 @@ impl<W: Backend> Nemesis<W> {
             Undo::ThawWorker(worker) => {
                 let end = |mate| self.silences.end(&self.context, fault, mate);
                 // Where another fault has frozen it too, it stays frozen until that one ends.
-                if self.mates_of(worker).map(end).fold(true, |all, free| all && free) {
+                if self
+                    .mates_of(worker)
+                    .map(end)
+                    .fold(true, |all, free| all && free)
+                {
                     backend.thaw_worker(worker).await.unwrap_or_default();
                 }
             }

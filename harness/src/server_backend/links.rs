@@ -43,7 +43,9 @@ impl ServerBackend {
             Phase::Extend => 2,
             Phase::Acquire => 3,
         };
-        let asked = clients.values().max_by_key(|(op, phase)| (rank(phase), *op));
+        let asked = clients
+            .values()
+            .max_by_key(|(op, phase)| (rank(phase), *op));
         asked.copied().unwrap_or((op, phase))
     }
 }

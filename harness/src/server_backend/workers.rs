@@ -63,7 +63,12 @@ impl Workers for ServerBackend {
             return Ok((ProcessSession::Alone(process), urls));
         }
         let number = self.process_of(worker);
-        let starting = self.starting.borrow_mut().entry(number).or_default().clone();
+        let starting = self
+            .starting
+            .borrow_mut()
+            .entry(number)
+            .or_default()
+            .clone();
         // Whoever comes first starts it.
         let _turn = starting.lock().await;
         let running = self.shared_processes.borrow().get(&number).cloned();
