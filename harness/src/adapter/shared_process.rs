@@ -10,7 +10,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::local_channel::{Closed, Receiver, Sender, local_channel};
-use super::message::{Answer, Join, Notification, Offers, Request, RequestKind, WorkerMessage};
+use super::message::{
+    Answer, Init, Join, Notification, Offers, Request, RequestKind, WorkerMessage,
+};
 use super::process::{WorkerOutput, WorkerStdin, WorkerStdout};
 use super::protocol_fault::{LINE_KEPT, MalformedLine, ProtocolFault, cut};
 use crate::clock::Clock;
@@ -65,6 +67,8 @@ enum Begun {
 struct Lines {
     /// More than one client lives here, so requests say whose they are.
     is_shared: bool,
+    /// The URLs that the process gets with `init`.
+    nodes: Vec<String>,
     clock: Clock,
     to_send: Sender<Request>,
     heard: BTreeMap<usize, Sender<WorkerOutput>>,
@@ -78,16 +82,18 @@ struct Lines {
 }
 
 impl SharedProcess {
-    /// Carries the lines of this process. Must be called inside a `LocalSet`.
+    /// Carries the lines of this process, whose connections go to `nodes`. Must be called inside a `LocalSet`.
     pub fn begin(
         mut stdin: WorkerStdin,
         mut stdout: WorkerStdout,
         is_shared: bool,
+        nodes: Vec<String>,
         clock: Clock,
     ) -> Rc<Self> {
         let (to_send, mut requests) = local_channel();
         let lines = Rc::new(RefCell::new(Lines {
             is_shared,
+            nodes,
             clock,
             to_send,
             heard: BTreeMap::new(),
@@ -218,7 +224,12 @@ impl Lines {
             }
             Begun::Not => {
                 self.begun = Begun::Asked(vec![(client, id, join)]);
-                self.send(client, Asked::Init, RequestKind::Init(init))
+                let nodes = self.nodes.clone();
+                self.send(
+                    client,
+                    Asked::Init,
+                    RequestKind::Init(Init { nodes, ..init }),
+                )
             }
         }
     }

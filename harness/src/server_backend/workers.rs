@@ -52,13 +52,8 @@ impl Workers for ServerBackend {
         worker: usize,
         _incarnation: u32,
     ) -> Result<(ProcessSession, Vec<String>), Refusal> {
-        let known = self.urls.borrow().get(&worker).cloned();
-        let urls = match known {
-            Some(urls) => urls,
-            None => self.open_links(worker).await?,
-        };
-        self.urls.borrow_mut().insert(worker, urls.clone());
         if !self.has_shared_line(worker) {
+            let urls = self.urls_of(worker).await?;
             let process = self.start_process(worker).await?;
             return Ok((ProcessSession::Alone(process), urls));
         }
@@ -71,19 +66,11 @@ impl Workers for ServerBackend {
             .clone();
         // Whoever comes first starts it.
         let _turn = starting.lock().await;
+        let urls = self.urls_of(worker).await?;
         let running = self.shared_processes.borrow().get(&number).cloned();
         let process = match running.filter(|process| process.takes(worker)) {
             Some(process) => process,
-            None => {
-                let started = self.start_process(number).await?;
-                let is_shared = self.parts.workload.mates_of(worker).nth(1).is_some();
-                let clock = self.parts.clock.clone();
-                let WorkerProcess { stdin, stdout, .. } = started;
-                let process = SharedProcess::begin(stdin, stdout, is_shared, clock);
-                let known = Rc::clone(&process);
-                self.shared_processes.borrow_mut().insert(number, known);
-                process
-            }
+            None => self.start_shared(number).await?,
         };
         Ok((ProcessSession::Shared(process.connect(worker)), urls))
     }
@@ -177,6 +164,30 @@ impl ServerBackend {
         let workload = &self.parts.workload;
         let is_of_the_run = worker < workload.workers;
         is_of_the_run && (self.parts.blocks_tasks || workload.mates_of(worker).nth(1).is_some())
+    }
+
+    /// The URLs of a worker's links, which are opened if they are not.
+    async fn urls_of(&self, worker: usize) -> Result<Vec<String>, Refusal> {
+        let known = self.urls.borrow().get(&worker).cloned();
+        let urls = match known {
+            Some(urls) => urls,
+            None => self.open_links(worker).await?,
+        };
+        self.urls.borrow_mut().insert(worker, urls.clone());
+        Ok(urls)
+    }
+
+    /// Starts the process of this number, whose line several clients share.
+    async fn start_shared(&self, number: usize) -> Result<Rc<SharedProcess>, Refusal> {
+        let urls = self.urls_of(number).await?;
+        let WorkerProcess { stdin, stdout, .. } = self.start_process(number).await?;
+        let is_shared = self.parts.workload.mates_of(number).nth(1).is_some();
+        let process =
+            SharedProcess::begin(stdin, stdout, is_shared, urls, self.parts.clock.clone());
+        self.shared_processes
+            .borrow_mut()
+            .insert(number, Rc::clone(&process));
+        Ok(process)
     }
 
     /// Starts the process of this number.
