@@ -18,6 +18,12 @@ pub enum Ability {
     /// The thread of one client can be blocked.
     #[error("a blocked thread")]
     BlockThread,
+    /// A client can give up an acquisition.
+    #[error("to give up an acquisition")]
+    Cancel,
+    /// It can be asked to release what it has not.
+    #[error("a release without a grant")]
+    ReleaseUnheld,
 }
 
 impl Scenario {
@@ -41,6 +47,9 @@ impl Scenario {
             Action::Worker(WorkerAction::Block(TaskScope::Thread)) => Some(Ability::BlockThread),
             _ => None,
         });
-        shared.into_iter().chain(blocked).collect()
+        let cancelled = workload.cancel.map(|_| Ability::Cancel);
+        let unheld = workload.release_refused.then_some(Ability::ReleaseUnheld);
+        let of_workload = shared.into_iter().chain(cancelled).chain(unheld);
+        of_workload.chain(blocked).collect()
     }
 }

@@ -129,6 +129,13 @@ pub struct Workload {
     pub extend: Option<LeaseDuration>,
     /// How long a buyer lets the lock try before it counts as refused and asks again.
     pub wait: LeaseDuration,
+    /// A buyer gives up a request after about this time (half to one and a half times), and asks again. If omitted:
+    /// never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<LeaseDuration>,
+    /// A refused buyer releases all the same, as a `finally` around its request does.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub release_refused: bool,
     /// A buyer that was refused, or failed, asks again after half to one and a half times this
     /// time. Zero: after 5 to 20 ms. In an open loop zero means that it leaves instead.
     pub again: LeaseDuration,
@@ -171,6 +178,8 @@ impl Default for Workload {
             section: LeaseDuration::Ttl(0.1),
             extend: None,
             wait: LeaseDuration::Ttl(3.0),
+            cancel: None,
+            release_refused: false,
             again: LeaseDuration::ZERO,
             think: LeaseDuration::ZERO,
             command_timeout: LeaseDuration::Ttl(3.0),

@@ -100,6 +100,18 @@ pub enum RequestKind {
         /// The token of the grant.
         token: String,
     },
+    /// Do what a `finally` does that unlocks whether or not the lock was taken. Answered by `released` or `error`. Only
+    /// if the adapter offers it.
+    ReleaseUnheld {
+        /// The lock's name.
+        key: String,
+    },
+    /// The client gives up this `acquire` request. It has no answer of its own: the `acquire` is answered by `cancelled`,
+    /// or by what it came to before. Only if the adapter offers it.
+    Cancel {
+        /// The number of the `acquire` request.
+        of: u64,
+    },
     /// Show that the worker is running. Answered by `pong`.
     Ping,
     /// Block the event loop, or the client's thread, for so long. Answered by `blocked` when that is over, or by
@@ -121,6 +133,8 @@ impl RequestKind {
             RequestKind::Acquire { .. } => "acquire",
             RequestKind::Extend { .. } => "extend",
             RequestKind::Release { .. } => "release",
+            RequestKind::ReleaseUnheld { .. } => "release-unheld",
+            RequestKind::Cancel { .. } => "cancel",
             RequestKind::Ping => "ping",
             RequestKind::Block { .. } => "block",
         }
@@ -164,6 +178,12 @@ pub struct Offers {
     /// It can block the thread of one client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_thread: Option<bool>,
+    /// An acquisition can be given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancels: Option<bool>,
+    /// It can be asked to release what it has not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub releases_unheld: Option<bool>,
 }
 
 impl Offers {
@@ -173,6 +193,8 @@ impl Offers {
             Ability::Clients => self.clients,
             Ability::BlockLoop => self.blocks_loop,
             Ability::BlockThread => self.blocks_thread,
+            Ability::Cancel => self.cancels,
+            Ability::ReleaseUnheld => self.releases_unheld,
         };
         self.protocol == Some(SHARED_PROTOCOL) && offered == Some(true)
     }
@@ -217,6 +239,8 @@ pub enum Answer {
     },
     /// Another client has the lock.
     Refused,
+    /// To `acquire`: the client had given it up, and nothing was taken.
+    Cancelled,
     /// To `extend`: the lock cannot be extended. Nothing was done.
     Unsupported {
         /// Why not, in words.
@@ -251,6 +275,7 @@ impl Answer {
             Answer::Joined => "joined",
             Answer::Granted { .. } => "granted",
             Answer::Refused => "refused",
+            Answer::Cancelled => "cancelled",
             Answer::Unsupported { .. } => "unsupported",
             Answer::Released { .. } => "released",
             Answer::Pong => "pong",

@@ -3,13 +3,14 @@
 //! It needs no process and no global state: it works on any pair of streams, in a process of its
 //! own or in a simulation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
 use std::future::Future;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use picklock_impls::{DynLock, Grant, LockError, Notice};
+use picklock_impls::{Canceller, DynLock, Grant, LockError, Notice};
 use picklock_scenarios::TaskScope;
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 
@@ -47,7 +48,7 @@ pub async fn serve<B, F>(
     mut complain: impl FnMut(&str),
 ) -> Result<(), ServeError>
 where
-    B: Fn(Init) -> F,
+    B: Fn(Init, Canceller) -> F,
     F: Future<Output = Result<Box<dyn DynLock>, String>>,
 {
     let mut lines = LineReader::new(reader);
@@ -232,20 +233,33 @@ fn answered(id: u64, client: Option<usize>, answer: Answer) -> Taken {
 ///
 /// Ends when there are no more requests, or when `say` returns false because the driver is gone.
 pub async fn answer_messages<B, F>(
-    mut requests: Receiver<Request>,
+    requests: Receiver<Request>,
     build: B,
     mut say: impl FnMut(WorkerMessage) -> bool,
 ) where
-    B: FnOnce(Init) -> F,
+    B: FnOnce(Init, Canceller) -> F,
     F: Future<Output = Result<Box<dyn DynLock>, String>>,
 {
+    let mut requests = Requests::new(requests);
     let mut worker = Worker::new(build);
     loop {
         let next = async { Ok(requests.next().await) };
         let said = match worker.next(next).await {
             Ok(Incoming::Request(request)) => {
                 let read_at = worker.clock.elapsed();
-                worker.reply(request, read_at).await
+                let canceller = worker.canceller.clone();
+                canceller.reset();
+                let cancelled = match request.ask {
+                    RequestKind::Acquire { .. } => Some(request.id),
+                    RequestKind::Cancel { .. } => continue,
+                    _ => None,
+                };
+                tokio::select! {
+                    biased;
+                    reply = worker.reply(request, read_at) => reply,
+                    // It never ends.
+                    never = requests.watch(cancelled, &canceller) => match never {},
+                }
             }
             Ok(Incoming::Notice(notice)) => worker.event(notice),
             Ok(Incoming::End) | Err(_) => return,
@@ -253,6 +267,39 @@ pub async fn answer_messages<B, F>(
         if !say(said) {
             return;
         }
+    }
+}
+
+/// The requests to a client. While it acquires they are looked at, because one may tell it to give up.
+struct Requests {
+    coming: Receiver<Request>,
+    waiting: VecDeque<Request>,
+}
+
+impl Requests {
+    fn new(coming: Receiver<Request>) -> Self {
+        let waiting = VecDeque::new();
+        Requests { coming, waiting }
+    }
+
+    async fn next(&mut self) -> Option<Request> {
+        match self.waiting.pop_front() {
+            Some(request) => Some(request),
+            None => self.coming.next().await,
+        }
+    }
+
+    /// Passes on that the client gives up the request `cancelled`. Everything else waits. Cancel-safe.
+    async fn watch(&mut self, cancelled: Option<u64>, canceller: &Canceller) -> Infallible {
+        if let Some(id) = cancelled {
+            while let Some(request) = self.coming.next().await {
+                match request.ask {
+                    RequestKind::Cancel { of } if of == id => canceller.cancel(),
+                    _ => self.waiting.push_back(request),
+                }
+            }
+        }
+        std::future::pending().await
     }
 }
 
@@ -300,11 +347,12 @@ struct Worker<B> {
     build: Option<B>,
     lock: Option<Box<dyn DynLock>>,
     grants: BTreeMap<String, Held>,
+    canceller: Canceller,
 }
 
 impl<B, F> Worker<B>
 where
-    B: FnOnce(Init) -> F,
+    B: FnOnce(Init, Canceller) -> F,
     F: Future<Output = Result<Box<dyn DynLock>, String>>,
 {
     fn new(build: B) -> Self {
@@ -313,6 +361,7 @@ where
             build: Some(build),
             lock: None,
             grants: BTreeMap::new(),
+            canceller: Canceller::default(),
         }
     }
 
@@ -363,6 +412,9 @@ where
                 self.extend(read_at, &key, &token, ttl_ms).await
             }
             RequestKind::Release { key, token } => self.release(&key, &token).await,
+            RequestKind::ReleaseUnheld { key } => self.release_unheld(&key).await,
+            // It came too late.
+            RequestKind::Cancel { .. } => wrong("there is nothing to give up"),
             RequestKind::Join(_) => wrong("`join` is for a process"),
             RequestKind::Block { .. } => wrong("no single client can be blocked"),
         };
@@ -379,7 +431,7 @@ where
         let Some(build) = self.build.take() else {
             return wrong("`init` came a second time");
         };
-        match build(init).await {
+        match build(init, self.canceller.clone()).await {
             Ok(lock) => {
                 self.lock = Some(lock);
                 Answer::Ready {
@@ -401,6 +453,7 @@ where
         let wait = Duration::from_millis(wait_ms);
         match lock.acquire(key, ttl, wait).await {
             Ok(Some(grant)) => self.granted(grant, read_at, read_at),
+            Ok(None) if self.canceller.is_cancelled() => Answer::Cancelled,
             Ok(None) => Answer::Refused,
             Err(error) => failed(&error),
         }
@@ -448,6 +501,24 @@ where
         }
     }
 
+    /// What the lock does when it is told to release a grant that it has not made.
+    async fn release_unheld(&mut self, key: &str) -> Answer {
+        let Some(lock) = &mut self.lock else {
+            return wrong(NO_LOCK);
+        };
+        let never = Grant {
+            token: "never granted".to_owned(),
+            fence: None,
+            valid_until: None,
+        };
+        match lock.release(key, &never).await {
+            Ok(released) => Answer::Released {
+                released: Some(released),
+            },
+            Err(error) => failed(&error),
+        }
+    }
+
     /// How long ago this was, milliseconds, rounded down.
     fn since(&self, then: Duration) -> u64 {
         millis(self.clock.elapsed().saturating_sub(then))
@@ -476,6 +547,8 @@ const OFFERS: Offers = Offers {
     own_connections: Some(true),
     blocks_loop: Some(true),
     blocks_thread: None,
+    cancels: Some(true),
+    releases_unheld: Some(true),
 };
 
 const NO_LOCK: &str = "there is no lock yet: `init` must come first, and be answered by `ready`";

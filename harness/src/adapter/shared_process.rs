@@ -206,8 +206,10 @@ impl Lines {
 
     /// A client asks. Its `init` begins the process if nobody has, and lets the client join.
     fn ask(&mut self, client: usize, id: u64, ask: RequestKind) -> Result<(), Closed> {
-        let RequestKind::Init(init) = ask else {
-            return self.send(client, Asked::Own(id), ask);
+        let init = match ask {
+            RequestKind::Init(init) => init,
+            RequestKind::Cancel { of } => return self.cancel(client, of),
+            ask => return self.send(client, Asked::Own(id), ask),
         };
         let join = Join {
             nodes: init.nodes.clone(),
@@ -244,6 +246,24 @@ impl Lines {
                 Ok(())
             }
         }
+    }
+
+    /// A client gives up its request of this number. That has no answer of its own.
+    fn cancel(&mut self, client: usize, own: u64) -> Result<(), Closed> {
+        let is_it = |open: &Open| {
+            open.client == client && matches!(open.asked, Asked::Own(id) if id == own)
+        };
+        let asked = self.open.iter().find(|(_, open)| is_it(open));
+        let Some((&of, _)) = asked else {
+            // It has been answered.
+            return Ok(());
+        };
+        self.last_id += 1;
+        self.to_send.send(Request {
+            id: self.last_id,
+            client: self.is_shared.then_some(client),
+            ask: RequestKind::Cancel { of },
+        })
     }
 
     fn send(&mut self, client: usize, asked: Asked, ask: RequestKind) -> Result<(), Closed> {

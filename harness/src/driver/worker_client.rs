@@ -77,6 +77,8 @@ pub struct WorkerClient {
     listener: tokio::task::JoinHandle<()>,
     /// Ends the wait for an answer. Reset for each request.
     patience: Pin<Box<Sleep>>,
+    /// The worker was told to give up its last request.
+    has_cancelled: bool,
 }
 
 impl Drop for WorkerClient {
@@ -113,6 +115,7 @@ impl WorkerClient {
             told_loss,
             listener: tokio::task::spawn_local(listener.listen(session, to_send)),
             patience: Box::pin(tokio::time::sleep(Duration::ZERO)),
+            has_cancelled: false,
         }
     }
 
@@ -128,6 +131,19 @@ impl WorkerClient {
         ask: RequestKind,
         patience: Duration,
     ) -> Result<Answer, Silence> {
+        self.ask_for(context, op, ask, patience, None).await
+    }
+
+    /// The same; after `giving_up` the worker is told to give up.
+    pub async fn ask_for<W: Backend>(
+        &mut self,
+        context: &RunContext<W>,
+        op: u64,
+        ask: RequestKind,
+        patience: Duration,
+        giving_up: Option<Duration>,
+    ) -> Result<Answer, Silence> {
+        self.has_cancelled = false;
         self.next_id += 1;
         let id = self.next_id;
         let asked = ask.op();
@@ -136,6 +152,24 @@ impl WorkerClient {
         let client = None;
         self.requests.send(Request { id, client, ask }).ok();
         let mut answer = pin!(answer_to(&mut self.answers, context, self.worker, id));
+        if let Some(giving_up) = giving_up {
+            let due_ns = context.clock.now_ns().saturating_add(nanos(giving_up));
+            self.patience.as_mut().reset(context.clock.instant(due_ns));
+            if let Either::Left((answer, _)) = select(answer.as_mut(), self.patience.as_mut()).await
+            {
+                return answer;
+            }
+            self.has_cancelled = true;
+            self.next_id += 1;
+            let worker = self.worker;
+            context.recorder.write(EventKind::Cancel { worker, op });
+            let cancel = Request {
+                id: self.next_id,
+                client: None,
+                ask: RequestKind::Cancel { of: id },
+            };
+            self.requests.send(cancel).ok();
+        }
         loop {
             let deadline_ns = context.clock.now_ns().saturating_add(nanos(patience));
             let deadline = context.clock.instant(deadline_ns);
@@ -191,6 +225,11 @@ impl WorkerClient {
         let fault = ProtocolFault::wrong_answer(op, answer.reply()).to_string();
         note_misbehaviour(context, self.worker, Misbehaviour::OutOfTurn, fault.clone());
         Silence::BrokeProtocol(fault)
+    }
+
+    /// True if the worker was told to give up its last request.
+    pub fn has_cancelled(&self) -> bool {
+        self.has_cancelled
     }
 
     /// True if the lock reported the lease of this operation as lost.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use picklock_impls::{Context, DynLock, Node as Connection};
+use picklock_impls::{Canceller, Context, DynLock, Node as Connection};
 use picklock_scenarios::{BackendName, StockPlace, TaskScope, Workload};
 use rand::rngs::StdRng;
 
@@ -147,7 +147,12 @@ impl SimBackend {
         wall.clone()
     }
 
-    fn client(&self, worker: usize, init: &Init) -> Result<Box<dyn DynLock>, String> {
+    fn client(
+        &self,
+        worker: usize,
+        init: &Init,
+        canceller: Canceller,
+    ) -> Result<Box<dyn DynLock>, String> {
         let nodes = (0..self.nodes).map(|node| {
             let link = LinkId { worker, node };
             let endpoint = self.network.endpoint;
@@ -161,6 +166,7 @@ impl SimBackend {
             wall_clock: Rc::new(self.wall(worker)),
             entropy: entropy::stream(init.seed, "lock", 0),
             options: options.map_err(|error| format!("option {}: {error}", error.name()))?,
+            canceller,
         };
         Ok(self.lock.client(nodes.collect(), context))
     }

@@ -45,7 +45,8 @@ impl Workers for Rc<SimBackend> {
         let (requests, inbox) = local_channel();
         let (outbox, heard) = local_channel();
         let backend = Rc::clone(self);
-        let build = move |init: Init| async move { backend.client(worker, &init) };
+        let build =
+            move |init: Init, canceller| async move { backend.client(worker, &init, canceller) };
         let work = |said: Sender<WorkerOutput>| async move {
             answer_messages(inbox, build, |one| {
                 said.send(WorkerOutput::Message(one)).is_ok()

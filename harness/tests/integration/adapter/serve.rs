@@ -11,7 +11,9 @@ use picklock_harness::adapter::message::{
 };
 use picklock_harness::adapter::serve::serve;
 use picklock_harness::entropy;
-use picklock_impls::{Context, Deadline, DynLock, Grant, Lock, LockError, Notice, WallClock, find};
+use picklock_impls::{
+    Canceller, Context, Deadline, DynLock, Grant, Lock, LockError, Notice, WallClock, find,
+};
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
@@ -143,7 +145,7 @@ impl Driver {
 async fn with_worker(talk: impl AsyncFnOnce(&mut Driver)) {
     let (notices, heard) = mpsc::unbounded_channel();
     let heard = RefCell::new(Some(heard));
-    let build = |init: Init| {
+    let build = |init: Init, _: Canceller| {
         let heard = heard.take();
         async move {
             if init.options.contains_key("impossible") {
@@ -161,7 +163,7 @@ async fn with_worker(talk: impl AsyncFnOnce(&mut Driver)) {
 
 /// Runs `talk` against a served worker, and sees it end when the driver hangs up.
 async fn with_worker_of<F>(
-    build: impl Fn(Init) -> F,
+    build: impl Fn(Init, Canceller) -> F,
     notices: mpsc::UnboundedSender<Notice>,
     talk: impl AsyncFnOnce(&mut Driver),
 ) where
@@ -443,6 +445,7 @@ async fn a_built_in_lock_is_served_on_real_servers() {
     let build = |init: Init| async move {
         let nodes = connect(&init.nodes, init.timeout()).map_err(|error| error.to_string())?;
         let context = Context {
+            canceller: Canceller::default(),
             wall_clock: Rc::new(MachineClock),
             entropy: entropy::stream(init.seed, "worker", 0),
             options: picklock_impls::Options::default(),

@@ -58,6 +58,8 @@ fn answers() -> Vec<Answer> {
                 own_connections: Some(true),
                 blocks_loop: Some(true),
                 blocks_thread: Some(true),
+                cancels: Some(true),
+                releases_unheld: Some(true),
             },
         },
         Answer::Joined,
@@ -68,6 +70,7 @@ fn answers() -> Vec<Answer> {
             elapsed_ms: Some(1),
         },
         Answer::Refused,
+        Answer::Cancelled,
         Answer::Unsupported {
             message: Some("no".into()),
         },
@@ -87,6 +90,7 @@ fn answers() -> Vec<Answer> {
             | Answer::Joined
             | Answer::Granted { .. }
             | Answer::Refused
+            | Answer::Cancelled
             | Answer::Unsupported { .. }
             | Answer::Released { .. }
             | Answer::Pong
@@ -104,6 +108,8 @@ fn asks() -> Vec<RequestKind> {
         extend("k", "t", 1),
         release("k", "t"),
         RequestKind::Ping,
+        RequestKind::ReleaseUnheld { key: "k".into() },
+        RequestKind::Cancel { of: 1 },
         RequestKind::Join(Join {
             nodes: vec![],
             seed: 1,
@@ -120,6 +126,8 @@ fn asks() -> Vec<RequestKind> {
             | RequestKind::Extend { .. }
             | RequestKind::Release { .. }
             | RequestKind::Ping
+            | RequestKind::ReleaseUnheld { .. }
+            | RequestKind::Cancel { .. }
             | RequestKind::Join(_)
             | RequestKind::Block { .. } => {}
         }
@@ -226,6 +234,7 @@ fn paragraphs(text: &str) -> BTreeMap<String, String> {
 /// What the document calls the value of a request's field.
 fn kind_of(value: &Value) -> &'static str {
     match value {
+        Value::Array(values) if values.iter().any(Value::is_number) => "numbers",
         Value::Array(_) => "strings",
         Value::Object(_) => "strings by name",
         Value::Number(_) => "number",

@@ -59,7 +59,9 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elapsed_ms: Option<u64>,
     },
-    /// Another client has the lock.
+    /// The client was told to give up its request.
+    Cancel { worker: usize, op: u64 },
+    /// Another client has the lock, or the client has given up and took nothing.
     Refused { worker: usize, op: u64 },
     /// The attempt ended in an error. `definite`: it certainly took nothing.
     AcquireFailed {
@@ -372,6 +374,7 @@ impl EventKind {
         match *self {
             EventKind::Acquire { worker, op, .. }
             | EventKind::Granted { worker, op, .. }
+            | EventKind::Cancel { worker, op }
             | EventKind::Refused { worker, op }
             | EventKind::AcquireFailed { worker, op, .. }
             | EventKind::Extended { worker, op, .. }
