@@ -169,11 +169,14 @@ def serve(make_lock, name, version="", options=(), threads=False):
     or None if the library does not say, and, if it can, extend(key, token, ttl_ms) -> Grant or None.
     `options` are the names that `--impl-option` may have.
 
-    A class whose `acquire` is a coroutine is one lock for many clients on one event loop. With `threads`, it is
+    If the lock has release_unheld(key), it does what a `finally` does that unlocks although it was refused.
+
+    A class whose `acquire` is a coroutine is one lock for many clients on one event loop; a client that gives up cancels
+    its task. With `threads`, it is
     one lock for many clients, each in a thread of its own. Otherwise a process has one client.
     """
     is_async = inspect.iscoroutinefunction(getattr(make_lock, "acquire", None))
-    offers = {"clients": is_async or threads, "blocks_loop": is_async, "blocks_thread": threads}
+    offers = {"clients": is_async or threads, "blocks_loop": is_async, "blocks_thread": threads, "cancels": is_async}
     adapter = _Adapter(make_lock, {"name": name, "version": version}, options, offers)
     if is_async:
         asyncio.run(_serve_on_loop(adapter))
@@ -199,12 +202,16 @@ def _requests():
 async def _serve_on_loop(adapter):
     loop = asyncio.get_running_loop()
     ended = loop.create_future()
-    tasks = set()
+    tasks = {}
 
     def begin(request, read_at):
-        task = loop.create_task(adapter.reply(request, read_at))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
+        if request.get("op") == "cancel":
+            if request["of"] in tasks:
+                tasks[request["of"]].cancel()
+            return
+        number = request["id"]
+        tasks[number] = loop.create_task(adapter.reply(request, read_at))
+        tasks[number].add_done_callback(lambda _: tasks.pop(number, None))
 
     def read():
         for request, read_at in _requests():
@@ -260,6 +267,8 @@ class _Adapter:
     async def answer(self, request, read_at):
         try:
             return await self._answer(request.get("op"), request, read_at)
+        except asyncio.CancelledError:
+            return {"reply": "cancelled"}
         except Definite as problem:
             return _error(str(problem), definite=True)
         except Exception as problem:
@@ -277,11 +286,13 @@ class _Adapter:
             # On purpose not asyncio's: nothing else of this loop, or thread, is done meanwhile.
             time.sleep(request["for_ms"] / 1000)
             return {"reply": "blocked"}
-        if op not in ("acquire", "extend", "release"):
+        if op not in ("acquire", "extend", "release", "release-unheld"):
             raise Definite(f"unknown op {op!r}")
         if self.lock is None:
             raise Definite("`init` must come first")
         key = request["key"]
+        if op == "release-unheld":
+            return {"reply": "released", "released": await _done(self.lock.release_unheld(key))}
         if op == "release":
             return {"reply": "released", "released": await _done(self.lock.release(key, request["token"]))}
         ttl_ms = request["ttl_ms"]
@@ -302,7 +313,10 @@ class _Adapter:
             raise Definite(f"unknown options {unknown}; there are {sorted(self.options)}")
         self.lock = self.make_lock(request["nodes"], request["timeout_ms"], options)
         ready = {**self.ready, "extends": hasattr(self.lock, "extend")}
-        return {**ready, "protocol": 2, **self.offers} if 2 in versions else ready
+        if 2 not in versions:
+            return ready
+        unheld = hasattr(self.lock, "release_unheld")
+        return {**ready, "protocol": 2, **self.offers, "releases_unheld": unheld}
 
 
 async def _done(result):

@@ -46,7 +46,7 @@ pub(super) const CLASSES: &[Class] = classes! {
     "S11", "an acquisition is sent again and counted twice", ["renews-in-doubt", "stale-hold-count"],
         ["pubsub" x "lost-reply"];
     "S12", "one identity for several acquisitions or locks",
-        ["token-per-client", "truncated-key", "one-key-for-all"], [];
+        ["token-per-client", "token-per-process", "truncated-key", "one-key-for-all"], [];
     "S13", "fencing tokens that do not increase", ["fence-per-client"], [];
     "S14", "a transaction that falls back to a plain DEL", [], ["get-then-del" x "stale-delete"];
     "S15", "the work is done although nothing was taken", ["no-lock", "error-is-grant"], [];
