@@ -33,6 +33,7 @@ mod reconnecting;
 #[cfg(feature = "servers")]
 mod redirecting;
 pub mod serve;
+mod served_clients;
 #[cfg(feature = "servers")]
 pub mod shared_process;
 #[cfg(feature = "servers")]

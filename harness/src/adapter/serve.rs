@@ -3,24 +3,23 @@
 //! It needs no process and no global state: it works on any pair of streams, in a process of its
 //! own or in a simulation.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::convert::Infallible;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use picklock_impls::{Canceller, DynLock, Grant, LockError, Notice};
-use picklock_scenarios::TaskScope;
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 
-use super::line_reader::{Line, LineReader};
-use super::local_channel::{Receiver, Sender, local_channel};
+use super::line_reader::LineReader;
+use super::local_channel::{Receiver, local_channel};
 use super::message::{
-    Answer, Init, Join, Notification, Offers, PROTOCOL, Request, RequestKind, SHARED_PROTOCOL,
+    Answer, Init, Notification, Offers, PROTOCOL, Request, RequestKind, SHARED_PROTOCOL,
     WorkerMessage,
 };
-use crate::clock::{self, Clock, millis};
+use super::served_clients::{Clients, Requests, Taken, of_client, wrong};
+use crate::clock::{Clock, millis};
 
 /// Why a worker cannot continue. It can only be reported in its log.
 #[derive(Debug, thiserror::Error)]
@@ -106,129 +105,6 @@ where
     }
 }
 
-/// What a client says, with its number, where it shares the process.
-fn of_client(number: Option<usize>, mut message: WorkerMessage) -> WorkerMessage {
-    if number.is_none() {
-        return message;
-    }
-    match &mut message {
-        WorkerMessage::Reply { client, answer, .. } => {
-            *client = number;
-            if matches!(answer, Answer::Ready { .. }) {
-                *answer = Answer::Joined;
-            }
-        }
-        WorkerMessage::Event(
-            Notification::Extended { client, .. } | Notification::Lost { client, .. },
-        ) => *client = number,
-    }
-    message
-}
-
-/// The clients of a process, by the number that requests name; `None`: the one that is alone.
-struct Clients {
-    requests: BTreeMap<Option<usize>, Sender<Request>>,
-    init: Option<Init>,
-}
-
-/// What became of a line.
-enum Taken {
-    /// A client answers it.
-    Asked,
-    /// A client has joined, and answers it.
-    Joined {
-        client: usize,
-        requests: Receiver<Request>,
-    },
-    /// This is the answer.
-    Answered(WorkerMessage),
-}
-
-impl Clients {
-    fn new(alone: Sender<Request>) -> Self {
-        Clients {
-            requests: BTreeMap::from([(None, alone)]),
-            init: None,
-        }
-    }
-
-    /// # Errors
-    /// The line has no id, so that it cannot be answered.
-    fn take(&mut self, line: Line) -> Result<Taken, String> {
-        let request = match understand(line) {
-            Ok(request) => request,
-            Err(Misunderstood { id: Some(id), help }) => {
-                return Ok(answered(id, None, wrong(help)));
-            }
-            Err(Misunderstood { id: None, help }) => return Err(help),
-        };
-        let Request { id, client, ask } = request;
-        match ask {
-            RequestKind::Join(join) => Ok(self.joined(id, client, join)),
-            RequestKind::Block {
-                for_ms,
-                scope: TaskScope::Loop,
-            } => {
-                clock::block_thread(Duration::from_millis(for_ms));
-                Ok(answered(id, client, Answer::Blocked))
-            }
-            ask => {
-                if let RequestKind::Init(init) = &ask {
-                    self.init.get_or_insert_with(|| init.clone());
-                }
-                Ok(self.pass(Request { id, client, ask }))
-            }
-        }
-    }
-
-    fn pass(&self, request: Request) -> Taken {
-        let (id, client) = (request.id, request.client);
-        let sent = self
-            .requests
-            .get(&client)
-            .is_some_and(|requests| requests.send(request).is_ok());
-        match sent {
-            true => Taken::Asked,
-            false => answered(id, client, wrong("no such client has joined")),
-        }
-    }
-
-    /// To the client that joins it is its `init`.
-    fn joined(&mut self, id: u64, client: Option<usize>, join: Join) -> Taken {
-        let (Some(number), Some(init)) = (client, &self.init) else {
-            return answered(
-                id,
-                client,
-                wrong("`join` needs a `client`, and `init` before it"),
-            );
-        };
-        if self.requests.contains_key(&client) {
-            return answered(id, client, wrong("`join` came a second time"));
-        }
-        let init = Init {
-            worker: number,
-            nodes: join.nodes,
-            seed: join.seed,
-            ..init.clone()
-        };
-        let (sender, requests) = local_channel();
-        self.requests.insert(client, sender);
-        self.pass(Request {
-            id,
-            client,
-            ask: RequestKind::Init(init),
-        });
-        Taken::Joined {
-            client: number,
-            requests,
-        }
-    }
-}
-
-fn answered(id: u64, client: Option<usize>, answer: Answer) -> Taken {
-    Taken::Answered(WorkerMessage::Reply { id, client, answer })
-}
-
 /// The same for one client, whose requests and answers are messages instead of lines.
 ///
 /// Ends when there are no more requests, or when `say` returns false because the driver is gone.
@@ -270,69 +146,11 @@ pub async fn answer_messages<B, F>(
     }
 }
 
-/// The requests to a client. While it acquires they are looked at, because one may tell it to give up.
-struct Requests {
-    coming: Receiver<Request>,
-    waiting: VecDeque<Request>,
-}
-
-impl Requests {
-    fn new(coming: Receiver<Request>) -> Self {
-        let waiting = VecDeque::new();
-        Requests { coming, waiting }
-    }
-
-    async fn next(&mut self) -> Option<Request> {
-        match self.waiting.pop_front() {
-            Some(request) => Some(request),
-            None => self.coming.next().await,
-        }
-    }
-
-    /// Passes on that the client gives up the request `cancelled`. Everything else waits. Cancel-safe.
-    async fn watch(&mut self, cancelled: Option<u64>, canceller: &Canceller) -> Infallible {
-        if let Some(id) = cancelled {
-            while let Some(request) = self.coming.next().await {
-                match request.ask {
-                    RequestKind::Cancel { of } if of == id => canceller.cancel(),
-                    _ => self.waiting.push_back(request),
-                }
-            }
-        }
-        std::future::pending().await
-    }
-}
-
 /// The next input of a worker.
 enum Incoming<R> {
     Request(R),
     Notice(Notice),
     End,
-}
-
-/// A line that is not a request.
-struct Misunderstood {
-    id: Option<u64>,
-    help: String,
-}
-
-fn understand(line: Line) -> Result<Request, Misunderstood> {
-    let text = match line {
-        Line::Whole(text) => text,
-        Line::TooLong(_) => {
-            return Err(Misunderstood {
-                id: None,
-                help: "a line longer than a mebibyte is not a request".into(),
-            });
-        }
-    };
-    serde_json::from_str(&text).map_err(|error| {
-        let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
-        Misunderstood {
-            id: value.and_then(|value| value.get("id")?.as_u64()),
-            help: format!("not a request ({error}): {text}"),
-        }
-    })
 }
 
 /// A grant that was not yet released.
@@ -555,14 +373,6 @@ const NO_LOCK: &str = "there is no lock yet: `init` must come first, and be answ
 
 fn unknown(token: &str) -> Answer {
     wrong(format!("no grant has the token `{token}`"))
-}
-
-/// The request was not valid, so nothing was done.
-fn wrong(message: impl Into<String>) -> Answer {
-    Answer::Error {
-        message: message.into(),
-        definite: true,
-    }
 }
 
 fn failed(error: &LockError) -> Answer {

@@ -62,18 +62,14 @@ impl<W: Backend> Buyer<W> {
                 })?;
                 self.must_use_nodes(op);
                 self.event(TriggerEvent::Granted, None).await;
-                let hold = Hold {
-                    op,
-                    key,
-                    token,
-                    fence,
-                };
-                if self.talk.has_cancelled() {
-                    // It has it all the same, and does not want it any more.
-                    self.release(hold).await?;
-                    return Ok(None);
-                }
-                return Ok(Some(hold));
+                return self
+                    .wanted(Hold {
+                        op,
+                        key,
+                        token,
+                        fence,
+                    })
+                    .await;
             }
             Answer::Refused => {
                 self.write(EventKind::Refused { worker, op })?;
@@ -157,6 +153,15 @@ impl<W: Backend> Buyer<W> {
             }),
             other => Err(self.talk.broken_by(&context, "release", &other).into()),
         }
+    }
+
+    /// What was granted to a buyer that has given up it does not want any more.
+    async fn wanted(&mut self, hold: Hold) -> Result<Option<Hold>, Broken> {
+        if !self.talk.has_cancelled() {
+            return Ok(Some(hold));
+        }
+        self.release(hold).await?;
+        Ok(None)
     }
 
     /// After how long the buyer gives up its request, if it does.
