@@ -177,6 +177,7 @@ mod tests {
             key: 0,
             from: 3,
             to: 2,
+            belated: None,
         };
         assert_eq!(
             line(61_500, sold).unwrap(),

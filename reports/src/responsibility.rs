@@ -23,11 +23,13 @@ pub fn responsibility(verdicts: &Verdicts) -> Option<String> {
                 .to_owned()
         }
         (Some(Status::Held), _) if status(Property::Resource) == Some(Status::Violated) => {
-            return Some(
-                "Not the lock's: no two holds overlapped, and yet the stock does not add up. Look \
-                 at what was done outside of any hold."
-                    .to_owned(),
+            let outside = outside(verdicts).map_or_else(
+                || "Look at what was done outside of any hold.".to_owned(),
+                |(party, did)| format!("It is {party}: {did}."),
             );
+            return Some(format!(
+                "Not the lock's: no two holds overlapped, and yet the stock does not add up. {outside}"
+            ));
         }
         _ => return None,
     };
@@ -54,7 +56,7 @@ fn service(verdicts: &Verdicts) -> &'static str {
             "The lock's and its Redis's: Redis forgot the lock while a lease was running, and the \
              lock trusted it not to."
         }
-        Responsible::Client(_) | Responsible::Undetermined => {
+        _ => {
             "The lock or its Redis broke its word: a second client was let in while the first \
              one's lease was running."
         }
@@ -69,8 +71,25 @@ fn client(verdicts: &Verdicts) -> String {
     format!("The client's: {did}. The service kept its word.")
 }
 
+/// Who spoilt the stock, whatever the lock did, and how; `None`: nobody did.
+fn outside(verdicts: &Verdicts) -> Option<(&'static str, &'static str)> {
+    match responsible(verdicts, Property::Resource) {
+        Responsible::Application(did) => Some(("the application's", did)),
+        Responsible::Resource(did) => Some(("the resource's", did)),
+        _ => None,
+    }
+}
+
 /// The damage, and what prevented more.
-fn damage(verdicts: &Verdicts) -> &'static str {
+fn damage(verdicts: &Verdicts) -> String {
+    if let Some((party, did)) = outside(verdicts) {
+        return format!("The harm to the stock is {party}: {did}.");
+    }
+    of_tokens(verdicts).to_owned()
+}
+
+/// The damage, and whether fencing tokens prevented more.
+fn of_tokens(verdicts: &Verdicts) -> &'static str {
     let has_tokens = verdicts
         .get(&Property::Fencing)
         .is_some_and(|verdict| matches!(verdict.status, Status::Held | Status::Violated));
@@ -165,6 +184,33 @@ mod tests {
             exclusion.cause = Some(Cause::StolenRelease);
             let said = responsibility(&verdicts).unwrap();
             assert!(said.starts_with("The lock's: its own commands"), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_is_spoilt_outside_of_a_right_lock_is_never_the_locks() {
+        use Status::{Held, NotApplicable, Violated};
+        let of = |cause, exclusion| {
+            let mut verdicts = verdicts(exclusion, Held, Violated, NotApplicable);
+            verdicts.get_mut(&Property::Resource).unwrap().cause = Some(cause);
+            responsibility(&verdicts).unwrap()
+        };
+        let parties = [
+            (Cause::LateWrite, "the resource's: it took a write"),
+            (
+                Cause::ReleasedBeforeCommit,
+                "the application's: it released",
+            ),
+            (Cause::UncheckedWrite, "the application's: its failure path"),
+            (Cause::StaleRead, "the resource's: its replica"),
+        ];
+        for (cause, party) in parties {
+            let said = of(cause, Held);
+            assert!(said.starts_with("Not the lock's: "), "{said}");
+            assert!(said.contains(party), "{said}");
+            let said = of(cause, Violated);
+            assert!(said.starts_with("The client's: "), "{said}");
+            assert!(said.contains(party), "{said}");
         }
     }
 

@@ -17,6 +17,10 @@ pub enum Responsible {
     Lock,
     /// Redis, which lost the lock, and the lock, which relied on Redis to keep it.
     Redis,
+    /// The application around a right lock, which did this.
+    Application(&'static str),
+    /// What the lock protects, which did this.
+    Resource(&'static str),
     /// The history does not show who.
     Undetermined,
 }
@@ -110,7 +114,7 @@ causes! {
     /// Check and act were separate commands.
     Race "race",
         Responsible::Lock,
-        "check and act were two commands: make them one script";
+        "check and act were not one command: make them one script";
     /// A grant rests on fewer nodes than the lock needs.
     UnbackedGrant "unbacked-grant",
         Responsible::Lock,
@@ -183,6 +187,22 @@ causes! {
     WaitsForEveryNode "waits-for-every-node",
         Responsible::Lock,
         "the lock had a majority and waited for the other nodes: be content with a majority";
+    /// A write arrived when others had changed what it rests on.
+    LateWrite "late-write",
+        Responsible::Resource("it took a write that came late, and that others had overtaken"),
+        "a write came late: let the resource check tokens, or the version that was read";
+    /// A change became visible after the lock had been released.
+    ReleasedBeforeCommit "released-before-commit",
+        Responsible::Application("it released the lock before its change was visible"),
+        "the lock was released before the commit: commit first, then release";
+    /// A failed section wrote without having the lock.
+    UncheckedWrite "unchecked-write",
+        Responsible::Application("its failure path wrote without the lock"),
+        "a failure path wrote without the lock: write nothing there, or take the lock again";
+    /// A reading came from a replica that lagged.
+    StaleRead "stale-read",
+        Responsible::Resource("its replica showed what had been there before"),
+        "a replica that lagged was read: read what a lock protects where it is written";
     /// The evidence does not show any of these causes.
     Undetermined "undetermined",
         Responsible::Undetermined,

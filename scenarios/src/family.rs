@@ -17,7 +17,7 @@ use crate::scenario::Scenario;
 pub enum Family {
     /// Nothing but the load itself.
     Load,
-    /// Clients freeze, die, or work for longer than their lease.
+    /// Clients freeze, die, work for longer than their lease, or use the resource without the lock.
     Clients,
     /// Servers stop, restart, fail over, or lose data.
     Nodes,
@@ -81,7 +81,8 @@ impl Scenario {
         let needs = self.faults.iter().flat_map(|fault| fault.needs());
         let of_faults = needs.map(Family::of_capability);
         let of_faults = of_faults.min_by_key(|family| family.rank());
-        of_faults.unwrap_or_else(|| match self.works_past_its_lease() {
+        let strikes_stock = self.faults.iter().any(|one| one.stock_fault().is_some());
+        of_faults.unwrap_or_else(|| match strikes_stock || self.works_past_its_lease() {
             true => Family::Clients,
             false => Family::Load,
         })

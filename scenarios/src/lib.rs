@@ -32,8 +32,8 @@ pub use cause::{CAUSES, Cause, Responsible};
 pub use family::Family;
 pub use fault::{
     Action, Capability, DataAction, Direction, FaultKind, FaultPlan, Lasts, LinkAction, NodeAction,
-    Phase, Resource, Selection, ServerError, Strikes, Target, TaskScope, Trigger, TriggerEvent,
-    Who, WorkerAction,
+    Phase, Resource, Selection, ServerError, StockFault, Strikes, Target, TaskScope, Trigger,
+    TriggerEvent, Who, WorkerAction,
 };
 pub use lease_duration::{BadDuration, LeaseDuration};
 pub use measure::Measure;

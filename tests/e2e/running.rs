@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use picklock_harness::check::{Ongoing, Party, StarvedBy, Unjudged};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -18,8 +19,9 @@ use crate::slots::Slot;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Why a run says nothing: the machine had too much to do.
-const TOO_BUSY: [&str; 6] = [
+const TOO_BUSY: [&str; 7] = [
     "the harness stood still",
+    "the machine was stalled for",
     "and no fault asked for it",
     "a fault lasted too long:",
     "a fault took too long to strike:",
@@ -333,5 +335,52 @@ impl Outcome {
             .collect();
         assert!(left.is_empty(), "left behind: {left:?}\n{}", self.all());
         self
+    }
+}
+
+/// Whoever changes these words has to change [`TOO_BUSY`].
+#[test]
+fn what_a_busy_machine_spoils_is_known_by_its_words() {
+    let (worker, until_ns, count) = (0, 0, 1);
+    let fault = || "pause-client".to_owned();
+    let reasons = [
+        Unjudged::HarnessPause {
+            late_ms: 1,
+            until_ns,
+            during: Ongoing::Hold,
+            count,
+        },
+        Unjudged::HeldByHarnessPause {
+            worker,
+            lost_ms: 1,
+            until_ns,
+        },
+        Unjudged::StoodStill {
+            who: Party::Worker(worker),
+            stood_ms: 1,
+            until_ns,
+            count,
+        },
+        Unjudged::LateInjection {
+            worker,
+            waited_ns: 1,
+            fault: fault(),
+        },
+        Unjudged::FaultOverran {
+            fault: fault(),
+            lasted_ns: 1,
+            late_ms: 1,
+        },
+        Unjudged::ClientGone {
+            worker,
+            sent: "SET".into(),
+        },
+        Unjudged::Starved {
+            by: StarvedBy::HarnessPause(1),
+        },
+    ];
+    for reason in reasons {
+        assert!(reason.is_machines_fault(), "{reason}");
+        assert!(was_too_busy(&reason.to_string()), "{reason}");
     }
 }

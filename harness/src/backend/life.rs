@@ -24,6 +24,15 @@ pub enum LifeSign {
         /// Until when.
         until_ns: u64,
     },
+    /// A worker waited for the processor although it could run.
+    WorkerDelayed {
+        /// Which.
+        worker: usize,
+        /// Since when.
+        since_ns: u64,
+        /// For how long of the time since then, in nanoseconds.
+        waited_ns: u64,
+    },
     /// A node's server has died.
     NodeDied {
         /// Which.

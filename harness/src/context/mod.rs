@@ -9,6 +9,7 @@ mod recorder;
 mod run_context;
 mod start_gate;
 mod stock;
+mod stock_faults;
 mod triggers;
 
 pub use applicability::Applicability;
@@ -19,4 +20,5 @@ pub use recorder::{Listener, Recorder};
 pub use run_context::{LockIdentity, RunContext};
 pub use start_gate::StartGate;
 pub use stock::{Change, FencedOff, Stock};
+pub use stock_faults::{OldStock, StockFaults};
 pub use triggers::{DriverEvent, DueFault, Location, SeenEvent, Triggers};

@@ -12,6 +12,7 @@ use super::live_workers::LiveWorkers;
 use super::recorder::{Listener, Recorder};
 use super::start_gate::StartGate;
 use super::stock::Stock;
+use super::stock_faults::StockFaults;
 use super::triggers::Triggers;
 use crate::clock::Clock;
 use crate::spec::RunSpec;
@@ -42,6 +43,8 @@ pub struct RunContext<W> {
     pub applicability: Applicability,
     /// The protected resource.
     pub stock: RefCell<Stock>,
+    /// What is wrong with the accesses to it.
+    pub stock_faults: StockFaults,
     /// The name and version that the lock reported.
     pub identity: Cell<Option<LockIdentity>>,
     /// The lock was granted after commands to its nodes, so it uses them.
@@ -95,6 +98,7 @@ impl<W> RunContext<W> {
             arrivals: Arrivals::of(workload, spec.ttl()),
             applicability: Applicability::default(),
             stock: RefCell::new(stock),
+            stock_faults: StockFaults::default(),
             recorder: Recorder::new(clock.clone(), listener),
             backend,
             spec,

@@ -240,14 +240,7 @@ impl<W: Backend> Buyer<W> {
     }
 
     pub(super) async fn event(&self, kind: TriggerEvent, stock: Option<i64>) {
-        let event = DriverEvent {
-            kind,
-            worker: self.worker,
-            stock,
-        };
-        if let Some(gate) = self.context.triggers.happened(event) {
-            gate.await;
-        }
+        happened(&self.context, self.worker, kind, stock).await;
     }
 
     /// Records an event of this worker, unless the nemesis has killed it in the meantime: then the
@@ -267,6 +260,23 @@ impl<W: Backend> Buyer<W> {
             return Err(Broken::Struck);
         }
         Ok(())
+    }
+}
+
+/// Something has happened that a fault may wait for. Returns when that has struck.
+pub(super) async fn happened<W>(
+    context: &RunContext<W>,
+    worker: usize,
+    kind: TriggerEvent,
+    stock: Option<i64>,
+) {
+    let event = DriverEvent {
+        kind,
+        worker,
+        stock,
+    };
+    if let Some(gate) = context.triggers.happened(event) {
+        gate.await;
     }
 }
 

@@ -1,13 +1,16 @@
 //! The critical section: what a buyer does while it holds the lock.
 
-use picklock_scenarios::TriggerEvent;
+use std::rc::Rc;
+
+use picklock_scenarios::{StockFault, TriggerEvent};
 
 use super::buyer::{Broken, Buyer, Hold};
+use super::requests::happened;
 use super::stock_store::{self, Access};
 use super::work::Work;
 use crate::backend::Backend;
-use crate::context::FencedOff;
-use crate::history::EventKind;
+use crate::context::{FencedOff, RunContext};
+use crate::history::{Belated, EventKind};
 
 impl<W: Backend> Buyer<W> {
     /// The critical section. Between its steps the worker must answer a ping, so that a frozen
@@ -19,9 +22,16 @@ impl<W: Backend> Buyer<W> {
                 let work = self.work(&mut hold).await?;
                 self.ping(&hold).await?;
                 // A holder that learnt of the loss of its lease in time must not use the resource.
-                if work == Work::Whole && !self.talk.has_lost(hold.op) {
-                    self.change_stock(&hold, stock).await?;
-                    self.ping(&hold).await?;
+                let may_write = work == Work::Whole && !self.talk.has_lost(hold.op);
+                match self.context.stock_faults.of_writes(self.worker) {
+                    None if may_write => {
+                        self.change_stock(&hold, stock).await?;
+                        self.ping(&hold).await?;
+                    }
+                    Some(fault) if may_write || fault == StockFault::UncheckedWrite => {
+                        self.write_belatedly(&hold, stock, fault).await?;
+                    }
+                    _ => {}
                 }
             }
             Some(_) => self.open_keys.retain(|key| *key != hold.key),
@@ -32,13 +42,23 @@ impl<W: Backend> Buyer<W> {
 
     async fn read_stock(&mut self, hold: &Hold) -> Result<Option<i64>, Broken> {
         let (worker, op, key) = (self.worker, hold.op, hold.key);
-        match stock_store::read(&self.context, key, hold.fence).await {
+        // A replica knows no tokens.
+        let old = self.context.stock_faults.reading(worker, key);
+        let (access, as_of_ns) = match old {
+            Some((stock, as_of_ns)) => (Access::Done(stock), Some(as_of_ns)),
+            None => {
+                let access = stock_store::read(&self.context, key, hold.fence);
+                (access.await, None)
+            }
+        };
+        match access {
             Access::Done(stock) => {
                 self.write(EventKind::StockRead {
                     worker,
                     op,
                     key,
                     stock,
+                    as_of_ns,
                 })?;
                 self.event(TriggerEvent::StockRead, Some(stock)).await;
                 if stock <= 0 {
@@ -47,38 +67,130 @@ impl<W: Backend> Buyer<W> {
                 Ok(Some(stock))
             }
             Access::Failed => Ok(None),
-            Access::FencedOff(refused) => self.fenced_off(hold, refused).map(|()| None),
+            Access::FencedOff(refused) => {
+                self.write(fenced_off((worker, op, key), refused))?;
+                Ok(None)
+            }
         }
-    }
-
-    fn fenced_off(&self, hold: &Hold, refused: FencedOff) -> Result<(), Broken> {
-        self.write(EventKind::FencedOff {
-            worker: self.worker,
-            op: hold.op,
-            key: hold.key,
-            fence: refused.fence,
-            highest: refused.highest,
-        })
     }
 
     async fn change_stock(&mut self, hold: &Hold, read: i64) -> Result<(), Broken> {
-        let (worker, op, key) = (self.worker, hold.op, hold.key);
-        match stock_store::sell(&self.context, key, read, hold.fence).await {
-            Access::Done(change) => {
-                self.bought += 1;
-                self.write(EventKind::StockChanged {
-                    worker,
-                    op,
-                    key,
-                    from: change.from,
-                    to: change.to,
-                })?;
-                self.event(TriggerEvent::StockChanged, Some(change.to))
-                    .await;
-            }
-            Access::Failed => {}
-            Access::FencedOff(refused) => self.fenced_off(hold, refused)?,
+        let sale = self.sale(hold, read);
+        let Some(what) = sale.make(&self.context, None).await else {
+            return Ok(());
+        };
+        let left = left_after(&what);
+        self.bought += u32::from(left.is_some());
+        self.write(what)?;
+        if left.is_some() {
+            self.event(TriggerEvent::StockChanged, left).await;
         }
         Ok(())
+    }
+
+    /// Leaves the write to a fault: it arrives when that is over, whatever has become of the lock by then.
+    async fn write_belatedly(
+        &mut self,
+        hold: &Hold,
+        read: i64,
+        by: StockFault,
+    ) -> Result<(), Broken> {
+        let context = Rc::clone(&self.context);
+        let mut sale = self.sale(hold, read);
+        let asked_ns = context.clock.now_ns();
+        let incarnation = self.incarnation;
+        if by == StockFault::LateCommit {
+            // Its statement has been admitted. The commit is not asked for a token.
+            let admitted = context.stock.borrow_mut().read(sale.key, sale.fence);
+            if let Err(refused) = admitted {
+                return self.write(fenced_off((sale.worker, sale.op, sale.key), refused));
+            }
+            sale.fence = None;
+        }
+        let arrived = tokio::task::spawn_local(async move {
+            let write = async {
+                // What was sent arrives. The dead neither commit nor write.
+                let is_over = context.live_workers.is_over(sale.worker, incarnation);
+                if is_over && by != StockFault::LateWrite {
+                    return;
+                }
+                let belated = Some(Belated { by, asked_ns });
+                if let Some(what) = sale.make(&context, belated).await {
+                    let left = left_after(&what);
+                    context.recorder.write(what);
+                    if left.is_some() {
+                        happened(&context, sale.worker, TriggerEvent::StockChanged, left).await;
+                    }
+                }
+            };
+            context.stock_faults.keep_back(sale.worker, write).await;
+        });
+        if by == StockFault::LateWrite {
+            // A client that waits for an answer, and gives up. It never learns what has become of its write.
+            let patience = self.context.spec.command_timeout();
+            tokio::time::timeout(patience, arrived).await.ok();
+        }
+        Ok(())
+    }
+
+    fn sale(&self, hold: &Hold, read: i64) -> Sale {
+        Sale {
+            worker: self.worker,
+            op: hold.op,
+            key: hold.key,
+            fence: hold.fence,
+            read,
+        }
+    }
+}
+
+/// A unit to be sold, on a reading of the stock.
+#[derive(Clone, Copy)]
+struct Sale {
+    worker: usize,
+    op: u64,
+    key: u32,
+    fence: Option<u64>,
+    read: i64,
+}
+
+impl Sale {
+    /// Sells it. Returns what is to be written down.
+    async fn make<W: Backend>(
+        self,
+        context: &RunContext<W>,
+        belated: Option<Belated>,
+    ) -> Option<EventKind> {
+        let (worker, op, key) = (self.worker, self.op, self.key);
+        match stock_store::sell(context, key, self.read, self.fence).await {
+            Access::Done(change) => Some(EventKind::StockChanged {
+                worker,
+                op,
+                key,
+                from: change.from,
+                to: change.to,
+                belated,
+            }),
+            Access::Failed => None,
+            Access::FencedOff(refused) => Some(fenced_off((worker, op, key), refused)),
+        }
+    }
+}
+
+/// What is left after a change of the stock; `None`: it is none.
+fn left_after(what: &EventKind) -> Option<i64> {
+    match what {
+        EventKind::StockChanged { to, .. } => Some(*to),
+        _ => None,
+    }
+}
+
+fn fenced_off((worker, op, key): (usize, u64, u32), refused: FencedOff) -> EventKind {
+    EventKind::FencedOff {
+        worker,
+        op,
+        key,
+        fence: refused.fence,
+        highest: refused.highest,
     }
 }

@@ -90,6 +90,15 @@ pub(super) async fn note_life_signs<W: Backend>(context: &RunContext<W>, at_end:
                 since_ns,
                 stood_ms: stood_ms(since_ns, until_ns),
             },
+            LifeSign::WorkerDelayed {
+                worker,
+                since_ns,
+                waited_ns,
+            } => EventKind::WorkerDelayed {
+                worker,
+                since_ns,
+                waited_ms: waited_ns / 1_000_000,
+            },
             LifeSign::NodeDied { node } => {
                 let reason = context.backend.why_lost(node).await;
                 let reason = reason.unwrap_or_else(|| "its connections broke".into());

@@ -102,11 +102,12 @@ pub(super) async fn sell<W: Backend>(
     fence: Option<u64>,
 ) -> Access<Change> {
     let sold = context.stock.borrow_mut().sell(key, read, fence);
-    let change = match sold {
+    match sold {
         Err(refused) => return Access::FencedOff(refused),
         Ok(change) if !in_redis(context) => return Access::Done(change),
-        Ok(change) => change,
-    };
+        // Nothing is known to have changed until Redis has answered.
+        Ok(change) => context.stock.borrow_mut().learn(key, change.from),
+    }
     let done = match context.spec.scenario.workload.update {
         Update::Decrement => ask(context, &["DECR".to_owned(), name(context, key)])
             .await
@@ -124,9 +125,6 @@ pub(super) async fn sell<W: Backend>(
             Access::Done(done)
         }
         // It is not known whether the unit was sold, so the run is not judged.
-        None => {
-            context.stock.borrow_mut().learn(key, change.from);
-            Access::Failed
-        }
+        None => Access::Failed,
     }
 }

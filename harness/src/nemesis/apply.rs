@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use picklock_scenarios::{
-    Action, DataAction, Direction, FaultPlan, LeaseDuration, LinkAction, NodeAction, Target,
-    TaskScope, WorkerAction,
+    Action, DataAction, Direction, FaultPlan, LeaseDuration, LinkAction, NodeAction, StockFault,
+    Target, TaskScope, WorkerAction,
 };
 
 use super::clocks::ClockOf;
@@ -13,7 +13,7 @@ use super::ongoing::Undo;
 use super::schedule::Nemesis;
 use crate::backend::{Backend, DataChange, Refusal};
 use crate::clock::nanos;
-use crate::context::Location;
+use crate::context::{Location, OldStock};
 use crate::history::EventKind;
 use crate::wire::{Effect, LinkFault};
 
@@ -57,6 +57,11 @@ impl<W: Backend> Nemesis<W> {
                         let backend = &*self.context.backend;
                         self.clocks.shift(backend, clock, fault, by_ns).await?;
                         self.ongoing.record(fault, Undo::ResetClock(clock));
+                    }
+                }
+                Action::Stock(of_stock) => {
+                    for worker in &target.workers {
+                        self.apply_to_stock(fault, of_stock, *worker);
                     }
                 }
             }
@@ -203,6 +208,17 @@ impl<W: Backend> Nemesis<W> {
             frames: plan.frames,
         });
         self.ongoing.record(fault, Undo::Lift(imposed));
+    }
+
+    fn apply_to_stock(&self, fault: u32, of_stock: StockFault, worker: usize) {
+        let context = &self.context;
+        let old = OldStock {
+            as_of_ns: context.clock.now_ns(),
+            left: context.stock.borrow().left(),
+        };
+        context.stock_faults.impose(worker, of_stock, old);
+        self.ongoing
+            .record(fault, Undo::LiftStock(worker, of_stock));
     }
 
     async fn apply_to_data(

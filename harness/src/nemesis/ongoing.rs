@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 
-use picklock_scenarios::{Resource, TaskScope};
+use picklock_scenarios::{Resource, StockFault, TaskScope};
 
 use super::clocks::ClockOf;
 use crate::wire::ImposedId;
@@ -27,6 +27,7 @@ pub(super) enum Undo {
     Replenish(usize, Resource),
     Lift(ImposedId),
     ResetClock(ClockOf),
+    LiftStock(usize, StockFault),
 }
 
 /// The faults that have started and not ended.

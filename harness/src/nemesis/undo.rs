@@ -51,6 +51,9 @@ impl<W: Backend> Nemesis<W> {
             }
             Undo::Lift(imposed) => backend.lift(imposed),
             Undo::ResetClock(clock) => self.clocks.reset(&**backend, clock, fault).await,
+            Undo::LiftStock(worker, fault) => {
+                self.context.stock_faults.lift(worker, fault).await;
+            }
         }
     }
 

@@ -24,4 +24,4 @@ pub(crate) use process_table::{MARK_VARIABLE, ProcessTable};
 pub(crate) use standstill::{Motion, families};
 pub(crate) use stat::{ProcessStat, tracer_of_this_process};
 #[cfg(feature = "servers")]
-pub(crate) use stat::{all_processes, ran_ns};
+pub(crate) use stat::{all_processes, ran_ns, waited_ns};

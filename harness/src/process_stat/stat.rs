@@ -94,6 +94,21 @@ pub(crate) fn ran_ns(pid: u32) -> Option<u64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
+/// How long the threads of a process have waited for a processor although they could run, together, in nanoseconds.
+/// `None`: the kernel does not say, or it has ended.
+#[cfg(feature = "servers")]
+pub(crate) fn waited_ns(pid: u32) -> Option<u64> {
+    let threads = numbered_entries(Path::new(&format!("/proc/{pid}/task"))).ok()?;
+    let of_thread = |thread: u32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
+        text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
+    };
+    threads
+        .into_iter()
+        .filter_map(of_thread)
+        .reduce(|all, one| all + one)
+}
+
 /// The process that traces this one, as a debugger does.
 pub(crate) fn tracer_of_this_process() -> Option<u32> {
     let traces = |thread| number_in_status(thread, "TracerPid:").filter(|tracer| *tracer > 0);

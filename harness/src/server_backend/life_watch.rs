@@ -94,6 +94,18 @@ impl LifeWatch {
         });
     }
 
+    /// This worker waited for a processor for so long of the time since then.
+    pub(super) fn waited(&self, worker: usize, since_ns: u64, waited_ns: u64) {
+        if Duration::from_nanos(waited_ns) < self.shortest.get() {
+            return;
+        }
+        self.signs.borrow_mut().push(LifeSign::WorkerDelayed {
+            worker,
+            since_ns,
+            waited_ns,
+        });
+    }
+
     /// The server of this node has died.
     pub(super) fn died(&self, node: usize) {
         self.signs.borrow_mut().push(LifeSign::NodeDied { node });

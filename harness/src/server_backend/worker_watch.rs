@@ -7,13 +7,16 @@ use tokio::time::sleep;
 
 use super::life_watch::{LifeWatch, Watched};
 use crate::clock::Clock;
-use crate::process_stat::{Motion, families};
+use crate::process_stat::{Motion, families, waited_ns};
 
 /// Shortest pause between two looks at all workers.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// With many workers the pause grows by this much for each, so that looking costs no more.
 const LOOK_EACH: Duration = Duration::from_millis(2);
+
+/// How long they waited for a processor is looked at no more often than this: all their threads are asked.
+const DELAY_LOOK: Duration = Duration::from_millis(250);
 
 /// What the workers have started is looked for again after so many looks.
 const FAMILY_LOOKS: u32 = 50;
@@ -29,6 +32,7 @@ pub(super) async fn watch(
 ) {
     let (mut known, mut families) = (BTreeMap::new(), Families::new());
     let (mut seen, mut before_ns) = (BTreeMap::new(), clock.now_ns());
+    let (mut waited, mut waited_since_ns) = (BTreeMap::new(), clock.now_ns());
     for look in 0_u32.. {
         let leaders = leaders();
         if look % FAMILY_LOOKS == 0 || leaders != known {
@@ -50,6 +54,19 @@ pub(super) async fn watch(
             }
         }
         (seen, before_ns) = (looked, now_ns);
+        let passed_ns = now_ns - waited_since_ns;
+        if Duration::from_nanos(passed_ns) < DELAY_LOOK {
+            continue;
+        }
+        let now = waits_of(families.clone()).await;
+        for (worker, now_ns) in &now {
+            if let Some(before_ns) = waited.get(worker) {
+                // Several threads can have waited at the same time.
+                let delay_ns = now_ns.saturating_sub(*before_ns).min(passed_ns);
+                life.waited(*worker, waited_since_ns, delay_ns);
+            }
+        }
+        (waited, waited_since_ns) = (now, now_ns);
     }
 }
 
@@ -58,6 +75,16 @@ fn look_at(families: &Families) -> BTreeMap<u32, Motion> {
     processes
         .filter_map(|pid| Some((*pid, Motion::look(*pid)?)))
         .collect()
+}
+
+/// For how long the processes of each worker have waited for a processor. Looks on a thread of its own.
+async fn waits_of(families: Families) -> BTreeMap<usize, u64> {
+    let of_family = |(worker, processes): (usize, BTreeSet<u32>)| {
+        let waited = processes.into_iter().filter_map(waited_ns);
+        (worker, waited.sum())
+    };
+    let look = move || families.into_iter().map(of_family).collect();
+    tokio::task::spawn_blocking(look).await.unwrap_or_default()
 }
 
 /// Looks on a thread of its own: with many processes on the machine it takes a while.

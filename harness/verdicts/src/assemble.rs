@@ -279,6 +279,9 @@ fn trouble_words(event: &EventKind, locks: &[String]) -> Option<String> {
         EventKind::WorkerStoodStill {
             worker, stood_ms, ..
         } => format!("worker {worker} stood still for {stood_ms} ms, and no fault asked for it"),
+        EventKind::WorkerDelayed {
+            worker, waited_ms, ..
+        } => format!("worker {worker} waited {waited_ms} ms for the processor"),
         EventKind::CustodyIncomplete { reason } => {
             format!("the account of the servers' keys is not complete: {reason}")
         }

@@ -11,6 +11,8 @@
 //! | which hold damaged the stock | the first one that changed it to, or read it, below zero; where only the sum is wrong, each that wrote over a change |
 //! | why the stock was damaged | why that hold overlapped with one that changed the stock between its reading and its writing; also `phantom-extend` if its lease had run out and was extended after that |
 //! | several such changes | each may be named |
+//! | a reading that shows an earlier time | the changes since that time came between; one that was made before the reading is `stale-read` |
+//! | a change that came late | its own cause, where no two leases met and the other client came after it was asked for; a failure path need not have been alone |
 
 use std::fmt::Write;
 
@@ -151,18 +153,20 @@ fn adds_up(case: &Case, key: u64, end: Option<&Line>) -> bool {
     }
 }
 
-/// The changes by others between an access and the reading that it goes back to.
-fn between<'a>(line: &Line, accesses: &[&'a Line]) -> Vec<&'a Line> {
+/// The reading that an access goes back to, and the changes by others since the time that it shows.
+fn between<'a>(line: &Line, accesses: &[&'a Line]) -> Option<(&'a Line, Vec<&'a Line>)> {
     let before = accesses.iter().filter(|other| other.number < line.number);
     let before: Vec<&Line> = before.copied().collect();
     let mine = |other: &&Line| other.op() == line.op() && other.event == "stock-read";
-    let Some(read) = before.iter().copied().rfind(mine) else {
-        return Vec::new();
+    let read = before.iter().copied().rfind(mine)?;
+    let is_shown = |other: &Line| match read.num("as_of_ns") {
+        Some(as_of) => other.at <= as_of,
+        None => other.number < read.number,
     };
     let change = |other: &&Line| {
-        other.event == "stock-changed" && other.number > read.number && other.op() != line.op()
+        other.event == "stock-changed" && !is_shown(other) && other.op() != line.op()
     };
-    before.into_iter().filter(change).collect()
+    Some((read, before.into_iter().filter(change).collect()))
 }
 
 /// Why others could change the stock between an access and its reading.
@@ -170,10 +174,23 @@ fn of_access(case: &Case, accesses: &[&Line], at: usize) -> Vec<&'static str> {
     let line = accesses[at];
     let hold = |line: &Line| case.attempts.iter().find(|one| Some(one.op) == line.op());
     let mut causes = Vec::new();
-    for other in between(line, accesses) {
+    let Some((read, changes)) = between(line, accesses) else {
+        return causes;
+    };
+    for other in changes {
         let (Some(one), Some(against)) = (hold(line), hold(other)) else {
             continue;
         };
+        let outside = match other.number < read.number {
+            true => Some("stale-read"),
+            false => came_late(line, against).or_else(|| came_late(other, one)),
+        };
+        if Case::leases_overlap(one, against, false).is_none() {
+            causes.extend(outside);
+        }
+        if outside.is_some() && Case::leases_overlap(one, against, true).is_none() {
+            continue;
+        }
         match overlap(one.hold(), against.hold()) {
             Some(met) if revived(one, other, line) => {
                 causes.push("phantom-extend");
@@ -184,6 +201,18 @@ fn of_access(case: &Case, accesses: &[&Line], at: usize) -> Vec<&'static str> {
         }
     }
     causes
+}
+
+/// The cause that a change has of its own, because it came later than it was asked for.
+fn came_late(change: &Line, rival: &Attempt) -> Option<&'static str> {
+    let belated = change.raw("belated");
+    let asked = belated["asked_ns"].as_u64()?;
+    match belated["by"].as_str()? {
+        "unchecked-write" => Some("unchecked-write"),
+        _ if rival.from() < asked => None,
+        "late-commit" => Some("released-before-commit"),
+        _ => Some("late-write"),
+    }
 }
 
 /// An extension was granted between the other's change and one's own, to a lease that was over.

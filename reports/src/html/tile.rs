@@ -111,7 +111,7 @@ fn worst_blame(verdicts: &Verdicts, is_clients: bool) -> Option<&'static str> {
     let violated = violated.filter(|verdict| verdict.status == Status::Violated);
     let blamed = violated.map(|verdict| {
         match verdict.cause.map_or(Responsible::Undetermined, Cause::responsible) {
-            Responsible::Client(_) => 0,
+            Responsible::Client(_) | Responsible::Application(_) | Responsible::Resource(_) => 0,
             Responsible::Undetermined if is_clients => 0,
             Responsible::Redis => 1,
             Responsible::Lock | Responsible::Undetermined => 2,

@@ -14,7 +14,7 @@ pub(super) fn scorecard(page: &mut Page, input: &ReportInput) {
         return;
     };
     for advice in &scorecard.advice {
-        page.add("advice", &format!("- {}\n", prose(&advice.words)));
+        page.add("advice", &format!("- {}\n", with_names(&advice.words)));
     }
     let families = Family::ALL.map(Family::word).join(" | ");
     let head = format!(
@@ -25,6 +25,16 @@ pub(super) fn scorecard(page: &mut Page, input: &ReportInput) {
     );
     let rows = scorecard.locks.iter().map(row);
     table_of(page, "rows of the scorecard", &head, rows.collect());
+}
+
+/// A sentence with names between backticks.
+fn with_names(words: &str) -> String {
+    let parts = words.split('`').enumerate();
+    let parts = parts.map(|(index, part)| match index % 2 {
+        0 => prose(part),
+        _ => code(part),
+    });
+    parts.collect()
 }
 
 fn row(score: &LockScore) -> String {

@@ -32,6 +32,10 @@ pub enum Choice {
         lock: String,
         /// What Redis must not do, because the stock came to harm by it.
         given_no: BTreeSet<Cause>,
+        /// How many other locks were tried enough to be named.
+        others: usize,
+        /// How many of these are not good enough.
+        unfit: usize,
         /// What it rests on.
         basis: Basis,
     },
@@ -98,7 +102,7 @@ impl Purpose {
         match self {
             Purpose::Money => [harmed as f64, lost, own, price],
             // The cheapest suffices.
-            Purpose::CronJob => [own, price, 0.0, 0.0],
+            Purpose::CronJob => [own, price, lost, 0.0],
             Purpose::Uptime => {
                 let granted = score.costs.granted_without_minority.unwrap_or(0.0);
                 [-granted, lost, own, price]
@@ -110,9 +114,9 @@ impl Purpose {
 /// Which lock is named for a purpose, and its score if one is. The scores are in the order of the matrix, and
 /// the first of equals is taken.
 pub(super) fn choose(purpose: Purpose, scores: &[LockScore]) -> (Choice, Option<&LockScore>) {
+    let tried = || scores.iter().filter(|score| purpose.is_tried(score));
     let best = |fits: &dyn Fn(&LockScore) -> bool| -> Option<&LockScore> {
-        let tried = scores.iter().filter(|score| purpose.is_tried(score));
-        let fitting = tried.filter(|score| fits(score));
+        let fitting = tried().filter(|score| fits(score));
         fitting.min_by(|one, other| {
             let [one, other] = [one, other].map(|score| purpose.order(score));
             one.partial_cmp(&other).unwrap_or(Ordering::Equal)
@@ -126,6 +130,8 @@ pub(super) fn choose(purpose: Purpose, scores: &[LockScore]) -> (Choice, Option<
                 Purpose::Money => score.harmed_by.clone(),
                 Purpose::CronJob | Purpose::Uptime => BTreeSet::new(),
             },
+            others: tried().count() - 1,
+            unfit: tried().filter(|score| !purpose.fits(score)).count(),
             basis: basis(score),
         },
         (None, Some(closest)) => Choice::NoneFits {

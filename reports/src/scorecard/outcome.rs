@@ -14,6 +14,8 @@ pub enum Outcome {
     Held,
     /// Two clients were inside together, and the fencing tokens kept the stock from harm.
     Fenced,
+    /// The lock was right, and the application around it or the resource spoilt the stock.
+    Outside,
     /// A client is responsible for what was violated.
     Client,
     /// Redis lost the lock, and the lock relied on it.
@@ -26,10 +28,11 @@ pub enum Outcome {
 
 impl Outcome {
     /// Those that are no survival, the lock's own fault first.
-    pub const LOST: [Outcome; 4] = [
+    pub const LOST: [Outcome; 5] = [
         Outcome::Lock,
         Outcome::Redis,
         Outcome::Client,
+        Outcome::Outside,
         Outcome::Undetermined,
     ];
 
@@ -76,6 +79,7 @@ fn blame(cell: &Cell, property: Property) -> Outcome {
     let causes = causes(cell, property).map(|cause| match cause.responsible() {
         Responsible::Client(_) => Outcome::Client,
         Responsible::Redis => Outcome::Redis,
+        Responsible::Application(_) | Responsible::Resource(_) => Outcome::Outside,
         Responsible::Lock => Outcome::Lock,
         Responsible::Undetermined => Outcome::Undetermined,
     });

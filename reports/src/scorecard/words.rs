@@ -166,6 +166,7 @@ fn blamed(outcome: Outcome) -> &'static str {
         Outcome::Lock => "its own fault in",
         Outcome::Redis => "Redis lost the lock in",
         Outcome::Client => "a client went on too long in",
+        Outcome::Outside => "harmed outside the lock in",
         Outcome::Undetermined => "not explained in",
         Outcome::Held => "held in",
         Outcome::Fenced => "saved by fencing in",
@@ -195,10 +196,13 @@ pub(super) fn advice(purpose: Purpose, choice: &Choice, chosen: Option<&LockScor
         Choice::Lock {
             lock,
             given_no,
+            others,
+            unfit,
             basis,
         } => {
             let why = chosen.map_or_else(String::new, |score| why(purpose, score, given_no));
-            format!("`{lock}`{why} {}", rests_on(basis))
+            let not_others = why_not_others(purpose, *others, *unfit);
+            format!("`{lock}`{why}{not_others} {}", rests_on(basis))
         }
         Choice::NoneFits { closest } => {
             let why = match purpose {
@@ -231,7 +235,14 @@ fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> Strin
                 .map_or(&[][..], Vec::as_slice);
             let mishaps: BTreeSet<&str> = given_no.iter().copied().map(mishap).collect();
             let mishaps: Vec<&str> = mishaps.into_iter().collect();
-            match harmed {
+            let outside = score.harmed.get(&Outcome::Outside);
+            let outside = outside.map_or_else(String::new, |outside| {
+                format!(
+                    " No lock prevents what spoilt it outside of the lock ({}).",
+                    named(outside)
+                )
+            });
+            let harmed = match harmed {
                 [] => format!(": the stock came to no harm in any of {judged}."),
                 _ => format!(
                     ", on a Redis that does not lose the lock in {}. The stock came to harm in {} of \
@@ -240,7 +251,8 @@ fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> Strin
                     harmed.len(),
                     named(harmed)
                 ),
-            }
+            };
+            harmed + &outside
         }
         Purpose::CronJob => {
             let free = |commands: f64| format!(" and {commands:.1} commands for each acquisition");
@@ -264,6 +276,26 @@ fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> Strin
                 count(score.nodes, "node")
             )
         }
+    }
+}
+
+/// Why none of the others, of which so many are not good enough.
+fn why_not_others(purpose: Purpose, others: usize, unfit: usize) -> String {
+    let fault = match purpose {
+        Purpose::Money => "a client or the lock itself harmed the stock, too",
+        Purpose::CronJob => "the lock itself harmed the stock or stood still",
+        Purpose::Uptime => "the lock itself harmed the stock, or nobody got it",
+    };
+    let rest = match purpose {
+        Purpose::Money => "came to no less harm",
+        Purpose::CronJob => "cost more, or survived no more",
+        Purpose::Uptime => "granted or survived no more",
+    };
+    match (others, unfit) {
+        (0, _) => String::new(),
+        (_, 0) => format!(" {} {rest}.", count(others, "other lock")),
+        _ if unfit == others => format!(" With {} {fault}.", count(others, "other lock")),
+        _ => format!(" With {unfit} of the {others} others {fault}; the rest {rest}."),
     }
 }
 

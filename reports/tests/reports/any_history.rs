@@ -87,6 +87,7 @@ fn of_others() -> impl Strategy<Value = EventKind> {
             key,
             from: 1,
             to: i64::MIN,
+            belated: None,
         },
         2 => EventKind::FencedOff {
             worker,

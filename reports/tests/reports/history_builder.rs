@@ -80,6 +80,7 @@ impl HistoryBuilder {
             key: 0,
             from: to + 1,
             to,
+            belated: None,
         };
         self.at(at_ms, what)
     }

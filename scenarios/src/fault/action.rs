@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::server_error::ServerError;
+use super::stock_fault::StockFault;
 use super::strikes::Strikes;
 use crate::lease_duration::LeaseDuration;
 use crate::signed_duration::SignedDuration;
@@ -23,6 +24,8 @@ pub enum Action {
     Link(LinkAction),
     /// The wall clocks of the workers and nodes are set forward, or back.
     ShiftClocks(SignedDuration),
+    /// To the accesses of each worker to the stock.
+    Stock(StockFault),
 }
 
 /// What can be done to a worker.
@@ -138,9 +141,10 @@ pub enum Capability {
 }
 
 impl Action {
-    /// What the backend must be able to do, for a fault that strikes workers, nodes or links.
-    pub(super) fn needs(&self, strikes: Strikes) -> Capability {
-        match self {
+    /// What the backend must be able to do, for a fault that strikes workers, nodes or links. `None`: nothing, the
+    /// driver does it.
+    pub(super) fn needs(&self, strikes: Strikes) -> Option<Capability> {
+        Some(match self {
             Action::Worker(_) => Capability::Workers,
             Action::Node(NodeAction::Pause) => Capability::PauseNodes,
             Action::Node(NodeAction::Crash) => Capability::CrashNodes,
@@ -152,6 +156,7 @@ impl Action {
             Action::Link(_) => Capability::Links,
             Action::ShiftClocks(_) if strikes == Strikes::Workers => Capability::WorkerClocks,
             Action::ShiftClocks(_) => Capability::NodeClocks,
-        }
+            Action::Stock(_) => return None,
+        })
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::action::{Action, Capability};
 use super::plan::{FaultPlan, Field};
+use super::stock_fault::StockFault;
 use super::strikes::Strikes;
 use crate::cause::Cause;
 use crate::lease_duration::LeaseDuration;
@@ -40,6 +41,10 @@ macro_rules! kinds {
             Exhaust: exhaust,
             ClockJump: clock_jump,
             ClockSkew: clock_skew,
+            LateWrite: late_write,
+            LateCommit: late_commit,
+            UncheckedWrite: unchecked_write,
+            StaleRead: stale_read,
         }
     };
 }
@@ -135,6 +140,17 @@ impl Kind {
             of: |_| None,
         }
     }
+
+    /// A kind of faults of what the lock protects: it strikes accesses of workers, and ends.
+    pub(super) const fn of_stock(
+        word: &'static str,
+        actions: fn(&FaultPlan) -> Option<Vec<Action>>,
+    ) -> Kind {
+        Kind {
+            required: &[Field::For],
+            ..Kind::new(word, Strikes::Workers, actions)
+        }
+    }
 }
 
 /// When a fault ends.
@@ -162,10 +178,21 @@ impl FaultPlan {
         (self.kind.row().lasts)(self)
     }
 
+    /// What it does to the accesses of workers to the stock; `None`: nothing.
+    pub fn stock_fault(&self) -> Option<StockFault> {
+        let actions = self.actions().unwrap_or_default();
+        actions.iter().find_map(|action| match action {
+            Action::Stock(fault) => Some(*fault),
+            _ => None,
+        })
+    }
+
     /// What the backend must be able to do.
     pub fn needs(&self) -> Vec<Capability> {
         let actions = self.actions().unwrap_or_default();
-        let needs = actions.iter().map(|one| one.needs(self.kind.strikes()));
+        let needs = actions
+            .iter()
+            .filter_map(|one| one.needs(self.kind.strikes()));
         needs.collect()
     }
 

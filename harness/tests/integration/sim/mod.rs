@@ -18,6 +18,7 @@
 //! - [`open_loop`]: buyers who come at a rate, whether or not anybody is free
 //! - [`peculiar`]: locks of strangers with one peculiarity each
 //! - [`properties`]: any scenario, and nobody accused who keeps its word
+//! - [`stock_faults`]: what a right lock does not prevent
 //! - [`trials`]: the library's front door
 //! - [`verdicts`]: what the catalog expects of a history
 
@@ -38,6 +39,7 @@ mod peculiar;
 mod properties;
 mod refused_leases;
 mod replicas;
+mod stock_faults;
 mod subscriptions;
 mod taking;
 mod trials;

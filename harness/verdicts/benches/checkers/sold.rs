@@ -88,6 +88,7 @@ impl Queue {
                 op,
                 key,
                 stock: self.stock,
+                as_of_ns: None,
             },
             3 => {
                 self.stock -= 1;
@@ -97,6 +98,7 @@ impl Queue {
                     key,
                     from: self.stock + 1,
                     to: self.stock,
+                    belated: None,
                 }
             }
             4 => EventKind::Release { worker, op },

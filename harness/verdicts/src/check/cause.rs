@@ -25,6 +25,15 @@ use crate::timeline::{Hold, Lease};
 /// The cause of a violation.
 pub(super) fn cause(facts: &Facts<'_>) -> Cause {
     match (&facts.found, of_found(facts)) {
+        // The lock kept its word: nobody shared a lease.
+        (
+            Found::WrongStock {
+                outside: Some(outside),
+                sellers,
+                ..
+            },
+            cause,
+        ) if sellers.is_none() || cause == Cause::OutlivedLease => outside.fault.cause(),
         // It had been told that it still has the lock, and so it changed the stock.
         (
             Found::WrongStock {

@@ -4,7 +4,6 @@
 //! Causes that need more than the history get it from here, too.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
 
 use picklock_scenarios::Phase;
 
@@ -12,12 +11,13 @@ use crate::custody::{Custody, ValueSpan};
 use crate::history::{EventKind, History, KeyCommand};
 use crate::timeline::{Hold, Lease, Timeline, overlap};
 
-use super::facts::{Facts, Found, Overlap, Taken};
+use super::facts::{Facts, Found, Outside, Overlap, Taken};
 use super::finding::{Finding, ForeignRelease, Seen, StaleToken, Taking, WrongStock};
 use super::lost_claim::{is_same_token, took_again};
 use super::on_time::OnTime;
 use super::promised_renewal::ran_out_ns;
 use super::properties::ownership::foreign_releases;
+use super::sales::{Overtaken, overtaken};
 use super::unjudged::Unjudged;
 
 /// What a violation is explained from.
@@ -59,7 +59,8 @@ impl<'a> Evidence<'a> {
                 Found::WrongStock {
                     stock,
                     sellers: sellers.map(|sellers| self.overlap(sellers.pair)),
-                    is_interleaved: !self.overtaken(stock, u64::MAX).is_empty(),
+                    outside: self.outside(stock, at_ns),
+                    is_interleaved: !overtaken(self.history, stock.key, u64::MAX).is_empty(),
                 }
             }
             Seen::ForeignRelease(release) => Found::ForeignRelease(self.taken(release)),
@@ -219,10 +220,8 @@ impl<'a> Evidence<'a> {
     /// pair that left each other's sales alone did none, even if the sum shows the damage only there. Holds that
     /// would have overlapped on a machine that is on time come first.
     pub fn sellers(&self, stock: &WrongStock, at_ns: u64) -> Option<Sellers<'_>> {
-        let seller = stock.op.filter(|_| stock.left < 0);
-        let damaged = self.overtaken(stock, at_ns).into_iter();
-        let damaged = damaged.filter(|(_, by)| seller.is_none_or(|seller| seller == *by));
-        let pairs = damaged.filter_map(|(other, by)| self.pair(other, by));
+        let damaged = self.damaged(stock, at_ns).into_iter();
+        let pairs = damaged.filter_map(|sales| self.pair(sales.other.op, sales.by.op));
         let overlapping = pairs.filter(|(first, second)| first.overlaps(second));
         let mut sellers = overlapping.map(|pair| Sellers {
             pair,
@@ -236,29 +235,23 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The sales that were made on a reading which another sale had overtaken: the other one, and the
-    /// one on the old reading. In the order of the latter.
-    fn overtaken(&self, stock: &WrongStock, until_ns: u64) -> Vec<(u64, u64)> {
-        let of_key = stock.key;
-        let mut sales: Vec<u64> = Vec::new();
-        // How many sales each reader had seen.
-        let mut seen: HashMap<u64, usize> = HashMap::new();
-        let mut overtaken = Vec::new();
-        let events = self.history.events.iter();
-        for event in events.take_while(|event| event.at_ns <= until_ns) {
-            match event.what {
-                EventKind::StockRead { op, key, .. } if key == of_key => {
-                    seen.insert(op, sales.len());
-                }
-                EventKind::StockChanged { op, key, .. } if key == of_key => {
-                    let since = seen.remove(&op).map_or(&[][..], |seen| &sales[seen..]);
-                    overtaken.extend(since.iter().map(|other| (*other, op)));
-                    sales.push(op);
-                }
-                _ => {}
-            }
-        }
-        overtaken
+    /// The sales that did the damage, each with one that overtook its reading.
+    fn damaged(&self, stock: &WrongStock, at_ns: u64) -> Vec<Overtaken> {
+        let seller = stock.op.filter(|_| stock.left < 0);
+        let mut damaged = overtaken(self.history, stock.key, at_ns);
+        damaged.retain(|sales| seller.is_none_or(|seller| seller == sales.by.op));
+        damaged
+    }
+
+    /// What spoilt a stock, whatever the lock did.
+    fn outside(&self, stock: &WrongStock, at_ns: u64) -> Option<Outside<'_>> {
+        let damaged = self.damaged(stock, at_ns);
+        let begin_ns = |op| self.hold(op).map(|hold| hold.begin_ns);
+        let mut acts = damaged.iter().filter_map(|sales| sales.outside(begin_ns));
+        acts.find_map(|(fault, [op, other])| {
+            let holds = [self.hold(op)?, self.hold(other)?];
+            Some(Outside { fault, holds })
+        })
     }
 
     /// The hold of an attempt.

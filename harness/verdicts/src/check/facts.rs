@@ -1,6 +1,8 @@
 //! What a finding is explained from: everything that it names, looked up once. Its cause and its story are
 //! functions of that.
 
+use picklock_scenarios::StockFault;
+
 use crate::custody::{Custody, ValueSpan};
 use crate::history::{History, KeyCommand};
 use crate::timeline::{FaultSpan, Hold};
@@ -36,6 +38,8 @@ pub(super) enum Found<'a> {
         stock: &'a WrongStock,
         /// The overlapping holds in which it was sold twice.
         sellers: Option<Overlap<'a>>,
+        /// What spoilt it, whatever the lock did.
+        outside: Option<Outside<'a>>,
         /// One seller read the stock, and another changed it before the first one did.
         is_interleaved: bool,
     },
@@ -88,6 +92,13 @@ pub(super) struct Overlap<'a> {
     pub rests_on_earlier: bool,
     /// What was taken from its owner between the two grants.
     pub taken: Vec<Taken<'a>>,
+}
+
+/// What a right lock does not prevent, and spoilt a stock.
+pub(super) struct Outside<'a> {
+    pub fault: StockFault,
+    /// Whose access it was, and whose sale came between.
+    pub holds: [&'a Hold; 2],
 }
 
 /// A command that took another client's value away, or kept it alive.

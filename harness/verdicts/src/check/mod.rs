@@ -38,6 +38,7 @@ mod overlap;
 mod promised_renewal;
 mod properties;
 mod reach;
+mod sales;
 mod standstill;
 mod starvation_excuse;
 mod story;

@@ -21,6 +21,8 @@ pub(super) struct StarvationExcuses {
     standstills: Vec<Standstill>,
     /// When the harness stood still: from, until.
     harness_pauses: Vec<(u64, u64)>,
+    /// How long each worker waited for a processor: from, until, for how long of that.
+    delays: BTreeMap<usize, Vec<(u64, u64, u64)>>,
 }
 
 impl StarvationExcuses {
@@ -47,8 +49,29 @@ impl StarvationExcuses {
                 let from_ns = event.at_ns.saturating_sub(ms(*late_ms));
                 self.harness_pauses.push((from_ns, event.at_ns));
             }
+            EventKind::WorkerDelayed {
+                worker,
+                since_ns,
+                waited_ms,
+            } => {
+                let delay = (*since_ns, event.at_ns, ms(*waited_ms));
+                self.delays.entry(*worker).or_default().push(delay);
+            }
             _ => {}
         }
+    }
+
+    /// For how long, at most, a worker waited for a processor between two times. Nobody knows who of them would have
+    /// got the lock, so it is the one that waited longest.
+    pub(super) fn delayed_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
+        let of_worker = |delays: &Vec<(u64, u64, u64)>| {
+            let within = delays.iter().map(|(began_ns, ended_ns, waited_ns)| {
+                let (began_ns, ended_ns) = (*began_ns.max(&from_ns), *ended_ns.min(&until_ns));
+                ended_ns.saturating_sub(began_ns).min(*waited_ns)
+            });
+            within.fold(0, u64::saturating_add)
+        };
+        self.delays.values().map(of_worker).max().unwrap_or(0)
     }
 
     /// Somebody stood still for so short a time that the lock is not judged anew after it.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use picklock_scenarios::{Ability, BackendName};
+use picklock_scenarios::{Ability, BackendName, StockFault};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::end::{EndReason, EndedBy};
@@ -111,14 +111,20 @@ pub enum EventKind {
         op: u64,
         key: u32,
         stock: i64,
+        /// It shows the stock of that time, nanoseconds since the run began; left out of a reading of the stock itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        as_of_ns: Option<u64>,
     },
-    /// The holder changed the stock.
+    /// The stock was changed: by the holder, or belatedly.
     StockChanged {
         worker: usize,
         op: u64,
         key: u32,
         from: i64,
         to: i64,
+        /// Why it was not changed when its writer asked for it; left out if it was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        belated: Option<Belated>,
     },
     /// The resource refused an access: its fencing token was lower than the highest seen.
     FencedOff {
@@ -341,6 +347,13 @@ pub enum EventKind {
         since_ns: u64,
         stood_ms: u64,
     },
+    /// The worker's processes could run, and waited for a processor for `waited_ms` of the time since `since_ns`, all
+    /// in all. Told four times a second at most, and only where it is a tenth of a lease or more.
+    WorkerDelayed {
+        worker: usize,
+        since_ns: u64,
+        waited_ms: u64,
+    },
     /// A client on a link of the worker belongs to this user, and the wire serves another one only. Told once for
     /// each worker and user.
     ClientRefused {
@@ -418,6 +431,15 @@ impl EventKind {
             _ => None,
         }
     }
+}
+
+/// A change of the stock that was not made when its writer asked for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Belated {
+    /// The fault that kept it back.
+    pub by: StockFault,
+    /// When its writer asked for it, or its section failed: nanoseconds since the run began.
+    pub asked_ns: u64,
 }
 
 /// By how much a fault sets wall clocks.

@@ -8,7 +8,7 @@ mod key_change;
 mod older;
 
 pub use end::{EndReason, EndedBy};
-pub use event::{Budget, ClockShift, Event, EventKind, Misbehaviour, MissedBecause};
+pub use event::{Belated, Budget, ClockShift, Event, EventKind, Misbehaviour, MissedBecause};
 pub use file::{HistoryError, read_history, write_history};
 pub use header::{CustodyCheck, FORMAT, Header};
 pub use key_change::{KeyChange, KeyCommand, KeyName};

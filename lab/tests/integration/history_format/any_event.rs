@@ -1,11 +1,13 @@
 //! Tests: any event that a history can have.
 
-use picklock_scenarios::BackendName;
+use picklock_scenarios::{BackendName, StockFault};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use picklock_verdicts::history::{Budget, ClockShift, EndReason, EndedBy, EventKind, Misbehaviour};
+use picklock_verdicts::history::{
+    Belated, Budget, ClockShift, EndReason, EndedBy, EventKind, Misbehaviour,
+};
 
 /// The header of the histories has so many workers, and so many keys.
 pub(super) const WORKERS: usize = 3;
@@ -21,6 +23,16 @@ pub(super) fn any_event() -> impl Strategy<Value = EventKind> {
         1 => loss(),
         1 => arrivals(),
     ]
+}
+
+fn belated() -> impl Strategy<Value = Option<Belated>> {
+    let by = prop_oneof![
+        Just(StockFault::LateWrite),
+        Just(StockFault::LateCommit),
+        Just(StockFault::UncheckedWrite),
+    ];
+    let belated = (by, any::<u64>()).prop_map(|(by, asked_ns)| Belated { by, asked_ns });
+    option::of(belated)
 }
 
 fn asking() -> impl Strategy<Value = EventKind> {
@@ -108,21 +120,23 @@ fn extending() -> impl Strategy<Value = EventKind> {
 fn working() -> impl Strategy<Value = EventKind> {
     let worker_op = || (0..WORKERS, 0..6_u64);
     prop_oneof![
-        (worker_op(), 0..KEYS, any::<i64>()).prop_map(|((worker, op), key, stock)| {
-            EventKind::StockRead {
+        (worker_op(), 0..KEYS, any::<i64>(), option::of(any::<u64>())).prop_map(
+            |((worker, op), key, stock, as_of_ns)| EventKind::StockRead {
                 worker,
                 op,
                 key,
                 stock,
+                as_of_ns
             }
-        }),
-        (worker_op(), 0..KEYS, any::<i64>(), any::<i64>()).prop_map(
-            |((worker, op), key, from, to)| EventKind::StockChanged {
+        ),
+        (worker_op(), 0..KEYS, any::<(i64, i64)>(), belated()).prop_map(
+            |((worker, op), key, (from, to), belated)| EventKind::StockChanged {
                 worker,
                 op,
                 key,
                 from,
-                to
+                to,
+                belated
             }
         ),
         (worker_op(), 0..KEYS, any::<u64>(), any::<u64>()).prop_map(
@@ -291,6 +305,13 @@ fn stood_still() -> impl Strategy<Value = EventKind> {
                 worker,
                 since_ns,
                 stood_ms,
+            }
+        }),
+        (0..WORKERS, any::<u64>(), any::<u64>()).prop_map(|(worker, since_ns, waited_ms)| {
+            EventKind::WorkerDelayed {
+                worker,
+                since_ns,
+                waited_ms,
             }
         }),
         (0..WORKERS, any::<u32>(), any::<u32>()).prop_map(|(worker, user, served)| {

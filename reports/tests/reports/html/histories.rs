@@ -56,6 +56,7 @@ fn purchase(op: u64) -> [Event; 6] {
         op,
         key: 0,
         stock: left + 1,
+        as_of_ns: None,
     };
     let sold = EventKind::StockChanged {
         worker,
@@ -63,6 +64,7 @@ fn purchase(op: u64) -> [Event; 6] {
         key: 0,
         from: left + 1,
         to: left,
+        belated: None,
     };
     let released = EventKind::Released {
         worker,

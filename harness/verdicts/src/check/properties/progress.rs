@@ -25,8 +25,9 @@
 //! lock (see [`crate::check::kept_alive`]).
 //!
 //! A wrong clock may keep a key alive for longer than its TTL, by as much as the clock jumps back.
-//! If a clock was wrong, waiting too long is `unknown`. The time in which the machine stood still does not
-//! count, and waiting that was too long only with it is `unknown`. The same holds if attempts of workers
+//! If a clock was wrong, waiting too long is `unknown`. The time in which the machine stood still, or kept a
+//! worker that could run from its processors, does not count, and waiting that was too long only with it is
+//! `unknown`. The same holds if attempts of workers
 //! that a fault struck left the lock in doubt for so long, and if a server or a worker stood still without a
 //! fault. A fault that escaped leaves a client at work that counts as frozen or dead: `unknown`, too.
 
@@ -93,7 +94,8 @@ impl Progress {
     /// For how long the machine has kept clients waiting between two times.
     fn paused_ns(&self, from_ns: u64, until_ns: u64, after_ns: u64) -> u64 {
         let long_ns = self.ttl_ns / 10;
-        self.excuses.paused_ns(from_ns, until_ns, long_ns, after_ns)
+        let paused_ns = self.excuses.paused_ns(from_ns, until_ns, long_ns, after_ns);
+        paused_ns.saturating_add(self.excuses.delayed_ns(from_ns, until_ns))
     }
 
     /// The key was wanted since then, by this worker (the number after the last one is the probe) or by others
@@ -272,16 +274,34 @@ impl Progress {
             return self.excuses.stood_still(standstill);
         }
         self.look_at_all(standstill.until_ns);
-        let keys = &mut self.keys;
+        if self.withdraw(standstill.from_ns, standstill.until_ns) {
+            self.stood_still.get_or_insert(standstill.reason());
+        }
+        self.begin_anew(standstill.until_ns);
+    }
+
+    /// Takes back what was found of waits that lasted into this time. True if there was something.
+    fn withdraw(&mut self, from_ns: u64, until_ns: u64) -> bool {
+        let (keys, before) = (&mut self.keys, self.found.len());
         self.found.retain(|found| {
-            let rests_on_it = standstill.meets((found.from_ns, found.until_ns));
+            let rests_on_it = from_ns <= found.until_ns && found.from_ns <= until_ns;
             if rests_on_it {
                 keys[found.key as usize].starved = false;
-                self.stood_still.get_or_insert(standstill.reason());
             }
             !rests_on_it
         });
-        self.begin_anew(standstill.until_ns);
+        self.found.len() < before
+    }
+
+    /// A worker waited for the processor until now, since then, which nobody knew when the locks were looked at. Who
+    /// still waits is looked at again.
+    fn delayed(&mut self, since_ns: u64, at_ns: u64) {
+        if self.withdraw(since_ns, at_ns) {
+            let waited_ns = self.excuses.delayed_ns(0, at_ns);
+            let by = StarvedBy::HarnessPause(waited_ns / 1_000_000);
+            self.undecided.get_or_insert(by);
+            self.look_at_all(at_ns);
+        }
     }
 
     fn count_unexpiring_keys(&mut self) {
@@ -391,7 +411,6 @@ impl Checker for Progress {
         if self.reach.event(at_ns, &event.what) {
             self.begin_anew(at_ns);
         }
-        self.excuses.event(event);
         match &event.what {
             EventKind::WorkerDown { worker, .. } => {
                 self.waiters.forget(*worker);
@@ -424,6 +443,7 @@ impl Checker for Progress {
                     self.stood_still(standstill);
                 }
             }
+            EventKind::WorkerDelayed { since_ns, .. } => self.delayed(*since_ns, at_ns),
             EventKind::End { .. } => self.run_over(at_ns),
             _ => {}
         }

@@ -12,7 +12,7 @@ mod unserved;
 
 use crate::history::EventKind;
 
-use super::facts::{Facts, Found, Overlap, Taken};
+use super::facts::{Facts, Found, Outside, Overlap, Taken};
 use super::finding::{StaleToken, Starvation, Taking, WrongStock};
 use crate::timeline::{Hold, Lease, ms};
 use custody::{ran_out_ns, taken_with, written_values};
@@ -33,7 +33,12 @@ pub(super) fn story(facts: &Facts<'_>) -> Vec<String> {
 fn plot<'a>(facts: &'a Facts<'a>) -> Vec<Line<'a>> {
     match &facts.found {
         Found::Overlap(holds) => of_overlap(facts, holds),
-        Found::WrongStock { stock, sellers, .. } => of_wrong_stock(facts, stock, sellers.as_ref()),
+        Found::WrongStock {
+            stock,
+            sellers,
+            outside,
+            ..
+        } => of_wrong_stock(facts, stock, sellers.as_ref(), outside.as_ref()),
         Found::ForeignRelease(taken) => of_foreign_release(taken),
         Found::StaleToken {
             stale,
@@ -149,16 +154,29 @@ fn of_wrong_stock<'a>(
     facts: &Facts<'_>,
     wrong: &WrongStock,
     sellers: Option<&'a Overlap<'a>>,
+    outside: Option<&'a Outside<'a>>,
 ) -> Vec<Line<'a>> {
     let (header, at_ns) = (&facts.history.header, facts.at_ns);
-    let mut lines = match sellers {
-        Some(sellers) => of_overlap(facts, sellers),
-        None => vec![Line::Attempts {
-            ops: wrong.op.into_iter().collect(),
-            from_ns: 0,
-            to_ns: at_ns,
-        }],
+    let mut lines = sellers.map_or_else(Vec::new, |sellers| of_overlap(facts, sellers));
+    let (ops, from_ns) = match (outside, sellers) {
+        (Some(outside), _) => {
+            // The other story has told of their grants.
+            if sellers.is_none() {
+                lines.extend(outside.holds.map(Line::Grant));
+            }
+            let from_ns = outside.holds.iter().map(|hold| hold.acquire_ns).min();
+            let ops = outside.holds.map(|hold| hold.op).to_vec();
+            (ops, from_ns.unwrap_or(0))
+        }
+        // A change that came late is no part of the other story.
+        (None, Some(_)) => (wrong.op.into_iter().collect(), at_ns),
+        (None, None) => (wrong.op.into_iter().collect(), 0),
     };
+    lines.push(Line::Attempts {
+        ops,
+        from_ns,
+        to_ns: at_ns,
+    });
     if wrong.left >= 0 {
         let stock = &facts.stock;
         let text = format!(

@@ -1,6 +1,8 @@
 //! Events as sentences.
 
-use crate::history::{EventKind, Header};
+use picklock_scenarios::StockFault;
+
+use crate::history::{Belated, EventKind, Header};
 
 /// How important a sentence is. If there are too many, the least important ones are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,20 +44,41 @@ pub(super) fn length(ns: u64) -> String {
 pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, String)> {
     let (worker, _) = what.attempt()?;
     Some(match what {
-        EventKind::StockRead { key, stock, .. } => {
-            let weight = match *stock < 0 {
-                true => Weight::Plot,
-                false => Weight::Detail,
-            };
+        EventKind::StockRead {
+            key,
+            stock,
+            as_of_ns,
+            ..
+        } => {
             let name = header.named(*key, "stock");
-            (weight, format!("worker {worker} read {name} {stock}"))
+            let read = format!("worker {worker} read {name} {stock}");
+            match as_of_ns {
+                Some(as_of_ns) => {
+                    let as_of = clock(*as_of_ns);
+                    let text = format!("{read} from a replica, as it had been at {as_of}");
+                    (Weight::Plot, text)
+                }
+                None if *stock < 0 => (Weight::Plot, read),
+                None => (Weight::Detail, read),
+            }
         }
-        EventKind::StockChanged { key, from, to, .. } => {
+        EventKind::StockChanged {
+            key,
+            from,
+            to,
+            belated,
+            ..
+        } => {
             let stock = header.named(*key, "the stock");
-            let changed = format!("worker {worker} changed {stock} from {from} to {to}");
-            match *to < 0 {
-                true => (Weight::Plot, changed + ": one unit was sold twice"),
-                false => (Weight::Reason, changed),
+            let who = match belated {
+                Some(belated) => belated_write(worker, *belated),
+                None => format!("worker {worker}"),
+            };
+            let changed = format!("{who} changed {stock} from {from} to {to}");
+            match (*to < 0, belated) {
+                (true, _) => (Weight::Plot, changed + ": one unit was sold twice"),
+                (false, Some(_)) => (Weight::Plot, changed),
+                (false, None) => (Weight::Reason, changed),
             }
         }
         EventKind::FencedOff { fence, highest, .. } => (
@@ -81,6 +104,21 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
             (weight, format!("worker {worker} {text}"))
         }
     })
+}
+
+/// What changed the stock, where it was not done when its writer asked for it.
+fn belated_write(worker: usize, Belated { by, asked_ns }: Belated) -> String {
+    let asked = clock(asked_ns);
+    match by {
+        StockFault::LateWrite => format!("the write that worker {worker} had sent at {asked}"),
+        StockFault::LateCommit => {
+            format!("the commit of what worker {worker} had written at {asked}")
+        }
+        StockFault::UncheckedWrite => {
+            format!("worker {worker}, whose section had failed at {asked},")
+        }
+        StockFault::StaleRead => format!("worker {worker}, on a reading of {asked},"),
+    }
 }
 
 /// What a worker said of its lease or of the end of its hold, or was told: the rest of a sentence.
