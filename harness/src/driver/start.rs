@@ -7,7 +7,7 @@ use picklock_scenarios::{Ability, Seeds};
 
 use super::buyer::Buyer;
 use super::worker_client::{Silence, WorkerClient};
-use crate::adapter::message::{Answer, Init, PROTOCOL, PROTOCOLS, RequestKind};
+use crate::adapter::message::{Answer, Init, Offers, PROTOCOL, PROTOCOLS, RequestKind};
 use crate::backend::{Backend, Refusal};
 use crate::clock::millis;
 use crate::context::{LockIdentity, RunContext};
@@ -53,6 +53,19 @@ fn node_timeout(spec: &RunSpec) -> Duration {
     }
 }
 
+/// What the scenario asks for, and the lock does not offer, makes it not applicable.
+fn note_offers<W>(context: &RunContext<W>, extends: Option<bool>, offers: Offers) {
+    let (spec, applicability) = (&context.spec, &context.applicability);
+    let extends = extends != Some(false) || spec.lock.renews;
+    if !extends && spec.scenario.workload.extend.is_some() {
+        applicability.cannot_extend("it says so in `ready`");
+    }
+    let lacks = |ability: &Ability| !offers.has(*ability);
+    if let Some(ability) = spec.scenario.asks_for().into_iter().find(lacks) {
+        applicability.does_not_offer(ability);
+    }
+}
+
 fn broke(worker: usize, fault: &Silence) -> Refusal {
     Refusal::Failed(format!(
         "worker {worker} broke the adapter protocol: {fault}\n  = help: `picklock adapter check COMMAND` says what else is wrong; `picklock docs protocol` has the rules"
@@ -90,14 +103,7 @@ impl<W: Backend> Buyer<W> {
             }) => {
                 let identity = LockIdentity::new(name, version);
                 context.identity.set(Some(identity));
-                let extends = extends != Some(false) || spec.lock.renews;
-                if !extends && spec.scenario.workload.extend.is_some() {
-                    context.applicability.cannot_extend("it says so in `ready`");
-                }
-                let lacks = |ability: &Ability| !offers.has(*ability);
-                if let Some(ability) = spec.scenario.asks_for().into_iter().find(lacks) {
-                    context.applicability.does_not_offer(ability);
-                }
+                note_offers(context, extends, offers);
             }
             Ok(Answer::Error { message, .. }) if spec.scenario.topology.sentinels > 0 => {
                 return Err(Refusal::NoSentinels(message));

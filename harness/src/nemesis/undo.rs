@@ -15,13 +15,12 @@ impl<W: Backend> Nemesis<W> {
             // A worker or node that died in the meantime cannot continue; its death is in the
             // history.
             Undo::ThawWorker(worker) => {
-                let end = |mate| self.silences.end(&self.context, fault, mate);
                 // Where another fault has frozen it too, it stays frozen until that one ends.
-                if self
-                    .mates_of(worker)
-                    .map(end)
-                    .fold(true, |all, free| all && free)
-                {
+                let mut is_free = true;
+                for mate in self.mates_of(worker) {
+                    is_free &= self.silences.end(&self.context, fault, mate);
+                }
+                if is_free {
                     backend.thaw_worker(worker).await.unwrap_or_default();
                 }
             }

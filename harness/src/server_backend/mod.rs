@@ -60,6 +60,9 @@ struct RunningWorker {
     _registrations: [Registration; 2],
 }
 
+/// What each client of a process was asked for last, and in which attempt.
+type AskedPhases = BTreeMap<usize, (u64, Phase)>;
+
 /// Redis servers, the wire, and worker processes.
 pub struct ServerBackend {
     parts: Parts,
@@ -75,7 +78,7 @@ pub struct ServerBackend {
     /// What is blocked, and what tells the end of that.
     blocked: RefCell<HashMap<(usize, TaskScope), Unblocked>>,
     /// What each client of a process was asked for last, where they share connections.
-    phases: RefCell<HashMap<usize, BTreeMap<usize, (u64, Phase)>>>,
+    phases: RefCell<HashMap<usize, AskedPhases>>,
     /// Nodes whose replica was promoted, and where it listens.
     promoted: RefCell<HashMap<usize, ServerAddress>>,
     /// The URLs of each worker's links: a restarted worker gets the same.

@@ -20,7 +20,7 @@ use crate::wire::is_shortage;
 /// The driver's connection to a worker process, or to one client of a process that several share.
 pub enum ProcessSession {
     /// The worker has the process for itself.
-    Alone(WorkerProcess),
+    Alone(Box<WorkerProcess>),
     /// It has a part of its line.
     Shared(ClientLine),
 }
@@ -55,7 +55,7 @@ impl Workers for ServerBackend {
         if !self.has_shared_line(worker) {
             let urls = self.urls_of(worker).await?;
             let process = self.start_process(worker).await?;
-            return Ok((ProcessSession::Alone(process), urls));
+            return Ok((ProcessSession::Alone(Box::new(process)), urls));
         }
         let number = self.process_of(worker);
         let starting = self
