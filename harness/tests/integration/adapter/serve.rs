@@ -442,10 +442,10 @@ async fn another_version_and_a_lock_that_cannot_be_built_are_refused() {
 async fn a_built_in_lock_is_served_on_real_servers() {
     let servers: Vec<RedisServer> = (0..5).map(|_| RedisServer::start()).collect();
     let urls: Vec<String> = servers.iter().map(RedisServer::url).collect();
-    let build = |init: Init| async move {
+    let build = |init: Init, canceller: Canceller| async move {
         let nodes = connect(&init.nodes, init.timeout()).map_err(|error| error.to_string())?;
         let context = Context {
-            canceller: Canceller::default(),
+            canceller,
             wall_clock: Rc::new(MachineClock),
             entropy: entropy::stream(init.seed, "worker", 0),
             options: picklock_impls::Options::default(),
