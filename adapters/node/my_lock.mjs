@@ -15,10 +15,10 @@ class MyLock {
     this.redis = new RespClient(nodes[0], timeoutMs);
   }
 
-  acquire(key, ttlMs, waitMs) {
+  acquire(key, ttlMs, waitMs, signal) {
     const token = randomUUID();
     const setNxPx = () => this.redis.command("SET", key, token, "NX", "PX", ttlMs);
-    return tryFor(waitMs, async () => (await setNxPx()) && { token });
+    return tryFor(waitMs, async () => (await setNxPx()) && { token }, signal);
   }
 
   extend(key, token, ttlMs) {
@@ -34,4 +34,4 @@ class MyLock {
 }
 
 const makeLock = (nodes, timeoutMs, options) => new MyLock(nodes, timeoutMs, options);
-await serve(makeLock, { name: "my-lock", version: "0.1.0" });
+await serve(makeLock, { name: "my-lock", version: "0.1.0", clients: true });

@@ -4,9 +4,9 @@
 import { connect } from "node:net";
 import { Definite } from "./picklock_adapter.mjs";
 
-/** One connection to one server, for one command at a time. It is opened when a command needs it, and
- * closed when a command fails: a late reply must not be taken for the reply to the next command.
- * Nothing is sent twice. */
+/** One connection to one server, on which commands follow each other without waiting for replies. It is opened
+ * when a command needs it, and closed when a command fails: a late reply must not be taken for the reply to the next
+ * command. Nothing is sent twice. */
 export class RespClient {
   constructor(url, timeoutMs) {
     const { protocol, hostname, port } = new URL(url);
@@ -14,7 +14,7 @@ export class RespClient {
     this.address = { host: hostname, port: Number(port), noDelay: true };
     this.timeoutMs = timeoutMs;
     this.socket = null;
-    this.settle = null;
+    this.waiting = [];
   }
 
   /** The reply: text, a number, or null. An error reply is thrown as Definite: the server has refused
@@ -22,12 +22,11 @@ export class RespClient {
   command(...words) {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.close(new Error("no answer in time")), this.timeoutMs);
-      this.settle = (outcome) => {
-        clearTimeout(timer);
-        this.settle = null;
-        outcome instanceof Error ? reject(outcome) : resolve(outcome);
-      };
       if (this.socket === null) this.open();
+      this.waiting.push((outcome) => {
+        clearTimeout(timer);
+        outcome instanceof Error ? reject(outcome) : resolve(outcome);
+      });
       const bulk = (word) => `$${Buffer.byteLength(String(word))}\r\n${word}\r\n`;
       this.socket.write(`*${words.length}\r\n${words.map(bulk).join("")}`);
     });
@@ -36,7 +35,7 @@ export class RespClient {
   close(problem) {
     this.socket?.destroy();
     this.socket = null;
-    this.settle?.(problem);
+    for (const settle of this.waiting.splice(0)) settle(problem);
   }
 
   open() {
@@ -49,33 +48,35 @@ export class RespClient {
     socket.on("data", (bytes) => {
       if (socket !== this.socket) return;
       received = Buffer.concat([received, bytes]);
-      const reply = parse(received);
-      if (reply === undefined) return;
-      received = Buffer.alloc(0);
-      this.settle?.(reply);
+      for (let parsed; (parsed = parse(received)); ) {
+        received = received.subarray(parsed.length);
+        this.waiting.shift()?.(parsed.reply);
+      }
     });
     this.socket = socket;
   }
 }
 
-/** The reply that the bytes hold; undefined while it is incomplete. */
+/** The first reply that the bytes hold, and how long it is; undefined while it is incomplete. */
 function parse(bytes) {
   const end = bytes.indexOf("\r\n");
   if (end < 0) return undefined;
   const text = bytes.toString("utf8", 1, end);
+  const line = (reply) => ({ reply, length: end + 2 });
   switch (String.fromCharCode(bytes[0])) {
     case "+":
-      return text;
+      return line(text);
     case "-":
-      return new Definite(text);
+      return line(new Definite(text));
     case ":":
-      return Number(text);
+      return line(Number(text));
     case "$": {
-      const [from, length] = [end + 2, Number(text)];
-      if (length < 0) return null;
-      return bytes.length < from + length + 2 ? undefined : bytes.toString("utf8", from, from + length);
+      const [from, size] = [end + 2, Number(text)];
+      if (size < 0) return line(null);
+      const whole = { reply: bytes.toString("utf8", from, from + size), length: from + size + 2 };
+      return bytes.length < whole.length ? undefined : whole;
     }
     default:
-      return new Error(`unexpected reply ${bytes.toString()}`);
+      return line(new Error(`unexpected reply ${bytes.toString()}`));
   }
 }

@@ -32,4 +32,4 @@ class MyLock:
 
 
 if __name__ == "__main__":
-    serve(MyLock, name="my-lock", version="0.1.0")
+    serve(MyLock, name="my-lock", version="0.1.0", threads=True)

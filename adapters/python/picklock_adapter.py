@@ -1,20 +1,24 @@
-"""Picklock's adapter protocol, version 1, for a lock in Python. Only the standard library.
+"""Picklock's adapter protocol, versions 1 and 2, for a lock in Python. Only the standard library.
 
 `serve` reads requests from standard input and answers them; docs/protocol.md of Picklock describes
 them. What your lock or its library prints goes to standard error, into the worker's log.
 """
 
+import asyncio
+import contextvars
 import functools
+import inspect
 import json
 import math
 import os
+import queue
 import random
 import sys
 import threading
 import time
 import traceback
 
-PROTOCOL = 1
+PROTOCOLS = [1, 2]
 
 
 class Definite(Exception):
@@ -149,80 +153,175 @@ def timeouts(timeout_ms):
 
 def lost(token):
     """Tells Picklock that a lease is gone: for locks that renew in the background."""
-    _write({"event": "lost", "token": token})
+    _event({"event": "lost", "token": token})
 
 
 def extended(token, ttl_ms, asked_at):
     """Tells Picklock that a background task has renewed a lease: for `ttl_ms` since `asked_at`."""
-    _write({"event": "extended", "token": token, "valid_ms": _left_ms(ttl_ms, asked_at)})
+    _event({"event": "extended", "token": token, "valid_ms": _left_ms(ttl_ms, asked_at)})
 
 
-def serve(make_lock, name, version="", options=()):
+def serve(make_lock, name, version="", options=(), threads=False):
     """Answers requests until standard input ends, then ends the process.
 
     make_lock(nodes, timeout_ms, options) returns the lock. `nodes` are URLs as redis://HOST:PORT.
     The lock has acquire(key, ttl_ms, wait_ms) -> Grant or None, release(key, token) -> True, False,
     or None if the library does not say, and, if it can, extend(key, token, ttl_ms) -> Grant or None.
     `options` are the names that `--impl-option` may have.
+
+    If the lock has release_unheld(key), it does what a `finally` does that unlocks although it was refused.
+
+    A class whose `acquire` is a coroutine is one lock for many clients on one event loop; a client that gives up cancels
+    its task. With `threads`, it is
+    one lock for many clients, each in a thread of its own. Otherwise a process has one client.
     """
-    adapter = _Adapter(make_lock, name, version, options)
-    for line in sys.stdin.buffer:
-        read_at = time.monotonic()
-        try:
-            request = json.loads(line)
-            number = request["id"]
-        except (ValueError, KeyError, TypeError):
-            print(f"not a request: {line!r}", file=sys.stderr)
-            continue
-        _write({"id": number, **adapter.answer(request, read_at)})
+    is_async = inspect.iscoroutinefunction(getattr(make_lock, "acquire", None))
+    offers = {"clients": is_async or threads, "blocks_loop": is_async, "blocks_thread": threads, "cancels": is_async}
+    adapter = _Adapter(make_lock, {"name": name, "version": version}, options, offers)
+    if is_async:
+        asyncio.run(_serve_on_loop(adapter))
+    else:
+        _serve_in_threads(adapter)
     # A library's own threads must not keep the process alive.
     os._exit(0)
 
 
+def _requests():
+    """The requests, each with the time at which it was read."""
+    for line in sys.stdin.buffer:
+        read_at = time.monotonic()
+        try:
+            request = json.loads(line)
+            request["id"]
+        except (ValueError, KeyError, TypeError):
+            print(f"not a request: {line!r}", file=sys.stderr)
+            continue
+        yield request, read_at
+
+
+async def _serve_on_loop(adapter):
+    loop = asyncio.get_running_loop()
+    ended = loop.create_future()
+    tasks = {}
+
+    def begin(request, read_at):
+        if request.get("op") == "cancel":
+            if request["of"] in tasks:
+                tasks[request["of"]].cancel()
+            return
+        number = request["id"]
+        tasks[number] = loop.create_task(adapter.reply(request, read_at))
+        tasks[number].add_done_callback(lambda _: tasks.pop(number, None))
+
+    def read():
+        for request, read_at in _requests():
+            loop.call_soon_threadsafe(begin, request, read_at)
+        loop.call_soon_threadsafe(ended.set_result, None)
+
+    threading.Thread(target=read, daemon=True).start()
+    await ended
+
+
+def _serve_in_threads(adapter):
+    """Each client has a thread of its own; who is alone in the process has this one."""
+    clients = {}
+    for request, read_at in _requests():
+        client = request.get("client")
+        if client is None:
+            _without_loop(adapter.reply(request, read_at))
+            continue
+        if client not in clients:
+            clients[client] = queue.SimpleQueue()
+            threading.Thread(target=_serve_client, args=(adapter, clients[client]), daemon=True).start()
+        clients[client].put((request, read_at))
+
+
+def _serve_client(adapter, requests):
+    while True:
+        _without_loop(adapter.reply(*requests.get()))
+
+
+def _without_loop(coroutine):
+    """Carries out a coroutine that never waits: the lock's methods are functions."""
+    try:
+        coroutine.send(None)
+    except StopIteration:
+        pass
+
+
 class _Adapter:
-    def __init__(self, make_lock, name, version, options):
+    def __init__(self, make_lock, about, options, offers):
         self.make_lock = make_lock
-        self.ready = {"reply": "ready", "name": name, "version": version}
+        self.ready = {"reply": "ready", **about}
         self.options = set(options)
+        self.offers = offers
         self.lock = None
 
-    def answer(self, request, read_at):
+    async def reply(self, request, read_at):
+        _client.set(request.get("client"))
+        answer = await self.answer(request, read_at)
+        if answer["reply"] == "granted":
+            _client_of[answer["token"]] = request.get("client")
+        _write({"id": request["id"], **_named(request.get("client")), **answer})
+
+    async def answer(self, request, read_at):
         try:
-            return self._answer(request.get("op"), request, read_at)
+            return await self._answer(request.get("op"), request, read_at)
+        except asyncio.CancelledError:
+            return {"reply": "cancelled"}
         except Definite as problem:
             return _error(str(problem), definite=True)
         except Exception as problem:
             traceback.print_exc()
             return _error(f"{type(problem).__name__}: {problem}", definite=False)
 
-    def _answer(self, op, request, read_at):
+    async def _answer(self, op, request, read_at):
         if op == "ping":
             return {"reply": "pong"}
         if op == "init":
             return self._init(request)
-        if op not in ("acquire", "extend", "release"):
+        if op == "join":
+            return {"reply": "joined"}
+        if op == "block":
+            # On purpose not asyncio's: nothing else of this loop, or thread, is done meanwhile.
+            time.sleep(request["for_ms"] / 1000)
+            return {"reply": "blocked"}
+        if op not in ("acquire", "extend", "release", "release-unheld"):
             raise Definite(f"unknown op {op!r}")
         if self.lock is None:
             raise Definite("`init` must come first")
         key = request["key"]
+        if op == "release-unheld":
+            return {"reply": "released", "released": await _done(self.lock.release_unheld(key))}
         if op == "release":
-            return {"reply": "released", "released": self.lock.release(key, request["token"])}
+            return {"reply": "released", "released": await _done(self.lock.release(key, request["token"]))}
         ttl_ms = request["ttl_ms"]
         if op == "acquire":
-            return _granted(self.lock.acquire(key, ttl_ms, request["wait_ms"]), ttl_ms, read_at)
+            return _granted(await _done(self.lock.acquire(key, ttl_ms, request["wait_ms"])), ttl_ms, read_at)
         if not hasattr(self.lock, "extend"):
             return {"reply": "unsupported"}
-        return _granted(self.lock.extend(key, request["token"], ttl_ms), ttl_ms, read_at)
+        return _granted(await _done(self.lock.extend(key, request["token"], ttl_ms)), ttl_ms, read_at)
 
     def _init(self, request):
-        if request["protocol"] != PROTOCOL:
-            raise Definite(f"only version {PROTOCOL} of the protocol is supported")
+        offered = request.get("protocols", [request["protocol"]])
+        versions = [version for version in offered if version in PROTOCOLS]
+        if not versions:
+            raise Definite(f"only the versions {PROTOCOLS} of the protocol are supported")
         options = request.get("options", {})
         unknown = sorted(set(options) - self.options)
         if unknown:
             raise Definite(f"unknown options {unknown}; there are {sorted(self.options)}")
         self.lock = self.make_lock(request["nodes"], request["timeout_ms"], options)
-        return {**self.ready, "extends": hasattr(self.lock, "extend")}
+        ready = {**self.ready, "extends": hasattr(self.lock, "extend")}
+        if 2 not in versions:
+            return ready
+        unheld = hasattr(self.lock, "release_unheld")
+        return {**ready, "protocol": 2, **self.offers, "releases_unheld": unheld}
+
+
+async def _done(result):
+    """What a method of the lock returned, whether or not it is a coroutine."""
+    return await result if inspect.isawaitable(result) else result
 
 
 def _granted(grant, ttl_ms, read_at):
@@ -251,6 +350,20 @@ def _take_stdout():
     protocol = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return protocol
+
+
+# Whose request this task or thread answers, and whose grant a token is: for events of background tasks.
+_client = contextvars.ContextVar("client", default=None)
+_client_of = {}
+
+
+def _event(event):
+    client = _client_of.get(event["token"], _client.get())
+    _write({**event, **_named(client)})
+
+
+def _named(client):
+    return {} if client is None else {"client": client}
 
 
 _output = _take_stdout()

@@ -2,13 +2,14 @@
 the client library that the lock itself uses; then delete this file."""
 
 import socket
+import threading
 from urllib.parse import urlsplit
 
 from picklock_adapter import Definite
 
 
-class RespClient:
-    """One connection to one server. It is opened when a command needs it, and closed when a command
+class RespClient(threading.local):
+    """One connection of each thread to one server. It is opened when a command needs it, and closed when a command
     fails: a late reply must not be taken for the reply to the next command. Nothing is sent twice."""
 
     def __init__(self, url, timeout_ms):

@@ -114,6 +114,17 @@ pub fn wall_clock() -> Duration {
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap_or_default()
 }
+
+/// Blocks this thread, as a call does that does not yield: for workers that were asked to.
+pub(crate) fn block_thread(duration: Duration) {
+    std::thread::sleep(duration);
+}
+
+/// Nanoseconds of a duration.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// Whole milliseconds of a duration.
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_impls::{Context, DynLock, WallClock};
+use picklock_impls::{Canceller, Context, DynLock, WallClock};
 use tokio::io::{AsyncBufRead, AsyncWrite};
 
 use crate::adapter::connect::connect;
@@ -34,11 +34,15 @@ pub async fn serve_lock(
     writer: impl AsyncWrite + Unpin,
     complain: impl FnMut(&str),
 ) -> Result<(), ServeError> {
-    let build = |init| async move { client(lock, init) };
+    let build = |init, canceller| async move { client(lock, init, canceller) };
     serve(reader, writer, build, complain).await
 }
 
-fn client(lock: &LockFactory, init: Init) -> Result<Box<dyn DynLock>, String> {
+fn client(
+    lock: &LockFactory,
+    init: Init,
+    canceller: Canceller,
+) -> Result<Box<dyn DynLock>, String> {
     let options = lock
         .read_options(&init.options)
         .map_err(|error| format!("option {}: {error}", error.name()))?;
@@ -47,6 +51,7 @@ fn client(lock: &LockFactory, init: Init) -> Result<Box<dyn DynLock>, String> {
         wall_clock: Rc::new(MachineClock),
         entropy: entropy::stream(init.seed, "lock", 0),
         options,
+        canceller,
     };
     Ok(lock.client(nodes, context))
 }

@@ -7,6 +7,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::canceller::Canceller;
 use crate::options::Options;
 use crate::patience::{Patience, RETRY_DELAY, RETRY_JITTER};
 use crate::token::random_token;
@@ -25,6 +26,8 @@ pub struct Context {
     pub entropy: rand::rngs::StdRng,
     /// The user's options.
     pub options: Options,
+    /// Whether the user gives up.
+    pub canceller: Canceller,
 }
 
 impl Context {

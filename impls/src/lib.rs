@@ -13,6 +13,7 @@
 //! - [`LOCKS`], one file each, and [`MUTANTS`], which are broken on purpose
 
 mod attempts;
+mod canceller;
 mod context;
 mod contract;
 mod delegating_lock;
@@ -111,8 +112,14 @@ locks! {
     releases_a_quorum,
     subscribes_too_late,
     reads_old_replies,
+    cancel_leaves_key,
+    cancel_leaves_renewal,
+    interrupt_is_grant,
+    finally_release,
+    token_per_process,
 }
 
+pub use canceller::Canceller;
 pub use context::{Context, WallClock};
 pub use contract::{DynLock, Grant, Lock, LockError, LockFuture, Notice};
 pub use lease_duration::{LeaseDuration, NotADuration};

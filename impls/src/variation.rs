@@ -7,8 +7,9 @@ use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
+use crate::locks::set_nx_px::{Extension, SetNxPx};
 use crate::patience::RETRY;
+use crate::single_node::SingleNode;
 use crate::{BuiltInLock, Context, Node};
 
 /// What is different. `original` has the connection.
@@ -61,6 +62,16 @@ impl<V> Varied<V> {
             original: SetNxPx::new(nodes, context),
             way: PhantomData,
         }
+    }
+
+    /// The server.
+    pub(crate) fn redis(&mut self) -> &mut SingleNode {
+        &mut self.original.redis
+    }
+
+    /// As [`SetNxPx::extension`].
+    pub(crate) fn extension(&self, key: &str, token: &str, lease: Lease) -> Extension {
+        self.original.extension(key, token, lease)
     }
 }
 

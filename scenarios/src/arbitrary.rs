@@ -20,10 +20,12 @@ use crate::signed_duration::SignedDuration;
 use crate::topology::{Persistence, Topology};
 use crate::workload::{Seeds, Update, Workload, WorkloadKind};
 
-/// The kinds that need no replicas, as generated scenarios have none, and that a right lock can survive.
+/// The kinds that need no replicas, as generated scenarios have none, and that a right lock can survive. They have one
+/// client a process, too, for which a blocked task is a pause.
 fn kinds() -> Vec<FaultKind> {
     let can_be_survived = |kind: &FaultKind| FaultPlan::of(*kind).stock_fault().is_none();
-    let kinds = FaultKind::all().filter(|kind| !kind.is_replicated() && can_be_survived(kind));
+    let apt = |kind: &FaultKind| !kind.is_replicated() && *kind != FaultKind::PauseTask;
+    let kinds = FaultKind::all().filter(|kind| apt(kind) && can_be_survived(kind));
     kinds.collect()
 }
 
@@ -155,6 +157,7 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                     } else {
                         ServerError::Loading
                     }),
+                    scope: None,
                     optional,
                 }
             },

@@ -3,6 +3,7 @@
 //! Pure data: no I/O, no clock, no runtime. [`Scenario::parse`] turns text into a checked
 //! scenario, or into an error that names file, line, column and the nearest valid word.
 
+mod ability;
 #[cfg(feature = "arbitrary")]
 pub mod arbitrary;
 mod backend_name;
@@ -25,13 +26,14 @@ mod validate;
 mod workload;
 mod written_form;
 
+pub use ability::Ability;
 pub use backend_name::{BackendName, UnknownBackend};
 pub use cause::{CAUSES, Cause, Responsible};
 pub use family::Family;
 pub use fault::{
     Action, Capability, DataAction, Direction, FaultKind, FaultPlan, Lasts, LinkAction, NodeAction,
-    Phase, Resource, Selection, ServerError, StockFault, Strikes, Target, Trigger, TriggerEvent,
-    Who, WorkerAction,
+    Phase, Resource, Selection, ServerError, StockFault, Strikes, Target, TaskScope, Trigger,
+    TriggerEvent, Who, WorkerAction,
 };
 pub use lease_duration::{BadDuration, LeaseDuration};
 pub use measure::Measure;

@@ -109,7 +109,11 @@ fn servers(topology: &Topology) -> Result<(), Problem> {
 
 fn workload(scenario: &Scenario) -> Result<(), Problem> {
     let workload = &scenario.workload;
-    let counted = [("workers", workload.workers), ("keys", workload.keys)];
+    let counted = [
+        ("workers", workload.workers),
+        ("keys", workload.keys),
+        ("processes", workload.processes.unwrap_or(1)),
+    ];
     for (field, count) in counted {
         if count == 0 || count > MOST {
             return Err(Problem::at(

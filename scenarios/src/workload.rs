@@ -90,6 +90,10 @@ pub struct Workload {
     pub kind: WorkloadKind,
     /// Competing buyers, each a client of its own.
     pub workers: usize,
+    /// How many processes the workers live in: worker *i* lives in process *i* modulo this number. If omitted: one
+    /// process for each worker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<usize>,
     /// How many locks, each with a stock of its own.
     pub keys: usize,
     /// Units in stock at the start, for each key.
@@ -125,6 +129,13 @@ pub struct Workload {
     pub extend: Option<LeaseDuration>,
     /// How long a buyer lets the lock try before it counts as refused and asks again.
     pub wait: LeaseDuration,
+    /// A buyer gives up a request after about this time (half to one and a half times), and asks again. If omitted:
+    /// never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<LeaseDuration>,
+    /// A refused buyer releases all the same, as a `finally` around its request does.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub release_refused: bool,
     /// A buyer that was refused, or failed, asks again after half to one and a half times this
     /// time. Zero: after 5 to 20 ms. In an open loop zero means that it leaves instead.
     pub again: LeaseDuration,
@@ -152,6 +163,7 @@ impl Default for Workload {
         Workload {
             kind: WorkloadKind::FlashSale,
             workers: 3,
+            processes: None,
             keys: 1,
             stock: 3,
             purchases: None,
@@ -166,10 +178,51 @@ impl Default for Workload {
             section: LeaseDuration::Ttl(0.1),
             extend: None,
             wait: LeaseDuration::Ttl(3.0),
+            cancel: None,
+            release_refused: false,
             again: LeaseDuration::ZERO,
             think: LeaseDuration::ZERO,
             command_timeout: LeaseDuration::Ttl(3.0),
             limit: LeaseDuration::Ttl(30.0),
         }
+    }
+}
+
+impl Workload {
+    /// The process in which a worker lives.
+    pub fn process_of(&self, worker: usize) -> usize {
+        match self.processes {
+            // The client that takes the locks after the run has the number after the last worker.
+            Some(processes) if worker < self.workers => worker % processes,
+            _ => worker,
+        }
+    }
+
+    /// The workers that live in one process with this one, itself included, in the order of their numbers.
+    pub fn mates_of(&self, worker: usize) -> impl Iterator<Item = usize> + use<> {
+        let workers = self.process_of(worker)..self.workers.max(worker + 1);
+        workers.step_by(self.processes.unwrap_or(usize::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mates(workers: usize, processes: Option<usize>, worker: usize) -> Vec<usize> {
+        let workload = Workload {
+            workers,
+            processes,
+            ..Workload::default()
+        };
+        workload.mates_of(worker).collect()
+    }
+
+    #[test]
+    fn worker_has_mates_only_where_processes_are_shared() {
+        assert_eq!(mates(5, None, 3), [3]);
+        assert_eq!(mates(5, Some(1), 3), [0, 1, 2, 3, 4]);
+        assert_eq!(mates(5, Some(2), 3), [1, 3]);
+        assert_eq!(mates(2, Some(7), 1), [1]);
     }
 }

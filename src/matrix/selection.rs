@@ -234,16 +234,17 @@ fn left_out(
     })
 }
 
-/// Why a scenario with many workers does not run programs of the user, unless the user named it.
+/// Why a scenario with many processes does not run programs of the user, unless the user named it.
 fn too_many_programs(
     scenario: &Scenario,
     lock: &LockSpec,
     request: &MatrixRequest,
 ) -> Option<String> {
-    let workers = scenario.workload.workers;
+    let workload = &scenario.workload;
+    let processes = workload.processes.unwrap_or(workload.workers);
     let is_wanted = lock.is_in_process() || !request.scenarios.is_empty();
-    (workers > MANY_WORKERS && !is_wanted).then(|| {
-        format!("it would start {workers} processes of your program; run it with `--scenario`")
+    (processes > MANY_WORKERS && !is_wanted).then(|| {
+        format!("it would start {processes} processes of your program; run it with `--scenario`")
     })
 }
 

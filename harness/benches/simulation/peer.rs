@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use picklock_harness::entropy;
 use picklock_harness::model::{ClientId, Now, Server, ServerVersion};
-use picklock_impls::{Context, Node, WallClock};
+use picklock_impls::{Canceller, Context, Node, WallClock};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisConnectionInfo};
 use redis_protocol::resp2::decode::decode;
@@ -90,6 +90,7 @@ impl Buyer {
             nodes.push(connect(node).await?);
         }
         let context = Context {
+            canceller: Canceller::default(),
             wall_clock: Rc::new(Wall),
             entropy: entropy::stream(self.entropy_seed, "lock", 0),
             options: picklock_impls::Options::default(),

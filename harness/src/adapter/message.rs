@@ -5,16 +5,26 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use picklock_scenarios::{Ability, TaskScope};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Version of the protocol; the driver sends it in `init`.
+/// The version of the protocol that every adapter speaks; the driver sends it in `init`.
 pub const PROTOCOL: u32 = 1;
+
+/// The versions that the driver speaks.
+pub const PROTOCOLS: &[u32] = &[PROTOCOL, SHARED_PROTOCOL];
+
+/// The version in which several clients share a process.
+pub const SHARED_PROTOCOL: u32 = 2;
 
 /// A request, with the number that its reply must carry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// Chosen by the driver; the reply carries the same.
     pub id: u64,
+    /// Which client is meant, where several share the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<usize>,
     /// What is asked.
     #[serde(flatten)]
     pub ask: RequestKind,
@@ -25,6 +35,9 @@ pub struct Request {
 pub struct Init {
     /// [`PROTOCOL`].
     pub protocol: u32,
+    /// [`PROTOCOLS`]: the adapter chooses. Empty: an older driver, which speaks `protocol` alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protocols: Vec<u32>,
     /// Number of the worker.
     pub worker: usize,
     /// One URL a node: `redis://127.0.0.1:PORT`.
@@ -45,12 +58,23 @@ impl Init {
     }
 }
 
+/// A client begins in a process that has been initialized.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Join {
+    /// One URL a node. Whoever gives each client connections of its own opens them there.
+    pub nodes: Vec<String>,
+    /// Seed for the client's tokens and delays.
+    pub seed: u64,
+}
+
 /// What the driver asks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
 pub enum RequestKind {
     /// The first request: which worker it is, and where Redis is. Answered by `ready`.
     Init(Init),
+    /// One more client begins in this process. Answered by `joined` or `error`. Only if the adapter offers `clients`.
+    Join(Join),
     /// Take the lock. Answered by `granted`, `refused` or `error`.
     Acquire {
         /// The lock's name.
@@ -76,8 +100,28 @@ pub enum RequestKind {
         /// The token of the grant.
         token: String,
     },
+    /// Do what a `finally` does that unlocks whether or not the lock was taken. Answered by `released` or `error`. Only
+    /// if the adapter offers it.
+    ReleaseUnheld {
+        /// The lock's name.
+        key: String,
+    },
+    /// The client gives up this `acquire` request. It has no answer of its own: the `acquire` is answered by `cancelled`,
+    /// or by what it came to before. Only if the adapter offers it.
+    Cancel {
+        /// The number of the `acquire` request.
+        of: u64,
+    },
     /// Show that the worker is running. Answered by `pong`.
     Ping,
+    /// Block the event loop, or the client's thread, for so long. Answered by `blocked` when that is over, or by
+    /// `error`. Only if the adapter offers it.
+    Block {
+        /// For how long, milliseconds.
+        for_ms: u64,
+        /// What is blocked.
+        scope: TaskScope,
+    },
 }
 
 impl RequestKind {
@@ -85,10 +129,14 @@ impl RequestKind {
     pub fn op(&self) -> &'static str {
         match self {
             RequestKind::Init(_) => "init",
+            RequestKind::Join(_) => "join",
             RequestKind::Acquire { .. } => "acquire",
             RequestKind::Extend { .. } => "extend",
             RequestKind::Release { .. } => "release",
+            RequestKind::ReleaseUnheld { .. } => "release-unheld",
+            RequestKind::Cancel { .. } => "cancel",
             RequestKind::Ping => "ping",
+            RequestKind::Block { .. } => "block",
         }
     }
 }
@@ -101,12 +149,55 @@ pub enum WorkerMessage {
     Reply {
         /// The request's number.
         id: u64,
+        /// The client that had asked. It may be left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client: Option<usize>,
         /// The answer.
         #[serde(flatten)]
         answer: Answer,
     },
     /// An event.
     Event(Notification),
+}
+
+/// What an adapter offers of version 2. What it leaves out it does not offer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offers {
+    /// The version that it has chosen. Left out: 1, which has nothing of this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<u32>,
+    /// Several clients in one process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<bool>,
+    /// Each client has connections of its own, to the addresses that `join` gave it. Otherwise they share theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_connections: Option<bool>,
+    /// It can block its event loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks_loop: Option<bool>,
+    /// It can block the thread of one client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks_thread: Option<bool>,
+    /// An acquisition can be given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancels: Option<bool>,
+    /// It can be asked to release what it has not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub releases_unheld: Option<bool>,
+}
+
+impl Offers {
+    /// True if it offers this ability.
+    pub fn has(&self, ability: Ability) -> bool {
+        let offered = match ability {
+            Ability::Clients => self.clients,
+            Ability::BlockLoop => self.blocks_loop,
+            Ability::BlockThread => self.blocks_thread,
+            Ability::Cancel => self.cancels,
+            Ability::ReleaseUnheld => self.releases_unheld,
+        };
+        self.protocol == Some(SHARED_PROTOCOL) && offered == Some(true)
+    }
 }
 
 /// The answers.
@@ -124,7 +215,12 @@ pub enum Answer {
         /// False: it cannot be extended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         extends: Option<bool>,
+        /// What of version 2 it offers.
+        #[serde(flatten)]
+        offers: Offers,
     },
+    /// To `join`: the client is ready.
+    Joined,
     /// The worker has the lock.
     Granted {
         /// Identifies the grant in `extend` and `release`.
@@ -143,6 +239,8 @@ pub enum Answer {
     },
     /// Another client has the lock.
     Refused,
+    /// To `acquire`: the client had given it up, and nothing was taken.
+    Cancelled,
     /// To `extend`: the lock cannot be extended. Nothing was done.
     Unsupported {
         /// Why not, in words.
@@ -158,6 +256,8 @@ pub enum Answer {
     },
     /// To `ping`.
     Pong,
+    /// To `block`: it is over.
+    Blocked,
     /// The request failed.
     Error {
         /// What went wrong.
@@ -172,11 +272,14 @@ impl Answer {
     pub fn reply(&self) -> &'static str {
         match self {
             Answer::Ready { .. } => "ready",
+            Answer::Joined => "joined",
             Answer::Granted { .. } => "granted",
             Answer::Refused => "refused",
+            Answer::Cancelled => "cancelled",
             Answer::Unsupported { .. } => "unsupported",
             Answer::Released { .. } => "released",
             Answer::Pong => "pong",
+            Answer::Blocked => "blocked",
             Answer::Error { .. } => "error",
         }
     }
@@ -199,7 +302,14 @@ impl Notification {
     /// The token of the grant that it is about.
     pub fn token(&self) -> &str {
         match self {
-            Notification::Extended { token, .. } | Notification::Lost { token } => token,
+            Notification::Extended { token, .. } | Notification::Lost { token, .. } => token,
+        }
+    }
+
+    /// The client that it is about, where several share the process.
+    pub fn client(&self) -> Option<usize> {
+        match self {
+            Notification::Extended { client, .. } | Notification::Lost { client, .. } => *client,
         }
     }
 }
@@ -217,10 +327,16 @@ pub enum Notification {
         /// Since the `acquire` request of this grant was read, milliseconds, monotonic.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elapsed_ms: Option<u64>,
+        /// Whose grant, where several clients share the process.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client: Option<usize>,
     },
     /// The lease is lost: the holder must stop.
     Lost {
         /// The grant's token.
         token: String,
+        /// Whose grant, where several clients share the process.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client: Option<usize>,
     },
 }

@@ -73,10 +73,14 @@ use FieldKind::{Boolean, BooleanOrNull, Text, Whole};
 /// The requests, by `op`, each with the answers that it may get.
 pub const REQUESTS: &[(&str, &[&str])] = &[
     ("init", &["ready", "error"]),
-    ("acquire", &["granted", "refused", "error"]),
+    ("join", &["joined", "error"]),
+    ("acquire", &["granted", "refused", "cancelled", "error"]),
     ("extend", &["granted", "refused", "unsupported", "error"]),
     ("release", &["released", "error"]),
+    ("release-unheld", &["released", "error"]),
+    ("cancel", &[]),
     ("ping", &["pong"]),
+    ("block", &["blocked", "error"]),
 ];
 
 /// The answers, by `reply`.
@@ -87,8 +91,16 @@ pub const REPLIES: &[MessageShape] = &[
             optional("name", Text),
             optional("version", Text),
             optional("extends", Boolean),
+            optional("protocol", Whole),
+            optional("clients", Boolean),
+            optional("own_connections", Boolean),
+            optional("blocks_loop", Boolean),
+            optional("blocks_thread", Boolean),
+            optional("cancels", Boolean),
+            optional("releases_unheld", Boolean),
         ],
     ),
+    message("joined", &[]),
     message(
         "granted",
         &[
@@ -99,9 +111,11 @@ pub const REPLIES: &[MessageShape] = &[
         ],
     ),
     message("refused", &[]),
+    message("cancelled", &[]),
     message("unsupported", &[optional("message", Text)]),
     message("released", &[field("released", BooleanOrNull)]),
     message("pong", &[]),
+    message("blocked", &[]),
     message(
         "error",
         &[field("message", Text), field("definite", Boolean)],
@@ -116,7 +130,8 @@ pub const EVENTS: &[MessageShape] = &[
             field("token", Text),
             field("valid_ms", Whole),
             optional("elapsed_ms", Whole),
+            optional("client", Whole),
         ],
     ),
-    message("lost", &[field("token", Text)]),
+    message("lost", &[field("token", Text), optional("client", Whole)]),
 ];

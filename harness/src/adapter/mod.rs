@@ -6,6 +6,7 @@
 //! - [`line_reader`]: one message a line, with a limit on its length
 //! - [`local_channel`]: messages between tasks, if the worker is not a process
 //! - [`process`]: the driver's end of a worker process
+//! - [`shared_process`]: the same, where several clients share it
 //! - [`control`]: freezes, thaws and kills it with all its descendants
 //! - [`command_line`]: its command line, for `exec:` locks
 //! - [`worker_command`]: that with its working directory and its environment
@@ -32,6 +33,9 @@ mod reconnecting;
 #[cfg(feature = "servers")]
 mod redirecting;
 pub mod serve;
+mod served_clients;
+#[cfg(feature = "servers")]
+pub mod shared_process;
 #[cfg(feature = "servers")]
 mod subscription;
 pub mod worker_command;

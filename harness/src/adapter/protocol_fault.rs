@@ -84,6 +84,16 @@ pub enum ProtocolFault {
         /// The request.
         id: u64,
     },
+    /// A message about another client than the one that had asked, or about none that there is.
+    #[error("it wrote `{message}` for client {found}{}", expected_client(*.asked))]
+    WrongClient {
+        /// The kind of the message.
+        message: &'static str,
+        /// The client that it names.
+        found: usize,
+        /// The client that had asked; `None`: there is no client of that number.
+        asked: Option<usize>,
+    },
     /// An event about a grant that there never was.
     #[error("it wrote the event `{event}` for a token that it was never granted")]
     UnknownToken {
@@ -116,6 +126,13 @@ pub enum ProtocolFault {
         /// How, in words.
         how: String,
     },
+}
+
+fn expected_client(asked: Option<usize>) -> String {
+    match asked {
+        Some(asked) => format!(", and client {asked} had asked"),
+        None => ", and no such client has joined".to_owned(),
+    }
 }
 
 fn in_seconds(time: Duration) -> String {
@@ -185,6 +202,7 @@ impl ProtocolFault {
             ProtocolFault::NoKind
             | ProtocolFault::WrongId { .. }
             | ProtocolFault::SecondAnswer { .. } => "one-answer-each",
+            ProtocolFault::WrongClient { .. } => "clients",
             ProtocolFault::UnknownKind { tag: "event", .. }
             | ProtocolFault::UnknownToken { .. } => "events",
             ProtocolFault::UnknownKind { .. } => "answers",

@@ -7,12 +7,18 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
-use picklock_impls::{DynLock, Grant, LockError, Notice};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use picklock_impls::{Canceller, DynLock, Grant, LockError, Notice};
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 
-use super::line_reader::{Line, LineReader};
-use super::local_channel::Receiver;
-use super::message::{Answer, Init, Notification, PROTOCOL, Request, RequestKind, WorkerMessage};
+use super::line_reader::LineReader;
+use super::local_channel::{Receiver, local_channel};
+use super::message::{
+    Answer, Init, Notification, Offers, PROTOCOL, Request, RequestKind, SHARED_PROTOCOL,
+    WorkerMessage,
+};
+use super::served_clients::{Clients, Requests, Taken, of_client, wrong};
 use crate::clock::{Clock, millis};
 
 /// Why a worker cannot continue. It can only be reported in its log.
@@ -28,8 +34,8 @@ pub enum ServeError {
 
 /// Answers requests until the input ends.
 ///
-/// `build` makes the lock when `init` comes. `complain` receives messages about requests without an
-/// id, which cannot be answered. They belong in a log. Locks with background tasks need a
+/// `build` makes the lock when `init` comes, and one for each client that joins. `complain` receives messages about
+/// requests without an id, which cannot be answered. They belong in a log. Locks with background tasks need a
 /// `tokio::task::LocalSet` around the call.
 ///
 /// # Errors
@@ -41,31 +47,54 @@ pub async fn serve<B, F>(
     mut complain: impl FnMut(&str),
 ) -> Result<(), ServeError>
 where
-    B: FnOnce(Init) -> F,
+    B: Fn(Init, Canceller) -> F,
     F: Future<Output = Result<Box<dyn DynLock>, String>>,
 {
     let mut lines = LineReader::new(reader);
-    let mut worker = Worker::new(build);
+    let (outbox, mut said) = local_channel();
+    let mut serving = FuturesUnordered::new();
+    let begin = |client, requests| {
+        let outbox = outbox.clone();
+        let say = move |message| outbox.send(of_client(client, message)).is_ok();
+        answer_messages(requests, &build, say)
+    };
+    // Whoever shares the process with nobody is not named.
+    let (alone, requests) = local_channel();
+    serving.push(begin(None, requests));
+    let mut clients = Some(Clients::new(alone));
     loop {
-        let said = match worker.next(lines.next()).await.map_err(ServeError::Read)? {
-            Incoming::End => return Ok(()),
-            Incoming::Request(line) => {
-                let read_at = worker.clock.elapsed();
-                match understand(line) {
-                    Ok(request) => worker.reply(request, read_at).await,
-                    Err(Misunderstood { id: Some(id), help }) => {
-                        let answer = wrong(help);
-                        WorkerMessage::Reply { id, answer }
+        let message = tokio::select! {
+            biased;
+            message = said.next() => message,
+            line = lines.next(), if clients.is_some() => {
+                let Some(line) = line.map_err(ServeError::Read)? else {
+                    // What was asked is still answered.
+                    clients = None;
+                    continue;
+                };
+                let Some(clients) = &mut clients else { continue };
+                match clients.take(line) {
+                    Ok(Taken::Asked) => continue,
+                    Ok(Taken::Joined { client, requests }) => {
+                        serving.push(begin(Some(client), requests));
+                        continue;
                     }
-                    Err(Misunderstood { id: None, help }) => {
+                    Ok(Taken::Answered(message)) => Some(message),
+                    Err(help) => {
                         complain(&help);
                         continue;
                     }
                 }
             }
-            Incoming::Notice(notice) => worker.event(notice),
+            ended = serving.next() => match ended {
+                Some(()) => continue,
+                None => said.take(),
+            },
         };
-        let mut text = serde_json::to_string(&said)
+        let Some(message) = message else {
+            return Ok(());
+        };
+        let mut text = serde_json::to_string(&message)
             .map_err(|error| ServeError::Write(std::io::Error::other(error)))?;
         text.push('\n');
         let written = async {
@@ -76,24 +105,37 @@ where
     }
 }
 
-/// The same for a worker in the driver's own process: messages instead of lines.
+/// The same for one client, whose requests and answers are messages instead of lines.
 ///
 /// Ends when there are no more requests, or when `say` returns false because the driver is gone.
 pub async fn answer_messages<B, F>(
-    mut requests: Receiver<Request>,
+    requests: Receiver<Request>,
     build: B,
     mut say: impl FnMut(WorkerMessage) -> bool,
 ) where
-    B: FnOnce(Init) -> F,
+    B: FnOnce(Init, Canceller) -> F,
     F: Future<Output = Result<Box<dyn DynLock>, String>>,
 {
+    let mut requests = Requests::new(requests);
     let mut worker = Worker::new(build);
     loop {
         let next = async { Ok(requests.next().await) };
         let said = match worker.next(next).await {
             Ok(Incoming::Request(request)) => {
                 let read_at = worker.clock.elapsed();
-                worker.reply(request, read_at).await
+                let canceller = worker.canceller.clone();
+                canceller.reset();
+                let cancelled = match request.ask {
+                    RequestKind::Acquire { .. } => Some(request.id),
+                    RequestKind::Cancel { .. } => continue,
+                    _ => None,
+                };
+                tokio::select! {
+                    biased;
+                    reply = worker.reply(request, read_at) => reply,
+                    // It never ends.
+                    never = requests.watch(cancelled, &canceller) => match never {},
+                }
             }
             Ok(Incoming::Notice(notice)) => worker.event(notice),
             Ok(Incoming::End) | Err(_) => return,
@@ -111,31 +153,6 @@ enum Incoming<R> {
     End,
 }
 
-/// A line that is not a request.
-struct Misunderstood {
-    id: Option<u64>,
-    help: String,
-}
-
-fn understand(line: Line) -> Result<Request, Misunderstood> {
-    let text = match line {
-        Line::Whole(text) => text,
-        Line::TooLong(_) => {
-            return Err(Misunderstood {
-                id: None,
-                help: "a line longer than a mebibyte is not a request".into(),
-            });
-        }
-    };
-    serde_json::from_str(&text).map_err(|error| {
-        let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
-        Misunderstood {
-            id: value.and_then(|value| value.get("id")?.as_u64()),
-            help: format!("not a request ({error}): {text}"),
-        }
-    })
-}
-
 /// A grant that was not yet released.
 struct Held {
     grant: Grant,
@@ -148,11 +165,12 @@ struct Worker<B> {
     build: Option<B>,
     lock: Option<Box<dyn DynLock>>,
     grants: BTreeMap<String, Held>,
+    canceller: Canceller,
 }
 
 impl<B, F> Worker<B>
 where
-    B: FnOnce(Init) -> F,
+    B: FnOnce(Init, Canceller) -> F,
     F: Future<Output = Result<Box<dyn DynLock>, String>>,
 {
     fn new(build: B) -> Self {
@@ -161,6 +179,7 @@ where
             build: Some(build),
             lock: None,
             grants: BTreeMap::new(),
+            canceller: Canceller::default(),
         }
     }
 
@@ -188,13 +207,17 @@ where
                 elapsed_ms: self.grants.get(&token).map(|held| self.since(held.read_at)),
                 token,
                 valid_ms: millis(valid_until.left()),
+                client: None,
             },
-            Notice::Lost { token } => Notification::Lost { token },
+            Notice::Lost { token } => Notification::Lost {
+                token,
+                client: None,
+            },
         })
     }
 
     async fn reply(&mut self, request: Request, read_at: Duration) -> WorkerMessage {
-        let Request { id, ask } = request;
+        let Request { id, client, ask } = request;
         let answer = match ask {
             RequestKind::Ping => Answer::Pong,
             RequestKind::Init(init) => self.init(init).await,
@@ -207,8 +230,13 @@ where
                 self.extend(read_at, &key, &token, ttl_ms).await
             }
             RequestKind::Release { key, token } => self.release(&key, &token).await,
+            RequestKind::ReleaseUnheld { key } => self.release_unheld(&key).await,
+            // It came too late.
+            RequestKind::Cancel { .. } => wrong("there is nothing to give up"),
+            RequestKind::Join(_) => wrong("`join` is for a process"),
+            RequestKind::Block { .. } => wrong("no single client can be blocked"),
         };
-        WorkerMessage::Reply { id, answer }
+        WorkerMessage::Reply { id, client, answer }
     }
 
     async fn init(&mut self, init: Init) -> Answer {
@@ -221,13 +249,14 @@ where
         let Some(build) = self.build.take() else {
             return wrong("`init` came a second time");
         };
-        match build(init).await {
+        match build(init, self.canceller.clone()).await {
             Ok(lock) => {
                 self.lock = Some(lock);
                 Answer::Ready {
                     name: None,
                     version: None,
                     extends: None,
+                    offers: OFFERS,
                 }
             }
             Err(reason) => wrong(reason),
@@ -242,6 +271,7 @@ where
         let wait = Duration::from_millis(wait_ms);
         match lock.acquire(key, ttl, wait).await {
             Ok(Some(grant)) => self.granted(grant, read_at, read_at),
+            Ok(None) if self.canceller.is_cancelled() => Answer::Cancelled,
             Ok(None) => Answer::Refused,
             Err(error) => failed(&error),
         }
@@ -289,6 +319,24 @@ where
         }
     }
 
+    /// What the lock does when it is told to release a grant that it has not made.
+    async fn release_unheld(&mut self, key: &str) -> Answer {
+        let Some(lock) = &mut self.lock else {
+            return wrong(NO_LOCK);
+        };
+        let never = Grant {
+            token: "never granted".to_owned(),
+            fence: None,
+            valid_until: None,
+        };
+        match lock.release(key, &never).await {
+            Ok(released) => Answer::Released {
+                released: Some(released),
+            },
+            Err(error) => failed(&error),
+        }
+    }
+
     /// How long ago this was, milliseconds, rounded down.
     fn since(&self, then: Duration) -> u64 {
         millis(self.clock.elapsed().saturating_sub(then))
@@ -310,18 +358,21 @@ where
     }
 }
 
+/// What the built-in locks offer.
+const OFFERS: Offers = Offers {
+    protocol: Some(SHARED_PROTOCOL),
+    clients: Some(true),
+    own_connections: Some(true),
+    blocks_loop: Some(true),
+    blocks_thread: None,
+    cancels: Some(true),
+    releases_unheld: Some(true),
+};
+
 const NO_LOCK: &str = "there is no lock yet: `init` must come first, and be answered by `ready`";
 
 fn unknown(token: &str) -> Answer {
     wrong(format!("no grant has the token `{token}`"))
-}
-
-/// The request was not valid, so nothing was done.
-fn wrong(message: impl Into<String>) -> Answer {
-    Answer::Error {
-        message: message.into(),
-        definite: true,
-    }
 }
 
 fn failed(error: &LockError) -> Answer {

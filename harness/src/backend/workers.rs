@@ -1,6 +1,10 @@
-//! Workers: the clients of the lock, each a process of its own.
+//! Workers: the clients of the lock. Each is a process of its own, unless the scenario lets several share one: then
+//! what is done to one of them is done to the whole process.
 
 use std::future::Future;
+use std::time::Duration;
+
+use picklock_scenarios::TaskScope;
 
 use super::Refusal;
 use crate::adapter::message::Request;
@@ -29,12 +33,29 @@ pub trait Workers {
         incarnation: u32,
     ) -> impl Future<Output = Result<(Self::Session, Vec<String>), Refusal>>;
 
-    /// Freezes the whole worker; returns when it has stopped.
+    /// Freezes the worker's whole process; returns when it has stopped.
     fn freeze_worker(&self, worker: usize) -> impl Future<Output = Result<(), Refusal>>;
-    /// Lets a frozen worker continue.
+    /// Lets a frozen process continue.
     fn thaw_worker(&self, worker: usize) -> impl Future<Output = Result<(), Refusal>>;
-    /// Kills the whole worker.
+    /// Kills the worker's whole process.
     fn kill_worker(&self, worker: usize) -> impl Future<Output = Result<(), Refusal>>;
+    /// Makes the worker block its event loop, or its thread, for so long; returns when it was told to.
+    fn block_worker(
+        &self,
+        worker: usize,
+        scope: TaskScope,
+        lasts: Duration,
+    ) -> impl Future<Output = Result<(), Refusal>>;
+    /// Waits until it is not blocked any more. Returns when that was, nanoseconds since the run began; `None`: now.
+    fn unblock_worker(
+        &self,
+        worker: usize,
+        scope: TaskScope,
+    ) -> impl Future<Output = Result<Option<u64>, Refusal>>;
+    /// True if the clients of a process share its connections, so that a command may be any of theirs.
+    fn shares_connections(&self) -> bool {
+        false
+    }
     /// Kills all workers that still run.
     fn kill_all_workers(&self) -> impl Future<Output = ()>;
 }

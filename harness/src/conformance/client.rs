@@ -138,7 +138,12 @@ impl Client {
         };
         self.last_id += 1;
         let id = self.last_id;
-        let line = serde_json::to_string(&Request { id, ask }).unwrap_or_default();
+        let line = serde_json::to_string(&Request {
+            id,
+            client: None,
+            ask,
+        })
+        .unwrap_or_default();
         let exchange = self.exchange(op, &line, patience, told_wait).await?;
         Ok(Exchange { ttl_ms, ..exchange })
     }
@@ -196,7 +201,7 @@ impl Client {
             };
             match heard {
                 WorkerOutput::Message(WorkerMessage::Event(event)) => self.events.push(event),
-                WorkerOutput::Message(WorkerMessage::Reply { id, answer }) => {
+                WorkerOutput::Message(WorkerMessage::Reply { id, answer, .. }) => {
                     return self.fitting(Exchange {
                         op,
                         id,

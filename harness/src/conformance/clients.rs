@@ -13,7 +13,7 @@ use super::exchange::Exchange;
 use super::finding::Mistake;
 use super::keys::KeysSeen;
 use super::outcome::{Stop, Who};
-use crate::adapter::message::{Answer, Init, Notification, PROTOCOL, RequestKind};
+use crate::adapter::message::{Answer, Init, Notification, PROTOCOL, PROTOCOLS, RequestKind};
 use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
 use crate::entropy;
@@ -201,7 +201,7 @@ impl Clients {
 
     /// True if the event `lost` has come for this grant.
     pub(super) async fn hears_of_loss(&mut self, grant: &Exchange) -> Result<bool, Stop> {
-        let is_lost = |event: &Notification| matches!(event, Notification::Lost { token } if Some(token.as_str()) == grant.token());
+        let is_lost = |event: &Notification| matches!(event, Notification::Lost { token, .. } if Some(token.as_str()) == grant.token());
         Ok(self.events().await?.iter().any(is_lost))
     }
 
@@ -271,6 +271,7 @@ impl Clients {
         );
         let mut client = client.await?;
         let init = RequestKind::Init(Init {
+            protocols: PROTOCOLS.to_vec(),
             protocol: PROTOCOL,
             worker,
             nodes: vec![format!("redis://{}", self.address)],

@@ -27,6 +27,7 @@ impl Exchange {
     /// The answer as a line.
     pub(super) fn line(&self) -> String {
         let reply = WorkerMessage::Reply {
+            client: None,
             id: self.id,
             answer: self.answer.clone(),
         };

@@ -1,9 +1,10 @@
-//! Whether the lock offers what the scenario asks for: extensions, and a lease of its length. A run with a lock
+//! Whether the lock offers what the scenario asks for: extensions, a lease of its length, clients that share a process. A run with a lock
 //! that does not is ended, and is not applicable.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
+use picklock_scenarios::Ability;
 use tokio::sync::Notify;
 
 use crate::history::EventKind;
@@ -17,6 +18,7 @@ pub struct Applicability {
     asked_to_extend: Cell<bool>,
     has_extended: Cell<bool>,
     cannot_extend: RefCell<Option<String>>,
+    not_offered: Cell<Option<Ability>>,
     lease: RefCell<LeaseAnswers>,
     declined: Notify,
 }
@@ -59,6 +61,17 @@ impl Applicability {
         let unsupported = self.cannot_extend.borrow().clone();
         (unsupported.is_some() || !self.asked_to_extend.get())
             .then_some(EventKind::ExtensionUntested { unsupported })
+    }
+
+    /// The lock does not offer what the scenario asks for.
+    pub fn does_not_offer(&self, ability: Ability) {
+        self.not_offered.set(Some(ability));
+        self.declined.notify_one();
+    }
+
+    /// What the scenario asks for and the lock does not offer.
+    pub fn not_offered(&self) -> Option<Ability> {
+        self.not_offered.get()
     }
 
     /// A worker was told with a definite error that it does not get the lock. `workers`: how many there are, if

@@ -235,14 +235,23 @@ impl<W: Backend> Buyer<W> {
         self.context.backend.kill_worker(self.worker).await.ok();
     }
 
+    /// Writes down that the worker is dead, and with it everybody who lives in its process.
     fn note_down(&self, reason: String, by: EndedBy) {
-        if self.context.live_workers.mark_down(self.worker, false) {
-            self.context.recorder.write(EventKind::WorkerDown {
-                worker: self.worker,
-                by_fault: false,
-                reason,
-                ended_by: Some(by),
-            });
+        let context = &self.context;
+        if context.live_workers.mark_down(self.worker, false) {
+            let workload = &context.spec.scenario.workload;
+            let mates = workload.mates_of(self.worker);
+            let mates = mates.filter(|mate| context.live_workers.mark_down(*mate, false));
+            let shared = format!("it lived in the process of worker {}", self.worker);
+            let mates = mates.map(|mate| (mate, shared.clone()));
+            for (worker, reason) in std::iter::once((self.worker, reason)).chain(mates) {
+                context.recorder.write(EventKind::WorkerDown {
+                    worker,
+                    by_fault: false,
+                    reason,
+                    ended_by: Some(by),
+                });
+            }
             // One client alone shows nothing. Of one that ends by itself the others have to get the lock.
             let workers = self.context.spec.scenario.workload.workers;
             let left = self.context.live_workers.left();

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use picklock_scenarios::{Phase, TriggerEvent};
+use rand::RngExt;
 
 use super::buyer::{Broken, Buyer, GRACE, Hold, Purchase};
 use crate::adapter::message::{Answer, RequestKind};
@@ -38,7 +39,10 @@ impl<W: Backend> Buyer<W> {
             intended_ns,
         })?;
         self.event(TriggerEvent::Acquire, None).await;
-        let answer = self.ask(Phase::Acquire, op, ask, wait).await?;
+        let giving_up = self.giving_up();
+        let answer = self
+            .ask_for(Phase::Acquire, op, ask, wait, giving_up)
+            .await?;
         context.start_gate.open();
         self.note_applicability(&answer);
         match answer {
@@ -58,14 +62,22 @@ impl<W: Backend> Buyer<W> {
                 })?;
                 self.must_use_nodes(op);
                 self.event(TriggerEvent::Granted, None).await;
-                return Ok(Some(Hold {
-                    op,
-                    key,
-                    token,
-                    fence,
-                }));
+                return self
+                    .wanted(Hold {
+                        op,
+                        key,
+                        token,
+                        fence,
+                    })
+                    .await;
             }
-            Answer::Refused => self.write(EventKind::Refused { worker, op })?,
+            Answer::Refused => {
+                self.write(EventKind::Refused { worker, op })?;
+                self.release_refused(op, key).await?;
+            }
+            Answer::Cancelled if self.talk.has_cancelled() => {
+                self.write(EventKind::Refused { worker, op })?;
+            }
             Answer::Error { message, definite } => self.write(EventKind::AcquireFailed {
                 worker,
                 op,
@@ -143,6 +155,42 @@ impl<W: Backend> Buyer<W> {
         }
     }
 
+    /// What was granted to a buyer that has given up it does not want any more.
+    async fn wanted(&mut self, hold: Hold) -> Result<Option<Hold>, Broken> {
+        if !self.talk.has_cancelled() {
+            return Ok(Some(hold));
+        }
+        self.release(hold).await?;
+        Ok(None)
+    }
+
+    /// After how long the buyer gives up its request, if it does.
+    fn giving_up(&mut self) -> Option<Duration> {
+        let spec = &self.context.spec;
+        let about = spec.scenario.workload.cancel?.resolve(spec.ttl());
+        Some(about.mul_f64(self.entropy.random_range(0.5..1.5)))
+    }
+
+    /// What a `finally` does around a request that was refused. Nothing that the lock says about it is judged, but
+    /// what it does to the keys.
+    async fn release_refused(&mut self, op: u64, key: u32) -> Result<(), Broken> {
+        let context = Rc::clone(&self.context);
+        if !context.spec.scenario.workload.release_refused {
+            return Ok(());
+        }
+        let ask = RequestKind::ReleaseUnheld {
+            key: context.spec.key(key),
+        };
+        let tries = context.spec.command_timeout() * RELEASE_TRIES;
+        match self.ask(Phase::Release, op, ask, tries).await? {
+            Answer::Released { .. } | Answer::Error { .. } => Ok(()),
+            other => Err(self
+                .talk
+                .broken_by(&context, "release-unheld", &other)
+                .into()),
+        }
+    }
+
     /// Sends a request, and waits for its answer. The links of the worker know its phase meanwhile.
     pub(super) async fn ask(
         &mut self,
@@ -151,10 +199,22 @@ impl<W: Backend> Buyer<W> {
         ask: RequestKind,
         wait: Duration,
     ) -> Result<Answer, Broken> {
+        self.ask_for(phase, op, ask, wait, None).await
+    }
+
+    async fn ask_for(
+        &mut self,
+        phase: Phase,
+        op: u64,
+        ask: RequestKind,
+        wait: Duration,
+        giving_up: Option<Duration>,
+    ) -> Result<Answer, Broken> {
         let context = Rc::clone(&self.context);
         context.backend.set_phase(self.worker, op, phase);
         let patience = self.patience(wait);
-        let answer = self.talk.ask(&context, op, ask, patience).await?;
+        let answer = self.talk.ask_for(&context, op, ask, patience, giving_up);
+        let answer = answer.await?;
         if phase == Phase::Acquire && self.alive().is_ok() {
             note_silence(&context, self.worker);
         }

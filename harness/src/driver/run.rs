@@ -17,6 +17,7 @@ use super::{stall, stock_store};
 use crate::backend::{Backend, Refusal};
 use crate::clock::millis;
 use crate::context::{DueFault, RunContext};
+use crate::custody::name_clients;
 use crate::history::{EndReason, Event, EventKind, FORMAT, Header, History};
 use crate::nemesis::Nemesis;
 use crate::run_result::RunResult;
@@ -78,6 +79,9 @@ pub async fn run<W: Backend>(
     let mut end = Shutdown::begin(interrupt);
     note_arrivals(&context);
     note_untested_extensions(&context);
+    if let Some(ability) = context.applicability.not_offered() {
+        context.recorder.write(EventKind::NotOffered { ability });
+    }
     note_traffic(&context);
     faults.abort();
     end.step(nemesis.undo_all()).await;
@@ -189,16 +193,35 @@ async fn history<W: Backend>(
     let mut header = header(context.backend.as_ref(), &context.spec, lock);
     let mut events = context.recorder.take();
     let changes = end.step(context.backend.key_changes()).await;
-    match changes.unwrap_or_else(|| Err("the user did not wait for it".into())) {
-        Ok(changes) => {
+    let changes = changes.unwrap_or_else(|| Err("the user did not wait for it".into()));
+    let named = changes.and_then(|changes| {
+        events = merge(std::mem::take(&mut events), changes);
+        name_clients_of_changes(context, &mut events)
+    });
+    match named {
+        Ok(()) => {
             header.custody = true;
             header.custody_check = context.backend.custody_check().await;
-            events = merge(events, changes);
         }
         // Verdicts rest on what the driver saw, then, and the report says so.
-        Err(reason) => note_missing_custody(&mut events, reason),
+        Err(reason) => {
+            events.retain(|event| !matches!(event.what, EventKind::KeyChanged { .. }));
+            note_missing_custody(&mut events, reason);
+        }
     }
     History { header, events }
+}
+
+/// Where the clients of a process share its connections: whose command each change was.
+fn name_clients_of_changes<W: Backend>(
+    context: &RunContext<W>,
+    events: &mut [Event],
+) -> Result<(), String> {
+    if !context.backend.shares_connections() {
+        return Ok(());
+    }
+    let workload = &context.spec.scenario.workload;
+    name_clients(events, &context.spec.keys(), workload).map_err(|unnamed| unnamed.to_string())
 }
 
 fn note_missing_custody(events: &mut Vec<Event>, reason: String) {

@@ -3,11 +3,11 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_scenarios::Seeds;
+use picklock_scenarios::{Ability, Seeds};
 
 use super::buyer::Buyer;
 use super::worker_client::{Silence, WorkerClient};
-use crate::adapter::message::{Answer, Init, PROTOCOL, RequestKind};
+use crate::adapter::message::{Answer, Init, Offers, PROTOCOL, PROTOCOLS, RequestKind};
 use crate::backend::{Backend, Refusal};
 use crate::clock::millis;
 use crate::context::{LockIdentity, RunContext};
@@ -34,6 +34,7 @@ fn worker_count(spec: &RunSpec) -> u32 {
 pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64) -> RequestKind {
     RequestKind::Init(Init {
         protocol: PROTOCOL,
+        protocols: PROTOCOLS.to_vec(),
         worker,
         nodes,
         timeout_ms: millis(node_timeout(spec)),
@@ -49,6 +50,19 @@ fn node_timeout(spec: &RunSpec) -> Duration {
     match spec.nodes() > 1 && spec.lock.command.is_some() {
         true => timeout.min((spec.ttl() / 10).max(SHORTEST_NODE_TIMEOUT)),
         false => timeout,
+    }
+}
+
+/// What the scenario asks for, and the lock does not offer, makes it not applicable.
+fn note_offers<W>(context: &RunContext<W>, extends: Option<bool>, offers: Offers) {
+    let (spec, applicability) = (&context.spec, &context.applicability);
+    let extends = extends != Some(false) || spec.lock.renews;
+    if !extends && spec.scenario.workload.extend.is_some() {
+        applicability.cannot_extend("it says so in `ready`");
+    }
+    let lacks = |ability: &Ability| !offers.has(*ability);
+    if let Some(ability) = spec.scenario.asks_for().into_iter().find(lacks) {
+        applicability.does_not_offer(ability);
     }
 }
 
@@ -85,13 +99,11 @@ impl<W: Backend> Buyer<W> {
                 name,
                 version,
                 extends,
+                offers,
             }) => {
                 let identity = LockIdentity::new(name, version);
                 context.identity.set(Some(identity));
-                let extends = extends != Some(false) || spec.lock.renews;
-                if !extends && spec.scenario.workload.extend.is_some() {
-                    context.applicability.cannot_extend("it says so in `ready`");
-                }
+                note_offers(context, extends, offers);
             }
             Ok(Answer::Error { message, .. }) if spec.scenario.topology.sentinels > 0 => {
                 return Err(Refusal::NoSentinels(message));

@@ -18,6 +18,7 @@ use crate::adapter::message::{Answer, Notification, Request, RequestKind, Worker
 use crate::adapter::process::WorkerOutput;
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::backend::{Backend, Session};
+use crate::clock::nanos;
 use crate::context::RunContext;
 use crate::history::{EventKind, Misbehaviour};
 
@@ -76,6 +77,8 @@ pub struct WorkerClient {
     listener: tokio::task::JoinHandle<()>,
     /// Ends the wait for an answer. Reset for each request.
     patience: Pin<Box<Sleep>>,
+    /// The worker was told to give up its last request.
+    has_cancelled: bool,
 }
 
 impl Drop for WorkerClient {
@@ -112,6 +115,7 @@ impl WorkerClient {
             told_loss,
             listener: tokio::task::spawn_local(listener.listen(session, to_send)),
             patience: Box::pin(tokio::time::sleep(Duration::ZERO)),
+            has_cancelled: false,
         }
     }
 
@@ -127,13 +131,45 @@ impl WorkerClient {
         ask: RequestKind,
         patience: Duration,
     ) -> Result<Answer, Silence> {
+        self.ask_for(context, op, ask, patience, None).await
+    }
+
+    /// The same; after `giving_up` the worker is told to give up.
+    pub async fn ask_for<W: Backend>(
+        &mut self,
+        context: &RunContext<W>,
+        op: u64,
+        ask: RequestKind,
+        patience: Duration,
+        giving_up: Option<Duration>,
+    ) -> Result<Answer, Silence> {
+        self.has_cancelled = false;
         self.next_id += 1;
         let id = self.next_id;
         let asked = ask.op();
         self.grants.borrow_mut().asked = Some((id, op));
         // If this fails, the listener has ended, and the reason is in `answers`.
-        self.requests.send(Request { id, ask }).ok();
+        let client = None;
+        self.requests.send(Request { id, client, ask }).ok();
         let mut answer = pin!(answer_to(&mut self.answers, context, self.worker, id));
+        if let Some(giving_up) = giving_up {
+            let due_ns = context.clock.now_ns().saturating_add(nanos(giving_up));
+            self.patience.as_mut().reset(context.clock.instant(due_ns));
+            if let Either::Left((answer, _)) = select(answer.as_mut(), self.patience.as_mut()).await
+            {
+                return answer;
+            }
+            self.has_cancelled = true;
+            self.next_id += 1;
+            let worker = self.worker;
+            context.recorder.write(EventKind::Cancel { worker, op });
+            let cancel = Request {
+                id: self.next_id,
+                client: None,
+                ask: RequestKind::Cancel { of: id },
+            };
+            self.requests.send(cancel).ok();
+        }
         loop {
             let deadline_ns = context.clock.now_ns().saturating_add(nanos(patience));
             let deadline = context.clock.instant(deadline_ns);
@@ -191,14 +227,15 @@ impl WorkerClient {
         Silence::BrokeProtocol(fault)
     }
 
+    /// True if the worker was told to give up its last request.
+    pub fn has_cancelled(&self) -> bool {
+        self.has_cancelled
+    }
+
     /// True if the lock reported the lease of this operation as lost.
     pub fn has_lost(&self, op: u64) -> bool {
         self.grants.borrow().lost.contains(&op)
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 async fn answer_to<W>(
@@ -266,7 +303,7 @@ impl<W: Backend> OutputListener<W> {
         Some(match heard {
             WorkerOutput::Message(WorkerMessage::Reply { id, .. }) if is_open(*id) => Line::Answer,
             WorkerOutput::Message(WorkerMessage::Event(
-                Notification::Extended { token, .. } | Notification::Lost { token },
+                Notification::Extended { token, .. } | Notification::Lost { token, .. },
             )) if grants.of(token).is_some() => Line::Event,
             WorkerOutput::Message(_) | WorkerOutput::Garbage(_) => Line::OutOfTurn,
             WorkerOutput::Exited(_) => return None,
@@ -276,7 +313,7 @@ impl<W: Backend> OutputListener<W> {
     /// False: there is no more output.
     fn take(&self, heard: WorkerOutput) -> bool {
         match heard {
-            WorkerOutput::Message(WorkerMessage::Reply { id, answer }) => {
+            WorkerOutput::Message(WorkerMessage::Reply { id, answer, .. }) => {
                 self.remember_answer(id, &answer);
                 self.heard.send(Ok((id, answer))).is_ok()
             }

@@ -1,14 +1,18 @@
 //! Applies the actions of a fault to everything that it strikes.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use picklock_scenarios::{
-    Action, DataAction, Direction, FaultPlan, LinkAction, NodeAction, StockFault, Target,
-    WorkerAction,
+    Action, DataAction, Direction, FaultPlan, LeaseDuration, LinkAction, NodeAction, StockFault,
+    Target, TaskScope, WorkerAction,
 };
 
 use super::clocks::ClockOf;
 use super::ongoing::Undo;
 use super::schedule::Nemesis;
 use crate::backend::{Backend, DataChange, Refusal};
+use crate::clock::nanos;
 use crate::context::{Location, OldStock};
 use crate::history::EventKind;
 use crate::wire::{Effect, LinkFault};
@@ -30,8 +34,10 @@ impl<W: Backend> Nemesis<W> {
         for action in actions {
             match action {
                 Action::Worker(action) => {
-                    for worker in &target.workers {
-                        self.apply_to_worker(fault, action, *worker).await?;
+                    for worker in self.one_of_each(action, &target.workers) {
+                        let lasts = plan.duration.unwrap_or(LeaseDuration::ZERO);
+                        let lasts = lasts.resolve(self.context.spec.ttl());
+                        self.apply_to_worker(fault, action, worker, lasts).await?;
                     }
                 }
                 Action::Node(action) => {
@@ -63,38 +69,78 @@ impl<W: Backend> Nemesis<W> {
         Ok(())
     }
 
+    /// Of these workers one for each process, or each, if the action does not strike a whole process.
+    fn one_of_each(&self, action: WorkerAction, workers: &[usize]) -> Vec<usize> {
+        let workload = &self.context.spec.scenario.workload;
+        let mut struck = BTreeSet::new();
+        let is_first = |worker: &&usize| {
+            action == WorkerAction::Block(TaskScope::Thread)
+                || struck.insert(workload.process_of(**worker))
+        };
+        workers.iter().filter(is_first).copied().collect()
+    }
+
     async fn apply_to_worker(
         &self,
         fault: u32,
         action: WorkerAction,
         worker: usize,
+        lasts: Duration,
     ) -> Result<(), Refusal> {
+        let backend = &self.context.backend;
         match action {
             WorkerAction::Freeze => {
-                self.context.backend.freeze_worker(worker).await?;
+                backend.freeze_worker(worker).await?;
                 self.ongoing.record(fault, Undo::ThawWorker(worker));
-                self.silences.begin(&self.context, fault, worker).await;
+                self.begin_silences(fault, worker).await;
             }
             WorkerAction::Kill => self.kill(fault, worker).await?,
+            WorkerAction::Block(scope) => {
+                let since_ns = self.context.clock.now_ns();
+                backend.block_worker(worker, scope, lasts).await?;
+                self.ongoing.record(
+                    fault,
+                    Undo::UnblockWorker {
+                        worker,
+                        scope,
+                        due_ns: since_ns.saturating_add(nanos(lasts)),
+                    },
+                );
+            }
         }
         Ok(())
     }
 
     /// The kill is written down before it is done: a hold must never be longer than it was.
     async fn kill(&self, fault: u32, worker: usize) -> Result<(), Refusal> {
-        if !self.context.live_workers.mark_down(worker, true) {
+        let mates = self.mates_of(worker);
+        let mut living = mates.filter(|mate| self.context.live_workers.mark_down(*mate, true));
+        let Some(first) = living.next() else {
             return Err(Refusal::Failed(format!("worker {worker} was dead already")));
+        };
+        for mate in std::iter::once(first).chain(living) {
+            self.ongoing.record(fault, Undo::ReviveWorker(mate));
+            self.context.recorder.write(EventKind::WorkerDown {
+                worker: mate,
+                by_fault: true,
+                reason: "killed by the nemesis".into(),
+                ended_by: None,
+            });
         }
-        self.ongoing.record(fault, Undo::ReviveWorker(worker));
-        self.context.recorder.write(EventKind::WorkerDown {
-            worker,
-            by_fault: true,
-            reason: "killed by the nemesis".into(),
-            ended_by: None,
-        });
         self.context.backend.kill_worker(worker).await?;
-        self.silences.begin(&self.context, fault, worker).await;
+        self.begin_silences(fault, worker).await;
         Ok(())
+    }
+
+    /// Nothing may come from the worker's process now.
+    async fn begin_silences(&self, fault: u32, worker: usize) {
+        for mate in self.mates_of(worker) {
+            self.silences.begin(&self.context, fault, mate).await;
+        }
+    }
+
+    pub(super) fn mates_of(&self, worker: usize) -> impl Iterator<Item = usize> + use<W> {
+        self.context.spec.scenario.workload.mates_of(worker)
     }
 
     async fn apply_to_node(

@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 
-use picklock_scenarios::{Resource, StockFault};
+use picklock_scenarios::{Resource, StockFault, TaskScope};
 
 use super::clocks::ClockOf;
 use crate::wire::ImposedId;
@@ -15,6 +15,12 @@ use crate::wire::ImposedId;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Undo {
     ThawWorker(usize),
+    UnblockWorker {
+        worker: usize,
+        scope: TaskScope,
+        /// Until when it was to be blocked.
+        due_ns: u64,
+    },
     ReviveWorker(usize),
     ResumeNode(usize),
     RestartNode(usize),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use picklock_scenarios::{
-    Action, FaultPlan, Lasts, LinkAction, NodeAction, Strikes, Target, WorkerAction,
+    Action, FaultPlan, Lasts, LinkAction, NodeAction, Strikes, Target, TaskScope, WorkerAction,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -326,7 +326,13 @@ impl<W: Backend> Nemesis<W> {
     fn target(&self, plan: &FaultPlan, location: Location) -> Target {
         let workers = self.context.spec.scenario.workload.workers;
         let nodes = self.context.spec.nodes();
-        plan.target(location.worker, location.node, workers, nodes)
+        let mut target = plan.target(location.worker, location.node, workers, nodes);
+        if strikes_processes(plan) {
+            let struck = std::mem::take(&mut target.workers).into_iter();
+            let struck: BTreeSet<usize> = struck.flat_map(|one| self.mates_of(one)).collect();
+            target.workers = struck.into_iter().collect();
+        }
+        target
     }
 
     pub(super) fn plans(&self) -> &[FaultPlan] {
@@ -335,8 +341,21 @@ impl<W: Backend> Nemesis<W> {
 }
 
 fn freezes_workers(plan: &FaultPlan) -> bool {
-    let freezes = |action: &Action| *action == Action::Worker(WorkerAction::Freeze);
+    use WorkerAction::{Block, Freeze};
+    let freezes = |action: &Action| matches!(action, Action::Worker(Freeze | Block(_)));
     plan.actions().is_some_and(|all| all.iter().any(freezes))
+}
+
+/// True if whoever is struck is struck with the whole process.
+fn strikes_processes(plan: &FaultPlan) -> bool {
+    use WorkerAction::{Block, Freeze, Kill};
+    let whole = |action: &Action| {
+        matches!(
+            action,
+            Action::Worker(Freeze | Kill | Block(TaskScope::Loop))
+        )
+    };
+    plan.actions().is_some_and(|all| all.iter().any(whole))
 }
 
 /// The fault in words, with what its moment was where that had to be supposed.

@@ -5,6 +5,9 @@ use super::schedule::Nemesis;
 use crate::backend::{Backend, DataChange, Refusal};
 use crate::history::EventKind;
 
+/// So much earlier than was asked a task may go on: clocks of timers are not that exact.
+const A_MOMENT_NS: u64 = 5_000_000;
+
 impl<W: Backend> Nemesis<W> {
     pub(super) async fn undo(&self, fault: u32, step: Undo) {
         let backend = &self.context.backend;
@@ -13,10 +16,22 @@ impl<W: Backend> Nemesis<W> {
             // history.
             Undo::ThawWorker(worker) => {
                 // Where another fault has frozen it too, it stays frozen until that one ends.
-                if self.silences.end(&self.context, fault, worker) {
+                let mut is_free = true;
+                for mate in self.mates_of(worker) {
+                    is_free &= self.silences.end(&self.context, fault, mate);
+                }
+                if is_free {
                     backend.thaw_worker(worker).await.unwrap_or_default();
                 }
             }
+            Undo::UnblockWorker {
+                worker,
+                scope,
+                due_ns,
+            } => match backend.unblock_worker(worker, scope).await {
+                Ok(until_ns) => self.must_have_blocked(fault, worker, until_ns, due_ns),
+                Err(refusal) => self.not_undone(format!("block of worker {worker}"), &refusal),
+            },
             Undo::ResumeNode(node) => backend.resume_node(node).await.unwrap_or_default(),
             Undo::ReviveWorker(worker) => {
                 self.silences.end(&self.context, fault, worker);
@@ -38,6 +53,19 @@ impl<W: Backend> Nemesis<W> {
             Undo::LiftStock(worker, fault) => {
                 self.context.stock_faults.lift(worker, fault).await;
             }
+        }
+    }
+
+    /// A worker that says too early that it had been blocked was not.
+    fn must_have_blocked(&self, id: u32, worker: usize, until_ns: Option<u64>, due_ns: u64) {
+        let early_ns = until_ns.filter(|until_ns| until_ns.saturating_add(A_MOMENT_NS) < due_ns);
+        if let Some(came_ns) = early_ns {
+            self.context.recorder.write(EventKind::FaultEscaped {
+                id,
+                worker,
+                node: None,
+                came_ns,
+            });
         }
     }
 

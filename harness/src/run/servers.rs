@@ -210,6 +210,8 @@ async fn prepare(
         clock_shim,
         name,
         nodes,
+        workload: spec.scenario.workload.clone(),
+        blocks_tasks: spec.scenario.blocks_tasks(),
         wire: wire.clone(),
         clock: clock.clone(),
         command: backend.worker,

@@ -55,7 +55,7 @@ fn strength(fault: &FaultPlan) -> u32 {
         FaultKind::Hold => 2,
         FaultKind::Drop | FaultKind::Cut => 3,
         FaultKind::Answer => 4,
-        FaultKind::PauseClient => 5,
+        FaultKind::PauseClient | FaultKind::PauseTask => 5,
         FaultKind::Partition => 6,
         FaultKind::CrashClient => 7,
         FaultKind::FlushScripts => 8,

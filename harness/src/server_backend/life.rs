@@ -36,17 +36,39 @@ impl Life for ServerBackend {
     }
 
     fn take_life_signs(&self, at_end: bool) -> Vec<LifeSign> {
-        self.life.take(at_end)
+        let signs = self.life.take(at_end).into_iter();
+        signs.flat_map(|sign| self.of_each_client(sign)).collect()
     }
 
     fn was_killed(&self, worker: usize) -> bool {
         let workers = self.workers.borrow();
         workers
-            .get(&worker)
+            .get(&self.process_of(worker))
             .is_some_and(|it| it.control.was_killed())
     }
 
     fn is_kept_from_answering(&self, worker: usize) -> bool {
-        self.life.keeps_from_answering(worker)
+        self.life.keeps_from_answering(self.process_of(worker))
+    }
+}
+
+impl ServerBackend {
+    /// What was seen of a process is so of each client in it.
+    fn of_each_client(&self, sign: LifeSign) -> Vec<LifeSign> {
+        let LifeSign::WorkerStoodStill {
+            worker,
+            since_ns,
+            until_ns,
+        } = sign
+        else {
+            return vec![sign];
+        };
+        let mates = self.parts.workload.mates_of(worker);
+        let each = mates.map(|worker| LifeSign::WorkerStoodStill {
+            worker,
+            since_ns,
+            until_ns,
+        });
+        each.collect()
     }
 }

@@ -1,4 +1,7 @@
-//! Links: the wire.
+//! Links: the wire. Where the clients of a process share its connections, all that they send is on the link of the
+//! first of them.
+
+use std::collections::BTreeSet;
 
 use picklock_scenarios::Phase;
 
@@ -6,8 +9,50 @@ use super::ServerBackend;
 use crate::backend::Links;
 use crate::wire::{AcquireSilence, CommandsSent, FreezeLeak, ImposedId, LinkFault};
 
+impl ServerBackend {
+    /// The worker on whose link this one's commands are.
+    fn on_link_of(&self, worker: usize) -> usize {
+        let number = self.process_of(worker);
+        match number == worker || !self.shares_link(number) {
+            true => worker,
+            false => number,
+        }
+    }
+
+    /// True if this process has one link for all of its clients.
+    fn shares_link(&self, number: usize) -> bool {
+        let processes = self.shared_processes.borrow();
+        let process = processes.get(&number);
+        process.is_some_and(|process| process.shares_connections())
+    }
+
+    fn on_links_of(&self, workers: &[usize]) -> Vec<usize> {
+        let links: BTreeSet<usize> = workers.iter().map(|one| self.on_link_of(*one)).collect();
+        links.into_iter().collect()
+    }
+
+    /// What is asked of a process with one link: of what its clients were asked for, that which matters most. Whose
+    /// command it is says the custody.
+    fn phase_of_process(&self, worker: usize, op: u64, phase: Phase) -> (u64, Phase) {
+        let mut phases = self.phases.borrow_mut();
+        let clients = phases.entry(self.process_of(worker)).or_default();
+        clients.insert(worker, (op, phase));
+        let rank = |phase: &Phase| match phase {
+            Phase::Idle => 0,
+            Phase::Release => 1,
+            Phase::Extend => 2,
+            Phase::Acquire => 3,
+        };
+        let asked = clients
+            .values()
+            .max_by_key(|(op, phase)| (rank(phase), *op));
+        asked.copied().unwrap_or((op, phase))
+    }
+}
+
 impl Links for ServerBackend {
-    fn impose(&self, fault: LinkFault) -> ImposedId {
+    fn impose(&self, mut fault: LinkFault) -> ImposedId {
+        fault.workers = fault.workers.map(|workers| self.on_links_of(&workers));
         self.parts.wire.impose(fault)
     }
 
@@ -20,10 +65,16 @@ impl Links for ServerBackend {
     }
 
     fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) {
-        self.parts.wire.cut(workers, nodes);
+        let workers = workers.map(|workers| self.on_links_of(workers));
+        self.parts.wire.cut(workers.as_deref(), nodes);
     }
 
     fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
+        let number = self.process_of(worker);
+        let (worker, (op, phase)) = match self.shares_link(number) {
+            true => (number, self.phase_of_process(worker, op, phase)),
+            false => (worker, (op, phase)),
+        };
         self.parts.wire.set_phase(worker, op, phase);
     }
 
@@ -34,6 +85,10 @@ impl Links for ServerBackend {
     }
 
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64> {
+        // On a link of several the log does not know whose command it was.
+        if self.shares_link(self.process_of(worker)) {
+            return None;
+        }
         self.parts
             .wire
             .log()
@@ -41,11 +96,17 @@ impl Links for ServerBackend {
     }
 
     fn silence(&self, worker: usize) -> Option<AcquireSilence> {
-        self.parts.wire.silence(worker)
+        match self.shares_link(self.process_of(worker)) {
+            true => None,
+            false => self.parts.wire.silence(worker),
+        }
     }
 
     fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
-        self.parts.wire.first_silence(worker)
+        match self.shares_link(self.process_of(worker)) {
+            true => None,
+            false => self.parts.wire.first_silence(worker),
+        }
     }
 
     fn commands_sent(&self) -> CommandsSent {
@@ -53,10 +114,14 @@ impl Links for ServerBackend {
     }
 
     fn has_spoken(&self, worker: usize) -> bool {
+        let worker = self.on_link_of(worker);
         self.parts.wire.silences().has_spoken(worker)
     }
 
     async fn begin_silence(&self, worker: usize) {
+        if self.on_link_of(worker) != worker {
+            return;
+        }
         if let Err(error) = self.parts.wire.silences().begin(worker).await {
             self.parts.wire.note_shortage(format!(
                 "it is not known whether a fault of worker {worker} has struck, because the                  kernel's table of connections cannot be read: {error}"

@@ -23,13 +23,13 @@ pub use shared_servers::SharedServers;
 pub use workers::ProcessSession;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use futures_util::future::join_all;
-use picklock_scenarios::{BackendName, Capability};
+use picklock_scenarios::{BackendName, Capability, Phase, TaskScope, Workload};
 use tokio::time::timeout;
 
 use self::data::Administrator;
@@ -37,6 +37,7 @@ use self::key_observer::ObservedNode;
 use self::life_watch::{LifeWatch, Watched};
 use self::sentinels::NO_SENTINELS;
 use crate::adapter::control::{self, WorkerControl};
+use crate::adapter::shared_process::{SharedProcess, Unblocked};
 use crate::adapter::worker_command::WorkerCommand;
 use crate::backend::{Backend, Capabilities, Refusal};
 use crate::clock::Clock;
@@ -59,13 +60,25 @@ struct RunningWorker {
     _registrations: [Registration; 2],
 }
 
+/// What each client of a process was asked for last, and in which attempt.
+type AskedPhases = BTreeMap<usize, (u64, Phase)>;
+
 /// Redis servers, the wire, and worker processes.
 pub struct ServerBackend {
     parts: Parts,
     /// `None` after they were taken down.
     servers: RefCell<Option<Rc<Servers>>>,
     containers: RefCell<Option<Rc<WorkerContainers>>>,
+    /// By process: see [`ServerBackend::process_of`].
     workers: RefCell<HashMap<usize, RunningWorker>>,
+    /// The processes whose line several clients share.
+    shared_processes: RefCell<HashMap<usize, Rc<SharedProcess>>>,
+    /// Whose turn it is to start each of them.
+    starting: RefCell<HashMap<usize, Rc<tokio::sync::Mutex<()>>>>,
+    /// What is blocked, and what tells the end of that.
+    blocked: RefCell<HashMap<(usize, TaskScope), Unblocked>>,
+    /// What each client of a process was asked for last, where they share connections.
+    phases: RefCell<HashMap<usize, AskedPhases>>,
     /// Nodes whose replica was promoted, and where it listens.
     promoted: RefCell<HashMap<usize, ServerAddress>>,
     /// The URLs of each worker's links: a restarted worker gets the same.
@@ -92,6 +105,10 @@ pub struct Parts {
     pub name: BackendName,
     /// How many independent nodes there are.
     pub nodes: usize,
+    /// Which clients share a process.
+    pub workload: Workload,
+    /// Workers are to block their own tasks.
+    pub blocks_tasks: bool,
     /// The wire, with the run's clock and watcher.
     pub wire: Proxy,
     /// The run's clock.
@@ -119,6 +136,10 @@ impl ServerBackend {
             servers: RefCell::new(Some(Rc::new(servers))),
             containers: RefCell::new(containers.map(Rc::new)),
             workers: RefCell::default(),
+            shared_processes: RefCell::default(),
+            starting: RefCell::default(),
+            blocked: RefCell::default(),
+            phases: RefCell::default(),
             promoted: RefCell::default(),
             urls: RefCell::default(),
             unreplicated: RefCell::default(),

@@ -1,25 +1,46 @@
 //! Worker processes.
 
+use std::rc::Rc;
+use std::time::Duration;
+
+use picklock_scenarios::TaskScope;
 use tokio::process::Command;
 
 use super::life_watch::Watched;
 use super::{RunningWorker, ServerBackend, failed};
+use crate::adapter::local_channel::Closed;
 use crate::adapter::message::Request;
 use crate::adapter::process::{WorkerOutput, WorkerProcess};
+use crate::adapter::shared_process::{ClientLine, SharedProcess};
 use crate::backend::{Refusal, Session, Workers};
+use crate::clock::millis;
 use crate::servers::parent_death_signal;
 use crate::wire::is_shortage;
 
-/// The driver's connection to a worker process.
-pub struct ProcessSession(WorkerProcess);
+/// The driver's connection to a worker process, or to one client of a process that several share.
+pub enum ProcessSession {
+    /// The worker has the process for itself.
+    Alone(Box<WorkerProcess>),
+    /// It has a part of its line.
+    Shared(ClientLine),
+}
 
 impl Session for ProcessSession {
     async fn send(&mut self, request: Request) -> Result<(), Refusal> {
-        self.0.stdin.send(&request).await.map_err(failed)
+        match self {
+            ProcessSession::Alone(process) => process.stdin.send(&request).await.map_err(failed),
+            ProcessSession::Shared(line) => {
+                let gone = |Closed| Refusal::Failed("the worker is gone".into());
+                line.send(request).map_err(gone)
+            }
+        }
     }
 
     async fn next(&mut self) -> WorkerOutput {
-        self.0.stdout.next().await
+        match self {
+            ProcessSession::Alone(process) => process.stdout.next().await,
+            ProcessSession::Shared(line) => line.next().await,
+        }
     }
 }
 
@@ -31,12 +52,146 @@ impl Workers for ServerBackend {
         worker: usize,
         _incarnation: u32,
     ) -> Result<(ProcessSession, Vec<String>), Refusal> {
+        if !self.has_shared_line(worker) {
+            let urls = self.urls_of(worker).await?;
+            let process = self.start_process(worker).await?;
+            return Ok((ProcessSession::Alone(Box::new(process)), urls));
+        }
+        let number = self.process_of(worker);
+        let starting = self
+            .starting
+            .borrow_mut()
+            .entry(number)
+            .or_default()
+            .clone();
+        // Whoever comes first starts it.
+        let _turn = starting.lock().await;
+        let urls = self.urls_of(worker).await?;
+        let running = self.shared_processes.borrow().get(&number).cloned();
+        let process = match running.filter(|process| process.takes(worker)) {
+            Some(process) => process,
+            None => self.start_shared(number).await?,
+        };
+        Ok((ProcessSession::Shared(process.connect(worker)), urls))
+    }
+
+    async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal> {
+        let worker = self.process_of(worker);
+        let is_first = self.life.stop(Watched::Worker(worker));
+        let frozen = match self.running(worker)? {
+            (_, Some(container)) => container.freeze().await.map_err(failed),
+            (control, None) => control.freeze().await.map_err(failed),
+        };
+        if frozen.is_err() && is_first {
+            self.life.go_on(Watched::Worker(worker));
+        }
+        frozen
+    }
+
+    async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal> {
+        let worker = self.process_of(worker);
+        let thawed = match self.running(worker)? {
+            (_, Some(container)) => container.thaw().await.map_err(failed),
+            (control, None) => control.thaw().await.map_err(failed),
+        };
+        self.life.go_on(Watched::Worker(worker));
+        thawed
+    }
+
+    async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
+        let worker = self.process_of(worker);
+        let (control, container) = self.running(worker)?;
+        // To be killed, it is stopped.
+        self.life.stop(Watched::Worker(worker));
+        if let Some(container) = container {
+            container.remove().await.map_err(failed)?;
+        }
+        control.kill().await;
+        self.must_have_ended(worker, &control);
+        self.workers.borrow_mut().remove(&worker);
+        Ok(())
+    }
+
+    async fn block_worker(
+        &self,
+        worker: usize,
+        scope: TaskScope,
+        lasts: Duration,
+    ) -> Result<(), Refusal> {
+        let number = self.process_of(worker);
+        let process = self.shared_processes.borrow().get(&number).cloned();
+        let gone = || Refusal::Failed(format!("worker {worker} does not run"));
+        let process = process.ok_or_else(gone)?;
+        let unblocked = process.block(worker, scope, millis(lasts));
+        self.blocked.borrow_mut().insert((worker, scope), unblocked);
+        Ok(())
+    }
+
+    async fn unblock_worker(
+        &self,
+        worker: usize,
+        scope: TaskScope,
+    ) -> Result<Option<u64>, Refusal> {
+        let unblocked = self.blocked.borrow_mut().remove(&(worker, scope));
+        let Some(unblocked) = unblocked else {
+            return Ok(None);
+        };
+        match unblocked.await {
+            Ok(at_ns) => at_ns.map(Some).map_err(Refusal::Failed),
+            // It died, and that is in the history.
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn shares_connections(&self) -> bool {
+        let processes = self.shared_processes.borrow();
+        processes.values().any(|it| it.shares_connections())
+    }
+
+    async fn kill_all_workers(&self) {
+        self.end_workers().await;
+    }
+}
+
+impl ServerBackend {
+    /// The process of a worker, by its first worker.
+    pub(super) fn process_of(&self, worker: usize) -> usize {
+        self.parts.workload.process_of(worker)
+    }
+
+    /// True if the worker's line carries more than its own requests.
+    fn has_shared_line(&self, worker: usize) -> bool {
+        let workload = &self.parts.workload;
+        let is_of_the_run = worker < workload.workers;
+        is_of_the_run && (self.parts.blocks_tasks || workload.mates_of(worker).nth(1).is_some())
+    }
+
+    /// The URLs of a worker's links, which are opened if they are not.
+    async fn urls_of(&self, worker: usize) -> Result<Vec<String>, Refusal> {
         let known = self.urls.borrow().get(&worker).cloned();
         let urls = match known {
             Some(urls) => urls,
             None => self.open_links(worker).await?,
         };
         self.urls.borrow_mut().insert(worker, urls.clone());
+        Ok(urls)
+    }
+
+    /// Starts the process of this number, whose line several clients share.
+    async fn start_shared(&self, number: usize) -> Result<Rc<SharedProcess>, Refusal> {
+        let urls = self.urls_of(number).await?;
+        let WorkerProcess { stdin, stdout, .. } = self.start_process(number).await?;
+        let is_shared = self.parts.workload.mates_of(number).nth(1).is_some();
+        let process =
+            SharedProcess::begin(stdin, stdout, is_shared, urls, self.parts.clock.clone());
+        self.shared_processes
+            .borrow_mut()
+            .insert(number, Rc::clone(&process));
+        Ok(process)
+    }
+
+    /// Starts the process of this number.
+    async fn start_process(&self, worker: usize) -> Result<WorkerProcess, Refusal> {
         let log = self.parts.logs.join(format!("worker-{worker}.log"));
         let wall_clock = self.wall_clock(worker)?;
         let containers = self.containers.borrow().clone();
@@ -83,44 +238,6 @@ impl Workers for ServerBackend {
                 _registrations: [group, marked],
             },
         );
-        Ok((ProcessSession(process), urls))
-    }
-
-    async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal> {
-        let is_first = self.life.stop(Watched::Worker(worker));
-        let frozen = match self.running(worker)? {
-            (_, Some(container)) => container.freeze().await.map_err(failed),
-            (control, None) => control.freeze().await.map_err(failed),
-        };
-        if frozen.is_err() && is_first {
-            self.life.go_on(Watched::Worker(worker));
-        }
-        frozen
-    }
-
-    async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal> {
-        let thawed = match self.running(worker)? {
-            (_, Some(container)) => container.thaw().await.map_err(failed),
-            (control, None) => control.thaw().await.map_err(failed),
-        };
-        self.life.go_on(Watched::Worker(worker));
-        thawed
-    }
-
-    async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
-        let (control, container) = self.running(worker)?;
-        // To be killed, it is stopped.
-        self.life.stop(Watched::Worker(worker));
-        if let Some(container) = container {
-            container.remove().await.map_err(failed)?;
-        }
-        control.kill().await;
-        self.must_have_ended(worker, &control);
-        self.workers.borrow_mut().remove(&worker);
-        Ok(())
-    }
-
-    async fn kill_all_workers(&self) {
-        self.end_workers().await;
+        Ok(process)
     }
 }

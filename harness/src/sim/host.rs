@@ -36,9 +36,23 @@ pub(super) enum First {
 #[derive(Default)]
 struct FreezeSwitch {
     frozen: Cell<bool>,
+    /// The host is in a call that does not yield.
+    blocked: Cell<bool>,
     /// Of the next turn.
     first: Cell<First>,
     waker: RefCell<Option<Waker>>,
+}
+
+impl FreezeSwitch {
+    fn is_off(&self) -> bool {
+        self.frozen.get() || self.blocked.get()
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
 }
 
 /// What a host needs from the simulation.
@@ -116,9 +130,13 @@ impl Host {
     pub(super) fn thaw(&self, first: First) {
         self.switch.frozen.set(false);
         self.switch.first.set(first);
-        if let Some(waker) = self.switch.waker.take() {
-            waker.wake();
-        }
+        self.switch.wake();
+    }
+
+    /// It is in a call that does not yield, and polls none of its tasks until that is over.
+    pub(super) fn block(&self, blocked: bool) {
+        self.switch.blocked.set(blocked);
+        self.switch.wake();
     }
 }
 
@@ -194,7 +212,7 @@ impl Future for HostFuture {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.switch.frozen.get() {
+        if self.switch.is_off() {
             self.switch.waker.replace(Some(context.waker().clone()));
             return Poll::Pending;
         }

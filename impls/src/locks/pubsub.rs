@@ -37,7 +37,7 @@ use crate::single_node::SingleNode;
 use crate::stopwatch::{Deadline, Stopwatch};
 use crate::subscription::Subscription;
 use crate::token::random_token;
-use crate::{BuiltInLock, Context, Node};
+use crate::{BuiltInLock, Canceller, Context, Node};
 
 /// Takes the lock, or tells how long its holder's lease lasts.
 static TAKE_OR_TTL: LazyLock<Script> =
@@ -68,6 +68,7 @@ pub(crate) struct PubSub {
     redis: SingleNode,
     /// The same for all acquisitions: that is how the server knows a holder that comes again.
     name: String,
+    canceller: Canceller,
     /// Of the last acquisition.
     lease_ms: u64,
     /// When it has subscribed it tries again before it sleeps.
@@ -91,6 +92,7 @@ impl PubSub {
         PubSub {
             redis: SingleNode::first_of(nodes),
             name: random_token(&mut context.entropy),
+            canceller: context.canceller,
             lease_ms: DEFAULT_LEASE_MS,
             tries_when_subscribed,
         }
@@ -123,7 +125,7 @@ impl PubSub {
                 Attempt::Taken(grant) => return Ok(Some(grant)),
                 Attempt::Held(held_for) => held_for,
             };
-            if until.left().is_zero() {
+            if until.left().is_zero() || self.canceller.is_cancelled() {
                 return Ok(None);
             }
             subscription = match subscription {
@@ -132,25 +134,31 @@ impl PubSub {
                     let subscribed = self.redis.connection()?.subscribe(&channel(key)).await?;
                     match self.tries_when_subscribed {
                         true => Some(subscribed),
-                        false => released(subscribed, None, until).await,
+                        false => released(subscribed, None, until, &self.canceller).await,
                     }
                 }
-                Some(subscribed) => released(subscribed, held_for, until).await,
+                Some(subscribed) => released(subscribed, held_for, until, &self.canceller).await,
             };
         }
     }
 }
 
-/// Sleeps until a message comes, the holder's lease is over, or the wait is. Returns the subscription,
+/// Sleeps until a message comes, the holder's lease is over, or the wait is, or the client gives up. Returns the subscription,
 /// unless it broke: then the caller needs another one.
 async fn released(
     mut subscription: Box<dyn Subscription>,
     held_for: Option<Duration>,
     until: Deadline,
+    canceller: &Canceller,
 ) -> Option<Box<dyn Subscription>> {
     let left = until.left();
     let sleep = held_for.map_or(left, |held_for| held_for.min(left));
-    let heard = tokio::time::timeout(sleep, subscription.message()).await;
+    let heard = tokio::time::timeout(sleep, subscription.message());
+    let heard = tokio::select! {
+        biased;
+        () = canceller.cancelled() => return Some(subscription),
+        heard = heard => heard,
+    };
     (!matches!(heard, Ok(Err(_)))).then_some(subscription)
 }
 

@@ -113,6 +113,10 @@ impl SignalList {
         let until = Deadline::after(sleep);
         loop {
             let left = until.left();
+            // A nap is not broken off: the signal that it takes would wake nobody.
+            if self.lock.context.canceller.is_cancelled() {
+                return Ok(false);
+            }
             if left.is_zero() {
                 return Ok(self.wakes == Wakes::BySignalOrTime);
             }

@@ -247,6 +247,7 @@ fn stock(history: &History, at_ns: u64, key: u32, units: i64) -> TraceEvent<'_> 
 fn instant(at_ns: u64, what: &EventKind) -> Option<TraceEvent<'_>> {
     let worker = what.worker()?;
     let (name, args) = match what {
+        EventKind::Cancel { op, .. } => ("gives up", json!({ "op": op })),
         EventKind::Refused { op, .. } => ("refused", json!({ "op": op })),
         EventKind::AcquireFailed { op, message, .. } => (
             "acquire failed",

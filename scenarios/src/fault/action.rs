@@ -35,6 +35,19 @@ pub enum WorkerAction {
     Freeze,
     /// Its process is killed (SIGKILL). Undone: it is started again.
     Kill,
+    /// It blocks its own event loop, or thread, for a while, as a call does that never yields.
+    Block(TaskScope),
+}
+
+/// What a client blocks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskScope {
+    /// The event loop, with all clients of the process that it serves.
+    #[default]
+    Loop,
+    /// The thread of the one client.
+    Thread,
 }
 
 /// What can be done to a node.

@@ -21,6 +21,7 @@ macro_rules! kinds {
     ($rows:ident) => {
         $rows! {
             PauseClient: pause_client,
+            PauseTask: pause_task,
             CrashClient: crash_client,
             Delay: delay,
             Drop: drop,
@@ -102,6 +103,8 @@ pub(crate) struct Kind {
     /// True when it strikes once, and what follows is up to the lock. All others go on, and excuse a
     /// lock that stands still, until they are over.
     pub(super) strikes_once: bool,
+    /// True when clients stand still while it is on.
+    pub(super) stops_clients: bool,
     /// True when a lock that believes its servers believes something untrue. It is not held to what it says then.
     pub(super) lies: bool,
     /// What it is a fault of, in words, if that is not clear from what it strikes: `memory`.
@@ -132,6 +135,7 @@ impl Kind {
             lasts: FaultPlan::as_given,
             loses: None,
             strikes_once: false,
+            stops_clients: false,
             lies: false,
             of: |_| None,
         }
@@ -231,6 +235,11 @@ impl FaultKind {
     /// True when it strikes once, and what follows is up to the lock.
     pub fn strikes_once(self) -> bool {
         self.row().strikes_once
+    }
+
+    /// True when clients stand still while it is on.
+    pub fn stops_clients(self) -> bool {
+        self.row().stops_clients
     }
 
     /// True when a lock that believes its servers believes something untrue.

@@ -27,7 +27,9 @@ macro_rules! files_of_kinds {
 }
 kind::kinds!(files_of_kinds);
 
-pub use action::{Action, Capability, DataAction, LinkAction, NodeAction, Resource, WorkerAction};
+pub use action::{
+    Action, Capability, DataAction, LinkAction, NodeAction, Resource, TaskScope, WorkerAction,
+};
 pub(crate) use check::{check, check_nodes};
 use kind::Kind;
 pub use kind::{FaultKind, Lasts};

@@ -5,6 +5,7 @@ use super::{Action, Field, Kind, Strikes, WorkerAction};
 pub(super) const KIND: Kind = Kind {
     does: "freezes {}",
     required: &[Field::For],
+    stops_clients: true,
     ..Kind::new("pause-client", Strikes::Workers, |_| {
         Some(vec![Action::Worker(WorkerAction::Freeze)])
     })

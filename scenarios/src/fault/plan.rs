@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::action::Resource;
+use super::action::{Resource, TaskScope};
 use super::kind::FaultKind;
 use super::selection::Selection;
 use super::server_error::ServerError;
@@ -57,6 +57,9 @@ pub struct FaultPlan {
     /// `answer`, `false-answer`: the error, by its first word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ServerError>,
+    /// `pause-task`: what is blocked. Default: `loop`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<TaskScope>,
     /// A backend that cannot do this fault may leave it out. Otherwise the run is `unknown`.
     #[serde(default)]
     pub optional: bool,
@@ -75,10 +78,11 @@ pub(crate) enum Field {
     Keys,
     Resource,
     Error,
+    Scope,
 }
 
 impl Field {
-    pub(crate) const ALL: [Field; 10] = [
+    pub(crate) const ALL: [Field; 11] = [
         Field::By,
         Field::Jitter,
         Field::Frames,
@@ -89,6 +93,7 @@ impl Field {
         Field::Keys,
         Field::Resource,
         Field::Error,
+        Field::Scope,
     ];
 
     /// What a fault of messages may have, if it can end with a number of them.
@@ -113,6 +118,7 @@ impl Field {
             Field::Keys => "keys",
             Field::Resource => "what",
             Field::Error => "error",
+            Field::Scope => "scope",
         }
     }
 }
@@ -134,6 +140,7 @@ impl FaultPlan {
             keys: None,
             what: None,
             error: None,
+            scope: None,
             optional: false,
         }
     }
@@ -151,6 +158,7 @@ impl FaultPlan {
             Field::Keys => self.keys.is_some(),
             Field::Resource => self.what.is_some(),
             Field::Error => self.error.is_some(),
+            Field::Scope => self.scope.is_some(),
         }
     }
 }

@@ -19,6 +19,12 @@ const TWIN: &str = "set-nx-px";
 
 /// Where redis-py is not run, and why.
 const DIFFERENCES: &[(&str, &str)] = &[
+    ("crowd", ONE_CLIENT),
+    ("blocked-loop", ONE_CLIENT),
+    ("cancel-waiting", ONE_CLIENT),
+    ("cancel-request", ONE_CLIENT),
+    ("cancel-reply", ONE_CLIENT),
+    ("finally-unlock", ONE_CLIENT),
     (
         "sentinel-failover",
         "the adapter connects to a server, not to Sentinels",
@@ -28,6 +34,9 @@ const DIFFERENCES: &[(&str, &str)] = &[
         "the adapter connects to a server, not to Sentinels",
     ),
 ];
+
+const ONE_CLIENT: &str =
+    "the adapter serves one client, which neither gives up nor unlocks what it has not";
 
 /// How often a cell runs once more in which the machine stood still.
 const TRIES: usize = 4;

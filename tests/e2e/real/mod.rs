@@ -15,6 +15,7 @@
 //! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
 //! - [`moments`]: faults strike at the command that takes the lock, whatever its key is called
 //! - [`starvation`]: who keeps a lock from everybody, and what waiting costs
+//! - [`web_servers`]: handlers of web servers that take a lock
 //! - [`cases`]: scenarios that once came out wrong, on processes
 //! - [`peculiar_locks`]: locks with one peculiarity each, the honest ones and the others
 //! - [`leftovers`]: nothing outlives a run, however it ends
@@ -64,4 +65,5 @@ mod stalls;
 mod standstills;
 mod starvation;
 mod verdicts;
+mod web_servers;
 mod workflow;

@@ -23,7 +23,7 @@ fn run(peculiarity: &str, scenario: &str) -> Outcome {
     outcome
 }
 
-fn judged(outcome: &Outcome, property: &str) -> (String, String) {
+pub fn judged(outcome: &Outcome, property: &str) -> (String, String) {
     let verdict = &outcome.document()["verdicts"][property];
     let status = verdict["status"].as_str().unwrap();
     let cause = verdict["cause"].as_str();

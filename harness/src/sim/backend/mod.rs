@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use picklock_impls::{Context, DynLock, Node as Connection};
-use picklock_scenarios::{BackendName, StockPlace};
+use picklock_impls::{Canceller, Context, DynLock, Node as Connection};
+use picklock_scenarios::{BackendName, StockPlace, TaskScope, Workload};
 use rand::rngs::StdRng;
 
 use crate::adapter::message::Init;
@@ -48,6 +48,8 @@ pub(in crate::sim) struct Parts<'a> {
 /// The simulated backend. Its network must be carried by a task: [`SimBackend::network`].
 pub struct SimBackend {
     lock: LockFactory,
+    /// Which clients share a process.
+    workload: Workload,
     nodes: usize,
     clock: Clock,
     monitor: Watchdog,
@@ -98,6 +100,7 @@ impl SimBackend {
         );
         SimBackend {
             lock: parts.lock,
+            workload: spec.scenario.workload.clone(),
             nodes,
             clock,
             monitor: parts.monitor,
@@ -113,11 +116,26 @@ impl SimBackend {
         Rc::clone(&self.network)
     }
 
-    fn host<T>(&self, worker: usize, act: impl FnOnce(&Host) -> T) -> Result<T, Refusal> {
+    /// Does this to every client in the worker's process. Some may have ended.
+    fn each_host(&self, worker: usize, act: impl Fn(&Host)) -> Result<(), Refusal> {
         let hosts = self.hosts.borrow();
-        let host = hosts.get(&worker);
-        host.map(act)
-            .ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
+        let mates = self.workload.mates_of(worker);
+        let running = mates.filter_map(|mate| hosts.get(&mate));
+        match running.map(act).count() {
+            0 => Err(Refusal::Failed(format!("worker {worker} does not run"))),
+            _ => Ok(()),
+        }
+    }
+
+    fn block(&self, worker: usize, scope: TaskScope, blocked: bool) -> Result<(), Refusal> {
+        match scope {
+            TaskScope::Loop => self.each_host(worker, |host| host.block(blocked)),
+            TaskScope::Thread => {
+                let what = "a simulated client has no thread of its own".to_owned();
+                let backend = BackendName::Sim;
+                Err(Refusal::Unable { backend, what })
+            }
+        }
     }
 
     /// The wall clock of the worker's machine.
@@ -129,7 +147,12 @@ impl SimBackend {
         wall.clone()
     }
 
-    fn client(&self, worker: usize, init: &Init) -> Result<Box<dyn DynLock>, String> {
+    fn client(
+        &self,
+        worker: usize,
+        init: &Init,
+        canceller: Canceller,
+    ) -> Result<Box<dyn DynLock>, String> {
         let nodes = (0..self.nodes).map(|node| {
             let link = LinkId { worker, node };
             let endpoint = self.network.endpoint;
@@ -143,6 +166,7 @@ impl SimBackend {
             wall_clock: Rc::new(self.wall(worker)),
             entropy: entropy::stream(init.seed, "lock", 0),
             options: options.map_err(|error| format!("option {}: {error}", error.name()))?,
+            canceller,
         };
         Ok(self.lock.client(nodes.collect(), context))
     }

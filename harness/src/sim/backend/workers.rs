@@ -1,7 +1,9 @@
 //! Simulated workers.
 
 use std::rc::Rc;
+use std::time::Duration;
 
+use picklock_scenarios::TaskScope;
 use rand::RngExt;
 
 use super::SimBackend;
@@ -43,7 +45,8 @@ impl Workers for Rc<SimBackend> {
         let (requests, inbox) = local_channel();
         let (outbox, heard) = local_channel();
         let backend = Rc::clone(self);
-        let build = move |init: Init| async move { backend.client(worker, &init) };
+        let build =
+            move |init: Init, canceller| async move { backend.client(worker, &init, canceller) };
         let work = |said: Sender<WorkerOutput>| async move {
             answer_messages(inbox, build, |one| {
                 said.send(WorkerOutput::Message(one)).is_ok()
@@ -64,7 +67,7 @@ impl Workers for Rc<SimBackend> {
     }
 
     async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal> {
-        self.host(worker, Host::freeze)
+        self.each_host(worker, Host::freeze)
     }
 
     async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal> {
@@ -72,13 +75,34 @@ impl Workers for Rc<SimBackend> {
             true => First::Work,
             false => First::Background,
         };
-        self.host(worker, |host| host.thaw(first))
+        self.each_host(worker, |host| host.thaw(first))
     }
 
     async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
-        // Its connections are closed by being dropped with it.
-        self.hosts.borrow_mut().remove(&worker);
+        for mate in self.workload.mates_of(worker) {
+            // Its connections are closed by being dropped with it.
+            let host = self.hosts.borrow_mut().remove(&mate);
+            drop(host);
+        }
         Ok(())
+    }
+
+    /// Its loop polls nothing, while its process and its connections stay.
+    async fn block_worker(
+        &self,
+        worker: usize,
+        scope: TaskScope,
+        _lasts: Duration,
+    ) -> Result<(), Refusal> {
+        self.block(worker, scope, true)
+    }
+
+    async fn unblock_worker(
+        &self,
+        worker: usize,
+        scope: TaskScope,
+    ) -> Result<Option<u64>, Refusal> {
+        self.block(worker, scope, false).map(|()| None)
     }
 
     async fn kill_all_workers(&self) {

@@ -9,4 +9,5 @@ mod document;
 mod process;
 mod serve;
 mod shapes;
+mod shared_process;
 pub mod talk;

@@ -11,7 +11,9 @@ use picklock_harness::adapter::message::{
 };
 use picklock_harness::adapter::serve::serve;
 use picklock_harness::entropy;
-use picklock_impls::{Context, Deadline, DynLock, Grant, Lock, LockError, Notice, WallClock, find};
+use picklock_impls::{
+    Canceller, Context, Deadline, DynLock, Grant, Lock, LockError, Notice, WallClock, find,
+};
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
@@ -121,12 +123,18 @@ impl Driver {
     async fn ask(&mut self, ask: RequestKind) -> Answer {
         let id = self.next_id;
         self.next_id += 1;
-        let request = serde_json::to_string(&Request { id, ask }).unwrap();
+        let request = serde_json::to_string(&Request {
+            id,
+            client: None,
+            ask,
+        })
+        .unwrap();
         self.write(&request).await;
         match self.hear().await {
             WorkerMessage::Reply {
                 id: replied,
                 answer,
+                ..
             } if replied == id => answer,
             other => panic!("no answer to {id}: {other:?}"),
         }
@@ -136,22 +144,26 @@ impl Driver {
 /// Runs `talk` against a worker with the scripted lock.
 async fn with_worker(talk: impl AsyncFnOnce(&mut Driver)) {
     let (notices, heard) = mpsc::unbounded_channel();
-    let build = |init: Init| async move {
-        if init.options.contains_key("impossible") {
-            return Err("that cannot be built".to_owned());
+    let heard = RefCell::new(Some(heard));
+    let build = |init: Init, _: Canceller| {
+        let heard = heard.take();
+        async move {
+            if init.options.contains_key("impossible") {
+                return Err("that cannot be built".to_owned());
+            }
+            let lock: Box<dyn DynLock> = Box::new(Scripted {
+                notices: heard.unwrap(),
+                releases: 0,
+            });
+            Ok(lock)
         }
-        let lock: Box<dyn DynLock> = Box::new(Scripted {
-            notices: heard,
-            releases: 0,
-        });
-        Ok(lock)
     };
     with_worker_of(build, notices, talk).await;
 }
 
 /// Runs `talk` against a served worker, and sees it end when the driver hangs up.
 async fn with_worker_of<F>(
-    build: impl FnOnce(Init) -> F,
+    build: impl Fn(Init, Canceller) -> F,
     notices: mpsc::UnboundedSender<Notice>,
     talk: impl AsyncFnOnce(&mut Driver),
 ) where
@@ -311,11 +323,15 @@ async fn notices_come_unasked() {
             token: "t1".into(),
             valid_ms: 999,
             elapsed_ms: Some(501),
+            client: None,
         });
         assert_eq!(driver.hear().await, expected);
         let lost = Notice::Lost { token: "t1".into() };
         driver.notices.send(lost).unwrap();
-        let expected = WorkerMessage::Event(Notification::Lost { token: "t1".into() });
+        let expected = WorkerMessage::Event(Notification::Lost {
+            token: "t1".into(),
+            client: None,
+        });
         assert_eq!(driver.hear().await, expected);
         // What was lost can still be given back.
         let failed = driver.ask(release("steady", "t1")).await;
@@ -344,10 +360,14 @@ async fn a_notice_is_not_kept_secret_by_a_busy_driver() {
         driver.write(r#"{"id":90,"op":"ping"}"#).await;
         assert_eq!(
             driver.hear().await,
-            WorkerMessage::Event(Notification::Lost { token: token() })
+            WorkerMessage::Event(Notification::Lost {
+                token: token(),
+                client: None
+            })
         );
         let pong = WorkerMessage::Reply {
             id: 90,
+            client: None,
             answer: Answer::Pong,
         };
         assert_eq!(driver.hear().await, pong);
@@ -422,9 +442,10 @@ async fn another_version_and_a_lock_that_cannot_be_built_are_refused() {
 async fn a_built_in_lock_is_served_on_real_servers() {
     let servers: Vec<RedisServer> = (0..5).map(|_| RedisServer::start()).collect();
     let urls: Vec<String> = servers.iter().map(RedisServer::url).collect();
-    let build = |init: Init| async move {
+    let build = |init: Init, canceller: Canceller| async move {
         let nodes = connect(&init.nodes, init.timeout()).map_err(|error| error.to_string())?;
         let context = Context {
+            canceller,
             wall_clock: Rc::new(MachineClock),
             entropy: entropy::stream(init.seed, "worker", 0),
             options: picklock_impls::Options::default(),

@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use picklock_harness::adapter::message::{Answer, Notification, RequestKind, WorkerMessage};
+use picklock_harness::adapter::message::{
+    Answer, Join, Notification, Offers, RequestKind, WorkerMessage,
+};
 use picklock_harness::adapter::message_shape::{
     EVENTS, FieldKind, MessageShape, REPLIES, REQUESTS,
 };
 use picklock_harness::adapter::protocol_fault::ProtocolFault;
 use picklock_harness::conformance::checks::CHECKS;
+use picklock_scenarios::TaskScope;
 use serde_json::Value;
 
 use super::talk::{acquire, extend, init, project_root, release};
@@ -49,7 +52,17 @@ fn answers() -> Vec<Answer> {
             name: Some("a".into()),
             version: Some("1".into()),
             extends: Some(false),
+            offers: Offers {
+                protocol: Some(2),
+                clients: Some(true),
+                own_connections: Some(true),
+                blocks_loop: Some(true),
+                blocks_thread: Some(true),
+                cancels: Some(true),
+                releases_unheld: Some(true),
+            },
         },
+        Answer::Joined,
         Answer::Granted {
             token: "t".into(),
             fence: Some(1),
@@ -57,6 +70,7 @@ fn answers() -> Vec<Answer> {
             elapsed_ms: Some(1),
         },
         Answer::Refused,
+        Answer::Cancelled,
         Answer::Unsupported {
             message: Some("no".into()),
         },
@@ -64,6 +78,7 @@ fn answers() -> Vec<Answer> {
             released: Some(true),
         },
         Answer::Pong,
+        Answer::Blocked,
         Answer::Error {
             message: "no".into(),
             definite: true,
@@ -72,11 +87,14 @@ fn answers() -> Vec<Answer> {
     for answer in &all {
         match answer {
             Answer::Ready { .. }
+            | Answer::Joined
             | Answer::Granted { .. }
             | Answer::Refused
+            | Answer::Cancelled
             | Answer::Unsupported { .. }
             | Answer::Released { .. }
             | Answer::Pong
+            | Answer::Blocked
             | Answer::Error { .. } => {}
         }
     }
@@ -90,6 +108,16 @@ fn asks() -> Vec<RequestKind> {
         extend("k", "t", 1),
         release("k", "t"),
         RequestKind::Ping,
+        RequestKind::ReleaseUnheld { key: "k".into() },
+        RequestKind::Cancel { of: 1 },
+        RequestKind::Join(Join {
+            nodes: vec![],
+            seed: 1,
+        }),
+        RequestKind::Block {
+            for_ms: 1,
+            scope: TaskScope::Loop,
+        },
     ];
     for ask in &all {
         match ask {
@@ -97,7 +125,11 @@ fn asks() -> Vec<RequestKind> {
             | RequestKind::Acquire { .. }
             | RequestKind::Extend { .. }
             | RequestKind::Release { .. }
-            | RequestKind::Ping => {}
+            | RequestKind::Ping
+            | RequestKind::ReleaseUnheld { .. }
+            | RequestKind::Cancel { .. }
+            | RequestKind::Join(_)
+            | RequestKind::Block { .. } => {}
         }
     }
     all
@@ -109,8 +141,12 @@ fn events() -> Vec<Notification> {
             token: "t".into(),
             valid_ms: 1,
             elapsed_ms: Some(1),
+            client: Some(1),
         },
-        Notification::Lost { token: "t".into() },
+        Notification::Lost {
+            token: "t".into(),
+            client: Some(1),
+        },
     ];
     for event in &all {
         match event {
@@ -129,7 +165,11 @@ fn the_table_of_fields_is_that_of_the_code() {
         .into_iter()
         .map(|answer| {
             let reply = answer.reply();
-            let message = WorkerMessage::Reply { id: 1, answer };
+            let message = WorkerMessage::Reply {
+                id: 1,
+                client: None,
+                answer,
+            };
             let (name, fields) = fields_of(&serde_json::to_value(message).unwrap(), "reply");
             assert_eq!(name, reply);
             (name, fields)
@@ -158,6 +198,7 @@ fn what_the_table_requires_the_code_requires() {
         for field in shape.fields {
             let message = WorkerMessage::Reply {
                 id: 1,
+                client: None,
                 answer: answer.clone(),
             };
             let mut without = serde_json::to_value(message).unwrap();
@@ -193,6 +234,7 @@ fn paragraphs(text: &str) -> BTreeMap<String, String> {
 /// What the document calls the value of a request's field.
 fn kind_of(value: &Value) -> &'static str {
     match value {
+        Value::Array(values) if values.iter().any(Value::is_number) => "numbers",
         Value::Array(_) => "strings",
         Value::Object(_) => "strings by name",
         Value::Number(_) => "number",

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use picklock_harness::adapter::message::{
-    Answer, Init, PROTOCOL, Request, RequestKind, WorkerMessage,
+    Answer, Init, PROTOCOL, PROTOCOLS, Request, RequestKind, WorkerMessage,
 };
 use picklock_harness::adapter::process::{WorkerOutput, WorkerProcess};
 use tempfile::TempDir;
@@ -60,7 +60,15 @@ impl Talk {
     pub async fn send(&mut self, ask: RequestKind) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
-        self.worker.stdin.send(&Request { id, ask }).await.unwrap();
+        self.worker
+            .stdin
+            .send(&Request {
+                id,
+                client: None,
+                ask,
+            })
+            .await
+            .unwrap();
         id
     }
 
@@ -77,6 +85,7 @@ impl Talk {
             WorkerOutput::Message(WorkerMessage::Reply {
                 id: replied,
                 answer,
+                ..
             }) if replied == id => answer,
             other => panic!("no answer to request {id}: {other:?}\n{}", self.log()),
         }
@@ -93,6 +102,7 @@ pub fn project_root() -> PathBuf {
 pub fn init(nodes: Vec<String>) -> RequestKind {
     RequestKind::Init(Init {
         protocol: PROTOCOL,
+        protocols: PROTOCOLS.to_vec(),
         worker: 0,
         nodes,
         timeout_ms: 5000,

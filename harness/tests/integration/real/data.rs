@@ -65,6 +65,8 @@ async fn stage(name: BackendName, replicas: usize) -> Stage {
         logs: dir.path().to_owned(),
         reaper,
         clock_shim: None,
+        workload: Default::default(),
+        blocks_tasks: false,
     };
     Stage {
         backend: ServerBackend::new(servers, None, parts),

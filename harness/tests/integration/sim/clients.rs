@@ -118,3 +118,40 @@ fn workers_with_the_same_seed_take_the_lock_under_the_same_token() {
     assert_eq!(tokens("same").len(), 1);
     assert_eq!(tokens("different").len(), 3);
 }
+
+/// Fifty clients live in two processes. One of these is killed, and comes back.
+#[test]
+fn a_process_that_dies_takes_each_of_its_clients_with_it_once() {
+    let text = r#"
+        name = "crowd-crash"
+        summary = "One of two processes dies."
+        [workload]
+        workers = 50
+        processes = 2
+        stock = 100
+        section = "5ms"
+        limit = "2s"
+        [[fault]]
+        kind = "crash-client"
+        at = "200ms"
+        for = "300ms"
+        workers = [1]
+    "#;
+    let scenario = Scenario::parse(text, "crowd-crash.toml").unwrap();
+    let lock = LockFactory::of(find("set-nx-px").unwrap());
+    let history = run(simulation(scenario, &lock, 1)).unwrap().history;
+    let downs: Vec<usize> = (history.events.iter())
+        .filter_map(|event| match event.what {
+            EventKind::WorkerDown {
+                worker,
+                by_fault: true,
+                ..
+            } => Some(worker),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(downs, (1..50).step_by(2).collect::<Vec<_>>());
+    let ups = (history.events.iter())
+        .filter(|event| matches!(event.what, EventKind::WorkerUp { incarnation: 1, .. }));
+    assert_eq!(ups.count(), 25);
+}

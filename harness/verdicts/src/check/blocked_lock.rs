@@ -28,6 +28,8 @@ struct Asked {
     ttl_ns: u64,
     /// It ended without a certain answer.
     in_doubt: bool,
+    /// It was refused, or given up.
+    refused: bool,
     /// Its grant arrived.
     granted: bool,
     /// When it was told to release.
@@ -158,6 +160,7 @@ impl<'a> BlockedLock<'a> {
             _ if is_kept_by_others(span, at_ns) => Cause::ForeignRenewal,
             // What that attempt left should have expired long ago, so something keeps renewing it.
             owner if owner.in_doubt && renewed => Cause::AmbiguousAcquire,
+            owner if owner.refused && span.is_renewed() => Cause::AmbiguousAcquire,
             owner if renewed_after(span, owner.released_ns) => Cause::RenewedAfterRelease,
             _ if span.renewals.is_empty() && is_longer() => Cause::WrongExpiry,
             _ => Cause::Undetermined,
@@ -285,6 +288,9 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
                 asked
                     .entry(op)
                     .and_modify(|attempt| attempt.in_doubt = true);
+            }
+            EventKind::Refused { op, .. } => {
+                asked.entry(op).and_modify(|attempt| attempt.refused = true);
             }
             EventKind::Granted { op, .. } => {
                 asked.entry(op).and_modify(|attempt| attempt.granted = true);

@@ -211,6 +211,7 @@ pub fn unjudged_for(what: &EventKind) -> Option<Unjudged> {
             granted_ms,
             message,
         },
+        EventKind::NotOffered { ability } => Unjudged::NotOffered { ability },
         EventKind::SentinelsRefused { message } => Unjudged::SentinelsRefused { message },
         EventKind::StockUnknown { reason } => Unjudged::StockUnknown { reason },
         EventKind::FinalInspectionFailed { reason } => Unjudged::FinalInspectionFailed { reason },

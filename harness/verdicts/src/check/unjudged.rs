@@ -2,7 +2,7 @@
 //!
 //! Who decides anything looks at the value. The words beside it nobody reads but people.
 
-use picklock_scenarios::BackendName;
+use picklock_scenarios::{Ability, BackendName};
 use serde::{Deserialize, Serialize};
 
 use crate::history::{Budget, MissedBecause};
@@ -141,6 +141,12 @@ pub enum Unjudged {
         granted_ms: u64,
         /// The lock's words.
         message: String,
+    },
+    /// The lock does not offer what the scenario asks for.
+    #[error("the lock does not offer {ability}")]
+    NotOffered {
+        /// What.
+        ability: Ability,
     },
     /// The scenario is about Sentinels, and the lock knows none.
     #[error("the lock does not begin with Sentinels in place of its nodes: {message}")]
@@ -362,6 +368,7 @@ impl Unjudged {
             Unjudged::BackendUnsupported { .. }
             | Unjudged::LeaseRefused { .. }
             | Unjudged::SentinelsRefused { .. }
+            | Unjudged::NotOffered { .. }
             | Unjudged::ExtensionUntested {
                 unsupported: Some(_),
             } => true,

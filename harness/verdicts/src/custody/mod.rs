@@ -14,6 +14,7 @@
 //! - [`Expiry`] is the life that a value was given; `node_clocks.rs` knows by how much each node's wall
 //!   clock was shifted, and so when an expiry is over.
 //! - [`NodesUsed`] knows which of its nodes a lock uses.
+//! - [`name_clients`] says whose a command was that came over connections of several clients.
 //! - [`Custody`] has all this of a whole history.
 
 mod expiry;
@@ -24,6 +25,7 @@ mod lock_keys;
 mod node_clocks;
 mod nodes_used;
 mod of_history;
+mod shared_connections;
 mod value_span;
 
 pub use expiry::Expiry;
@@ -34,4 +36,5 @@ pub use lock_keys::{Locks, is_acquired, lock_keys, lock_of_key, may_be_a_claim, 
 pub use node_clocks::NodeClocks;
 pub use nodes_used::NodesUsed;
 pub use of_history::Custody;
+pub use shared_connections::{UnnamedClient, name_clients};
 pub use value_span::{Fate, Renewal, SpanEnd, ValueSpan};

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use picklock_scenarios::{BackendName, StockFault};
+use picklock_scenarios::{Ability, BackendName, StockFault};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::end::{EndReason, EndedBy};
@@ -59,7 +59,9 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elapsed_ms: Option<u64>,
     },
-    /// Another client has the lock.
+    /// The client was told to give up its request.
+    Cancel { worker: usize, op: u64 },
+    /// Another client has the lock, or the client has given up and took nothing.
     Refused { worker: usize, op: u64 },
     /// The attempt ended in an error. `definite`: it certainly took nothing.
     AcquireFailed {
@@ -225,6 +227,8 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unsupported: Option<String>,
     },
+    /// The lock does not offer what the scenario asks for.
+    NotOffered { ability: Ability },
     /// The lock refused the lease of the run, and no other: every attempt ended in a definite error, and after the run
     /// a client got the lock with another lease.
     LeaseRefused {
@@ -383,6 +387,7 @@ impl EventKind {
         match *self {
             EventKind::Acquire { worker, op, .. }
             | EventKind::Granted { worker, op, .. }
+            | EventKind::Cancel { worker, op }
             | EventKind::Refused { worker, op }
             | EventKind::AcquireFailed { worker, op, .. }
             | EventKind::Extended { worker, op, .. }

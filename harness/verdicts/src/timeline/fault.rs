@@ -4,8 +4,10 @@ use picklock_scenarios::{Cause, FaultKind};
 
 use crate::history::{ClockShift, EventKind, History};
 
-/// The kind of fault that freezes workers, as histories call it.
-pub(super) const PAUSE_CLIENT: &str = "pause-client";
+/// True for faults while which the workers that they strike stand still.
+pub(super) fn stops_clients(fault: &str) -> bool {
+    FaultKind::named(fault).is_some_and(FaultKind::stops_clients)
+}
 
 /// A fault as the history tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,7 +140,7 @@ impl FaultSpan<'_> {
 
     /// True when it froze this worker.
     pub fn freezes(&self, worker: usize) -> bool {
-        self.fault == PAUSE_CLIENT && self.strikes(worker)
+        stops_clients(self.fault) && self.strikes(worker)
     }
 
     /// True when it struck at all: it could be applied, and reached one of its workers.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::fault::{FaultSpan, PAUSE_CLIENT};
+use super::fault::{FaultSpan, stops_clients};
 use crate::history::{EventKind, History};
 
 /// Spans of all workers that were frozen. A freeze ends with its fault, with its worker's death, or
@@ -14,7 +14,7 @@ pub(super) fn frozen(
     let mut frozen: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
     let pauses: Vec<_> = faults
         .iter()
-        .filter(|span| span.fault == PAUSE_CLIENT && span.struck())
+        .filter(|span| stops_clients(span.fault) && span.struck())
         .collect();
     if pauses.is_empty() {
         return frozen;

@@ -13,8 +13,7 @@ use picklock_scenarios::Phase;
 use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 use super::attempt::{Attempt, Denial, HoldEnd, Step};
-use super::fault::PAUSE_CLIENT;
-use super::fault::{forgets, spoils_clocks};
+use super::fault::{forgets, spoils_clocks, stops_clients};
 use super::lease_deadline::LeaseDeadline;
 
 /// The attempts that are under way.
@@ -50,7 +49,7 @@ impl AttemptTracker {
                 id, fault, workers, ..
             } => {
                 self.fault(at_ns, fault);
-                if fault == PAUSE_CLIENT {
+                if stops_clients(fault) {
                     self.frozen(at_ns, *id, workers);
                 }
             }

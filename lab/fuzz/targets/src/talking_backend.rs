@@ -15,7 +15,7 @@ use picklock_harness::backend::{
 };
 use picklock_harness::history::{CustodyCheck, Event};
 use picklock_harness::wire::{AcquireSilence, CommandsSent, ImposedId, LinkFault};
-use picklock_scenarios::{BackendName, Phase};
+use picklock_scenarios::{BackendName, Phase, TaskScope};
 use tokio::io::{AsyncWriteExt, BufReader, DuplexStream};
 
 /// What fits into the pipe from a worker to the driver, bytes: more than an input has.
@@ -173,6 +173,14 @@ impl Workers for TalkingBackend {
 
     async fn kill_worker(&self, _: usize) -> Result<(), Refusal> {
         Ok(())
+    }
+
+    async fn block_worker(&self, _: usize, _: TaskScope, _: Duration) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    async fn unblock_worker(&self, _: usize, _: TaskScope) -> Result<Option<u64>, Refusal> {
+        Ok(None)
     }
 
     async fn kill_all_workers(&self) {}

@@ -65,6 +65,7 @@ fn asking() -> impl Strategy<Value = EventKind> {
                 elapsed_ms
             }
         ),
+        worker_op().prop_map(|(worker, op)| EventKind::Cancel { worker, op }),
         worker_op().prop_map(|(worker, op)| EventKind::Refused { worker, op }),
         (worker_op(), any::<String>(), any::<bool>()).prop_map(
             |((worker, op), message, definite)| EventKind::AcquireFailed {

@@ -46,18 +46,18 @@ pub const CLASSES: &[Class] = classes! {
     "S11", "an acquisition is sent again and counted twice", ["renews-in-doubt", "stale-hold-count"],
         ["pubsub" x "lost-reply"];
     "S12", "one identity for several acquisitions or locks",
-        ["token-per-client", "truncated-key", "one-key-for-all"], [];
+        ["token-per-client", "token-per-process", "truncated-key", "one-key-for-all"], [];
     "S13", "fencing tokens that do not increase", ["fence-per-client"], [];
     "S14", "a transaction that falls back to a plain DEL", [], ["get-then-del" x "stale-delete"];
     "S15", "the work is done although nothing was taken", ["no-lock", "error-is-grant"], [];
     "S16", "the reply to an earlier command is read", ["reads-old-replies"], [];
     "S17", "one lock under several keys", ["split-key"], [];
-    "S18", "a refusal is taken for a grant", ["refusal-is-grant", "impatience-is-grant"], [];
-    "S19", "a release without having acquired", [], [];
+    "S18", "a refusal is taken for a grant", ["refusal-is-grant", "impatience-is-grant", "interrupt-is-grant"], [];
+    "S19", "a release without having acquired", ["finally-release"], [];
     "S21", "effects outside the lock", [], [];
     "S22", "exclusion where once was meant", [], [];
     "L1", "a key without expiry", ["no-expiry"], ["setnx-expire" x "crash-mid-acquire"];
-    "L2", "renewals that outlive the release", ["watchdog-outlives-unlock"], [];
+    "L2", "renewals that outlive the release", ["watchdog-outlives-unlock", "cancel-leaves-renewal"], [];
     "L3", "the token is forgotten before the release has succeeded", [], [];
     "L4", "a release that failed is not tried again", ["timeout-is-release"], [];
     "L5", "part of an acquisition is kept", [], [];
@@ -70,7 +70,7 @@ pub const CLASSES: &[Class] = classes! {
     "L12", "those who wait keep the key alive", ["waiter-renews", "loser-prolongs"], [];
     "L13", "a late command lands after the clean-up", [], [];
     "L14", "a release on some nodes only", ["releases-a-quorum"], [];
-    "L15", "a refused acquisition that has won", ["refused-but-won", "validity-from-first-try"], [];
+    "L15", "a refused acquisition that has won", ["refused-but-won", "validity-from-first-try", "cancel-leaves-key"], [];
     "L16", "a value or a name is encoded differently", ["encoded-release"], [];
     "L17", "waiters use up a pool", [], [];
     "L18", "busy waiting", [], [];

@@ -95,6 +95,14 @@ pub(super) const ROWS: &[Row] = rows! {
     "reads-old-replies", "set-nx-px", "network-delay", "claims", "stale-reply", All;
     "error-is-grant", "set-nx-px", "read-only", "lease", "unbacked-grant", All;
     "error-is-grant", "set-nx-px", "busy-node", "lease", "unbacked-grant", All;
+    "token-per-process", "set-nx-px", "crowd", "exclusion", "unbacked-grant", All;
+    "token-per-process", "set-nx-px", "crowd", "ownership", "shared-token", All;
+    "finally-release", "set-nx-px", "finally-unlock", "ownership", "stolen-release", All;
+    "finally-release", "set-nx-px", "finally-unlock", "lease", "stolen-release", All;
+    "cancel-leaves-key", "set-nx-px", "cancel-reply", "claims", "ambiguous-acquire", All;
+    "cancel-leaves-renewal", "set-nx-px", "cancel-reply", "claims", "ambiguous-acquire", All;
+    "cancel-leaves-renewal", "set-nx-px", "cancel-reply", "progress", "ambiguous-acquire", All;
+    "interrupt-is-grant", "set-nx-px", "cancel-waiting", "lease", "unbacked-grant", All;
 };
 
 /// Mutants that keep every property: what is wrong with them is something else.

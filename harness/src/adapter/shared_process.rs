@@ -1,0 +1,425 @@
+//! The driver's end of a worker process that several clients share: their requests go out on its one line, each with a
+//! number that no other has, and each answer goes to the client that had asked.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+use picklock_scenarios::TaskScope;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::local_channel::{Closed, Receiver, Sender, local_channel};
+use super::message::{
+    Answer, Init, Join, Notification, Offers, Request, RequestKind, WorkerMessage,
+};
+use super::process::{WorkerOutput, WorkerStdin, WorkerStdout};
+use super::protocol_fault::{LINE_KEPT, MalformedLine, ProtocolFault, cut};
+use crate::clock::Clock;
+
+/// A worker process that several clients share.
+pub struct SharedProcess {
+    lines: Rc<RefCell<Lines>>,
+    tasks: [JoinHandle<()>; 2],
+}
+
+impl Drop for SharedProcess {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// One client's part of the line.
+pub struct ClientLine {
+    process: Rc<SharedProcess>,
+    client: usize,
+    heard: Receiver<WorkerOutput>,
+}
+
+/// When a task had been blocked for as long as was asked, by the run's clock, or what the adapter said instead.
+pub type Unblocked = oneshot::Receiver<Result<u64, String>>;
+
+/// An open request.
+struct Open {
+    client: usize,
+    asked: Asked,
+}
+
+enum Asked {
+    /// `init`. Everybody who waits for it is in [`Begun::Asked`].
+    Init,
+    /// `join`, with the number of the client's `init`.
+    Join(u64),
+    /// The client's own request, with the client's own number.
+    Own(u64),
+    /// `block`.
+    Block(oneshot::Sender<Result<u64, String>>),
+}
+
+/// How far the process has begun.
+enum Begun {
+    Not,
+    /// These clients wait, each with the number of its `init`.
+    Asked(Vec<(usize, u64, Join)>),
+    Ready(Answer),
+}
+
+struct Lines {
+    /// More than one client lives here, so requests say whose they are.
+    is_shared: bool,
+    /// The URLs that the process gets with `init`.
+    nodes: Vec<String>,
+    clock: Clock,
+    to_send: Sender<Request>,
+    heard: BTreeMap<usize, Sender<WorkerOutput>>,
+    /// All clients that there ever were.
+    known: BTreeSet<usize>,
+    open: HashMap<u64, Open>,
+    last_id: u64,
+    begun: Begun,
+    /// Its last output.
+    ended: Option<WorkerOutput>,
+}
+
+impl SharedProcess {
+    /// Carries the lines of this process, whose connections go to `nodes`. Must be called inside a `LocalSet`.
+    pub fn begin(
+        mut stdin: WorkerStdin,
+        mut stdout: WorkerStdout,
+        is_shared: bool,
+        nodes: Vec<String>,
+        clock: Clock,
+    ) -> Rc<Self> {
+        let (to_send, mut requests) = local_channel();
+        let lines = Rc::new(RefCell::new(Lines {
+            is_shared,
+            nodes,
+            clock,
+            to_send,
+            heard: BTreeMap::new(),
+            known: BTreeSet::new(),
+            open: HashMap::new(),
+            last_id: 0,
+            begun: Begun::Not,
+            ended: None,
+        }));
+        let writing = async move {
+            while let Some(request) = requests.next().await {
+                // If it no longer reads, the other task hears how it ended.
+                if stdin.send(&request).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let listening = {
+            let lines = Rc::clone(&lines);
+            async move {
+                loop {
+                    let output = stdout.next().await;
+                    let is_last = matches!(output, WorkerOutput::Exited(_));
+                    lines.borrow_mut().take(output);
+                    if is_last {
+                        return;
+                    }
+                }
+            }
+        };
+        Rc::new(SharedProcess {
+            lines,
+            tasks: [
+                tokio::task::spawn_local(writing),
+                tokio::task::spawn_local(listening),
+            ],
+        })
+    }
+
+    /// True if this client can begin here: the process runs, and it has not lived here before.
+    pub fn takes(&self, client: usize) -> bool {
+        let lines = self.lines.borrow();
+        lines.ended.is_none() && !lines.known.contains(&client)
+    }
+
+    /// A client begins to use the line.
+    pub fn connect(self: &Rc<Self>, client: usize) -> ClientLine {
+        let (sender, heard) = local_channel();
+        let mut lines = self.lines.borrow_mut();
+        lines.known.insert(client);
+        lines.heard.insert(client, sender);
+        drop(lines);
+        ClientLine {
+            process: Rc::clone(self),
+            client,
+            heard,
+        }
+    }
+
+    /// True if all clients use the same connections, so that nobody can tell from a connection whose command came.
+    pub fn shares_connections(&self) -> bool {
+        let lines = self.lines.borrow();
+        lines.is_shared && lines.offers().own_connections != Some(true)
+    }
+
+    /// Asks the adapter to block its event loop, or the client's thread, for so long.
+    pub fn block(&self, client: usize, scope: TaskScope, for_ms: u64) -> Unblocked {
+        let (sender, unblocked) = oneshot::channel();
+        let ask = RequestKind::Block { for_ms, scope };
+        // If it has ended, the sender is dropped.
+        let asked = Asked::Block(sender);
+        self.lines
+            .borrow_mut()
+            .send(client, asked, ask)
+            .unwrap_or_default();
+        unblocked
+    }
+}
+
+impl ClientLine {
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// The process has ended.
+    pub fn send(&self, request: Request) -> Result<(), Closed> {
+        let Request { id, ask, .. } = request;
+        self.process.lines.borrow_mut().ask(self.client, id, ask)
+    }
+
+    /// The next thing that the client says, or that happens to its process. Cancel-safe.
+    pub async fn next(&mut self) -> WorkerOutput {
+        let gone = || WorkerOutput::Exited("the line is closed".into());
+        self.heard.next().await.unwrap_or_else(gone)
+    }
+}
+
+impl Drop for ClientLine {
+    fn drop(&mut self) {
+        self.process.lines.borrow_mut().heard.remove(&self.client);
+    }
+}
+
+impl Lines {
+    fn offers(&self) -> Offers {
+        match &self.begun {
+            Begun::Ready(Answer::Ready { offers, .. }) => *offers,
+            _ => Offers::default(),
+        }
+    }
+
+    /// A client asks. Its `init` begins the process if nobody has, and lets the client join.
+    fn ask(&mut self, client: usize, id: u64, ask: RequestKind) -> Result<(), Closed> {
+        let init = match ask {
+            RequestKind::Init(init) => init,
+            RequestKind::Cancel { of } => return self.cancel(client, of),
+            ask => return self.send(client, Asked::Own(id), ask),
+        };
+        let join = Join {
+            nodes: init.nodes.clone(),
+            seed: init.seed,
+        };
+        match &mut self.begun {
+            Begun::Asked(waiting) => {
+                waiting.push((client, id, join));
+                Ok(())
+            }
+            Begun::Ready(ready) => {
+                let ready = ready.clone();
+                self.join(client, id, join, &ready)
+            }
+            Begun::Not => {
+                self.begun = Begun::Asked(vec![(client, id, join)]);
+                let nodes = self.nodes.clone();
+                self.send(
+                    client,
+                    Asked::Init,
+                    RequestKind::Init(Init { nodes, ..init }),
+                )
+            }
+        }
+    }
+
+    /// The process is ready. A client joins it, unless it is alone there, or must be: then this is its answer.
+    fn join(&mut self, client: usize, id: u64, join: Join, ready: &Answer) -> Result<(), Closed> {
+        let joins = self.is_shared && self.offers().clients == Some(true);
+        match joins {
+            true => self.send(client, Asked::Join(id), RequestKind::Join(join)),
+            false => {
+                self.reply(client, id, ready.clone());
+                Ok(())
+            }
+        }
+    }
+
+    /// A client gives up its request of this number. That has no answer of its own.
+    fn cancel(&mut self, client: usize, own: u64) -> Result<(), Closed> {
+        let is_it = |open: &Open| {
+            open.client == client && matches!(open.asked, Asked::Own(id) if id == own)
+        };
+        let asked = self.open.iter().find(|(_, open)| is_it(open));
+        let Some((&of, _)) = asked else {
+            // It has been answered.
+            return Ok(());
+        };
+        self.last_id += 1;
+        self.to_send.send(Request {
+            id: self.last_id,
+            client: self.is_shared.then_some(client),
+            ask: RequestKind::Cancel { of },
+        })
+    }
+
+    fn send(&mut self, client: usize, asked: Asked, ask: RequestKind) -> Result<(), Closed> {
+        if self.ended.is_some() {
+            return Err(Closed);
+        }
+        self.last_id += 1;
+        let id = self.last_id;
+        let named = self.is_shared && !matches!(asked, Asked::Init);
+        self.open.insert(id, Open { client, asked });
+        self.to_send.send(Request {
+            id,
+            client: named.then_some(client),
+            ask,
+        })
+    }
+
+    fn reply(&self, client: usize, id: u64, answer: Answer) {
+        let client_of_one = None;
+        self.tell(
+            client,
+            WorkerOutput::Message(WorkerMessage::Reply {
+                id,
+                client: client_of_one,
+                answer,
+            }),
+        );
+    }
+
+    /// A client that has left, or was killed, hears nothing.
+    fn tell(&self, client: usize, output: WorkerOutput) {
+        if let Some(heard) = self.heard.get(&client) {
+            heard.send(output).unwrap_or_default();
+        }
+    }
+
+    fn take(&mut self, output: WorkerOutput) {
+        match output {
+            WorkerOutput::Message(WorkerMessage::Reply { id, client, answer }) => {
+                self.answered(id, client, answer);
+            }
+            WorkerOutput::Message(WorkerMessage::Event(event)) => self.event(event),
+            WorkerOutput::Garbage(line) => self.broken(line),
+            WorkerOutput::Exited(_) => {
+                for client in self.heard.keys() {
+                    self.tell(*client, output.clone());
+                }
+                self.open.clear();
+                self.ended = Some(output);
+            }
+        }
+    }
+
+    fn answered(&mut self, id: u64, named: Option<usize>, answer: Answer) {
+        let Some(open) = self.open.remove(&id) else {
+            let fault = match id <= self.last_id {
+                true => ProtocolFault::SecondAnswer { id },
+                false => ProtocolFault::wrong_id(self.last_id, id),
+            };
+            return self.faulty(fault, id, &answer);
+        };
+        let client = open.client;
+        if let Some(found) = named.filter(|named| *named != client) {
+            let fault = ProtocolFault::WrongClient {
+                message: answer.reply(),
+                found,
+                asked: Some(client),
+            };
+            return self.faulty(fault, id, &answer);
+        }
+        match (open.asked, answer) {
+            (Asked::Own(own), answer) => self.reply(client, own, answer),
+            (Asked::Join(own), Answer::Joined) => {
+                if let Begun::Ready(ready) = &self.begun {
+                    let ready = ready.clone();
+                    self.reply(client, own, ready);
+                }
+            }
+            // The driver says what is wrong with any other answer to its `init`.
+            (Asked::Join(own), answer) => self.reply(client, own, answer),
+            (Asked::Init, answer) => self.begun(answer),
+            (Asked::Block(waits), Answer::Blocked) => {
+                waits.send(Ok(self.clock.now_ns())).unwrap_or_default();
+            }
+            (Asked::Block(waits), Answer::Error { message, .. }) => {
+                waits.send(Err(message)).unwrap_or_default();
+            }
+            (Asked::Block(_), answer) => {
+                let fault = ProtocolFault::wrong_answer("block", answer.reply());
+                self.faulty(fault, id, &answer);
+            }
+        }
+    }
+
+    /// The answer to `init` is everybody's who waits for it.
+    fn begun(&mut self, answer: Answer) {
+        let Begun::Asked(waiting) = std::mem::replace(&mut self.begun, Begun::Not) else {
+            return;
+        };
+        let is_ready = matches!(answer, Answer::Ready { .. });
+        if is_ready {
+            self.begun = Begun::Ready(answer.clone());
+        }
+        for (client, id, join) in waiting {
+            match is_ready {
+                // If it has ended meanwhile, everybody hears that.
+                true => self.join(client, id, join, &answer).unwrap_or_default(),
+                false => self.reply(client, id, answer.clone()),
+            }
+        }
+    }
+
+    fn event(&mut self, event: Notification) {
+        let client = match (event.client(), self.is_shared) {
+            (Some(client), true) => client,
+            (_, false) => match self.known.first() {
+                Some(alone) => *alone,
+                None => return,
+            },
+            (None, true) => {
+                let fault = ProtocolFault::MissingField {
+                    message: event.event(),
+                    field: "client",
+                };
+                return self.broken(malformed(fault, &event));
+            }
+        };
+        if !self.known.contains(&client) {
+            let fault = ProtocolFault::WrongClient {
+                message: event.event(),
+                found: client,
+                asked: None,
+            };
+            return self.broken(malformed(fault, &event));
+        }
+        self.tell(client, WorkerOutput::Message(WorkerMessage::Event(event)));
+    }
+
+    fn faulty(&self, fault: ProtocolFault, id: u64, answer: &Answer) {
+        let (client, answer) = (None, answer.clone());
+        self.broken(malformed(
+            fault,
+            &WorkerMessage::Reply { id, client, answer },
+        ));
+    }
+
+    /// The process has broken the protocol. One client tells it: with it all of them end.
+    fn broken(&self, line: MalformedLine) {
+        if let Some(client) = self.heard.keys().next() {
+            self.tell(*client, WorkerOutput::Garbage(line));
+        }
+    }
+}
+
+fn malformed(fault: ProtocolFault, message: &impl serde::Serialize) -> MalformedLine {
+    let line = serde_json::to_string(message).unwrap_or_default();
+    let line = cut(&line, LINE_KEPT);
+    MalformedLine { fault, line }
+}

@@ -1,0 +1,34 @@
+//! `cancel-leaves-key`: `set-nx-px` that drops what it has under way when its client gives up.
+//!
+//! The command that takes the lock is on its way, or its reply is: the key stays, and nobody knows whose it is (L15:
+//! redisson#5358). Caught by `claims` when a client gives up while the reply is late.
+
+use std::time::Duration;
+
+use crate::BuiltInLock;
+use crate::attempts::{self, Attempts};
+use crate::contract::{Grant, LockError};
+use crate::variation::{Variation, Varied, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<CancelLeavesKey>(
+    "cancel-leaves-key",
+    "mutant: set-nx-px that drops the command on its way when its client gives up, and leaves the key",
+);
+
+struct CancelLeavesKey;
+
+impl Variation for CancelLeavesKey {
+    async fn acquire(
+        lock: &mut Varied<Self>,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let canceller = lock.context().canceller.clone();
+        tokio::select! {
+            biased;
+            () = canceller.cancelled() => Ok(None),
+            taken = attempts::acquire(lock, key, ttl, wait) => taken,
+        }
+    }
+}

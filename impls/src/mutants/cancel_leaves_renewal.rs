@@ -1,0 +1,54 @@
+//! `cancel-leaves-renewal`: `set-nx-px` whose renewal begins before the lock is taken, and goes on when its client has
+//! given up.
+//!
+//! The command that takes the lock is on its way. What it writes is renewed for ever, and nobody releases it (L2, L15:
+//! redisson#5358). Caught by `progress` when a client gives up while the reply is late.
+
+use std::time::Duration;
+
+use crate::BuiltInLock;
+use crate::attempts::Attempts;
+use crate::contract::{Grant, LockError};
+use crate::lease::Lease;
+use crate::variation::{Variation, Varied, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<CancelLeavesRenewal>(
+    "cancel-leaves-renewal",
+    "mutant: set-nx-px that renews for ever what it took after its client had given up",
+);
+
+struct CancelLeavesRenewal;
+
+impl Variation for CancelLeavesRenewal {
+    async fn acquire(
+        lock: &mut Varied<Self>,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let patience = lock.context().patience(wait, ttl);
+        let canceller = lock.context().canceller.clone();
+        let name = lock.name();
+        loop {
+            let mut extension = lock.extension(key, &name, lease);
+            let taken = tokio::select! {
+                biased;
+                () = canceller.cancelled() => {
+                    tokio::task::spawn_local(async move {
+                        loop {
+                            // Whatever the answer is.
+                            extension.ask().await.ok();
+                            tokio::time::sleep(ttl / 3).await;
+                        }
+                    });
+                    return Ok(None);
+                }
+                taken = lock.attempt(key, &name, lease) => taken?,
+            };
+            if taken.is_some() || !patience.another_attempt(lock.context()).await {
+                return Ok(taken);
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `finally-release`: `set-nx-px` that deletes the key on its way out, whether or not it has taken the lock.
+//!
+//! What `finally { unlock() }` does around an acquisition that failed (S19: laravel#61234). Caught by `ownership` when a
+//! buyer is refused.
+
+use std::time::Duration;
+
+use redis::Cmd;
+
+use crate::BuiltInLock;
+use crate::attempts;
+use crate::contract::{Grant, LockError};
+use crate::variation::{Variation, Varied, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<FinallyRelease>(
+    "finally-release",
+    "mutant: set-nx-px that deletes the key when it was refused",
+);
+
+struct FinallyRelease;
+
+impl Variation for FinallyRelease {
+    async fn acquire(
+        lock: &mut Varied<Self>,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let taken = attempts::acquire(lock, key, ttl, wait).await?;
+        if taken.is_none() {
+            lock.redis().ask::<()>(Cmd::del(key)).await?;
+        }
+        Ok(taken)
+    }
+}

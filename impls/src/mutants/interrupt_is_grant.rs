@@ -1,0 +1,38 @@
+//! `interrupt-is-grant`: `set-nx-px` that takes the end of its wait for a grant when its client gives up.
+//!
+//! The interrupt is swallowed, and the section runs (S18: redisson#2714). Caught by `lease` when a client gives up
+//! while another one has the lock.
+
+use std::time::Duration;
+
+use crate::BuiltInLock;
+use crate::attempts::{self, Attempts};
+use crate::contract::{Grant, LockError};
+use crate::lease::Lease;
+use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, Varied, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<InterruptIsGrant>(
+    "interrupt-is-grant",
+    "mutant: set-nx-px that takes an interrupted wait for a grant",
+);
+
+struct InterruptIsGrant;
+
+impl Variation for InterruptIsGrant {
+    async fn acquire(
+        lock: &mut Varied<Self>,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let taken = attempts::acquire(lock, key, ttl, wait).await?;
+        let is_cancelled = lock.context().canceller.is_cancelled();
+        let name = lock.name();
+        let believed = || Lease::new(ttl).map(|lease| lease.grant(&name, Stopwatch::start()));
+        match taken {
+            None if is_cancelled => believed().map(Some),
+            taken => Ok(taken),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `token-per-process`: `set-nx-px` with one token for all clients of a process, by which it knows its own lock again.
+//!
+//! What is the same for a process (its id, a UUID made at start) tells its clients apart no more, so that whoever asks while
+//! another client of the process has the lock is let in (S12). Caught by `exclusion` in a crowd.
+
+use std::time::Duration;
+
+use redis::Cmd;
+
+use crate::BuiltInLock;
+use crate::attempts::Attempts;
+use crate::contract::{Grant, LockError};
+use crate::lease::Lease;
+use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, Varied, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<TokenPerProcess>(
+    "token-per-process",
+    "mutant: set-nx-px whose clients of one process have one token, and are let in by it",
+);
+
+/// All clients of the simulated process.
+const NAME: &str = "process-of-all-clients";
+
+struct TokenPerProcess;
+
+impl Variation for TokenPerProcess {
+    async fn acquire(
+        lock: &mut Varied<Self>,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let patience = lock.context().patience(wait, ttl);
+        loop {
+            let asked = Stopwatch::start();
+            let taken = lock.attempt(key, NAME, lease).await?;
+            if taken.is_some() {
+                return Ok(taken);
+            }
+            let held: Option<String> = lock.redis().ask(Cmd::get(key)).await?;
+            if held.as_deref() == Some(NAME) {
+                return Ok(Some(lease.grant(NAME, asked)));
+            }
+            if !patience.another_attempt(lock.context()).await {
+                return Ok(None);
+            }
+        }
+    }
+}

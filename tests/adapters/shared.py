@@ -1,0 +1,33 @@
+"""Serves several clients of one process, and answers their pings when all have come, the last one first: `well`, or
+badly (`twice`, `unasked`, `other-client`), or it dies instead (`dies`). The second argument: how many pings will come."""
+
+import json
+import sys
+
+how, expected = sys.argv[1], int(sys.argv[2])
+pings = []
+
+
+def say(**message):
+    print(json.dumps(message), flush=True)
+
+
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["op"] == "init":
+        say(id=request["id"], reply="ready", protocol=2, clients=True)
+    elif request["op"] == "join":
+        say(id=request["id"], reply="joined")
+    elif request["op"] == "ping":
+        pings.append(request)
+        if len(pings) < expected:
+            continue
+        if how == "dies":
+            sys.exit(3)
+        if how == "unasked":
+            say(id=10**6, reply="pong")
+        for ping in reversed(pings):
+            client = ping["client"] + (how == "other-client")
+            say(id=ping["id"], client=client, reply="pong")
+            if how == "twice":
+                say(id=ping["id"], reply="pong")

@@ -1,0 +1,38 @@
+//! Web servers whose handlers take a lock, with all clients in one process.
+
+use super::adapters::{exec, project};
+use super::starvation::judged;
+use crate::running::{REPEATS, picklock, was_too_busy};
+
+#[test]
+fn lock_of_a_handler_is_judged_in_a_crowd_of_one_process() {
+    let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    for (program, server) in [(&*python, "web_server.py"), ("node", "web_server.mjs")] {
+        let path = project("adapters/examples").join(server);
+        let lock = exec(program, &path, "");
+        let line = format!("scenario crowd --impl {lock} --backend process --json --out run");
+        let mut outcome = picklock(&line).run();
+        for _ in 0..REPEATS {
+            if !was_too_busy(&outcome.all()) {
+                break;
+            }
+            outcome = picklock(&line).run();
+        }
+        for property in [
+            "exclusion",
+            "lease",
+            "resource",
+            "ownership",
+            "progress",
+            "claims",
+        ] {
+            let (came_out, story) = judged(&outcome, property);
+            assert_eq!(
+                came_out,
+                "held",
+                "{server}, {property}: {story}\n{}",
+                outcome.all()
+            );
+        }
+    }
+}
