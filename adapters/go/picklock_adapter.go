@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -87,6 +88,55 @@ func TryForContext(ctx context.Context, wait time.Duration, attempt func() (*Gra
 		case <-time.After(pause):
 		}
 	}
+}
+
+// Objects keeps what a library gives for each grant, by its token.
+type Objects[T any] struct{ byToken map[string]T }
+
+// Keep keeps the object of a new grant.
+func (o *Objects[T]) Keep(token string, object T) *Grant {
+	if o.byToken == nil {
+		o.byToken = map[string]T{}
+	}
+	o.byToken[token] = object
+	return &Grant{Token: token}
+}
+
+// Of returns the object of a grant.
+func (o *Objects[T]) Of(token string) (T, error) {
+	object, known := o.byToken[token]
+	if !known {
+		return object, Definite{"no grant has the token " + token}
+	}
+	return object, nil
+}
+
+// Release forgets the object of a grant that free has given back, unless that went wrong: the lock may
+// still be held then.
+func (o *Objects[T]) Release(token string, free func(T) (*bool, error)) (*bool, error) {
+	object, err := o.Of(token)
+	if err != nil {
+		return nil, err
+	}
+	released, err := free(object)
+	if err == nil {
+		delete(o.byToken, token)
+	}
+	return released, err
+}
+
+// Said is the answer of a library that says whether the lock was still held.
+func Said(released bool) *bool { return &released }
+
+// VersionOf is the version of a module that this program was built with.
+func VersionOf(module string) string {
+	build, _ := debug.ReadBuildInfo()
+	for _, one := range build.Deps {
+		if one.Path == module {
+			return one.Version
+		}
+	}
+	return ""
 }
 
 // Lost tells Picklock that a lease is gone: for locks that renew in the background.

@@ -14,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
@@ -21,6 +22,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 
 public final class PicklockAdapter {
     // The latest version that is spoken, and all before it.
@@ -60,6 +62,55 @@ public final class PicklockAdapter {
     /** A lock that can also be held for longer. */
     public interface Extendable extends Lock {
         Grant extend(String key, String token, long ttlMs) throws Exception;
+    }
+
+    /** For a library that gives an object for each grant. */
+    public abstract static class LockObjects<T> implements Lock {
+        private final Map<String, T> objects = new HashMap<>();
+
+        /** The object of a new grant, or null if another client has the lock. */
+        protected abstract T take(String key, long ttlMs, long waitMs) throws Exception;
+
+        /** Gives it back; as `release`. */
+        protected abstract Boolean free(T object) throws Exception;
+
+        /** The fencing token that came with it, if the lock has them. */
+        protected Long fence(T object) {
+            return null;
+        }
+
+        @Override
+        public Grant acquire(String key, long ttlMs, long waitMs) throws Exception {
+            T object = take(key, ttlMs, waitMs);
+            return object == null ? null : keep(UUID.randomUUID().toString(), object);
+        }
+
+        @Override
+        public Boolean release(String key, String token) throws Exception {
+            Boolean released = free(object(token));
+            // Not if that went wrong: the lock may still be held.
+            objects.remove(token);
+            return released;
+        }
+
+        protected final Grant keep(String token, T object) {
+            objects.put(token, object);
+            return new Grant(token, fence(object), null);
+        }
+
+        protected final T object(String token) {
+            if (!objects.containsKey(token)) {
+                throw new Definite("no grant has the token " + token);
+            }
+            return objects.get(token);
+        }
+    }
+
+    /** The version of the library that a class comes from, by the name of its file. */
+    public static String versionOf(Class<?> type) {
+        String file = type.getProtectionDomain().getCodeSource().getLocation().getPath();
+        var version = Pattern.compile("-(\\d.*)\\.jar$").matcher(file);
+        return version.find() ? version.group(1) : "";
     }
 
     /** Makes the lock. The nodes are URLs as redis://HOST:PORT. */

@@ -3,6 +3,7 @@
 // `serve` reads requests from standard input and answers them; docs/protocol.md of Picklock describes
 // them. What your lock or its library prints goes to standard error, into the worker's log.
 
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -33,6 +34,67 @@ export async function tryFor(waitMs, attempt) {
     if (now() + pause >= until) return null;
     await sleep(pause);
   }
+}
+
+/** For a library that gives an object for each grant. A subclass has `take(key, ttlMs, waitMs)`, which gives
+ * such an object with its `token`, or null; and `free(object)`, which gives what `release` does. */
+export class LockObjects {
+  objects = new Map();
+
+  async acquire(key, ttlMs, waitMs) {
+    const object = await this.take(key, ttlMs, waitMs);
+    if (!object) return null;
+    this.objects.set(object.token, object);
+    return { token: object.token, askedAt: object.askedAt };
+  }
+
+  async release(key, token) {
+    const released = await this.free(this.object(token));
+    // Not if that went wrong: the lock may still be held.
+    this.objects.delete(token);
+    return released;
+  }
+
+  object(token) {
+    if (!this.objects.has(token)) throw new Definite(`no grant has the token ${token}`);
+    return this.objects.get(token);
+  }
+}
+
+/** Those that can be held for longer: a subclass also has `prolong(object, ttlMs)`, which gives the object
+ * that takes its place, or null. */
+export class ExtendableLockObjects extends LockObjects {
+  async extend(key, token, ttlMs) {
+    const object = await this.prolong(this.object(token), ttlMs);
+    if (!object) return null;
+    this.objects.set(token, object);
+    return { token, askedAt: object.askedAt };
+  }
+}
+
+/** For a library that holds its lock while a function of ours runs. `run(hold)` calls the library with a
+ * function that returns `hold(token)`. Gives an object with `token`, and with `end()`, which lets that
+ * function return and waits for the library; or null if the library never called it. */
+export function scoped(run) {
+  return new Promise((granted, failed) => {
+    const inside = (token) =>
+      new Promise((leave) => granted({ token, end: () => (leave(), ended) }));
+    const ended = run(inside);
+    ended.then(() => granted(null), failed);
+  });
+}
+
+/** Name and version of a package that is installed beside this file. */
+export function installed(name) {
+  return JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url)));
+}
+
+/** Options of ioredis for a lock: nothing is sent twice, and a node need not be up yet. With the option
+ * `command_timeout=none` a command waits as long as it takes, which is ioredis' default. */
+export function ioredisOptions(timeoutMs, { command_timeout } = {}) {
+  const once = { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, lazyConnect: true };
+  const limit = command_timeout === "none" ? {} : { commandTimeout: timeoutMs };
+  return { ...once, ...limit, connectTimeout: timeoutMs };
 }
 
 /** Tells Picklock that a lease is gone: for locks that renew in the background. */

@@ -7,6 +7,9 @@ use serde::Deserialize;
 /// Format and version of the file.
 pub const LIBRARY_FORMAT: &str = "picklock-library/1";
 
+/// Format and version of the file of limits.
+pub const LIMITS_FORMAT: &str = "picklock-limits/1";
+
 /// What a file says about a library.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,8 +24,9 @@ pub struct Library {
     pub home: String,
     /// The locks of the matrices that are this library, the most usual one first.
     pub locks: Vec<LibraryLock>,
-    /// What it promises.
-    pub promise: Quotation,
+    /// What it promises; `None`: it has no lock of its own, and promises none.
+    #[serde(default)]
+    pub promise: Option<Quotation>,
     /// How its violations are to be read. The first that fits counts.
     #[serde(default)]
     pub reading: Vec<Reading>,
@@ -83,6 +87,16 @@ pub struct Reading {
     pub documented: Option<Quotation>,
 }
 
+/// What no lock of a kind can do, whoever wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Always [`LIMITS_FORMAT`].
+    pub format: String,
+    /// How the violations of every library are to be read of which its own file says nothing.
+    pub reading: Vec<Reading>,
+}
+
 /// Something that was supposed about the library.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -119,11 +133,36 @@ pub enum LibraryError {
     #[error("not a file about a library: {0}")]
     Invalid(#[from] toml::de::Error),
     /// It is of another version.
-    #[error("its format is {0:?}, and this picklock reads \"{LIBRARY_FORMAT}\"")]
-    OtherFormat(String),
+    #[error("its format is {found:?}, and this picklock reads {wanted:?}")]
+    OtherFormat {
+        /// What it says.
+        found: String,
+        /// What it should say.
+        wanted: &'static str,
+    },
     /// It names no lock.
     #[error("it names no locks")]
     NoLock,
+}
+
+/// Refuses the file of another format.
+fn expect_format(found: String, wanted: &'static str) -> Result<(), LibraryError> {
+    match found == wanted {
+        true => Ok(()),
+        false => Err(LibraryError::OtherFormat { found, wanted }),
+    }
+}
+
+impl Limits {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// The text is not TOML, of another format, or incomplete.
+    pub fn read(text: &str) -> Result<Limits, LibraryError> {
+        let limits: Limits = toml::from_str(text)?;
+        expect_format(limits.format.clone(), LIMITS_FORMAT)?;
+        Ok(limits)
+    }
 }
 
 impl Library {
@@ -133,9 +172,7 @@ impl Library {
     /// The text is not TOML, of another format, or incomplete.
     pub fn read(text: &str) -> Result<Library, LibraryError> {
         let library: Library = toml::from_str(text)?;
-        if library.format != LIBRARY_FORMAT {
-            return Err(LibraryError::OtherFormat(library.format));
-        }
+        expect_format(library.format.clone(), LIBRARY_FORMAT)?;
         match library.locks.is_empty() {
             true => Err(LibraryError::NoLock),
             false => Ok(library),

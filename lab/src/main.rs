@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use picklock_lab::generated_part::replaced_between;
-use picklock_lab::library::Library;
+use picklock_lab::library::{Library, Limits};
 use picklock_lab::{findings, fuzz_inputs, museum, servers};
 use picklock_reports::combine::{merge, of_run};
 use picklock_reports::documents::{Document, read};
@@ -22,6 +22,9 @@ enum Command {
         /// The matrix.json of each matrix, and a findings.toml for each library.
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
+        /// What no library can do: how violations are read of which no findings.toml says anything.
+        #[arg(long, value_name = "FILE")]
+        limits: Option<PathBuf>,
         #[command(flatten)]
         target: PageTarget,
     },
@@ -87,7 +90,11 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Box<dyn Error>> {
     match command {
-        Command::Findings { files, target } => {
+        Command::Findings {
+            files,
+            limits,
+            target,
+        } => {
             let is_library = |path: &PathBuf| path.extension().is_some_and(|it| it == "toml");
             let (words, matrices): (Vec<_>, Vec<_>) = files.into_iter().partition(is_library);
             if words.is_empty() {
@@ -95,10 +102,16 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
                     "findings: no library: name its findings.toml beside the matrices".into(),
                 );
             }
-            let libraries: Vec<Library> = words
+            let mut libraries: Vec<Library> = words
                 .iter()
                 .map(|path| Ok(Library::read(&text(path)?).map_err(|it| named(path, &it))?))
                 .collect::<Result<_, Box<dyn Error>>>()?;
+            if let Some(path) = limits {
+                let limits = Limits::read(&text(&path)?).map_err(|it| named(&path, &it))?;
+                for library in &mut libraries {
+                    library.reading.extend(limits.reading.iter().cloned());
+                }
+            }
             target.write(&findings::page(&merge(load(&matrices)?), &libraries))
         }
         Command::Servers { files, target } => target.write(&servers::by_server(&load(&files)?)?),
@@ -160,6 +173,7 @@ fn load(paths: &[PathBuf]) -> Result<Vec<(String, ReportInput)>, String> {
     let one = |path: &PathBuf| {
         let input = match read(&text(path)?).map_err(|error| named(path, &error))? {
             Document::Run(record) => of_run(*record, None),
+            Document::Search(_) => return Err(format!("{}: it is a search", path.display())),
             Document::Matrix(matrix) => ReportInput {
                 matrix: *matrix,
                 ..ReportInput::default()

@@ -8,7 +8,7 @@ use super::template::{Language, Library, Template, templates};
 ///
 /// `module` speaks the protocol, and is the same for every lock. `example` is the lock that a newcomer
 /// replaces. Each of `prepare` is one command, and `run` starts the adapter; both without a shell's
-/// syntax, because Picklock uses none.
+/// syntax but quotes, because Picklock uses none.
 pub const LANGUAGES: &[Language] = &[
     Language {
         name: "bash",
@@ -30,7 +30,7 @@ pub const LANGUAGES: &[Language] = &[
         example: templates!("csharp": "MyLock.cs", "RespClient.cs", "MyLock.csproj"),
         prepare: &["mcs -out:my-lock.exe MyLock.cs RespClient.cs PicklockAdapter.cs SmallJson.cs"],
         run: "mono my-lock.exe",
-        libraries: &[],
+        libraries: CSHARP_LIBRARIES,
     },
     Language {
         name: "go",
@@ -41,7 +41,7 @@ pub const LANGUAGES: &[Language] = &[
         example: templates!("go": "my_lock.go", "resp_client.go", "go.mod"),
         prepare: &["go build -o my-lock ."],
         run: "./my-lock",
-        libraries: &[],
+        libraries: GO_LIBRARIES,
     },
     Language {
         name: "java",
@@ -54,7 +54,7 @@ pub const LANGUAGES: &[Language] = &[
             "javac -d build MyLock.java RespClient.java PicklockAdapter.java SmallJson.java",
         ],
         run: "java -XX:+UseSerialGC -cp build MyLock",
-        libraries: &[],
+        libraries: JAVA_LIBRARIES,
     },
     Language {
         name: "node",
@@ -65,7 +65,7 @@ pub const LANGUAGES: &[Language] = &[
         example: templates!("node": "my_lock.mjs", "resp_client.mjs"),
         prepare: &[],
         run: "node my_lock.mjs",
-        libraries: &[],
+        libraries: NODE_LIBRARIES,
     },
     Language {
         name: "python",
@@ -94,27 +94,216 @@ pub const LANGUAGES: &[Language] = &[
 const VENV: &str = "python3 -m venv .venv";
 const PIP: &str = ".venv/bin/pip install -r requirements.txt";
 
+const GO_MOD: &str = "go mod init lock";
+const GO_BUILD: &str = "go build -mod=mod -o my-lock .";
+const JARS: &str = "mvn -q org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory=lib";
+
+/// None of them was ever compiled by the authors of Picklock.
+const CSHARP_LIBRARIES: &[Library] = &[
+    Library {
+        name: "csredis",
+        packages: &[],
+        files: templates!("csharp/csredis": "CsRedisLock.cs", "my-lock.csproj" from "../MyLock.csproj"),
+        prepare: &[
+            "dotnet add package CSRedisCore --version 3.8.804",
+            "dotnet build --output build",
+        ],
+        run: "dotnet build/my-lock.dll",
+    },
+    Library {
+        name: "redlock-net",
+        packages: &[],
+        files: templates!("csharp/redlock-net": "RedLockNetLock.cs", "my-lock.csproj" from "../MyLock.csproj"),
+        prepare: &[
+            "dotnet add package RedLock.net --version 2.3.2",
+            "dotnet build --output build",
+        ],
+        run: "dotnet build/my-lock.dll",
+    },
+    Library {
+        name: "stackexchange-redis",
+        packages: &[],
+        files: templates!("csharp/stackexchange-redis": "StackExchangeLock.cs", "my-lock.csproj" from "../MyLock.csproj"),
+        prepare: &[
+            "dotnet add package StackExchange.Redis --version 2.9.32",
+            "dotnet build --output build",
+        ],
+        run: "dotnet build/my-lock.dll",
+    },
+];
+
+const GO_LIBRARIES: &[Library] = &[
+    Library {
+        name: "go-redis",
+        packages: &[],
+        files: templates!("go/go-redis": "go_redis.go"),
+        prepare: &[
+            GO_MOD,
+            "go get github.com/redis/go-redis/v9@v9.23.0",
+            GO_BUILD,
+        ],
+        run: "./my-lock",
+    },
+    Library {
+        name: "redislock",
+        packages: &[],
+        files: templates!("go/redislock": "redislock.go"),
+        prepare: &[
+            GO_MOD,
+            "go get github.com/bsm/redislock@v0.9.4 github.com/redis/go-redis/v9@v9.23.0",
+            GO_BUILD,
+        ],
+        run: "./my-lock",
+    },
+    Library {
+        name: "redsync",
+        packages: &[],
+        files: templates!("go/redsync": "redsync.go"),
+        prepare: &[
+            GO_MOD,
+            "go get github.com/go-redsync/redsync/v4@v4.18.1 github.com/redis/go-redis/v9@v9.23.0",
+            GO_BUILD,
+        ],
+        run: "./my-lock",
+    },
+    Library {
+        name: "redsync-goredis8",
+        packages: &[],
+        files: templates!("go/redsync-goredis8": "redsync_goredis8.go"),
+        prepare: &[
+            GO_MOD,
+            "go get github.com/go-redsync/redsync/v4@v4.18.1 github.com/go-redis/redis/v8@v8.11.5",
+            GO_BUILD,
+        ],
+        run: "./my-lock",
+    },
+    Library {
+        name: "rueidislock",
+        packages: &[],
+        files: templates!("go/rueidislock": "rueidislock.go"),
+        prepare: &[GO_MOD, "go get github.com/redis/rueidis@v1.0.79", GO_BUILD],
+        run: "./my-lock",
+    },
+];
+
+const JAVA_LIBRARIES: &[Library] = &[
+    Library {
+        name: "redisson",
+        packages: &["maven"],
+        files: templates!("java/redisson": "RedissonLock.java", "pom.xml"),
+        prepare: &[
+            JARS,
+            "javac -cp 'build:lib/*' -d build RedissonLock.java PicklockAdapter.java SmallJson.java",
+        ],
+        run: "java -cp 'build:lib/*' -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonLock",
+    },
+    Library {
+        name: "redisson-fenced",
+        packages: &["maven"],
+        files: templates!("java/redisson-fenced": "RedissonFencedLock.java", "pom.xml" from "../redisson/pom.xml"),
+        prepare: &[
+            JARS,
+            "javac -cp 'build:lib/*' -d build RedissonFencedLock.java PicklockAdapter.java SmallJson.java",
+        ],
+        run: "java -cp 'build:lib/*' -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonFencedLock",
+    },
+    Library {
+        name: "shedlock",
+        packages: &["maven"],
+        files: templates!("java/shedlock": "ShedLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml"),
+        prepare: &[
+            JARS,
+            "javac -cp 'build:lib/*' -d build ShedLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
+        ],
+        run: "java -cp 'build:lib/*' -XX:+UseSerialGC -XX:TieredStopAtLevel=1 ShedLock",
+    },
+    Library {
+        name: "spring-data-redis",
+        packages: &["maven"],
+        files: templates!("java/spring-data-redis": "SpringDataLock.java", "SpringRedis.java", "pom.xml"),
+        prepare: &[
+            JARS,
+            "javac -cp 'build:lib/*' -d build SpringDataLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
+        ],
+        run: "java -cp 'build:lib/*' -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringDataLock",
+    },
+    Library {
+        name: "spring-integration",
+        packages: &["maven"],
+        files: templates!("java/spring-integration": "SpringIntegrationLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml"),
+        prepare: &[
+            JARS,
+            "javac -cp 'build:lib/*' -d build SpringIntegrationLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
+        ],
+        run: "java -cp 'build:lib/*' -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringIntegrationLock",
+    },
+];
+
+const NODE_LIBRARIES: &[Library] = &[
+    Library {
+        name: "node-redlock",
+        packages: &["npm"],
+        files: templates!("node/node-redlock": "redlock.mjs"),
+        prepare: &["npm install --no-audit --no-fund ioredis@5.8.2 redlock@5.0.0-beta.2"],
+        run: "node redlock.mjs",
+    },
+    Library {
+        name: "node-redlock-4",
+        packages: &["npm"],
+        files: templates!("node/node-redlock-4": "redlock_4.mjs"),
+        prepare: &["npm install --no-audit --no-fund ioredis@5.8.2 redlock@4.2.0"],
+        run: "node redlock_4.mjs",
+    },
+    Library {
+        name: "redis-semaphore",
+        packages: &["npm"],
+        files: templates!("node/redis-semaphore": "redis_semaphore.mjs"),
+        prepare: &["npm install --no-audit --no-fund ioredis@5.8.2 redis-semaphore@5.8.0"],
+        run: "node redis_semaphore.mjs",
+    },
+    Library {
+        name: "redlock-universal",
+        packages: &["npm"],
+        files: templates!("node/redlock-universal": "redlock_universal.mjs"),
+        prepare: &["npm install --no-audit --no-fund ioredis@5.8.2 redlock-universal@0.8.5"],
+        run: "node redlock_universal.mjs",
+    },
+    Library {
+        name: "sesamecare-redlock",
+        packages: &["npm"],
+        files: templates!("node/node-redlock": "redlock.mjs"),
+        prepare: &[
+            "npm install --no-audit --no-fund ioredis@5.8.2 redlock@npm:@sesamecare-oss/redlock@1.4.0",
+        ],
+        run: "node redlock.mjs",
+    },
+];
+
 const PYTHON_LIBRARIES: &[Library] = &[
     Library {
         name: "pottery",
+        packages: &[],
         files: templates!("python/pottery": "pottery_redlock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python pottery_redlock.py",
     },
     Library {
         name: "python-redis-lock",
+        packages: &[],
         files: templates!("python/python-redis-lock": "python_redis_lock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python python_redis_lock.py",
     },
     Library {
         name: "redis-py",
+        packages: &[],
         files: templates!("python": "redis_py_lock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python redis_py_lock.py",
     },
     Library {
         name: "redlock-py",
+        packages: &[],
         files: templates!("python/redlock-py": "redlock_py.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python redlock_py.py",
@@ -123,6 +312,7 @@ const PYTHON_LIBRARIES: &[Library] = &[
 
 const RUST_LIBRARIES: &[Library] = &[Library {
     name: "rslock",
+    packages: &[],
     files: templates!("rust/rslock": "src/main.rs", "Cargo.toml" from "Cargo.toml.template", "Cargo.lock"),
     prepare: &["cargo build --locked"],
     run: "target/debug/rslock-adapter",

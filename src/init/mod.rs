@@ -50,7 +50,7 @@ pub fn run(args: &InitArgs) -> Result<(), Failure> {
     let workflow = origin(args)?.map(|origin| {
         let service = args.ci.unwrap_or_else(|| repository.service());
         let steps = Steps {
-            packages: project.packages,
+            packages: &project.packages,
             prepare: project.prepare,
         };
         repository.workflow(service, &origin, &steps)

@@ -38,6 +38,8 @@ pub struct Language {
 pub struct Library {
     /// What `--lib` names it.
     pub name: &'static str,
+    /// Debian packages that it needs beside those of the language.
+    pub packages: &'static [&'static str],
     /// What takes the place of the example.
     pub files: &'static [Template],
     /// As in [`Language`].

@@ -161,7 +161,7 @@ fn unknown_languages_and_libraries_are_refused() {
         "init --lang cobol",
         "init",
         "init --lang python --lib potery",
-        "init --lang go --lib redsync",
+        "init --lang bash --lib redsync",
         "init --lang go a-file",
     ];
     let said = refused.map(|line| {

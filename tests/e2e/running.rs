@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use picklock_verdicts::check::{Ongoing, Party, StarvedBy, Unjudged};
+use picklock_harness::check::{Ongoing, Party, StarvedBy, Unjudged};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;

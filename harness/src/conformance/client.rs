@@ -18,6 +18,7 @@ use crate::adapter::process::{
     ProcessError, WorkerOutput, WorkerProcess, WorkerStdin, WorkerStdout,
 };
 use crate::adapter::protocol_fault::ProtocolFault;
+use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
 use crate::process_stat::{ProcessStat, peers_of};
 use crate::servers::{BackendError, Reaper, Registration, WorkerContainer, parent_death_signal};
@@ -75,15 +76,18 @@ impl Client {
     /// # Errors
     /// The program does not start.
     pub(super) async fn start(
-        argv: &[String],
+        command: &WorkerCommand,
         container: Option<WorkerContainer>,
         log: &Path,
         reaper: &Reaper,
         clock: &Clock,
     ) -> Result<Self, ConformanceError> {
-        let mut argv = argv.to_vec();
+        let mut argv = command.argv_to_start();
         argv.extend(container.iter().map(|it| it.name().to_owned()));
-        let process = WorkerProcess::spawn(&argv, log, parent_death_signal::prepare)?;
+        let process = WorkerProcess::spawn(&argv, log, |started| {
+            parent_death_signal::prepare(started);
+            command.prepare(started);
+        })?;
         let WorkerProcess {
             control,
             stdin,

@@ -263,7 +263,7 @@ impl Clients {
         };
         let log = self.logs.join(log);
         let client = Client::start(
-            &self.setup.worker.argv,
+            &self.setup.worker,
             container,
             &log,
             &self.reaper,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use picklock_scenarios::{Direction, Phase};
+use picklock_scenarios::Direction;
 use tokio::sync::Notify;
 
 use super::LinkId;
@@ -120,7 +120,7 @@ impl<'a> ConnectionState<'a> {
         held_since_ns: Option<u64>,
     ) {
         let mut request = meta.request;
-        if meta.is_message() && request.operation.phase == Phase::Acquire {
+        if meta.is_message() {
             let may_take = may_take_free_key(request.command.as_str());
             self.operation.traffic().sent(meta.at_ns, may_take);
         }

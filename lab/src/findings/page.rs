@@ -8,9 +8,10 @@ use picklock_verdicts::record::Cell;
 use super::hypotheses;
 use super::tally::cells_of;
 use super::violations::{self, is_violated, quoted};
-use crate::library::{Library, LibraryLock};
+use crate::library::{Kind, Library, LibraryLock};
 use picklock_reports::markdown::quoted::{code, prose};
 use picklock_reports::report_input::ReportInput;
+use picklock_reports::scorecard::{LockScore, Scorecard};
 
 /// The page about these libraries: `input` has their runs.
 pub fn page(input: &ReportInput, libraries: &[Library]) -> String {
@@ -31,23 +32,16 @@ pub fn page(input: &ReportInput, libraries: &[Library]) -> String {
 fn overview(text: &mut String, input: &ReportInput, libraries: &[Library]) -> std::fmt::Result {
     writeln!(
         text,
-        "| library | lock | scenarios | held all | violated | not judged |"
+        "| library | lock | nodes | survived | a known limit | a defect | not read yet | not judged \
+         | commands | acquired in |"
     )?;
-    writeln!(text, "|---|---|---:|---:|---:|---:|")?;
+    writeln!(text, "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")?;
+    let scores = Scorecard::of(&input.matrix).map_or_else(Vec::new, |all| all.locks);
     for library in libraries {
         for lock in &library.locks {
+            let score = scores.iter().find(|score| score.lock == lock.name);
             let cells = cells_of(&input.matrix.cells, &lock.name);
-            let violated = cells.iter().filter(|cell| is_violated(cell)).count();
-            let unclear = cells.iter().filter(|cell| is_unclear(cell)).count();
-            writeln!(
-                text,
-                "| {} {} | {} | {} | {} | {violated} | {unclear} |",
-                prose(&library.name),
-                prose(&library.version),
-                code(&lock.name),
-                cells.len(),
-                cells.len() - violated - unclear,
-            )?;
+            score_of(text, library, lock, score, &cells)?;
         }
     }
     let mut servers: Vec<String> = Vec::new();
@@ -73,6 +67,51 @@ fn overview(text: &mut String, input: &ReportInput, libraries: &[Library]) -> st
     )
 }
 
+/// The row of a lock: what came out in how many scenarios, and what a grant costs.
+fn score_of(
+    text: &mut String,
+    library: &Library,
+    lock: &LibraryLock,
+    score: Option<&LockScore>,
+    cells: &[&Cell],
+) -> std::fmt::Result {
+    if cells.is_empty() {
+        let (library, version) = (prose(&library.name), prose(&library.version));
+        let lock = code(&lock.name);
+        return writeln!(
+            text,
+            "| {library} {version} | {lock} | not run | | | | | | | |"
+        );
+    }
+    let violated: Vec<&&Cell> = cells.iter().filter(|cell| is_violated(cell)).collect();
+    let read_as = |kind| {
+        let all = violated.iter();
+        all.filter(|cell| violations::kind(library, cell) == kind)
+            .count()
+    };
+    let unclear = cells.iter().filter(|cell| is_unclear(cell)).count();
+    let (limits, defects) = (read_as(Some(Kind::Limit)), read_as(Some(Kind::Defect)));
+    let costs = score.map(|score| &score.costs);
+    let commands = costs
+        .and_then(|it| it.commands)
+        .map_or_else(String::new, |each| format!("{each:.1}"));
+    let took = costs
+        .and_then(|it| it.healthy)
+        .map_or_else(String::new, |it| {
+            format!("{:.1} ms", it.p50_us as f64 / 1000.0)
+        });
+    writeln!(
+        text,
+        "| {} {} | {} | {} | {} | {limits} | {defects} | {} | {unclear} | {commands} | {took} |",
+        prose(&library.name),
+        prose(&library.version),
+        code(&lock.name),
+        score.map_or_else(String::new, |score| score.nodes.to_string()),
+        cells.len() - violated.len() - unclear,
+        read_as(None),
+    )
+}
+
 /// True if nothing was violated, and something could not be judged in any run.
 fn is_unclear(cell: &Cell) -> bool {
     let no_run_judged = |property: &Property| {
@@ -90,7 +129,9 @@ fn section(text: &mut String, library: &Library, cells: &[Cell]) -> std::fmt::Re
         prose(&library.version)
     )?;
     writeln!(text, "<{}>\n", library.home)?;
-    writeln!(text, "It promises: {}\n", quoted(&library.promise))?;
+    if let Some(promise) = &library.promise {
+        writeln!(text, "It promises: {}\n", quoted(promise))?;
+    }
     let mut first: Option<&LibraryLock> = None;
     for lock in &library.locks {
         one_lock(text, library, lock, first, cells)?;
@@ -109,6 +150,9 @@ fn one_lock(
     writeln!(text, "### The lock {}\n", code(&lock.name))?;
     writeln!(text, "{}\n", prose(&lock.about))?;
     let own = cells_of(cells, &lock.name);
+    if own.is_empty() {
+        return writeln!(text, "Not run.\n");
+    }
     versions(text, library, &own)?;
     let held: Vec<&Cell> = own
         .iter()

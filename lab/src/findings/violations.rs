@@ -95,16 +95,36 @@ fn words(violation: &Violation) -> String {
     text
 }
 
+/// How the violations of a cell are to be read, taken together: as a defect if one of them is, for
+/// nothing else makes up for it. `None`: nothing says so.
+pub fn kind(library: &Library, cell: &Cell) -> Option<Kind> {
+    let groups = grouped(library, violations(cell), &cell.scenario);
+    let kinds: Vec<Option<Kind>> = groups
+        .iter()
+        .map(|(reading, all)| {
+            let kind = (*reading)?.kind;
+            (kind == Kind::Limit || is_proven(cell, all)).then_some(kind)
+        })
+        .collect();
+    match kinds.contains(&Some(Kind::Defect)) {
+        true => Some(Kind::Defect),
+        false => kinds.into_iter().collect::<Option<Vec<Kind>>>()?.pop(),
+    }
+}
+
+/// True if the custody was confirmed, and names a cause for each.
+fn is_proven(cell: &Cell, violations: &[Violation]) -> bool {
+    let is_named = |one: &Violation| one.cause.is_some_and(|cause| cause != Cause::Undetermined);
+    has_custody(cell) && violations.iter().all(is_named)
+}
+
 fn read_as(cell: &Cell, reading: Option<&Reading>, violations: &[Violation]) -> String {
     let Some(reading) = reading else {
         return "Nobody has said yet how this is to be read.".to_owned();
     };
-    let is_proven = violations
-        .iter()
-        .all(|one| one.cause.is_some_and(|cause| cause != Cause::Undetermined));
     let word = match reading.kind {
         Kind::Limit => "A known limit",
-        Kind::Defect if is_proven && has_custody(cell) => "A defect",
+        Kind::Defect if is_proven(cell, violations) => "A defect",
         // No accusation without custody.
         Kind::Defect => "Perhaps a defect, but the custody does not name the cause",
     };

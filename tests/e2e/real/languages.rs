@@ -52,9 +52,10 @@ struct Adapter {
 }
 
 impl Adapter {
-    /// Follows what `picklock init` prints, but for its last lines: those are runs.
-    fn made(language: &str) -> Adapter {
-        let line = format!("init --lang {language} my-lock");
+    /// Follows what `picklock init` prints, but for its last lines: those are runs. `library` is an option for one,
+    /// or empty.
+    fn made(language: &str, library: &str) -> Adapter {
+        let line = format!("init --lang {language} {library} my-lock");
         let outcome = picklock(&line).run().exits(0);
         let (_, next) = outcome.stdout.split_once("\nnext:\n").unwrap();
         let prepare = next.lines().map(str::trim);
@@ -128,7 +129,7 @@ fn untroubled(document: &Value, language: &str) {
 
 /// One language in the scenarios, next to what the twin has in them.
 fn as_its_twin(language: &str, twin: &BTreeMap<&str, BTreeMap<String, String>>) {
-    let adapter = Adapter::made(language);
+    let adapter = Adapter::made(language, "");
     for (scenario, expected) in twin {
         let (seen, outcome) = verdicts(scenario, adapter.lock(), &adapter.folder());
         assert_eq!(&seen, expected, "{language}, {scenario}\n{}", outcome.all());
@@ -159,6 +160,32 @@ fn every_language_is_judged_as_the_built_in_lock() {
         for language in languages() {
             let twin = &twin;
             scope.spawn(move || as_its_twin(language, twin));
+        }
+    });
+}
+
+/// For each language that has more in its module for the sake of libraries, a small one, and what fetches it.
+const LIBRARIES: [(&str, &str, &str); 3] = [
+    ("go", "--lib redislock", "go"),
+    ("java", "--lib spring-data-redis", "mvn"),
+    ("node", "--lib redis-semaphore", "npm"),
+];
+
+#[test]
+fn the_adapter_of_a_library_keeps_the_protocol() {
+    let here = languages();
+    std::thread::scope(|scope| {
+        for (language, library, fetches) in LIBRARIES {
+            if !here.contains(&language) || !is_installed(fetches) {
+                println!("not tried, because its tools are missing: {language} {library}");
+                continue;
+            }
+            scope.spawn(move || {
+                let adapter = Adapter::made(language, library);
+                let line = format!("adapter check {}", adapter.lock());
+                let checked = picklock(&line).within(&adapter.folder()).run();
+                assert_eq!(checked.code, Some(0), "{language}: {}", checked.all());
+            });
         }
     });
 }

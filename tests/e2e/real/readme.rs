@@ -85,6 +85,16 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "scripts/test does it; it needs a network",
     ),
     (
+        "docs/adapters.md",
+        "scripts/libraries node",
+        "it needs a network; tests/e2e/real/languages.rs builds one library a language",
+    ),
+    (
+        "docs/adapters.md",
+        "picklock matrix --config adapters/picklock.toml",
+        "it needs what scripts/libraries builds",
+    ),
+    (
         "docs/servers.md",
         "picklock scenario gc-pause --impl set-nx-px --redis",
         "tests/e2e/real/external.rs does so with a server of its own",

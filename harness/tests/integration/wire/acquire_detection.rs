@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::client::{Client, pack};
 use super::node::Redis;
-use super::{LINK, intercepted, within};
+use super::{LINK, intercepted, wire, within};
 
 const TOOK: CommandEffect = CommandEffect {
     took: true,
@@ -175,4 +175,23 @@ async fn key_of_another_name_is_known_by_its_first_reply_and_then_by_its_name() 
     ];
     let expected = expected.map(|(way, command, key)| (way, command.to_owned(), key));
     assert_eq!(named, expected);
+}
+
+/// What a holder sends unasked counts, too: it may renew without a pause.
+#[tokio::test]
+async fn commands_count_for_who_waits_or_for_who_holds() {
+    let redis = Redis::start().await;
+    let wire = wire();
+    let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
+    wire.set_phase(LINK.worker, 1, Phase::Acquire);
+    assert_eq!(client.ask("SETNX lock:1 me").await, ":1\\r\\n");
+    wire.set_phase(LINK.worker, 1, Phase::Idle);
+    for _ in 0..3 {
+        assert_eq!(client.ask("PEXPIRE lock:1 1000").await, ":1\\r\\n");
+    }
+    wire.set_phase(LINK.worker, 1, Phase::Release);
+    assert_eq!(client.ask("DEL lock:1").await, ":1\\r\\n");
+    let sent = wire.commands_sent();
+    assert_eq!((sent.acquiring, sent.holding), (1, 3));
+    wire.close().await;
 }

@@ -1,7 +1,7 @@
 //! What matrices and words say about a library.
 
 use picklock_lab::findings::{self, Decision, Seen};
-use picklock_lab::library::{Kind, Library};
+use picklock_lab::library::{Kind, Library, Limits};
 use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::check::{Cause, Property, Verdict};
 use picklock_verdicts::record::{Cell, CustodyTally, MATRIX_FORMAT, MatrixRecord, Tally};
@@ -177,6 +177,70 @@ fn nobody_is_accused_without_a_cause() {
     let unknown = (Property::Ownership, Cause::Undetermined);
     let page = page(vec![ten("mine", "stale-delete", unknown, 10, 10)]);
     assert!(!page.contains("*A defect*"), "{page}");
+}
+
+/// Survived, a known limit, a defect, not read yet, not judged.
+fn counted(page: &str) -> &str {
+    let row = page.lines().find(|line| line.contains("<code>mine</code>"));
+    let (_, counts) = row.unwrap().split_once("</code> |").unwrap();
+    counts.trim()
+}
+
+#[test]
+fn the_scorecard_counts_what_is_proven() {
+    let outlived = |lock, runs, custody| {
+        let what = (Property::Exclusion, Cause::OutlivedLease);
+        ten(lock, "gc-pause", what, runs, custody)
+    };
+    let calm = || cell("mine", "calm", &[]);
+    let of = |cells: Vec<Cell>| page(cells);
+    let all = of(vec![calm(), outlived("mine", 10, 10), stolen(10, 10)]);
+    assert!(
+        counted(&all).ends_with("| 1 | 1 | 1 | 0 | 0 |  |  |"),
+        "{all}"
+    );
+    // Without custody it is no defect, and nothing else either.
+    let unproven = of(vec![calm(), stolen(10, 9)]);
+    assert!(
+        counted(&unproven).ends_with("| 1 | 0 | 0 | 1 | 0 |  |  |"),
+        "{unproven}"
+    );
+    let race = (Property::Lease, Cause::Race);
+    let unread = of(vec![ten("mine", "calm", race, 10, 10)]);
+    assert!(
+        counted(&unread).ends_with("| 0 | 0 | 0 | 1 | 0 |  |  |"),
+        "{unread}"
+    );
+}
+
+#[test]
+fn a_lock_without_runs_is_said_not_to_have_been_run() {
+    let page = page(vec![cell("mine", "calm", &[])]);
+    assert!(page.contains("<code>mine-too</code> | not run |"), "{page}");
+    assert!(
+        page.contains("The same in another way.\n\nNot run.\n"),
+        "{page}"
+    );
+}
+
+#[test]
+fn limits_speak_where_the_library_does_not() {
+    let text = "format = \"picklock-limits/1\"\n[[reading]]\nkind = \"limit\"\ncauses = [\"race\", \"stolen-release\"]\n\
+        because = \"No lock can.\"\n";
+    let limits = Limits::read(text).unwrap();
+    let mut library = Library::read(WORDS).unwrap();
+    library.reading.extend(limits.reading);
+    let race = (Property::Lease, Cause::Race);
+    let cells = vec![ten("mine", "calm", race, 10, 10), stolen(10, 10)];
+    let page = findings::page(&input(cells), &[library]);
+    assert!(page.contains("No lock can."), "{page}");
+    // Its own words come first.
+    assert!(page.contains("*A defect*: It deletes"), "{page}");
+    let refused = Limits::read(&text.replace("limits/1", "limits/2")).unwrap_err();
+    assert!(
+        refused.to_string().contains("picklock-limits/2"),
+        "{refused}"
+    );
 }
 
 #[test]

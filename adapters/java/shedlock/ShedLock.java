@@ -1,0 +1,52 @@
+// Picklock adapter for ShedLock's provider for Spring Data Redis, on the first of the nodes.
+//
+// Options: `safe=true` compares the token before it deletes or extends (its safeUpdate); `client` is
+// `lettuce` (the default) or `jedis`.
+
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import net.javacrumbs.shedlock.core.LockConfiguration;
+import net.javacrumbs.shedlock.core.SimpleLock;
+import net.javacrumbs.shedlock.provider.redis.spring.RedisLockProvider;
+
+public final class ShedLock extends PicklockAdapter.LockObjects<SimpleLock>
+        implements PicklockAdapter.Extendable {
+    private final RedisLockProvider provider;
+
+    ShedLock(List<String> nodes, int timeoutMs, Map<String, String> options) {
+        provider = new RedisLockProvider.Builder(SpringRedis.connect(nodes, timeoutMs, options))
+                .safeUpdate(options.containsKey("safe")).build();
+    }
+
+    @Override
+    protected SimpleLock take(String key, long ttlMs, long waitMs) {
+        var wanted = new LockConfiguration(Instant.now(), key, Duration.ofMillis(ttlMs), Duration.ZERO);
+        return provider.lock(wanted).orElse(null);
+    }
+
+    /** The library does not wait. */
+    @Override
+    public PicklockAdapter.Grant acquire(String key, long ttlMs, long waitMs) throws Exception {
+        return PicklockAdapter.tryFor(waitMs, () -> super.acquire(key, ttlMs, waitMs));
+    }
+
+    @Override
+    public PicklockAdapter.Grant extend(String key, String token, long ttlMs) throws Exception {
+        var extended = object(token).extend(Duration.ofMillis(ttlMs), Duration.ZERO);
+        return PicklockAdapter.tryFor(0, () -> extended.map(lock -> keep(token, lock)).orElse(null));
+    }
+
+    /** It returns nothing. */
+    @Override
+    protected Boolean free(SimpleLock lock) {
+        lock.unlock();
+        return null;
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        PicklockAdapter.serve(ShedLock::new, "shedlock",
+                PicklockAdapter.versionOf(RedisLockProvider.class), "safe", "client");
+    }
+}

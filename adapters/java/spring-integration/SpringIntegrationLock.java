@@ -1,0 +1,68 @@
+// Picklock adapter for Spring Integration's RedisLockRegistry, on the first of the nodes.
+//
+// Options: `pubsub=true` waits for a message (PUB_SUB_LOCK); `renew=true` renews in the background (since
+// 6.4); `client` is `lettuce` (the default) or `jedis`.
+
+import java.util.ConcurrentModificationException;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Lock;
+import org.springframework.integration.redis.util.RedisLockRegistry;
+import org.springframework.scheduling.TaskScheduler;
+import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
+
+public final class SpringIntegrationLock extends PicklockAdapter.LockObjects<Lock> {
+    private final List<String> nodes;
+    private final int timeoutMs;
+    private final Map<String, String> options;
+    private final Map<Long, RedisLockRegistry> registries = new HashMap<>();
+
+    SpringIntegrationLock(List<String> nodes, int timeoutMs, Map<String, String> options) {
+        this.nodes = nodes;
+        this.timeoutMs = timeoutMs;
+        this.options = options;
+    }
+
+    @Override
+    protected Lock take(String key, long ttlMs, long waitMs) throws Exception {
+        // The lease is one of the registry.
+        if (!registries.containsKey(ttlMs)) {
+            registries.put(ttlMs, registry(ttlMs));
+        }
+        Lock lock = registries.get(ttlMs).obtain(key);
+        return lock.tryLock(waitMs, TimeUnit.MILLISECONDS) ? lock : null;
+    }
+
+    @Override
+    protected Boolean free(Lock lock) {
+        try {
+            lock.unlock();
+            return true;
+        } catch (IllegalStateException | ConcurrentModificationException over) {
+            return false;
+        }
+    }
+
+    private RedisLockRegistry registry(long ttlMs) throws Exception {
+        var made = new RedisLockRegistry(SpringRedis.connect(nodes, timeoutMs, options), "lock", ttlMs);
+        if (options.containsKey("pubsub")) {
+            made.setRedisLockType(RedisLockRegistry.RedisLockType.PUB_SUB_LOCK);
+        }
+        if (options.containsKey("renew")) {
+            var scheduler = new ThreadPoolTaskScheduler();
+            scheduler.setDaemon(true);
+            scheduler.initialize();
+            // Older versions do not have it.
+            RedisLockRegistry.class.getMethod("setRenewalTaskScheduler", TaskScheduler.class)
+                    .invoke(made, scheduler);
+        }
+        return made;
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        PicklockAdapter.serve(SpringIntegrationLock::new, "spring-integration",
+                PicklockAdapter.versionOf(RedisLockRegistry.class), "pubsub", "renew", "client");
+    }
+}
