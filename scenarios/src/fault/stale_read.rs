@@ -1,8 +1,10 @@
 //! `stale-read`: the stock is read from a replica that shows what there was when the fault began.
 
-use super::{Kind, StockFault};
+use super::{Action, Kind, StockFault};
 
 pub(super) const KIND: Kind = Kind {
     does: "shows {} an old reading",
-    ..Kind::of_stock("stale-read", |_| StockFault::StaleRead.as_actions())
+    ..Kind::of_stock("stale-read", |_| {
+        Some(vec![Action::Stock(StockFault::StaleRead)])
+    })
 };

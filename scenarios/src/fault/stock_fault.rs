@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::action::Action;
 use crate::cause::Cause;
 
 /// What can be wrong with accesses to the stock, whatever the lock does. They are faults of the resource or of the
@@ -29,10 +28,5 @@ impl StockFault {
             StockFault::UncheckedWrite => Cause::UncheckedWrite,
             StockFault::StaleRead => Cause::StaleRead,
         }
-    }
-
-    /// It alone, as the actions of a fault.
-    pub(super) fn as_actions(self) -> Option<Vec<Action>> {
-        Some(vec![Action::Stock(self)])
     }
 }
