@@ -55,7 +55,7 @@ pub enum Command {
     Sweep(SweepArgs),
     /// Try random faults where locks break, and shrink what breaks one.
     Hunt(HuntArgs),
-    /// Join the shards of a sweep or a hunt.
+    /// Join the shards of a sweep or a hunt, or parts of a matrix.
     Merge(MergeArgs),
     /// Run what picklock.toml asks for; fail if a result differs.
     Gate(GateArgs),

@@ -70,7 +70,7 @@ pub fn parent(file: &Path) -> &Path {
 }
 
 /// What a report of this path is about: a file that lies beside a record means the record, and a directory with
-/// neither a run nor a matrix those below it.
+/// no run, matrix or search those below it.
 pub fn meant(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str());
     let is_beside = name.is_some_and(|name| FILES.contains(&name) && name != "run.json");
@@ -78,7 +78,11 @@ pub fn meant(path: &Path) -> Vec<PathBuf> {
         return vec![parent(path).to_owned()];
     }
     let has = |file: &str| path.join(file).exists();
-    if path.is_dir() && !has("matrix.json") && !FILES.iter().any(|file| has(file)) {
+    if path.is_dir()
+        && !has("matrix.json")
+        && !has("search.json")
+        && !FILES.iter().any(|file| has(file))
+    {
         let below = below(path);
         if !below.is_empty() {
             return below;

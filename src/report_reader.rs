@@ -1,11 +1,11 @@
-//! Reads the input of a report: run directories, matrix directories, and their documents.
+//! Reads the input of a report: directories of runs, matrices and searches, and their documents.
 
 use std::fs;
 use std::io::{self, BufReader};
 use std::path::{Component, Path, PathBuf};
 
 use picklock_harness::history::{History, read_history};
-use picklock_harness::record::{MatrixRecord, RunRecord};
+use picklock_harness::record::{MatrixRecord, RunRecord, SearchRecord};
 use picklock_reports::cell_status;
 use picklock_reports::combine::{merge, of_run};
 use picklock_reports::documents::{Document, read};
@@ -19,6 +19,7 @@ use crate::untrusted_file::{self, LONGEST_DOCUMENT, LONGEST_HISTORY, Links};
 
 const RUN: &str = "run.json";
 const MATRIX: &str = "matrix.json";
+const SEARCH: &str = "search.json";
 
 /// Reads all paths into one input. What cannot be read is omitted and listed in `skipped`.
 ///
@@ -51,7 +52,7 @@ fn one(path: &Path) -> Result<ReportInput, String> {
     if !kind.is_dir() {
         return document(path, kept_run::parent(path));
     }
-    let inside = [MATRIX, RUN].map(|name| path.join(name));
+    let inside = [MATRIX, SEARCH, RUN].map(|name| path.join(name));
     match inside.iter().find(|file| file.exists()) {
         Some(file) => document(file, path).map_err(|reason| {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -98,7 +99,47 @@ fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
             Ok(input)
         }
         Document::Matrix(matrix) => Ok(of_matrix(*matrix, dir)),
+        Document::Search(search) => Ok(of_search(*search, dir)),
     }
+}
+
+/// A search, and the runs of its finds as far as they lie beside it.
+fn of_search(search: SearchRecord, dir: &Path) -> ReportInput {
+    let mut skipped = Vec::new();
+    let repros = search.finds.iter().filter_map(|find| find.repro.as_deref());
+    let names = repros.filter_map(|repro| Path::new(repro).parent()?.file_name()?.to_str());
+    let runs = names.filter_map(|name| {
+        let is_kept = dir.join(name).join(RUN).exists();
+        let evidence = is_kept.then(|| evidence(dir, name, &mut skipped))?;
+        match evidence {
+            Ok(Evidence {
+                record,
+                history,
+                wire,
+                has_repro,
+                ..
+            }) => {
+                let mut input = of_run(record, history);
+                for evidence in &mut input.evidence {
+                    evidence.wire.clone_from(&wire);
+                    evidence.has_repro = has_repro;
+                }
+                Some((name.to_owned(), input))
+            }
+            Err(reason) => {
+                skipped.push(format!("the run of the find in {name}: {reason}"));
+                None
+            }
+        }
+    });
+    let runs: Vec<(String, ReportInput)> = runs.collect();
+    let mut input = merge(runs);
+    input.matrix.picklock.clone_from(&search.picklock);
+    input.matrix.seed = search.seed;
+    input.matrix.reproduce.clone_from(&search.reproduce);
+    input.searches.push(search);
+    input.skipped.extend(skipped);
+    input
 }
 
 /// What a file beside a record holds; `None` if there is none. One that cannot be opened or read is listed in
@@ -185,6 +226,6 @@ fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evid
             has_repro: dir.join(repro::FILE).exists(),
             record: *record,
         }),
-        Document::Matrix(_) => Err("it contains a matrix, not a run".to_owned()),
+        Document::Matrix(_) | Document::Search(_) => Err("it contains no run".to_owned()),
     }
 }

@@ -1,43 +1,55 @@
 // Your lock, for Picklock. The example takes a lock on the first of the nodes with SET NX PX, and
 // compares the token before it deletes or extends the key.
-// UNTRIED: see PicklockAdapter.cs.
 
-using MyLock;
+using System;
+using System.Threading;
+using System.Threading.Tasks;
 
-await PicklockAdapter.Serve(
-    (nodes, timeout, options) => new ExampleLock(nodes, timeout), "my-lock", "0.1.0");
-
-// With StackExchange.Redis:  var redis = ConnectionMultiplexer.Connect(...).GetDatabase(), and
-// redis.LockTakeAsync(key, token, ttl) to acquire.
-
-internal sealed class ExampleLock(string[] nodes, TimeSpan timeout) : IExtendable
+namespace MyLock
 {
-    private const string IfMine = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return ";
+    // With StackExchange.Redis:  var redis = ConnectionMultiplexer.Connect(...).GetDatabase(), and
+    // redis.LockTakeAsync(key, token, ttl) to acquire.
 
-    private readonly RespClient redis = new(nodes[0], timeout);
-
-    public Task<Grant?> Acquire(string key, TimeSpan ttl, TimeSpan wait)
+    internal sealed class ExampleLock : IExtendable, ICancellable
     {
-        var token = Guid.NewGuid().ToString("N");
-        return PicklockAdapter.TryFor(wait, async () =>
-            GrantIf("OK", token, await redis.Command("SET", key, token, "NX", "PX", Millis(ttl))));
+        private const string IfMine = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return ";
+
+        private readonly RespClient redis;
+
+        private ExampleLock(string node, TimeSpan timeout)
+        {
+            redis = new RespClient(node, timeout);
+        }
+
+        public Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait) =>
+            Acquire(key, ttl, wait, CancellationToken.None);
+
+        public Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait, CancellationToken givenUp)
+        {
+            var token = Guid.NewGuid().ToString("N");
+            return PicklockAdapter.TryFor(wait, async () =>
+                GrantIf("OK", token, await redis.Command("SET", key, token, "NX", "PX", Millis(ttl))), givenUp);
+        }
+
+        public Task<Grant> Extend(string key, string token, TimeSpan ttl)
+        {
+            const string script = IfMine + "redis.call('PEXPIRE', KEYS[1], ARGV[2])";
+            return PicklockAdapter.TryFor(TimeSpan.Zero, async () =>
+                GrantIf(1L, token, await redis.Command("EVAL", script, 1, key, token, Millis(ttl))));
+        }
+
+        public async Task<bool?> Release(string key, string token)
+        {
+            const string script = IfMine + "redis.call('DEL', KEYS[1])";
+            return 1L.Equals(await redis.Command("EVAL", script, 1, key, token));
+        }
+
+        private static Grant GrantIf(object success, string token, object reply) =>
+            success.Equals(reply) ? new Grant(token) : null;
+
+        private static long Millis(TimeSpan time) => (long)time.TotalMilliseconds;
+
+        private static void Main() => PicklockAdapter.ServeClients(
+            (nodes, timeout, options) => new ExampleLock(nodes[0], timeout), "my-lock", "0.1.0").Wait();
     }
-
-    public Task<Grant?> Extend(string key, string token, TimeSpan ttl)
-    {
-        const string script = IfMine + "redis.call('PEXPIRE', KEYS[1], ARGV[2])";
-        return PicklockAdapter.TryFor(TimeSpan.Zero, async () =>
-            GrantIf(1L, token, await redis.Command("EVAL", script, 1, key, token, Millis(ttl))));
-    }
-
-    public async Task<bool?> Release(string key, string token)
-    {
-        const string script = IfMine + "redis.call('DEL', KEYS[1])";
-        return 1L.Equals(await redis.Command("EVAL", script, 1, key, token));
-    }
-
-    private static Grant? GrantIf(object success, string token, object? reply) =>
-        success.Equals(reply) ? new Grant(token) : null;
-
-    private static long Millis(TimeSpan time) => (long)time.TotalMilliseconds;
 }

@@ -1,245 +1,367 @@
-// Picklock's adapter protocol, version 1, for a lock in C# on .NET 8 or later. Only what comes with .NET.
-// UNTRIED: Picklock's authors had no .NET at hand. It was written with care, and never compiled.
+// Picklock's adapter protocol, versions 1 and 2, for a lock in C# 7 or later: on Mono 6, or on .NET 8 or
+// later. Only what comes with them. Tried on Mono; Picklock's authors had no .NET at hand.
 //
 // `Serve` reads requests from standard input and answers them; docs/protocol.md of Picklock describes
 // them. What your lock or its library prints to the console goes to standard error, into the worker's
 // log.
 
+using System;
+using System.Collections.Concurrent;
+using System.Collections.Generic;
 using System.Diagnostics;
+using System.IO;
+using System.Linq;
 using System.Text;
-using System.Text.Json;
-using System.Text.Json.Nodes;
+using System.Threading;
+using System.Threading.Tasks;
 
-namespace MyLock;
-
-/// <summary>Throw it if certainly nothing has happened: no key was changed. Every other exception is
-/// reported as one that may have had an effect.</summary>
-public sealed class DefiniteException(string message) : Exception(message);
-
-/// <summary>A granted lock.</summary>
-/// <param name="Token">What Release and Extend get back.</param>
-/// <param name="Fence">The fencing token, if the lock has them: larger with every grant.</param>
-/// <param name="AskedAt">When the command that took the lock was sent, by Stopwatch.GetTimestamp().
-/// TryFor sets it if the lock does not. Without it Picklock is not told how long the lease is valid, and
-/// bounds it by its own clock.</param>
-public sealed record Grant(string Token, ulong? Fence = null, long? AskedAt = null);
-
-/// <summary>What you implement. A null grant means that another client has the lock.</summary>
-public interface ILock
+namespace MyLock
 {
-    Task<Grant?> Acquire(string key, TimeSpan ttl, TimeSpan wait);
-
-    /// <summary>Null if the library does not say whether the lock was still held.</summary>
-    Task<bool?> Release(string key, string token);
-}
-
-/// <summary>A lock that can also be held for longer.</summary>
-public interface IExtendable : ILock
-{
-    Task<Grant?> Extend(string key, string token, TimeSpan ttl);
-}
-
-/// <summary>Makes the lock. The nodes are URLs as redis://HOST:PORT.</summary>
-public delegate ILock MakeLock(string[] nodes, TimeSpan timeout, IReadOnlyDictionary<string, string> options);
-
-public sealed class PicklockAdapter
-{
-    private const int Protocol = 1;
-
-    // Standard output is for the protocol alone.
-    private static readonly Stream Output = Console.OpenStandardOutput();
-    private static readonly object OneLineAtATime = new();
-
-    private readonly MakeLock makeLock;
-    private readonly Func<JsonObject> ready;
-    private readonly HashSet<string> options;
-    private ILock? made;
-
-    private PicklockAdapter(MakeLock makeLock, Func<JsonObject> ready, HashSet<string> options)
+    /// <summary>Throw it if certainly nothing has happened: no key was changed. Every other exception is
+    /// reported as one that may have had an effect.</summary>
+    public sealed class DefiniteException : Exception
     {
-        this.makeLock = makeLock;
-        this.ready = ready;
-        this.options = options;
+        public DefiniteException(string message) : base(message) { }
     }
 
-    /// <summary>Calls <paramref name="attempt"/> until it returns a grant or the wait is over; with zero,
-    /// once. For locks that do not wait by themselves.</summary>
-    public static async Task<Grant?> TryFor(TimeSpan wait, Func<Task<Grant?>> attempt)
+    /// <summary>A granted lock.</summary>
+    public sealed class Grant
     {
-        var began = Stopwatch.GetTimestamp();
-        while (true)
+        public Grant(string token, ulong? fence = null, long? askedAt = null)
         {
-            var askedAt = Stopwatch.GetTimestamp();
-            if (await attempt() is { } grant)
+            Token = token;
+            Fence = fence;
+            AskedAt = askedAt;
+        }
+
+        /// <summary>What Release and Extend get back.</summary>
+        public string Token { get; }
+
+        /// <summary>The fencing token, if the lock has them: larger with every grant.</summary>
+        public ulong? Fence { get; }
+
+        /// <summary>When the command that took the lock was sent, by Stopwatch.GetTimestamp(). TryFor sets
+        /// it if the lock does not. Without it Picklock is not told how long the lease is valid, and bounds
+        /// it by its own clock.</summary>
+        public long? AskedAt { get; }
+    }
+
+    /// <summary>What you implement. A null grant means that another client has the lock.</summary>
+    public interface ILock
+    {
+        Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait);
+
+        /// <summary>Null if the library does not say whether the lock was still held.</summary>
+        Task<bool?> Release(string key, string token);
+    }
+
+    /// <summary>A lock that can also be held for longer.</summary>
+    public interface IExtendable : ILock
+    {
+        Task<Grant> Extend(string key, string token, TimeSpan ttl);
+    }
+
+    /// <summary>A lock whose waiting can be given up.</summary>
+    public interface ICancellable : ILock
+    {
+        /// <summary>Null if it was given up and certainly nothing was taken; what came out where a command
+        /// was on its way.</summary>
+        Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait, CancellationToken givenUp);
+    }
+
+    /// <summary>Makes the lock. The nodes are URLs as redis://HOST:PORT.</summary>
+    public delegate ILock MakeLock(string[] nodes, TimeSpan timeout, IReadOnlyDictionary<string, string> options);
+
+    public sealed class PicklockAdapter
+    {
+        // The latest version that is spoken, and all before it.
+        private const long Protocol = 2;
+
+        // Standard output is for the protocol alone.
+        private static readonly Stream Output = Console.OpenStandardOutput();
+        private static readonly object OneLineAtATime = new object();
+
+        // Whose grant each token is, for events of background tasks.
+        private static readonly ConcurrentDictionary<string, object> ClientOf =
+            new ConcurrentDictionary<string, object>();
+
+        // Ends the waiting of the requests that have no answer yet, by their number.
+        private static readonly ConcurrentDictionary<object, CancellationTokenSource> Waits =
+            new ConcurrentDictionary<object, CancellationTokenSource>();
+        private static readonly Random Jitter = new Random(Guid.NewGuid().GetHashCode());
+
+        private readonly MakeLock makeLock;
+        private readonly Dictionary<string, object> ready;
+        private readonly HashSet<string> options;
+        private readonly bool hasClients;
+        private ILock made;
+
+        private PicklockAdapter(
+            MakeLock makeLock, Dictionary<string, object> ready, IEnumerable<string> options, bool hasClients)
+        {
+            this.makeLock = makeLock;
+            this.ready = ready;
+            this.options = new HashSet<string>(options);
+            this.hasClients = hasClients;
+        }
+
+        /// <summary>Calls <paramref name="attempt"/> until it returns a grant or the wait is over; with zero,
+        /// once. For locks that do not wait by themselves. It gives up between two attempts, and never within
+        /// one.</summary>
+        public static async Task<Grant> TryFor(
+            TimeSpan wait, Func<Task<Grant>> attempt, CancellationToken givenUp = default(CancellationToken))
+        {
+            var began = Stopwatch.GetTimestamp();
+            while (true)
             {
-                return grant with { AskedAt = grant.AskedAt ?? askedAt };
-            }
-            var pause = TimeSpan.FromMilliseconds(Random.Shared.Next(10, 50));
-            if (Stopwatch.GetElapsedTime(began) + pause >= wait)
-            {
-                return null;
-            }
-            await Task.Delay(pause);
-        }
-    }
-
-    /// <summary>Tells Picklock that a lease is gone: for locks that renew in the background.</summary>
-    public static void Lost(string token) =>
-        Write(new JsonObject { ["event"] = "lost", ["token"] = token });
-
-    /// <summary>Tells Picklock that a background task has renewed a lease: for <paramref name="ttl"/>
-    /// since <paramref name="askedAt"/>.</summary>
-    public static void Extended(string token, TimeSpan ttl, long askedAt) =>
-        Write(new JsonObject { ["event"] = "extended", ["token"] = token, ["valid_ms"] = LeftMs(ttl, askedAt) });
-
-    /// <summary>Answers requests until standard input ends, then ends the process. The options are the
-    /// names that --impl-option may have.</summary>
-    public static async Task Serve(MakeLock makeLock, string name, string version, params string[] options)
-    {
-        Console.SetOut(Console.Error);
-        JsonObject Ready() => new() { ["reply"] = "ready", ["name"] = name, ["version"] = version };
-        var adapter = new PicklockAdapter(makeLock, Ready, [.. options]);
-        using var input = new StreamReader(Console.OpenStandardInput(), new UTF8Encoding(false));
-        while (await input.ReadLineAsync() is { } line)
-        {
-            var readAt = Stopwatch.GetTimestamp();
-            if (Parse(line) is not { } request || Id(request) is not { } id)
-            {
-                Console.Error.WriteLine($"not a request: {line}");
-                continue;
-            }
-            var answer = await adapter.AnswerOrError(request, readAt);
-            answer["id"] = id;
-            Write(answer);
-        }
-        // A library's own threads must not keep the process alive.
-        Environment.Exit(0);
-    }
-
-    private static JsonObject? Parse(string line)
-    {
-        try
-        {
-            return JsonNode.Parse(line) as JsonObject;
-        }
-        catch (JsonException)
-        {
-            return null;
-        }
-    }
-
-    private static long? Id(JsonObject request) =>
-        request["id"] is JsonValue value && value.TryGetValue<long>(out var id) ? id : null;
-
-    private async Task<JsonObject> AnswerOrError(JsonObject request, long readAt)
-    {
-        try
-        {
-            return await Answer(request, readAt);
-        }
-        catch (Exception problem)
-        {
-            var isDefinite = problem is DefiniteException;
-            if (!isDefinite)
-            {
-                Console.Error.WriteLine(problem);
-            }
-            return new() { ["reply"] = "error", ["message"] = problem.Message, ["definite"] = isDefinite };
-        }
-    }
-
-    private async Task<JsonObject> Answer(JsonObject request, long readAt)
-    {
-        var op = (string?)request["op"];
-        switch (op)
-        {
-            case "ping":
-                return new() { ["reply"] = "pong" };
-            case "init":
-                return Init(request);
-            case "acquire" or "extend" or "release":
-                break;
-            default:
-                throw new DefiniteException($"unknown op {op}");
-        }
-        var theLock = made ?? throw new DefiniteException("`init` must come first");
-        var key = Text(request, "key");
-        switch (op)
-        {
-            case "release":
-                var released = await theLock.Release(key, Text(request, "token"));
-                return new() { ["reply"] = "released", ["released"] = released };
-            case "acquire":
-                var ttl = Millis(request, "ttl_ms");
-                return Granted(await theLock.Acquire(key, ttl, Millis(request, "wait_ms")), ttl, readAt);
-            default:
-                if (theLock is not IExtendable extendable)
+                var askedAt = Stopwatch.GetTimestamp();
+                var grant = await attempt();
+                if (grant != null)
                 {
-                    return new() { ["reply"] = "unsupported" };
+                    return new Grant(grant.Token, grant.Fence, grant.AskedAt ?? askedAt);
                 }
-                var longer = Millis(request, "ttl_ms");
-                return Granted(await extendable.Extend(key, Text(request, "token"), longer), longer, readAt);
-        }
-    }
-
-    private JsonObject Init(JsonObject request)
-    {
-        if ((int?)request["protocol"] != Protocol)
-        {
-            throw new DefiniteException($"only version {Protocol} of the protocol is supported");
-        }
-        var given = new Dictionary<string, string>();
-        foreach (var (name, value) in request["options"] as JsonObject ?? new JsonObject())
-        {
-            if (!options.Contains(name))
-            {
-                throw new DefiniteException($"unknown option {name}; there are [{string.Join(", ", options)}]");
+                int pause;
+                lock (Jitter)
+                {
+                    pause = Jitter.Next(10, 50);
+                }
+                if (givenUp.IsCancellationRequested || ElapsedMs(began) + pause >= wait.TotalMilliseconds)
+                {
+                    return null;
+                }
+                // A delay that is given up is over, and no failure.
+                await Task.WhenAny(Task.Delay(pause, givenUp));
             }
-            given[name] = (string?)value ?? "";
         }
-        var nodes = request["nodes"] as JsonArray ?? throw new DefiniteException("the request has no `nodes`");
-        var urls = nodes.Select(node => (string?)node ?? "").ToArray();
-        made = makeLock(urls, Millis(request, "timeout_ms"), given);
-        return ready();
-    }
 
-    private static string Text(JsonObject request, string name) =>
-        (string?)request[name] ?? throw new DefiniteException($"the request has no `{name}`");
+        /// <summary>Tells Picklock that a lease is gone: for locks that renew in the background.</summary>
+        public static void Lost(string token) => Write(Named(token), Message("event", "lost", "token", token));
 
-    private static TimeSpan Millis(JsonObject request, string name) => TimeSpan.FromMilliseconds(
-        (double?)request[name] ?? throw new DefiniteException($"the request has no `{name}`"));
+        /// <summary>Tells Picklock that a background task has renewed a lease: for <paramref name="ttl"/>
+        /// since <paramref name="askedAt"/>.</summary>
+        public static void Extended(string token, TimeSpan ttl, long askedAt) => Write(
+            Named(token), Message("event", "extended", "token", token, "valid_ms", LeftMs(ttl, askedAt)));
 
-    private static JsonObject Granted(Grant? grant, TimeSpan ttl, long readAt)
-    {
-        if (grant is null)
+        /// <summary>Answers requests until standard input ends, then ends the process. The options are the
+        /// names that --impl-option may have.</summary>
+        public static Task Serve(MakeLock makeLock, string name, string version, params string[] options) =>
+            Serve(makeLock, false, name, version, options);
+
+        /// <summary>As Serve, for a lock that many clients of one process may use at once: it is made once,
+        /// and each request is answered by a task of its own.</summary>
+        public static Task ServeClients(MakeLock makeLock, string name, string version, params string[] options) =>
+            Serve(makeLock, true, name, version, options);
+
+        private static async Task Serve(
+            MakeLock makeLock, bool hasClients, string name, string version, string[] options)
         {
-            return new() { ["reply"] = "refused" };
+            Console.SetOut(Console.Error);
+            var ready = Message("reply", "ready", "name", name, "version", version);
+            var adapter = new PicklockAdapter(makeLock, ready, options, hasClients);
+            var input = new StreamReader(Console.OpenStandardInput(), new UTF8Encoding(false));
+            for (var line = await input.ReadLineAsync(); line != null; line = await input.ReadLineAsync())
+            {
+                var readAt = Stopwatch.GetTimestamp();
+                var request = SmallJson.Parse(line) as Dictionary<string, object>;
+                if (!(Field(request, "id") is long))
+                {
+                    Console.Error.WriteLine($"not a request: {line}");
+                    continue;
+                }
+                if (Field(request, "op") as string == "cancel")
+                {
+                    EndWait(Field(request, "of"));
+                    continue;
+                }
+                var wait = new CancellationTokenSource();
+                Waits[request["id"]] = wait;
+                var reply = Task.Run(() => adapter.Reply(request, readAt, wait.Token));
+                if (!hasClients || Field(request, "op") as string == "init")
+                {
+                    await reply;
+                }
+            }
+            // A library's own threads must not keep the process alive.
+            Environment.Exit(0);
         }
-        var answer = new JsonObject { ["reply"] = "granted", ["token"] = grant.Token };
-        // Before `valid_ms`: time that passes between the two must not make the lease longer.
-        answer["elapsed_ms"] = (long)Math.Floor(Stopwatch.GetElapsedTime(readAt).TotalMilliseconds);
-        if (grant.Fence is { } fence)
-        {
-            answer["fence"] = fence;
-        }
-        if (grant.AskedAt is { } askedAt)
-        {
-            answer["valid_ms"] = LeftMs(ttl, askedAt);
-        }
-        return answer;
-    }
 
-    /// <summary>Rounded down. A Stopwatch is monotonic.</summary>
-    private static long LeftMs(TimeSpan ttl, long askedAt) =>
-        Math.Max(0, (long)Math.Floor((ttl - Stopwatch.GetElapsedTime(askedAt)).TotalMilliseconds));
-
-    private static void Write(JsonObject message)
-    {
-        var line = Encoding.UTF8.GetBytes(message.ToJsonString() + "\n");
-        lock (OneLineAtATime)
+        private async Task Reply(Dictionary<string, object> request, long readAt, CancellationToken givenUp)
         {
-            Output.Write(line);
-            Output.Flush();
+            Dictionary<string, object> answer;
+            try
+            {
+                answer = await Answer(request, readAt, givenUp);
+            }
+            catch (Exception problem)
+            {
+                var isDefinite = problem is DefiniteException;
+                if (!isDefinite)
+                {
+                    Console.Error.WriteLine(problem);
+                }
+                answer = Message("reply", "error", "message", problem.Message, "definite", isDefinite);
+            }
+            var client = Field(request, "client");
+            var token = Field(answer, "token") as string;
+            if (client != null && token != null)
+            {
+                ClientOf[token] = client;
+            }
+            answer["id"] = request["id"];
+            EndWait(request["id"]);
+            Write(client, answer);
+        }
+
+        private async Task<Dictionary<string, object>> Answer(
+            Dictionary<string, object> request, long readAt, CancellationToken givenUp)
+        {
+            var op = Field(request, "op") as string;
+            switch (op)
+            {
+                case "ping":
+                    return Message("reply", "pong");
+                case "init":
+                    return Init(request);
+                case "join":
+                    return Message("reply", "joined");
+                case "acquire":
+                case "extend":
+                case "release":
+                    break;
+                default:
+                    throw new DefiniteException($"unknown op {op}");
+            }
+            if (made == null)
+            {
+                throw new DefiniteException("`init` must come first");
+            }
+            var key = Needed<string>(request, "key");
+            if (op == "release")
+            {
+                return Message("reply", "released", "released", await made.Release(key, Needed<string>(request, "token")));
+            }
+            var ttl = Millis(request, "ttl_ms");
+            if (op == "acquire")
+            {
+                var grant = await Acquire(key, ttl, Millis(request, "wait_ms"), givenUp);
+                var isCancelled = grant == null && givenUp.IsCancellationRequested;
+                return isCancelled ? Message("reply", "cancelled") : Granted(grant, ttl, readAt);
+            }
+            var extendable = made as IExtendable;
+            if (extendable == null)
+            {
+                return Message("reply", "unsupported");
+            }
+            return Granted(await extendable.Extend(key, Needed<string>(request, "token"), ttl), ttl, readAt);
+        }
+
+        private Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait, CancellationToken givenUp)
+        {
+            var cancellable = made as ICancellable;
+            return cancellable == null ? made.Acquire(key, ttl, wait) : cancellable.Acquire(key, ttl, wait, givenUp);
+        }
+
+        private static void EndWait(object id)
+        {
+            if (Waits.TryRemove(id, out var wait))
+            {
+                wait.Cancel();
+            }
+        }
+
+        private Dictionary<string, object> Init(Dictionary<string, object> request)
+        {
+            var versions = Field(request, "protocols") as List<object> ?? new List<object> { Field(request, "protocol") };
+            if (!versions.Contains(1L) && !versions.Contains(Protocol))
+            {
+                throw new DefiniteException($"only versions up to {Protocol} of the protocol are supported");
+            }
+            var given = Field(request, "options") as Dictionary<string, object> ?? new Dictionary<string, object>();
+            var unknown = given.Keys.FirstOrDefault(option => !options.Contains(option));
+            if (unknown != null)
+            {
+                throw new DefiniteException($"unknown option {unknown}; there are [{string.Join(", ", options)}]");
+            }
+            var nodes = Needed<List<object>>(request, "nodes").Cast<string>().ToArray();
+            var values = given.ToDictionary(option => option.Key, option => option.Value as string);
+            made = makeLock(nodes, Millis(request, "timeout_ms"), values);
+            if (versions.Contains(Protocol))
+            {
+                ready["protocol"] = Protocol;
+                ready["clients"] = hasClients;
+                ready["cancels"] = hasClients && made is ICancellable;
+            }
+            return ready;
+        }
+
+        private static object Field(Dictionary<string, object> of, string name)
+        {
+            object value = null;
+            of?.TryGetValue(name, out value);
+            return value;
+        }
+
+        private static T Needed<T>(Dictionary<string, object> request, string name) =>
+            Field(request, name) is T value ? value : throw new DefiniteException($"the request has no `{name}`");
+
+        private static TimeSpan Millis(Dictionary<string, object> request, string name) =>
+            TimeSpan.FromMilliseconds(Needed<long>(request, name));
+
+        private static Dictionary<string, object> Granted(Grant grant, TimeSpan ttl, long readAt)
+        {
+            if (grant == null)
+            {
+                return Message("reply", "refused");
+            }
+            // Before `valid_ms`: time that passes between the two must not make the lease longer.
+            var answer = Message("reply", "granted", "token", grant.Token, "elapsed_ms", ElapsedMs(readAt));
+            if (grant.Fence != null)
+            {
+                answer["fence"] = grant.Fence;
+            }
+            if (grant.AskedAt != null)
+            {
+                answer["valid_ms"] = LeftMs(ttl, grant.AskedAt.Value);
+            }
+            return answer;
+        }
+
+        /// <summary>Rounded down. A Stopwatch is monotonic.</summary>
+        private static long ElapsedMs(long since) =>
+            (Stopwatch.GetTimestamp() - since) / (Stopwatch.Frequency / 1000);
+
+        /// <summary>Rounded down.</summary>
+        private static long LeftMs(TimeSpan ttl, long askedAt)
+        {
+            var lasts = (long)ttl.TotalMilliseconds * (Stopwatch.Frequency / 1000);
+            return Math.Max(0, (lasts - (Stopwatch.GetTimestamp() - askedAt)) / (Stopwatch.Frequency / 1000));
+        }
+
+        private static Dictionary<string, object> Message(params object[] pairs)
+        {
+            var message = new Dictionary<string, object>();
+            for (var i = 0; i < pairs.Length; i += 2)
+            {
+                message[(string)pairs[i]] = pairs[i + 1];
+            }
+            return message;
+        }
+
+        private static object Named(string token) => ClientOf.TryGetValue(token, out var client) ? client : null;
+
+        /// <summary>Writes what is about a client; null: the only one.</summary>
+        private static void Write(object client, Dictionary<string, object> message)
+        {
+            if (client != null)
+            {
+                message["client"] = client;
+            }
+            var line = Encoding.UTF8.GetBytes(SmallJson.Write(message) + "\n");
+            lock (OneLineAtATime)
+            {
+                Output.Write(line, 0, line.Length);
+                Output.Flush();
+            }
         }
     }
 }

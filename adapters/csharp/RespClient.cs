@@ -1,103 +1,132 @@
 // A Redis client of a few lines, so that the example lock runs without a library. Real adapters use
 // the client library that the lock itself uses; then delete this file.
-// UNTRIED: see PicklockAdapter.cs.
 
+using System;
+using System.Collections.Concurrent;
+using System.Collections.Generic;
 using System.Globalization;
+using System.IO;
 using System.Net.Sockets;
 using System.Text;
+using System.Threading.Tasks;
 
-namespace MyLock;
-
-/// <summary>One connection to one server. It is opened when a command needs it, and closed when a command
-/// fails: a late reply must not be taken for the reply to the next command. Nothing is sent
-/// twice.</summary>
-public sealed class RespClient
+namespace MyLock
 {
-    private readonly Uri node;
-    private readonly TimeSpan timeout;
-    private TcpClient? connection;
-    private BufferedStream? replies;
-
-    public RespClient(string url, TimeSpan timeout)
+    /// <summary>A pool of connections to one server, for as many tasks as like. A connection is opened when
+    /// a command needs it, and closed when a command fails: a late reply must not be taken for the reply to
+    /// the next command. Nothing is sent twice.</summary>
+    public sealed class RespClient
     {
-        node = new Uri(url);
-        if (node.Scheme != "redis")
+        private readonly Uri node;
+        private readonly TimeSpan timeout;
+        private readonly ConcurrentBag<TcpClient> idle = new ConcurrentBag<TcpClient>();
+
+        public RespClient(string url, TimeSpan timeout)
         {
-            throw new DefiniteException($"{url}: only redis://HOST:PORT is supported");
+            node = new Uri(url);
+            if (node.Scheme != "redis")
+            {
+                throw new DefiniteException($"{url}: only redis://HOST:PORT is supported");
+            }
+            this.timeout = timeout;
         }
-        this.timeout = timeout;
-    }
 
-    /// <summary>The reply: a string, a long, or null. An error reply is thrown as DefiniteException: the
-    /// server has refused the command.</summary>
-    public async Task<object?> Command(params object[] words)
-    {
-        using var deadline = new CancellationTokenSource(timeout);
-        try
+        /// <summary>The reply: a string, a long, or null. An error reply is thrown as DefiniteException: the
+        /// server has refused the command.</summary>
+        public async Task<object> Command(params object[] words)
         {
-            if (connection is null || replies is null)
+            TcpClient connection;
+            if (!idle.TryTake(out connection))
             {
                 connection = new TcpClient { NoDelay = true };
-                await connection.ConnectAsync(node.Host, node.Port, deadline.Token);
-                replies = new BufferedStream(connection.GetStream());
             }
-            await connection.GetStream().WriteAsync(Encode(words), deadline.Token);
-            return await Reply(replies, deadline.Token);
+            // Closing the connection is what ends a read that waits.
+            var answer = Ask(connection, words);
+            if (await Task.WhenAny(answer, Task.Delay(timeout)) != answer)
+            {
+                connection.Close();
+                throw new TimeoutException($"no reply within {timeout.TotalMilliseconds} ms");
+            }
+            object reply;
+            try
+            {
+                reply = await answer;
+            }
+            catch (Exception)
+            {
+                connection.Close();
+                throw;
+            }
+            idle.Add(connection);
+            if (reply is DefiniteException)
+            {
+                throw (DefiniteException)reply;
+            }
+            return reply;
         }
-        catch (Exception problem) when (problem is not DefiniteException)
-        {
-            connection?.Dispose();
-            (connection, replies) = (null, null);
-            throw;
-        }
-    }
 
-    private static byte[] Encode(object[] words)
-    {
-        var text = new StringBuilder($"*{words.Length}\r\n");
-        foreach (var word in words)
+        private async Task<object> Ask(TcpClient connection, object[] words)
         {
-            var plain = Convert.ToString(word, CultureInfo.InvariantCulture) ?? "";
-            text.Append($"${Encoding.UTF8.GetByteCount(plain)}\r\n{plain}\r\n");
+            if (!connection.Connected)
+            {
+                await connection.ConnectAsync(node.Host, node.Port);
+            }
+            var stream = connection.GetStream();
+            var bytes = Encode(words);
+            await stream.WriteAsync(bytes, 0, bytes.Length);
+            return await Reply(stream);
         }
-        return Encoding.UTF8.GetBytes(text.ToString());
-    }
 
-    private static async Task<object?> Reply(Stream stream, CancellationToken deadline)
-    {
-        var line = await Line(stream, deadline);
-        var rest = line[1..];
-        switch (line[0])
+        private static byte[] Encode(object[] words)
         {
-            case '+':
-                return rest;
-            case '-':
-                throw new DefiniteException(rest);
-            case ':':
-                return long.Parse(rest, CultureInfo.InvariantCulture);
-            case '$':
-                var length = int.Parse(rest, CultureInfo.InvariantCulture);
-                if (length < 0)
-                {
-                    return null;
-                }
-                var bytes = new byte[length + 2];
-                await stream.ReadExactlyAsync(bytes, deadline);
-                return Encoding.UTF8.GetString(bytes, 0, length);
-            default:
-                throw new IOException($"unexpected reply {line}");
+            var text = new StringBuilder($"*{words.Length}\r\n");
+            foreach (var word in words)
+            {
+                var plain = Convert.ToString(word, CultureInfo.InvariantCulture);
+                text.Append($"${Encoding.UTF8.GetByteCount(plain)}\r\n{plain}\r\n");
+            }
+            return Encoding.UTF8.GetBytes(text.ToString());
         }
-    }
 
-    private static async Task<string> Line(Stream stream, CancellationToken deadline)
-    {
-        var line = new List<byte>();
-        var next = new byte[1];
-        do
+        private static async Task<object> Reply(Stream stream)
         {
-            await stream.ReadExactlyAsync(next, deadline);
-            line.Add(next[0]);
-        } while (next[0] != (byte)'\n');
-        return Encoding.UTF8.GetString(line.ToArray()).TrimEnd('\r', '\n');
+            var line = await Line(stream);
+            var rest = line.Substring(1);
+            switch (line[0])
+            {
+                case '+':
+                    return rest;
+                case '-':
+                    return new DefiniteException(rest);
+                case ':':
+                    return long.Parse(rest, CultureInfo.InvariantCulture);
+                case '$':
+                    var length = int.Parse(rest, CultureInfo.InvariantCulture);
+                    return length < 0 ? null : Encoding.UTF8.GetString(await Exactly(stream, length + 2), 0, length);
+                default:
+                    throw new IOException($"unexpected reply {line}");
+            }
+        }
+
+        private static async Task<string> Line(Stream stream)
+        {
+            var line = new List<byte>();
+            do
+            {
+                line.AddRange(await Exactly(stream, 1));
+            } while (line[line.Count - 1] != (byte)'\n');
+            return Encoding.UTF8.GetString(line.ToArray()).TrimEnd('\r', '\n');
+        }
+
+        private static async Task<byte[]> Exactly(Stream stream, int length)
+        {
+            var bytes = new byte[length];
+            for (var read = 0; read < length;)
+            {
+                var more = await stream.ReadAsync(bytes, read, length - read);
+                read += more > 0 ? more : throw new EndOfStreamException("the server closed the connection");
+            }
+            return bytes;
+        }
     }
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"time"
@@ -22,8 +23,12 @@ func makeLock(nodes []string, timeout time.Duration, options map[string]string) 
 }
 
 func (l *myLock) Acquire(key string, ttl, wait time.Duration) (*Grant, error) {
+	return l.AcquireContext(context.Background(), key, ttl, wait)
+}
+
+func (l *myLock) AcquireContext(ctx context.Context, key string, ttl, wait time.Duration) (*Grant, error) {
 	token := newToken()
-	return TryFor(wait, func() (*Grant, error) {
+	return TryForContext(ctx, wait, func() (*Grant, error) {
 		return grantIf("OK", token)(l.redis.Command("SET", key, token, "NX", "PX", ttl.Milliseconds()))
 	})
 }
@@ -60,5 +65,5 @@ func newToken() string {
 }
 
 func main() {
-	Serve(makeLock, "my-lock", "0.1.0")
+	ServeClients(makeLock, "my-lock", "0.1.0")
 }

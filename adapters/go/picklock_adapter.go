@@ -1,4 +1,4 @@
-// Picklock's adapter protocol, version 1, for a lock in Go. Only the standard library.
+// Picklock's adapter protocol, versions 1 and 2, for a lock in Go. Only the standard library.
 //
 // Serve reads requests from standard input and answers them; docs/protocol.md of Picklock describes
 // them. What your lock or its library prints to os.Stdout goes to standard error, into the worker's
@@ -8,6 +8,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +19,8 @@ import (
 	"time"
 )
 
-const protocol = 1
+// The latest version that is spoken, and all before it.
+const protocol = 2
 
 // Definite is an error after which certainly nothing has happened: no key was changed. Every other
 // error is reported as one that may have had an effect.
@@ -49,9 +51,20 @@ type Extender interface {
 	Extend(key, token string, ttl time.Duration) (*Grant, error)
 }
 
+// Cancellable is a lock whose waiting can be given up. It returns nil when ctx is done and certainly nothing
+// was taken, and what came out where a command was on its way.
+type Cancellable interface {
+	AcquireContext(ctx context.Context, key string, ttl, wait time.Duration) (*Grant, error)
+}
+
 // TryFor calls attempt until it returns a grant or wait is over; with 0, once. For locks that do not
 // wait by themselves.
 func TryFor(wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) {
+	return TryForContext(context.Background(), wait, attempt)
+}
+
+// TryForContext is TryFor until ctx is done. It gives up between two attempts, and never within one.
+func TryForContext(ctx context.Context, wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) {
 	began := time.Now()
 	for {
 		askedAt := time.Now()
@@ -69,7 +82,11 @@ func TryFor(wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) 
 		if time.Since(began)+pause >= wait {
 			return nil, nil
 		}
-		time.Sleep(pause)
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(pause):
+		}
 	}
 }
 
@@ -124,20 +141,22 @@ func VersionOf(module string) string {
 
 // Lost tells Picklock that a lease is gone: for locks that renew in the background.
 func Lost(token string) {
-	write(object{"event": "lost", "token": token})
+	writeFor(clientOf(token), object{"event": "lost", "token": token})
 }
 
 // Extended tells Picklock that a background task has renewed a lease: for ttl since askedAt.
 func Extended(token string, ttl time.Duration, askedAt time.Time) {
-	write(object{"event": "extended", "token": token, "valid_ms": leftMs(ttl, askedAt)})
+	writeFor(clientOf(token), object{"event": "extended", "token": token, "valid_ms": leftMs(ttl, askedAt)})
 }
 
 type object map[string]any
 
 type request struct {
 	ID        *uint64           `json:"id"`
+	Client    *uint64           `json:"client"`
 	Op        string            `json:"op"`
 	Protocol  int               `json:"protocol"`
+	Protocols []int             `json:"protocols"`
 	Nodes     []string          `json:"nodes"`
 	TimeoutMs int64             `json:"timeout_ms"`
 	Options   map[string]string `json:"options"`
@@ -145,6 +164,12 @@ type request struct {
 	Token     string            `json:"token"`
 	TtlMs     int64             `json:"ttl_ms"`
 	WaitMs    int64             `json:"wait_ms"`
+	ForMs     int64             `json:"for_ms"`
+	Of        uint64            `json:"of"`
+
+	readAt time.Time
+	// Ends when the client gives up.
+	ctx context.Context
 }
 
 // MakeLock makes the lock. The nodes are URLs as redis://HOST:PORT.
@@ -154,43 +179,106 @@ type adapter struct {
 	make    MakeLock
 	ready   object
 	options map[string]bool
+	offers  object
 	lock    Lock
+	// For each acquire request without an answer: what ends its context.
+	waits sync.Map
 }
 
 // Serve answers requests until standard input ends. The options are the names that --impl-option may
 // have.
 func Serve(makeLock MakeLock, name, version string, options ...string) {
+	serve(makeLock, object{}, name, version, options)
+}
+
+// ServeClients is Serve for a lock that many clients of one process may use at once: it is made once,
+// and each client calls it from a goroutine of its own.
+func ServeClients(makeLock MakeLock, name, version string, options ...string) {
+	serve(makeLock, object{"clients": true, "blocks_thread": true}, name, version, options)
+}
+
+func serve(makeLock MakeLock, offers object, name, version string, options []string) {
 	rand.Seed(time.Now().UnixNano())
 	ready := object{"reply": "ready", "name": name, "version": version}
-	a := adapter{make: makeLock, ready: ready, options: map[string]bool{}}
+	a := adapter{make: makeLock, ready: ready, options: map[string]bool{}, offers: offers}
 	for _, option := range options {
 		a.options[option] = true
 	}
+	clients := map[uint64]chan *request{}
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		readAt := time.Now()
-		var r request
+		r := request{readAt: time.Now(), ctx: context.Background()}
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil || r.ID == nil {
 			fmt.Fprintf(os.Stderr, "not a request: %q\n", lines.Text())
 			continue
 		}
-		answer, err := a.answer(&r, readAt)
-		if err != nil {
-			var definite Definite
-			answer = object{"reply": "error", "message": err.Error(), "definite": errors.As(err, &definite)}
+		if r.Op == "cancel" {
+			a.endWait(r.Of)
+			continue
 		}
-		answer["id"] = *r.ID
-		write(answer)
+		if len(offers) == 0 || r.Op == "init" {
+			a.reply(&r)
+			continue
+		}
+		if r.Op == "acquire" {
+			ctx, cancel := context.WithCancel(r.ctx)
+			r.ctx = ctx
+			a.waits.Store(*r.ID, cancel)
+		}
+		// Who is alone in the process has no number.
+		var client uint64
+		if r.Client != nil {
+			client = *r.Client
+		}
+		requests, known := clients[client]
+		if !known {
+			requests = make(chan *request, 16)
+			clients[client] = requests
+			go a.serveClient(requests)
+		}
+		requests <- &r
 	}
 }
 
-func (a *adapter) answer(r *request, readAt time.Time) (object, error) {
+// endWait ends the context of an acquire request, if that has no answer yet.
+func (a *adapter) endWait(id uint64) {
+	if cancel, known := a.waits.LoadAndDelete(id); known {
+		cancel.(context.CancelFunc)()
+	}
+}
+
+func (a *adapter) serveClient(requests chan *request) {
+	for r := range requests {
+		a.reply(r)
+	}
+}
+
+func (a *adapter) reply(r *request) {
+	answer, err := a.answer(r)
+	a.endWait(*r.ID)
+	if err != nil {
+		var definite Definite
+		answer = object{"reply": "error", "message": err.Error(), "definite": errors.As(err, &definite)}
+	}
+	if token, is := answer["token"].(string); is && r.Client != nil {
+		grants.Store(token, r.Client)
+	}
+	answer["id"] = *r.ID
+	writeFor(r.Client, answer)
+}
+
+func (a *adapter) answer(r *request) (object, error) {
 	switch r.Op {
 	case "ping":
 		return object{"reply": "pong"}, nil
 	case "init":
 		return a.init(r)
+	case "join":
+		return object{"reply": "joined"}, nil
+	case "block":
+		time.Sleep(time.Duration(r.ForMs) * time.Millisecond)
+		return object{"reply": "blocked"}, nil
 	case "acquire", "extend", "release":
 	default:
 		return nil, Definite{fmt.Sprintf("unknown op %q", r.Op)}
@@ -204,20 +292,36 @@ func (a *adapter) answer(r *request, readAt time.Time) (object, error) {
 		return object{"reply": "released", "released": released}, err
 	}
 	if r.Op == "acquire" {
-		grant, err := a.lock.Acquire(r.Key, ttl, time.Duration(r.WaitMs)*time.Millisecond)
-		return granted(grant, ttl, readAt), err
+		grant, err := a.acquire(r, ttl, time.Duration(r.WaitMs)*time.Millisecond)
+		if grant == nil && err == nil && r.ctx.Err() != nil {
+			return object{"reply": "cancelled"}, nil
+		}
+		return granted(grant, ttl, r.readAt), err
 	}
 	extender, can := a.lock.(Extender)
 	if !can {
 		return object{"reply": "unsupported"}, nil
 	}
 	grant, err := extender.Extend(r.Key, r.Token, ttl)
-	return granted(grant, ttl, readAt), err
+	return granted(grant, ttl, r.readAt), err
+}
+
+func (a *adapter) acquire(r *request, ttl, wait time.Duration) (*Grant, error) {
+	if lock, can := a.lock.(Cancellable); can {
+		return lock.AcquireContext(r.ctx, r.Key, ttl, wait)
+	}
+	return a.lock.Acquire(r.Key, ttl, wait)
 }
 
 func (a *adapter) init(r *request) (object, error) {
-	if r.Protocol != protocol {
-		return nil, Definite{fmt.Sprintf("only version %d of the protocol is supported", protocol)}
+	latest := 0
+	for _, version := range append(r.Protocols, r.Protocol) {
+		if version > latest && version <= protocol {
+			latest = version
+		}
+	}
+	if latest == 0 {
+		return nil, Definite{fmt.Sprintf("only versions up to %d of the protocol are supported", protocol)}
 	}
 	for option := range r.Options {
 		if !a.options[option] {
@@ -229,6 +333,14 @@ func (a *adapter) init(r *request) (object, error) {
 		return nil, err
 	}
 	a.lock = lock
+	if latest == 2 {
+		a.ready["protocol"] = latest
+		for name, offer := range a.offers {
+			a.ready[name] = offer
+		}
+		_, can := lock.(Cancellable)
+		a.ready["cancels"] = can && len(a.offers) > 0
+	}
 	return a.ready, nil
 }
 
@@ -263,6 +375,23 @@ func takeStdout() *os.File {
 	output := os.Stdout
 	os.Stdout = os.Stderr
 	return output
+}
+
+// Whose grant each token is, for events of background tasks.
+var grants sync.Map
+
+func clientOf(token string) *uint64 {
+	client, _ := grants.Load(token)
+	number, _ := client.(*uint64)
+	return number
+}
+
+// writeFor writes what is about a client; nil: of the only one.
+func writeFor(client *uint64, message object) {
+	if client != nil {
+		message["client"] = *client
+	}
+	write(message)
 }
 
 func write(message object) {

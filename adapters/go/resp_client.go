@@ -11,16 +11,22 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
-// RespClient is one connection to one server. It is opened when a command needs it, and closed when a
-// command fails: a late reply must not be taken for the reply to the next command. Nothing is sent
-// twice.
+// RespClient is a pool of connections to one server, for as many goroutines as like. A connection is
+// opened when a command needs it, and closed when a command fails: a late reply must not be taken for the
+// reply to the next command. Nothing is sent twice.
 type RespClient struct {
 	address string
 	timeout time.Duration
-	conn    net.Conn
+	mutex   sync.Mutex
+	idle    []*connection
+}
+
+type connection struct {
+	net.Conn
 	replies *bufio.Reader
 }
 
@@ -36,42 +42,63 @@ func NewRespClient(node string, timeout time.Duration) (*RespClient, error) {
 // Command returns the reply: a string, an int64, or nil. An error reply is Definite: the server has
 // refused the command.
 func (c *RespClient) Command(words ...any) (any, error) {
-	reply, err := c.command(words)
+	conn, err := c.take()
 	if err != nil {
-		if c.conn != nil {
-			c.conn.Close()
-		}
-		c.conn = nil
 		return nil, err
 	}
+	reply, err := conn.command(words, c.timeout)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	c.mutex.Lock()
+	c.idle = append(c.idle, conn)
+	c.mutex.Unlock()
 	if refused, is := reply.(Definite); is {
 		return nil, refused
 	}
 	return reply, nil
 }
 
-func (c *RespClient) command(words []any) (any, error) {
-	if c.conn == nil {
-		conn, err := net.DialTimeout("tcp", c.address, c.timeout)
-		if err != nil {
-			return nil, err
-		}
-		c.conn, c.replies = conn, bufio.NewReader(conn)
+// take returns an idle connection, or a new one.
+func (c *RespClient) take() (*connection, error) {
+	if conn := c.takeIdle(); conn != nil {
+		return conn, nil
 	}
-	c.conn.SetDeadline(time.Now().Add(c.timeout))
+	conn, err := net.DialTimeout("tcp", c.address, c.timeout)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{conn, bufio.NewReader(conn)}, nil
+}
+
+func (c *RespClient) takeIdle() *connection {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	last := len(c.idle) - 1
+	if last < 0 {
+		return nil
+	}
+	conn := c.idle[last]
+	c.idle = c.idle[:last]
+	return conn
+}
+
+func (c *connection) command(words []any, timeout time.Duration) (any, error) {
+	c.SetDeadline(time.Now().Add(timeout))
 	text := &strings.Builder{}
 	fmt.Fprintf(text, "*%d\r\n", len(words))
 	for _, word := range words {
 		word := fmt.Sprint(word)
 		fmt.Fprintf(text, "$%d\r\n%s\r\n", len(word), word)
 	}
-	if _, err := io.WriteString(c.conn, text.String()); err != nil {
+	if _, err := io.WriteString(c, text.String()); err != nil {
 		return nil, err
 	}
 	return c.reply()
 }
 
-func (c *RespClient) reply() (any, error) {
+func (c *connection) reply() (any, error) {
 	line, err := c.replies.ReadString('\n')
 	if err != nil {
 		return nil, err

@@ -43,6 +43,6 @@ public final class MyLock implements PicklockAdapter.Extendable {
     }
 
     public static void main(String[] arguments) throws Exception {
-        PicklockAdapter.serve(MyLock::new, "my-lock", "0.1.0");
+        PicklockAdapter.serve(MyLock::new, PicklockAdapter.Clients.THREADS, "my-lock", "0.1.0");
     }
 }

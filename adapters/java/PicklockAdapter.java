@@ -1,4 +1,4 @@
-// Picklock's adapter protocol, version 1, for a lock in Java 17 or later. Only the JDK.
+// Picklock's adapter protocol, versions 1 and 2, for a lock in Java 17 or later. Only the JDK.
 //
 // `serve` reads requests from standard input and answers them; docs/protocol.md of Picklock describes
 // them. What your lock or its library prints to System.out goes to standard error, into the worker's
@@ -16,12 +16,17 @@ import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 public final class PicklockAdapter {
-    private static final long PROTOCOL = 1;
+    // The latest version that is spoken, and all before it.
+    private static final long PROTOCOL = 2;
 
     /** Throw it if certainly nothing has happened: no key was changed. Every other exception is
      * reported as one that may have had an effect. */
@@ -113,6 +118,17 @@ public final class PicklockAdapter {
         Lock make(List<String> nodes, int timeoutMs, Map<String, String> options) throws Exception;
     }
 
+    /** How many clients a process can have. */
+    public enum Clients {
+        /** One, on the main thread. */
+        ONE,
+        /** Many. The lock is made once, and each client calls it from a thread of its own. Who gives up is
+         * interrupted: a lock that waits by itself and returns null then must have taken nothing. */
+        THREADS,
+        /** The same with virtual threads, which need JDK 21. UNTRIED: its authors had JDK 17. */
+        VIRTUAL_THREADS
+    }
+
     // Standard output is for the protocol alone.
     private static final PrintStream OUTPUT = new PrintStream(System.out, false, StandardCharsets.UTF_8);
 
@@ -120,19 +136,28 @@ public final class PicklockAdapter {
         System.setOut(System.err);
     }
 
+    // Whose grant each token is, for events of background tasks.
+    private static final Map<String, Long> CLIENT_OF = new ConcurrentHashMap<>();
+
+    // The threads whose `acquire` requests have no answer yet, by their number.
+    private static final Map<Long, Thread> WAITS = new HashMap<>();
+
     private final MakeLock makeLock;
+    private final Clients clients;
     private final Map<String, Object> ready;
     private final Set<String> options;
-    private Lock lock;
+    private volatile Lock lock;
 
-    private PicklockAdapter(MakeLock makeLock, Map<String, Object> ready, Set<String> options) {
+    private PicklockAdapter(
+            MakeLock makeLock, Clients clients, Map<String, Object> ready, Set<String> options) {
         this.makeLock = makeLock;
+        this.clients = clients;
         this.ready = ready;
         this.options = options;
     }
 
     /** Calls `attempt` until it returns a grant or `waitMs` is over; with 0, once. For locks that do not
-     * wait by themselves. */
+     * wait by themselves. An interrupt ends it between two attempts, when nothing has been taken. */
     public static Grant tryFor(long waitMs, Callable<Grant> attempt) throws Exception {
         long began = System.nanoTime();
         while (true) {
@@ -146,26 +171,40 @@ public final class PicklockAdapter {
             if (elapsedMs(began) + pauseMs >= waitMs) {
                 return null;
             }
-            Thread.sleep(pauseMs);
+            try {
+                Thread.sleep(pauseMs);
+            } catch (InterruptedException givenUp) {
+                return null;
+            }
         }
     }
 
     /** Tells Picklock that a lease is gone: for locks that renew in the background. */
     public static void lost(String token) {
-        write(message("event", "lost", "token", token));
+        write(CLIENT_OF.get(token), message("event", "lost", "token", token));
     }
 
     /** Tells Picklock that a background task has renewed a lease: for `ttlMs` since `askedAt`. */
     public static void extended(String token, long ttlMs, long askedAt) {
-        write(message("event", "extended", "token", token, "valid_ms", leftMs(ttlMs, askedAt)));
+        long validMs = leftMs(ttlMs, askedAt);
+        write(CLIENT_OF.get(token), message("event", "extended", "token", token, "valid_ms", validMs));
+    }
+
+    /** As `serve` for one client. */
+    public static void serve(MakeLock makeLock, String name, String version, String... options)
+            throws IOException {
+        serve(makeLock, Clients.ONE, name, version, options);
     }
 
     /** Answers requests until standard input ends, then ends the process. `options` are the names that
      * `--impl-option` may have. */
-    public static void serve(MakeLock makeLock, String name, String version, String... options)
+    public static void serve(
+            MakeLock makeLock, Clients clients, String name, String version, String... options)
             throws IOException {
         Map<String, Object> ready = message("reply", "ready", "name", name, "version", version);
-        PicklockAdapter adapter = new PicklockAdapter(makeLock, ready, Set.of(options));
+        PicklockAdapter adapter = new PicklockAdapter(makeLock, clients, ready, Set.of(options));
+        ThreadFactory factory = clients == Clients.VIRTUAL_THREADS ? virtualThreads() : Thread::new;
+        Map<Long, ExecutorService> threads = new LinkedHashMap<>();
         var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             long readAt = System.nanoTime();
@@ -174,12 +213,71 @@ public final class PicklockAdapter {
                 System.err.println("not a request: " + line);
                 continue;
             }
-            Map<String, Object> reply = adapter.answerOrError(request, readAt);
-            reply.put("id", id);
-            write(reply);
+            Runnable reply = () -> adapter.reply(id, request, readAt);
+            if ("cancel".equals(request.get("op"))) {
+                interrupt((Long) request.get("of"));
+            } else if (clients == Clients.ONE || "init".equals(request.get("op"))) {
+                reply.run();
+            } else {
+                // Who is alone in the process has no number.
+                Long client = (Long) request.get("client");
+                threads.computeIfAbsent(client, one -> Executors.newSingleThreadExecutor(factory))
+                        .execute(reply);
+            }
         }
         // A library's own threads must not keep the process alive.
         System.exit(0);
+    }
+
+    /** A client gives up its request. Afterwards nothing interrupts its thread any more. */
+    private static void interrupt(long request) {
+        synchronized (WAITS) {
+            Thread waiting = WAITS.remove(request);
+            if (waiting != null) {
+                waiting.interrupt();
+            }
+        }
+    }
+
+    private Map<String, Object> acquire(Map<?, ?> request, long readAt) throws Exception {
+        Long id = (Long) request.get("id");
+        synchronized (WAITS) {
+            WAITS.put(id, Thread.currentThread());
+        }
+        Grant grant = null;
+        boolean isGivenUp = false;
+        long ttlMs = (Long) request.get("ttl_ms");
+        try {
+            grant = lock.acquire((String) request.get("key"), ttlMs, (Long) request.get("wait_ms"));
+        } finally {
+            synchronized (WAITS) {
+                isGivenUp = WAITS.remove(id) == null;
+                // It must not end the next wait of this thread.
+                Thread.interrupted();
+            }
+        }
+        return grant == null && isGivenUp ? message("reply", "cancelled") : granted(grant, ttlMs, readAt);
+    }
+
+    /** By reflection, so that this file compiles with a JDK that has none. */
+    private static ThreadFactory virtualThreads() {
+        try {
+            Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
+            Class<?> type = Class.forName("java.lang.Thread$Builder");
+            return (ThreadFactory) type.getMethod("factory").invoke(builder);
+        } catch (ReflectiveOperationException problem) {
+            throw new IllegalStateException("virtual threads need JDK 21", problem);
+        }
+    }
+
+    private void reply(long id, Map<?, ?> request, long readAt) {
+        Map<String, Object> reply = answerOrError(request, readAt);
+        Long client = (Long) request.get("client");
+        if (client != null && reply.get("token") instanceof String token) {
+            CLIENT_OF.put(token, client);
+        }
+        reply.put("id", id);
+        write(client, reply);
     }
 
     private Map<String, Object> answerOrError(Map<?, ?> request, long readAt) {
@@ -200,6 +298,11 @@ public final class PicklockAdapter {
                 return message("reply", "pong");
             case "init":
                 return init(request);
+            case "join":
+                return message("reply", "joined");
+            case "block":
+                Thread.sleep((Long) request.get("for_ms"));
+                return message("reply", "blocked");
             case "acquire", "extend", "release":
                 break;
             default:
@@ -213,10 +316,10 @@ public final class PicklockAdapter {
         if (op.equals("release")) {
             return message("reply", "released", "released", lock.release(key, token));
         }
-        long ttlMs = (Long) request.get("ttl_ms");
         if (op.equals("acquire")) {
-            return granted(lock.acquire(key, ttlMs, (Long) request.get("wait_ms")), ttlMs, readAt);
+            return acquire(request, readAt);
         }
+        long ttlMs = (Long) request.get("ttl_ms");
         if (!(lock instanceof Extendable extendable)) {
             return message("reply", "unsupported");
         }
@@ -224,8 +327,15 @@ public final class PicklockAdapter {
     }
 
     private Map<String, Object> init(Map<?, ?> request) throws Exception {
-        if (!Long.valueOf(PROTOCOL).equals(request.get("protocol"))) {
-            throw new Definite("only version " + PROTOCOL + " of the protocol is supported");
+        var versions = request.get("protocols") instanceof List<?> all ? all : List.of(request.get("protocol"));
+        if (!versions.contains(1L) && !versions.contains(PROTOCOL)) {
+            throw new Definite("only versions up to " + PROTOCOL + " of the protocol are supported");
+        }
+        if (versions.contains(PROTOCOL)) {
+            ready.put("protocol", PROTOCOL);
+            ready.put("clients", clients != Clients.ONE);
+            ready.put("blocks_thread", clients != Clients.ONE);
+            ready.put("cancels", clients != Clients.ONE);
         }
         Map<String, String> given = new LinkedHashMap<>();
         if (request.get("options") instanceof Map<?, ?> entries) {
@@ -273,7 +383,11 @@ public final class PicklockAdapter {
         return message;
     }
 
-    private static synchronized void write(Map<String, Object> message) {
+    /** Writes what is about a client; null: the only one. */
+    private static synchronized void write(Long client, Map<String, Object> message) {
+        if (client != null) {
+            message.put("client", client);
+        }
         OUTPUT.print(SmallJson.write(message) + "\n");
         OUTPUT.flush();
     }

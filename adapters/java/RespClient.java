@@ -10,14 +10,17 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.ConcurrentLinkedDeque;
 
-/** One connection to one server. It is opened when a command needs it, and closed when a command
- * fails: a late reply must not be taken for the reply to the next command. Nothing is sent twice. */
+/** A pool of connections to one server, for as many threads as like. A connection is opened when a
+ * command needs it, and closed when a command fails: a late reply must not be taken for the reply to the
+ * next command. Nothing is sent twice. */
 final class RespClient {
     private final InetSocketAddress address;
     private final int timeoutMs;
-    private Socket socket;
-    private InputStream replies;
+    private final ConcurrentLinkedDeque<Connection> idle = new ConcurrentLinkedDeque<>();
+
+    private record Connection(Socket socket, InputStream replies) {}
 
     RespClient(String url, int timeoutMs) {
         URI parts = URI.create(url);
@@ -31,30 +34,32 @@ final class RespClient {
     /** The reply: a String, a Long, or null. An error reply is thrown as Definite: the server has
      * refused the command. */
     Object command(Object... words) throws IOException {
+        Connection known = idle.pollFirst();
+        Connection connection = known == null ? open() : known;
         try {
-            if (socket == null) {
-                open();
-            }
-            socket.getOutputStream().write(encode(words));
-            return reply();
+            connection.socket().getOutputStream().write(encode(words));
+            Object reply = reply(connection.replies());
+            idle.addFirst(connection);
+            return reply;
+        } catch (PicklockAdapter.Definite refused) {
+            idle.addFirst(connection);
+            throw refused;
         } catch (IOException problem) {
-            close();
+            connection.socket().close();
             throw problem;
         }
     }
 
-    private void open() throws IOException {
-        socket = new Socket();
-        socket.connect(address, timeoutMs);
-        socket.setSoTimeout(timeoutMs);
-        socket.setTcpNoDelay(true);
-        replies = new BufferedInputStream(socket.getInputStream());
-    }
-
-    private void close() throws IOException {
-        if (socket != null) {
+    private Connection open() throws IOException {
+        Socket socket = new Socket();
+        try {
+            socket.connect(address, timeoutMs);
+            socket.setSoTimeout(timeoutMs);
+            socket.setTcpNoDelay(true);
+            return new Connection(socket, new BufferedInputStream(socket.getInputStream()));
+        } catch (IOException problem) {
             socket.close();
-            socket = null;
+            throw problem;
         }
     }
 
@@ -70,8 +75,8 @@ final class RespClient {
         return out.toByteArray();
     }
 
-    private Object reply() throws IOException {
-        String line = line();
+    private static Object reply(InputStream replies) throws IOException {
+        String line = line(replies);
         String rest = line.substring(1);
         switch (line.charAt(0)) {
             case '+':
@@ -95,7 +100,7 @@ final class RespClient {
         }
     }
 
-    private String line() throws IOException {
+    private static String line(InputStream replies) throws IOException {
         StringBuilder line = new StringBuilder();
         for (int c = replies.read(); c != '\n'; c = replies.read()) {
             if (c < 0) {

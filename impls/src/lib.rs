@@ -82,6 +82,7 @@ locks! {
     timeout_is_release,
     stale_hold_count,
     half_quorum,
+    needs_every_node,
     truncated_key,
     one_key_for_all,
     releases_every_key,

@@ -173,6 +173,7 @@ fn load(paths: &[PathBuf]) -> Result<Vec<(String, ReportInput)>, String> {
     let one = |path: &PathBuf| {
         let input = match read(&text(path)?).map_err(|error| named(path, &error))? {
             Document::Run(record) => of_run(*record, None),
+            Document::Search(_) => return Err(format!("{}: it is a search", path.display())),
             Document::Matrix(matrix) => ReportInput {
                 matrix: *matrix,
                 ..ReportInput::default()

@@ -31,13 +31,19 @@ function markRow(timeline, index, scrolls) {
   if (scrolls) box.scrollTop = row.offsetTop - box.clientHeight / 2;
 }
 
-// The row nearest to a time that somebody clicked in the timeline.
-function showRow(timeline, time) {
+// The row nearest to a time.
+function markNearest(timeline, time) {
   const { log } = timeline.track;
-  if (!timeline.log || !log.length) return;
+  if (!timeline.log || !log.length) return false;
   const after = firstIndex(0, log.length, (i) => log[i][0] >= time);
   const nearer = after > 0 && (after === log.length || time - log[after - 1][0] < log[after][0] - time);
   markRow(timeline, nearer ? after - 1 : after, true);
+  return true;
+}
+
+// Somebody clicked in the timeline.
+function showRow(timeline, time) {
+  if (!markNearest(timeline, time)) return;
   timeline.cursor = time;
   timeline.ask();
 }

@@ -216,6 +216,7 @@ class Timeline {
     const length = target.to_ns - target.from_ns, near = this.track.ttl_ns * 0.35;
     const margin = Math.max(1000, length ? Math.max(length * 0.8, Math.min(near, length * 6)) : near);
     this.show(target.from_ns - margin, target.to_ns + margin);
+    markNearest(this, target.from_ns);
     this.tell(`${this.target + 1} of ${targets.length}: ${moment(target.from_ns)}, ${target.words}`);
   }
 

@@ -114,7 +114,9 @@ pub fn merge(mut parts: Vec<(String, ReportInput)>) -> ReportInput {
         all.interrupted |= part.matrix.interrupted;
         commands.push(part.matrix.reproduce);
         all.cells.extend(part.matrix.cells);
+        all.skipped.extend(part.matrix.skipped);
         whole.evidence.extend(part.evidence);
+        whole.searches.extend(part.searches);
         whole.skipped.extend(part.skipped);
         whole.matrix.similarity.extend(part.matrix.similarity);
     }

@@ -1,4 +1,4 @@
-//! The documents of a run and of a matrix: written as JSON, and read, told apart by the `format` key.
+//! The documents of a run, of a matrix and of a search: written as JSON, and read, told apart by the `format` key.
 
 use picklock_verdicts::record::{
     FORMAT, MATRIX_FORMAT, MatrixRecord, RunRecord, SEARCH_FORMAT, SearchRecord,
@@ -17,6 +17,8 @@ pub enum Document {
     Run(Box<RunRecord>),
     /// Many cells.
     Matrix(Box<MatrixRecord>),
+    /// Many plans for one lock.
+    Search(Box<SearchRecord>),
 }
 
 /// Why a text is not a document.
@@ -91,18 +93,7 @@ pub fn matrix_json(record: &MatrixRecord) -> String {
     })
 }
 
-/// Reads the record of a search.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_search(text: &str) -> Result<Box<SearchRecord>, DocumentError> {
-    match format_of(text)?.as_deref() {
-        Some(SEARCH_FORMAT) => valid(text, SEARCH_FORMAT),
-        other => Err(unread(other, &[SEARCH_FORMAT])),
-    }
-}
-
-/// Reads a run record or a matrix record.
+/// Reads the record of a run, a matrix or a search.
 ///
 /// # Errors
 /// The text is empty, truncated, of another format or version, or invalid.
@@ -116,7 +107,8 @@ pub fn read(text: &str) -> Result<Document, DocumentError> {
                 Some(reason) => Err(DocumentError::Contradiction { reason }),
             }
         }
-        other => Err(unread(other, &[FORMAT, MATRIX_FORMAT])),
+        Some(SEARCH_FORMAT) => valid(text, SEARCH_FORMAT).map(Document::Search),
+        other => Err(unread(other, &[FORMAT, MATRIX_FORMAT, SEARCH_FORMAT])),
     }
 }
 

@@ -11,7 +11,7 @@
 //! - [`gate`]: whether the results meet the rules and the baseline
 //! - [`configuration`]: the tables of the user's `picklock.toml`, and errors that point into it
 //! - [`report_input`]: the input of comparisons and report files; [`documents`]: writes and reads it;
-//!   [`combine`]: merges several; [`cell_status`]: failed cells and properties
+//!   [`combine`]: merges several; [`matrix_parts`]: joins the parts of one matrix; [`cell_status`]: failed cells and properties
 //! - [`measures`]: figures from a history, beyond verdicts
 //! - [`repro`]: the text of the file from which a run can be repeated
 //! - [`search`]: how much a search has tried, in sentences; shards joined into one
@@ -37,6 +37,7 @@ pub mod formats;
 pub mod gate;
 pub mod listing;
 pub mod matrix;
+pub mod matrix_parts;
 pub mod measures;
 mod node_lanes;
 pub mod progress;

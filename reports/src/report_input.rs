@@ -3,7 +3,7 @@
 //! A single run is a matrix with one cell, so each format is written only once.
 
 use picklock_verdicts::history::History;
-use picklock_verdicts::record::{Cell, MatrixRecord, RunRecord};
+use picklock_verdicts::record::{Cell, MatrixRecord, RunRecord, SearchRecord};
 
 use crate::wire_log::WireLog;
 
@@ -14,6 +14,8 @@ pub struct ReportInput {
     pub matrix: MatrixRecord,
     /// What the cells' shown runs left, identified by [`Evidence::run_dir`].
     pub evidence: Vec<Evidence>,
+    /// Searches, whose finds are among the cells if their runs were kept.
+    pub searches: Vec<SearchRecord>,
     /// What could not be read, in words: a report mentions what it omits.
     pub skipped: Vec<String>,
 }

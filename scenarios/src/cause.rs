@@ -114,7 +114,7 @@ causes! {
     /// Check and act were separate commands.
     Race "race",
         Responsible::Lock,
-        "check and act were two commands: make them one script";
+        "check and act were not one command: make them one script";
     /// A grant rests on fewer nodes than the lock needs.
     UnbackedGrant "unbacked-grant",
         Responsible::Lock,

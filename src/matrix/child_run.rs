@@ -63,7 +63,7 @@ impl ChildRuns {
         }
         match documents::read(&stdout) {
             Ok(Document::Run(record)) => Ok(Some(result_of(*record, millis(clock.elapsed())))),
-            Ok(Document::Matrix(_)) | Err(_) => Err(why(code, &stderr)),
+            Ok(Document::Matrix(_) | Document::Search(_)) | Err(_) => Err(why(code, &stderr)),
         }
     }
 }

@@ -151,7 +151,7 @@ fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &MatrixResult, took:
 }
 
 /// The exit code for what follows from the cells.
-fn code_of(conclusion: Conclusion) -> u8 {
+pub fn code_of(conclusion: Conclusion) -> u8 {
     match conclusion {
         Conclusion::Interrupted => exit::INTERRUPTED,
         Conclusion::Violated { .. } => exit::VIOLATED,

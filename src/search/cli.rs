@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use picklock_harness::named_server::NamedServer;
 use picklock_harness::search::vocabulary::Group;
-use picklock_scenarios::{LeaseDuration, Property};
+use picklock_scenarios::{BackendName, LeaseDuration, Property};
 
 use crate::cli::{ConfigArgs, LockArgs, key_value, whole};
 
@@ -67,7 +67,8 @@ pub struct SweepArgs {
     #[arg(long, value_name = "K", default_value = "1", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub depth: usize,
     /// What the clients do: `short` (hold the lock briefly), `held` (for most of the lease), `extend` (the
-    /// same, with extensions), or the path of a scenario file, whose faults are left out.
+    /// same, with extensions), `keys` (want two locks, and give up soon), `waiting` (wait for many leases),
+    /// or the path of a scenario file, whose faults are left out.
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "short")]
     pub workload: String,
     /// Number of competing workers. Default: the workload's.
@@ -91,19 +92,50 @@ pub struct HuntArgs {
     /// For how long to try plans, such as "30s" or "10m".
     #[arg(long = "for", id = "time", value_name = "DURATION")]
     pub time: Option<LeaseDuration>,
+    /// Where the plans are run: `sim`, or on servers that Picklock starts, where a program of your own can be
+    /// hunted, too. There, a violation that comes three times of three is a find.
+    #[arg(long, value_enum, default_value_t = HuntedBackend::Sim)]
+    pub backend: HuntedBackend,
     /// Draw plans without bias and without memory, to compare with.
     #[arg(long = "plain", id = "unbiased")]
     pub plain: bool,
+}
+
+/// Where a hunt can run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HuntedBackend {
+    /// A simulation in virtual time.
+    Sim,
+    /// Real redis-server processes.
+    Process,
+    /// Real Redis containers.
+    Docker,
+}
+
+impl HuntedBackend {
+    /// Its name as a word of a command line; `None`: the default.
+    pub fn word(self) -> Option<&'static str> {
+        self.servers().map(BackendName::word)
+    }
+
+    /// Which servers; `None`: a simulation.
+    pub fn servers(self) -> Option<BackendName> {
+        match self {
+            HuntedBackend::Sim => None,
+            HuntedBackend::Process => Some(BackendName::Process),
+            HuntedBackend::Docker => Some(BackendName::Docker),
+        }
+    }
 }
 
 /// `picklock merge`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = MERGE_HELP)]
 pub struct MergeArgs {
-    /// The documents of the shards: what `--json` printed, or the search.json of `--out`.
+    /// The documents of the parts: what `--json` printed, or the search.json or matrix.json of `--out`.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Print one JSON document (format picklock-search/1) instead of text.
+    /// Print one JSON document (format picklock-search/1 or picklock-matrix/1) instead of text.
     #[arg(long)]
     pub json: bool,
 }
@@ -133,17 +165,19 @@ Exit codes: as for `picklock sweep`
 
 Examples:
   picklock hunt --impl set-nx-px --runs 2000
-  picklock hunt --impl redlock --for 10m --property lease";
+  picklock hunt --impl redlock --for 10m --property lease
+  picklock hunt --impl \"exec:python3 my_lock.py\" --backend process --for 10m";
 
 const MERGE_HELP: &str = "\
-Shards that are missing are named, and the result can be merged with them later. Shards of different
-searches, and shards that overlap, are refused.
+Shards of a sweep or a hunt become one search. Shards that are missing are named, and the result can be merged
+with them later. Matrices of different cells become one table. Parts of different searches, versions, seeds or
+scenarios, and parts that overlap, are refused.
 
 Exit codes:
-  0    nothing found
-  1    something found
-  2    a file is no shard, or is of another search
-  3    shards are missing, and nothing was found
+  0    nothing found (matrices: every cell as its scenario expects)
+  1    something found (matrices: a result differs from the expectation)
+  2    a file is no part, or is of another search or matrix
+  3    shards are missing, and nothing was found (matrices: not judged)
 
 Examples:
   picklock merge part-1.json part-2.json part-3.json part-4.json";

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use picklock_harness::record::SearchKind;
 use picklock_harness::search::{Hunt, workload};
-use picklock_scenarios::{LeaseDuration, Topology};
+use picklock_scenarios::{BackendName, LeaseDuration, Scenario, Topology};
 
-use super::cli::HuntArgs;
+use super::about_hunt::about;
+use super::cli::{HuntArgs, HuntedBackend};
+use super::on_servers;
 use super::report::{self, About};
 use super::searching::{SearchProgress, Stop, search};
 use super::subject::Subject;
@@ -21,17 +22,14 @@ pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
     let subject = Subject::of_args(&args.search)?;
     let time = time(args.time)?;
     let interrupt = Interrupt::listen()?;
-    let base = workload::for_hunts()?;
+    let base = base(&args, &subject)?;
+    if args.backend != HuntedBackend::Sim {
+        return on_servers::hunt(&args, &subject, &base, time, &interrupt).await;
+    }
+    let target = subject.target()?;
     let hunt = Hunt {
-        target: subject.target.clone(),
-        base: picklock_scenarios::Scenario {
-            topology: Topology {
-                nodes: args.search.nodes,
-                replicas: subject.target.spec.replicas,
-                ..base.topology
-            },
-            ..base
-        },
+        target: target.clone(),
+        base,
         seed: args.search.seed,
         groups: subject.groups.clone(),
         wanted: subject.wanted.clone(),
@@ -39,12 +37,7 @@ pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
         plain: args.plain,
         shard: subject.shard,
     };
-    hunt.base.check_for(subject.target.spec.nodes)?;
-    let fixed = vec![
-        format!("plans drawn from seed {}", args.search.seed),
-        "latencies of 50 to 250 µs, drawn from each plan's own".to_owned(),
-        picklock_reports::units::count(subject.target.nodes(&hunt.base), "node"),
-    ];
+    let nodes = target.nodes(&hunt.base);
     let (threads, stop) = (subject.threads, Stop::default());
     let progress = SearchProgress::new(args.search.quiet, time);
     let ((tried, patterns), seen, elapsed_s) =
@@ -52,20 +45,34 @@ pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
             hunt.run(threads, stop, |far| progress.tell(far))
         })
         .await?;
+    let finds = report::shrunk(&args.search, &target, &tried, &seen, (&interrupt, &stop)).await?;
+    let latencies = "latencies of 50 to 250 µs, drawn from each plan's own";
     let about = About {
-        kind: SearchKind::Hunt,
-        depth: None,
-        workload: None,
-        scenario_hash: None,
-        runs: args.runs,
-        plain: args.plain,
-        vocabulary: Vec::new(),
         patterns,
-        fixed,
-        command: command(&args),
+        ..about(&args, nodes, BackendName::Sim, latencies)
     };
-    let came_out = (tried, seen, elapsed_s);
-    report::finish(&args.search, subject, about, came_out, (&interrupt, &stop)).await
+    report::finish(
+        &args.search,
+        &subject,
+        about,
+        (tried, finds, elapsed_s),
+        &interrupt,
+    )
+}
+
+/// Servers, and what of the workload is not drawn.
+fn base(args: &HuntArgs, subject: &Subject) -> Result<Scenario, Failure> {
+    let base = workload::for_hunts()?;
+    let base = Scenario {
+        topology: Topology {
+            nodes: args.search.nodes,
+            replicas: subject.spec.replicas,
+            ..base.topology
+        },
+        ..base
+    };
+    base.check_for(subject.spec.nodes)?;
+    Ok(base)
 }
 
 /// How long it may take.
@@ -77,20 +84,4 @@ fn time(given: Option<LeaseDuration>) -> Result<Option<Duration>, Failure> {
             "--for {other}: expected a time, such as \"30s\" or \"10m\""
         ))),
     }
-}
-
-/// The command that repeats it.
-fn command(args: &HuntArgs) -> Vec<String> {
-    let mut words = vec!["hunt".to_owned()];
-    words.extend(args.search.words());
-    if let Some(runs) = args.runs {
-        words.extend(["--runs".to_owned(), runs.to_string()]);
-    }
-    if let Some(time) = args.time {
-        words.extend(["--for".to_owned(), time.to_string()]);
-    }
-    if args.plain {
-        words.push("--plain".to_owned());
-    }
-    words
 }

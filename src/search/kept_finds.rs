@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use picklock_harness::record::Find;
-use picklock_harness::run;
+use picklock_harness::record::{Find, RunRecord};
+use picklock_harness::run::{self, RunResult};
 use picklock_harness::search::{FindGroup, Target, Violation};
 use picklock_harness::spec::{RunSpec, ScenarioSource};
 use picklock_reports::repro::FILE;
@@ -34,7 +34,7 @@ pub async fn keep(
         let like = finds
             .iter()
             .filter(|it| (it.property, it.cause) == (property, cause));
-        let name = format!("{property}-{cause}-{}", like.count() + 1);
+        let name = name(group.violation, like.count() + 1);
         match keep_one(target, &group, &out.join(&name)).await? {
             Some(find) => finds.push(Find {
                 after_s: seen
@@ -75,29 +75,70 @@ async fn keep_one(
     let result = ran.map_err(Failure::of_run)?;
     let record = record(&spec, &chosen, &result);
     let Violation { property, cause } = group.violation;
-    let verdict = &record.verdicts[&property];
-    if verdict.cause != Some(cause) {
+    if record.verdicts[&property].cause != Some(cause) {
         return Ok(None);
     }
+    keep_run(&spec, &result, &record, directory)?;
+    let find = find(
+        &spec,
+        &record,
+        group.violation,
+        group.shape.clone(),
+        directory,
+    );
+    Ok(Some(Find {
+        schedules: group.count,
+        first: group.place.1.first().map_or(1, |number| number + 1),
+        ..find
+    }))
+}
+
+/// The name of a find's directory: the number tells it from others with the same violation.
+pub fn name(violation: Violation, number: usize) -> String {
+    let Violation { property, cause } = violation;
+    format!("{property}-{cause}-{number}")
+}
+
+/// Keeps a run in a directory of its own.
+///
+/// # Errors
+/// It cannot be written.
+pub fn keep_run(
+    spec: &RunSpec,
+    result: &RunResult,
+    record: &RunRecord,
+    directory: &Path,
+) -> Result<(), Failure> {
     make_private(directory).map_err(|error| {
         Failure::Environment(format!("cannot make {}: {error}", directory.display()))
     })?;
-    RunDirectory::at(directory).keep(&spec, &result, &record)?;
+    RunDirectory::at(directory).keep(spec, result, record)
+}
+
+/// A find that one schedule has, as its run shows it.
+pub fn find(
+    spec: &RunSpec,
+    record: &RunRecord,
+    violation: Violation,
+    shape: Vec<String>,
+    directory: &Path,
+) -> Find {
+    let Violation { property, cause } = violation;
     let faults = spec.scenario.faults.iter();
-    Ok(Some(Find {
+    Find {
         property,
         cause,
-        shape: group.shape.clone(),
+        shape,
         faults: faults.map(|fault| fault.in_words()).collect(),
-        schedules: group.count,
-        first: group.place.1.first().map_or(1, |number| number + 1),
+        schedules: 1,
+        first: 1,
         after_s: None,
-        story: verdict.story.clone(),
+        story: record.verdicts[&property].story.clone(),
         seed: spec.seed,
-        reproduce: ReproduceCommand::of_run(&spec).to_string(),
+        reproduce: ReproduceCommand::of_run(spec).to_string(),
         repro: Some(path_text(directory.join(FILE))),
-        scenario: spec.scenario,
-    }))
+        scenario: spec.scenario.clone(),
+    }
 }
 
 fn path_text(path: PathBuf) -> String {

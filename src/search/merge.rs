@@ -1,28 +1,61 @@
-//! `picklock merge`: joins the records of shards.
+//! `picklock merge`: joins the records of the shards of a search, or the parts of a matrix.
 
-use picklock_reports::documents;
+use picklock_harness::record::{MatrixRecord, SearchRecord};
+use picklock_reports::documents::{self, Document};
+use picklock_reports::matrix::Conclusion;
+use picklock_reports::matrix_parts::merge_matrices;
 use picklock_reports::search::merge;
+use picklock_reports::terminal;
 
 use super::cli::MergeArgs;
-use super::report::{code_of, print};
+use super::report;
 use crate::exit::Failure;
-use crate::untrusted_file::{self, LONGEST_TEXT, Links};
+use crate::matrix;
+use crate::print;
+use crate::untrusted_file::{self, LONGEST_DOCUMENT, Links};
 
-/// Joins the shards, and prints the report of the whole.
+/// Joins the parts, and prints the report of the whole.
 ///
 /// # Errors
-/// A file cannot be read, is no shard, or belongs to another search.
+/// A file cannot be read, is no part, or belongs to another search or matrix.
 pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
-    let mut records = Vec::new();
+    let mut searches: Vec<(String, SearchRecord)> = Vec::new();
+    let mut matrices: Vec<(String, MatrixRecord)> = Vec::new();
     for path in &args.files {
         let file = path.display().to_string();
         let wrong = |problem: String| Failure::Usage(format!("{file}: {problem}"));
-        let text = untrusted_file::read(path, LONGEST_TEXT, Links::Followed)
+        let text = untrusted_file::read(path, LONGEST_DOCUMENT, Links::Followed)
             .map_err(|error| wrong(format!("cannot read it: {error}")))?;
-        let record = documents::read_search(&text).map_err(|error| wrong(error.to_string()))?;
-        records.push((file, *record));
+        match documents::read(&text).map_err(|error| wrong(error.to_string()))? {
+            Document::Search(record) => searches.push((file, *record)),
+            Document::Matrix(record) => matrices.push((file, *record)),
+            Document::Run(_) => {
+                let hint = "it is a single run, which is no part of anything";
+                return Err(wrong(hint.to_owned()));
+            }
+        }
     }
-    let joined = merge(records).map_err(|error| Failure::Usage(error.to_string()))?;
-    print(&joined, args.json);
-    Ok(code_of(&joined))
+    let usage = |error: &dyn std::error::Error| Failure::Usage(error.to_string());
+    match (searches.first(), matrices.first()) {
+        (Some((search, _)), Some((matrix, _))) => Err(Failure::Usage(format!(
+            "{search} is of a search, and {matrix} a matrix: they cannot be joined"
+        ))),
+        (None, Some(_)) => {
+            let joined = merge_matrices(matrices).map_err(|error| usage(&error))?;
+            Ok(tell(&joined, args.json))
+        }
+        _ => {
+            let joined = merge(searches).map_err(|error| usage(&error))?;
+            report::print(&joined, args.json);
+            Ok(report::code_of(&joined))
+        }
+    }
+}
+
+fn tell(joined: &MatrixRecord, json: bool) -> u8 {
+    print::out(&match json {
+        true => format!("{}\n", documents::matrix_json(joined)),
+        false => terminal::matrix(joined, print::width()),
+    });
+    matrix::code_of(Conclusion::of(joined))
 }

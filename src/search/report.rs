@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use picklock_harness::record::{
-    Asked, Coverage, Find, SEARCH_FORMAT, SearchKind, SearchRecord, Shards, Subject as Lock,
+    Asked, Coverage, Find, Placed, SEARCH_FORMAT, SearchKind, SearchRecord, Shards, Subject as Lock,
 };
-use picklock_harness::search::{Effort, Finds, Tried, shrink_all};
+use picklock_harness::search::{Effort, Target, Tried, shrink_all};
 use picklock_reports::{documents, terminal};
 use picklock_scenarios::BackendName;
 
@@ -17,6 +17,7 @@ use super::searching::{SeenAfter, Stop, beside};
 use super::subject::Subject;
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
+use crate::matrix::request::processors;
 use crate::run_directory::{RunDirectory, make_private};
 use crate::{lock, print};
 
@@ -42,51 +43,61 @@ pub struct About {
     pub plain: bool,
     pub vocabulary: Vec<String>,
     pub patterns: u64,
+    pub backend: BackendName,
+    /// Violations that did not come again.
+    pub unrepeated: u64,
     /// What was the same in all runs, in words.
     pub fixed: Vec<String>,
     /// The command that repeats it, without the program's name.
     pub command: Vec<String>,
 }
 
-/// Shrinks and keeps what was found, prints the report, and returns the exit code.
+/// Keeps the record, prints the report, and returns the exit code.
 ///
 /// # Errors
 /// A directory cannot be written.
-pub async fn finish(
+pub fn finish(
     args: &SearchArgs,
-    subject: Subject,
+    subject: &Subject,
     about: About,
-    (mut tried, seen, elapsed_s): (Tried, SeenAfter, f64),
-    (interrupt, stop): (&Interrupt, &Stop),
+    (tried, finds, elapsed_s): (Tried, Vec<Find>, f64),
+    interrupt: &Interrupt,
 ) -> Result<u8, Failure> {
-    let found = std::mem::take(&mut tried.finds);
-    let finds = shrunk(args, &subject, found, &seen, (interrupt, stop)).await?;
-    let record = record(args, &subject, about, &tried, finds, elapsed_s, interrupt);
+    let record = record(args, subject, about, &tried, finds, elapsed_s, interrupt);
     if let Some(out) = &args.out {
         keep(&record, out)?;
+        crate::report::write_beside(out, &["html"])?;
     }
     print(&record, args.json);
     Ok(code_of(&record))
 }
 
-async fn shrunk(
+/// Shrinks what was found in the simulation, and keeps it.
+///
+/// # Errors
+/// A directory cannot be written.
+pub async fn shrunk(
     args: &SearchArgs,
-    subject: &Subject,
-    found: Finds,
+    target: &Target,
+    tried: &Tried,
     seen: &SeenAfter,
     (interrupt, stop): (&Interrupt, &Stop),
 ) -> Result<Vec<Find>, Failure> {
+    let found = tried.finds.clone();
     if !args.quiet && found.first().is_some() && !stop.all.load(Ordering::Relaxed) {
         print::err("shrinking what was found\n");
     }
-    let (target, threads, all) = (subject.target.clone(), subject.threads, stop.all.clone());
-    let shrinking = move || shrink_all(&target, found, EFFORT, threads, &all);
+    let threads = args.jobs.unwrap_or_else(processors).max(1);
+    let (own, all) = (target.clone(), stop.all.clone());
+    let shrinking = move || shrink_all(&own, found, EFFORT, threads, &all);
     let groups = beside(interrupt, stop, shrinking).await?;
-    let out = args
-        .out
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(DEFAULT_OUT));
-    kept_finds::keep(&subject.target, groups, seen, &out).await
+    kept_finds::keep(target, groups, seen, &out_of(args)).await
+}
+
+/// Where finds are kept.
+pub fn out_of(args: &SearchArgs) -> PathBuf {
+    let out = args.out.clone();
+    out.unwrap_or_else(|| PathBuf::from(DEFAULT_OUT))
 }
 
 fn record(
@@ -100,7 +111,7 @@ fn record(
 ) -> SearchRecord {
     let (shard, of) = subject.shard;
     let is_whole = of == 1;
-    let spec = &subject.target.spec;
+    let spec = &subject.spec;
     SearchRecord {
         format: SEARCH_FORMAT.to_owned(),
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
@@ -110,7 +121,7 @@ fn record(
             version: lock::version(spec).to_owned(),
         },
         options: spec.options_by_name(),
-        backend: BackendName::Sim,
+        backend: about.backend,
         seed: args.seed,
         asked: Asked {
             workload: about.workload,
@@ -141,8 +152,19 @@ fn record(
             placements: tried.placements,
             folded: tried.folded,
             missed: tried.missed,
+            placed: tried
+                .placed
+                .iter()
+                .map(|((moment, fault), (schedules, finds))| Placed {
+                    moment: moment.clone(),
+                    fault: (*fault).to_owned(),
+                    schedules: *schedules,
+                    finds: *finds,
+                })
+                .collect(),
             unjudged: tried.unjudged.clone(),
             stuck: tried.stuck,
+            unrepeated: about.unrepeated,
             patterns: about.patterns,
             fixed: about.fixed,
         },

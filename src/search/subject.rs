@@ -2,7 +2,7 @@
 
 use picklock_harness::search::vocabulary::Group;
 use picklock_harness::search::{Target, Wanted};
-use picklock_harness::spec::ServerChoice;
+use picklock_harness::spec::{LockSpec, ServerChoice};
 
 use super::cli::SearchArgs;
 use super::shard;
@@ -13,7 +13,8 @@ use crate::matrix::request::processors;
 
 /// What is searched.
 pub struct Subject {
-    pub target: Target,
+    pub spec: LockSpec,
+    pub servers: ServerChoice,
     pub wanted: Wanted,
     pub groups: Vec<Group>,
     pub shard: (u64, u64),
@@ -24,26 +25,22 @@ impl Subject {
     /// From the command line.
     ///
     /// # Errors
-    /// There is no such lock, it cannot be simulated, or the shard is none.
+    /// There is no such lock, or the shard is none.
     pub fn of_args(args: &SearchArgs) -> Result<Subject, Failure> {
         let named = args.lock.named();
         let impls = ConfiguredLocks::for_names(args.config.config.as_deref(), [&named])?;
         let spec = lock::named(&named, &args.options, &impls)?;
-        let target = Target {
-            lock: lock::in_process(&spec)?,
-            spec,
-            servers: ServerChoice {
-                named: args.server,
-                ..ServerChoice::default()
-            },
-        };
         let groups = match args.faults.as_slice() {
             [] => Group::ALL.to_vec(),
             some => some.to_vec(),
         };
         let environment = |name: &str| std::env::var(name).ok();
         Ok(Subject {
-            target,
+            spec,
+            servers: ServerChoice {
+                named: args.server,
+                ..ServerChoice::default()
+            },
             wanted: Wanted {
                 properties: args.properties.clone(),
                 outlived_lease: args.outlived_lease,
@@ -51,6 +48,18 @@ impl Subject {
             groups,
             shard: shard::parse(args.shard.as_deref(), environment)?,
             threads: args.jobs.unwrap_or_else(processors).max(1),
+        })
+    }
+
+    /// The lock with its code.
+    ///
+    /// # Errors
+    /// It cannot be simulated.
+    pub fn target(&self) -> Result<Target, Failure> {
+        Ok(Target {
+            lock: lock::in_process(&self.spec)?,
+            spec: self.spec.clone(),
+            servers: self.servers.clone(),
         })
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use picklock_harness::record::{SearchKind, scenario_hash};
 use picklock_harness::search::{Sweep, workload};
 use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource};
-use picklock_scenarios::{Scenario, nearest};
+use picklock_scenarios::{BackendName, Scenario, nearest};
 
 use super::cli::SweepArgs;
 use super::report::{self, About};
@@ -22,9 +22,10 @@ use crate::specification::{checked, load};
 pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
     let subject = Subject::of_args(&args.search)?;
     let base = base(&args, &subject)?;
+    let target = subject.target()?;
     let interrupt = Interrupt::listen()?;
     let sweep = Sweep {
-        target: subject.target.clone(),
+        target: target.clone(),
         base,
         seed: args.search.seed,
         depth: args.depth,
@@ -41,6 +42,8 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
         plain: false,
         vocabulary: sweep.vocabulary().in_words(),
         patterns: 0,
+        backend: BackendName::Sim,
+        unrepeated: 0,
         fixed: fixed(&sweep),
         command: command(&args),
     };
@@ -51,8 +54,9 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
     })
     .await?;
     let tried = swept.map_err(|error| Failure::Usage(error.to_string()))?;
-    let came_out = (tried, seen, elapsed_s);
-    report::finish(&args.search, subject, about, came_out, (&interrupt, &stop)).await
+    let finds = report::shrunk(&args.search, &target, &tried, &seen, (&interrupt, &stop)).await?;
+    let came_out = (tried, finds, elapsed_s);
+    report::finish(&args.search, &subject, about, came_out, &interrupt)
 }
 
 /// The workload, as it is run.
@@ -74,7 +78,7 @@ fn base(args: &SweepArgs, subject: &Subject) -> Result<Scenario, Failure> {
             ttl: args.ttl,
         },
         ..RunSpec::simulated(
-            subject.target.spec.clone(),
+            subject.spec.clone(),
             workload::without_faults(scenario),
             args.search.seed,
         )

@@ -154,6 +154,8 @@ fn versions_of_the_crates_agree() {
 const WITH_VERSION: &[&str] = &[
     "docs/examples/github-actions.yml",
     "docs/examples/gitlab-ci.yml",
+    "docs/examples/github-sweep.yml",
+    "docs/examples/kubernetes-sweep.yaml",
 ];
 
 /// The files that name the address of the project.
@@ -162,6 +164,8 @@ const WITH_ADDRESS: &[&str] = &[
     "action.yml",
     "docs/examples/github-actions.yml",
     "docs/examples/gitlab-ci.yml",
+    "docs/examples/github-sweep.yml",
+    "docs/examples/kubernetes-sweep.yaml",
     "scripts/install",
 ];
 

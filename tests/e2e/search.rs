@@ -133,6 +133,59 @@ fn what_is_no_shard_of_the_search_is_refused() {
 }
 
 #[test]
+fn parts_of_a_matrix_are_joined_and_what_does_not_belong_to_them_is_refused() {
+    let part = |lock: &str, more: &str| {
+        let line = format!(
+            "matrix --backend sim --impl {lock} --scenario calm,gc-pause --out part --quiet {more}"
+        );
+        picklock(&line).run().exits(0)
+    };
+    let (one, other) = (part("fenced", ""), part("redlock", ""));
+    let file = |ran: &Outcome| ran.home().join("part/matrix.json").display().to_string();
+    let whole = picklock(&format!("merge --json {} {}", file(&one), file(&other)));
+    let whole = whole.run().exits(0).document();
+    assert_eq!(whole["format"], "picklock-matrix/1");
+    assert_eq!(whole["cells"].as_array().unwrap().len(), 4);
+    let twice = picklock(&format!("merge {} {}", file(&one), file(&one)))
+        .run()
+        .exits(2);
+    assert!(
+        twice.stderr.contains("and in an earlier file"),
+        "{}",
+        twice.all()
+    );
+    let seeded = part("redlock", "--seed 2");
+    let refused = picklock(&format!("merge {} {}", file(&one), file(&seeded)))
+        .run()
+        .exits(2);
+    assert!(
+        refused.stderr.contains("first seed is 2, not 1"),
+        "{}",
+        refused.all()
+    );
+    let search = shard("1/2", "");
+    let search = search.home().join("out/search.json");
+    let mixed = picklock(&format!("merge {} {}", file(&one), search.display()))
+        .run()
+        .exits(2);
+    assert!(mixed.stderr.contains("cannot be joined"), "{}", mixed.all());
+}
+
+#[test]
+fn kept_search_is_a_page_with_the_runs_of_its_finds() {
+    let line = "sweep --impl release-without-token --faults network --property ownership --out out --quiet";
+    let swept = picklock(line).run().exits(1);
+    let page = std::fs::read_to_string(swept.home().join("out/report.html")).unwrap();
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+    assert!(page.contains("release-without-token, searched"));
+    assert!(page.contains("Its run, with the timeline"));
+    let report = picklock("report out --out again --format html,md")
+        .within(swept.home())
+        .run();
+    assert!(report.exits(0).stdout.contains("report.html"));
+}
+
+#[test]
 fn hunt_gives_the_same_finds_for_the_same_seed() {
     let hunted = |jobs: u32| {
         let line = format!("hunt --impl no-lock --runs 60 --property lease --json --jobs {jobs}");

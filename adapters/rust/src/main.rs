@@ -7,7 +7,7 @@ mod small_json;
 
 use std::time::Duration;
 
-use picklock_adapter::{serve, try_for, Failure, Grant, Init, Lock};
+use picklock_adapter::{serve_clients, try_for, Failure, Grant, Init, Lock};
 use resp_client::{Reply, RespClient};
 
 // With the crate redis:  redis::Client::open(nodes[0])?.get_connection_with_timeout(timeout)?, and
@@ -15,6 +15,7 @@ use resp_client::{Reply, RespClient};
 
 const IF_MINE: &str = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return ";
 
+#[derive(Clone)]
 struct MyLock {
     redis: RespClient,
 }
@@ -66,5 +67,5 @@ fn main() {
         let redis = RespClient::new(&init.nodes[0], init.timeout)?;
         Ok(MyLock { redis })
     };
-    serve(make_lock, "my-lock", "0.1.0", &[]);
+    serve_clients(make_lock, "my-lock", "0.1.0", &[]);
 }

@@ -1,4 +1,4 @@
-//! Picklock's adapter protocol, version 1, for a lock in Rust. Only the standard library.
+//! Picklock's adapter protocol, versions 1 and 2, for a lock in Rust. Only the standard library.
 //!
 //! [`serve`] reads requests from standard input and answers them; docs/protocol.md of Picklock
 //! describes them. Rust cannot redirect its standard output: print with `eprintln!`, never with
@@ -8,11 +8,17 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
+use std::sync::mpsc::{channel, Sender};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::small_json::Json;
 
-const PROTOCOL: u64 = 1;
+/// The latest version that is spoken, and all before it.
+const PROTOCOL: u64 = 2;
+
+/// Whose grant each token is, for events of background tasks.
+static CLIENT_OF: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
 
 /// Why a request failed.
 #[derive(Debug)]
@@ -215,17 +221,21 @@ impl<L, G, E: std::error::Error, R: Released> Lock for KeptGuards<L, G, E, R> {
 
 /// Tells Picklock that a lease is gone: for locks that renew in the background.
 pub fn lost(token: &str) {
-    write(vec![("event", text("lost")), ("token", text(token))]);
+    write(
+        client_of(token),
+        vec![("event", text("lost")), ("token", text(token))],
+    );
 }
 
 /// Tells Picklock that a background task has renewed a lease: for `ttl` since `asked_at`.
 pub fn extended(token: &str, ttl: Duration, asked_at: Instant) {
     let valid_ms = number(left_ms(ttl, asked_at));
-    write(vec![
+    let event = vec![
         ("event", text("extended")),
         ("token", text(token)),
         ("valid_ms", valid_ms),
-    ]);
+    ];
+    write(client_of(token), event);
 }
 
 /// Answers requests until standard input ends. `options` are the names that `--impl-option` may have.
@@ -235,48 +245,133 @@ pub fn serve<L: Lock>(
     version: &str,
     options: &[&str],
 ) {
+    serve_with(make_lock, None, name, version, options);
+}
+
+/// [`serve`] for a lock whose clones share what clients of one process share: a pool of connections, a
+/// tokio runtime to block on. It is made once, and each client has a clone and a thread of its own.
+pub fn serve_clients<L: Lock + Clone + Send + 'static>(
+    make_lock: impl Fn(Init) -> Result<L, Failure>,
+    name: &str,
+    version: &str,
+    options: &[&str],
+) {
+    serve_with(make_lock, Some(start_client), name, version, options);
+}
+
+/// Starts a client's thread. Returns where it takes its requests from, each with the time of its reading.
+type StartClient<L> = fn(&L) -> Sender<(Json, Instant)>;
+
+fn start_client<L: Lock + Clone + Send + 'static>(lock: &L) -> Sender<(Json, Instant)> {
+    let (sender, requests) = channel();
+    let mut lock = lock.clone();
+    std::thread::spawn(move || {
+        for (request, read_at) in requests {
+            reply(&request, answer(&request, read_at, Some(&mut lock)));
+        }
+    });
+    sender
+}
+
+fn serve_with<L: Lock>(
+    make_lock: impl Fn(Init) -> Result<L, Failure>,
+    start_client: Option<StartClient<L>>,
+    name: &str,
+    version: &str,
+    options: &[&str],
+) {
     let mut lock = None;
+    let mut clients = BTreeMap::new();
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let read_at = Instant::now();
         let request = Json::parse(&line);
-        let id = request
-            .as_ref()
-            .and_then(|request| request.field("id")?.number());
-        let (Some(request), Some(id)) = (request, id) else {
+        let request = request.filter(|request| number_of(request, "id").is_some());
+        let Some(request) = request else {
             eprintln!("not a request: {line}");
             continue;
         };
-        let answer = match request.field("op").and_then(Json::text) {
-            Some("init") => init(&request, &make_lock, options).map(|made| {
-                lock = Some(made);
-                vec![
-                    ("reply", text("ready")),
-                    ("name", text(name)),
-                    ("version", text(version)),
-                    ("extends", Json::Bool(L::EXTENDS)),
-                ]
-            }),
-            op => answer(op.unwrap_or_default(), &request, read_at, lock.as_mut()),
-        };
-        let mut answer = answer.unwrap_or_else(error);
-        answer.push(("id", number(id)));
-        write(answer);
+        match (number_of(&request, "client"), start_client, &lock) {
+            (Some(client), Some(start), Some(made)) => {
+                let requests = clients.entry(client).or_insert_with(|| start(made));
+                // It is gone only if its thread has panicked, which standard error tells.
+                let _ = requests.send((request, read_at));
+            }
+            _ if request.field("op").and_then(Json::text) == Some("init") => {
+                let made = init(&request, &make_lock, options).map(|made| {
+                    lock = Some(made);
+                    ready::<L>(&request, start_client.is_some(), name, version)
+                });
+                reply(&request, made);
+            }
+            _ => reply(&request, answer(&request, read_at, lock.as_mut())),
+        }
     }
+}
+
+fn ready<L: Lock>(request: &Json, has_clients: bool, name: &str, version: &str) -> Fields {
+    let mut ready = vec![
+        ("reply", text("ready")),
+        ("name", text(name)),
+        ("version", text(version)),
+        ("extends", Json::Bool(L::EXTENDS)),
+    ];
+    if versions(request).contains(&PROTOCOL) {
+        ready.extend([
+            ("protocol", number(PROTOCOL)),
+            ("clients", Json::Bool(has_clients)),
+            ("blocks_thread", Json::Bool(has_clients)),
+        ]);
+    }
+    ready
+}
+
+/// The versions that the driver speaks.
+fn versions(request: &Json) -> Vec<u64> {
+    match request.field("protocols") {
+        Some(Json::List(versions)) => versions.iter().filter_map(Json::number).collect(),
+        _ => number_of(request, "protocol").into_iter().collect(),
+    }
+}
+
+fn number_of(request: &Json, name: &str) -> Option<u64> {
+    request.field(name).and_then(Json::number)
+}
+
+fn reply(request: &Json, answer: Result<Fields, Failure>) {
+    let mut answer = answer.unwrap_or_else(error);
+    let client = number_of(request, "client");
+    let token = answer.iter().find(|(name, _)| *name == "token");
+    if let (Some(client), Some((_, Json::Text(token))), Ok(mut all)) =
+        (client, token, CLIENT_OF.lock())
+    {
+        all.insert(token.clone(), client);
+    }
+    answer.extend(number_of(request, "id").map(|id| ("id", number(id))));
+    write(client, answer);
+}
+
+fn client_of(token: &str) -> Option<u64> {
+    CLIENT_OF.lock().ok()?.get(token).copied()
 }
 
 type Fields = Vec<(&'static str, Json)>;
 
 fn answer<L: Lock>(
-    op: &str,
     request: &Json,
     read_at: Instant,
     lock: Option<&mut L>,
 ) -> Result<Fields, Failure> {
-    if op == "ping" {
-        return Ok(vec![("reply", text("pong"))]);
-    }
-    if !["acquire", "extend", "release"].contains(&op) {
-        return Err(Failure::Definite(format!("unknown op {op:?}")));
+    let op = request.field("op").and_then(Json::text).unwrap_or_default();
+    match op {
+        "ping" => return Ok(vec![("reply", text("pong"))]),
+        "join" => return Ok(vec![("reply", text("joined"))]),
+        "block" => {
+            let for_ms = number_of(request, "for_ms").ok_or_else(|| without("for_ms"))?;
+            std::thread::sleep(Duration::from_millis(for_ms));
+            return Ok(vec![("reply", text("blocked"))]);
+        }
+        "acquire" | "extend" | "release" => {}
+        _ => return Err(Failure::Definite(format!("unknown op {op:?}"))),
     }
     let lock = lock.ok_or_else(|| Failure::Definite("`init` must come first".into()))?;
     let word = |name| {
@@ -286,10 +381,8 @@ fn answer<L: Lock>(
             .ok_or_else(|| without(name))
     };
     let duration = |name| {
-        let millis = request.field(name).and_then(Json::number);
-        millis
-            .map(Duration::from_millis)
-            .ok_or_else(|| without(name))
+        let millis = number_of(request, name).map(Duration::from_millis);
+        millis.ok_or_else(|| without(name))
     };
     let key = word("key")?;
     match op {
@@ -317,8 +410,11 @@ fn init<L>(
     make_lock: impl Fn(Init) -> Result<L, Failure>,
     known: &[&str],
 ) -> Result<L, Failure> {
-    if request.field("protocol").and_then(Json::number) != Some(PROTOCOL) {
-        let problem = format!("only version {PROTOCOL} of the protocol is supported");
+    if !versions(request)
+        .iter()
+        .any(|version| (1..=PROTOCOL).contains(version))
+    {
+        let problem = format!("only versions up to {PROTOCOL} of the protocol are supported");
         return Err(Failure::Definite(problem));
     }
     let mut options = BTreeMap::new();
@@ -340,10 +436,8 @@ fn init<L>(
             .collect(),
         _ => return Err(without("nodes")),
     };
-    let timeout = request.field("timeout_ms").and_then(Json::number);
-    let timeout = timeout
-        .map(Duration::from_millis)
-        .ok_or_else(|| without("timeout_ms"))?;
+    let timeout = number_of(request, "timeout_ms").map(Duration::from_millis);
+    let timeout = timeout.ok_or_else(|| without("timeout_ms"))?;
     make_lock(Init {
         nodes,
         timeout,
@@ -402,7 +496,9 @@ fn number(number: u64) -> Json {
     Json::Number(number.to_string())
 }
 
-fn write(fields: Fields) {
+/// Writes what is about a client; `None`: the only one.
+fn write(client: Option<u64>, mut fields: Fields) {
+    fields.extend(client.map(|client| ("client", number(client))));
     let fields = fields
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value));

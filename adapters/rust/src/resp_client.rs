@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::picklock_adapter::Failure;
@@ -15,12 +16,16 @@ pub enum Reply {
     Nil,
 }
 
-/// One connection to one server. It is opened when a command needs it, and closed when a command
-/// fails: a late reply must not be taken for the reply to the next command. Nothing is sent twice.
+type Connection = BufReader<TcpStream>;
+
+/// A pool of connections to one server, which its clones share. A connection is opened when a command
+/// needs it, and closed when a command fails: a late reply must not be taken for the reply to the next
+/// command. Nothing is sent twice.
+#[derive(Clone)]
 pub struct RespClient {
     address: SocketAddr,
     timeout: Duration,
-    connection: Option<BufReader<TcpStream>>,
+    idle: Arc<Mutex<Vec<Connection>>>,
 }
 
 impl RespClient {
@@ -32,38 +37,43 @@ impl RespClient {
         Ok(RespClient {
             address: address.ok_or_else(refused)?,
             timeout,
-            connection: None,
+            idle: Arc::default(),
         })
     }
 
     /// Sends one command. An error reply is definite: the server has refused the command.
-    pub fn command(&mut self, words: &[&str]) -> Result<Reply, Failure> {
-        let answer = self.ask(words);
-        if answer.is_err() {
-            self.connection = None;
+    pub fn command(&self, words: &[&str]) -> Result<Reply, Failure> {
+        let mut connection = self.take()?;
+        let answer = ask(&mut connection, words)?;
+        if let Ok(mut idle) = self.idle.lock() {
+            idle.push(connection);
         }
-        answer?.map_err(Failure::Definite)
+        answer.map_err(Failure::Definite)
     }
 
-    fn ask(&mut self, words: &[&str]) -> Result<Result<Reply, String>, Error> {
-        if self.connection.is_none() {
-            let stream = TcpStream::connect_timeout(&self.address, self.timeout)?;
-            stream.set_read_timeout(Some(self.timeout))?;
-            stream.set_write_timeout(Some(self.timeout))?;
-            stream.set_nodelay(true)?;
-            self.connection = Some(BufReader::new(stream));
+    /// An idle connection, or a new one.
+    fn take(&self) -> Result<Connection, Error> {
+        if let Some(idle) = self.idle.lock().ok().and_then(|mut idle| idle.pop()) {
+            return Ok(idle);
         }
-        let connection = self.connection.as_mut().ok_or(ErrorKind::NotConnected)?;
-        let words_of = words
-            .iter()
-            .map(|word| format!("${}\r\n{word}\r\n", word.len()));
-        let text = format!("*{}\r\n{}", words.len(), words_of.collect::<String>());
-        connection.get_mut().write_all(text.as_bytes())?;
-        reply(connection)
+        let stream = TcpStream::connect_timeout(&self.address, self.timeout)?;
+        stream.set_read_timeout(Some(self.timeout))?;
+        stream.set_write_timeout(Some(self.timeout))?;
+        stream.set_nodelay(true)?;
+        Ok(BufReader::new(stream))
     }
 }
 
-fn reply(connection: &mut BufReader<TcpStream>) -> Result<Result<Reply, String>, Error> {
+fn ask(connection: &mut Connection, words: &[&str]) -> Result<Result<Reply, String>, Error> {
+    let words_of = words
+        .iter()
+        .map(|word| format!("${}\r\n{word}\r\n", word.len()));
+    let text = format!("*{}\r\n{}", words.len(), words_of.collect::<String>());
+    connection.get_mut().write_all(text.as_bytes())?;
+    reply(connection)
+}
+
+fn reply(connection: &mut Connection) -> Result<Result<Reply, String>, Error> {
     let mut line = String::new();
     connection.read_line(&mut line)?;
     let Some(line) = line.strip_suffix("\r\n") else {

@@ -29,6 +29,7 @@ pub mod protocol_fault;
 mod reap_guard;
 #[cfg(feature = "servers")]
 mod reconnecting;
+#[cfg(feature = "servers")]
 mod redirecting;
 pub mod serve;
 #[cfg(feature = "servers")]

@@ -6,9 +6,9 @@ use picklock_scenarios::Property;
 
 use super::finds::{Violation, Wanted};
 use super::moments::{Moment, moments};
-use super::novelty::patterns;
+use super::novelty::{Features, features};
 use super::plan::{Plan, Target};
-use crate::check::{Status, judge};
+use crate::check::{Status, Verdicts, judge};
 use crate::history::{EventKind, History};
 use crate::run_result::RunResult;
 use crate::sim::run_many;
@@ -24,8 +24,8 @@ pub struct Shown {
     pub missed: bool,
     /// Its moments in order, if they were asked for.
     pub moments: Vec<Moment>,
-    /// The patterns in it, if they were asked for.
-    pub patterns: Vec<u64>,
+    /// What steers a hunt, if it was asked for.
+    pub(super) features: Features,
 }
 
 /// What to keep of a run besides its finds.
@@ -36,8 +36,8 @@ pub enum Keep {
     Nothing,
     /// Its moments.
     Moments,
-    /// The patterns of custody and protocol.
-    Patterns,
+    /// What steers a hunt: patterns of custody and protocol.
+    Features,
 }
 
 /// Runs the plans one after the other, and says of each what it has shown; `None`: its simulation did not end, or it
@@ -71,21 +71,30 @@ pub fn show_one(target: &Target, wanted: &Wanted, plan: &Plan, keep: Keep) -> Op
         .flatten()
 }
 
+impl Shown {
+    /// What a history and its verdicts show.
+    pub fn of(history: &History, verdicts: &Verdicts, wanted: &Wanted) -> Shown {
+        let unjudged = verdicts.iter().filter(|(property, verdict)| {
+            verdict.status == Status::Unknown && wanted.counts(**property)
+        });
+        Shown {
+            violations: wanted.among(verdicts),
+            unjudged: unjudged.map(|(property, _)| *property).collect(),
+            missed: missed(history),
+            ..Shown::default()
+        }
+    }
+}
+
 fn shown(result: &RunResult, wanted: &Wanted, keep: Keep) -> Shown {
     let history = &result.history;
-    let verdicts = judge(history);
-    let unjudged = verdicts.iter().filter(|(property, verdict)| {
-        verdict.status == Status::Unknown && wanted.counts(**property)
-    });
     Shown {
-        violations: wanted.among(&verdicts),
-        unjudged: unjudged.map(|(property, _)| *property).collect(),
-        missed: missed(history),
         moments: moments(result),
-        patterns: match keep {
-            Keep::Patterns => patterns(history),
-            _ => Vec::new(),
+        features: match keep {
+            Keep::Features => features(history),
+            _ => Features::default(),
         },
+        ..Shown::of(history, &judge(history), wanted)
     }
 }
 

@@ -15,6 +15,9 @@ use super::vocabulary::{Group, Vocabulary};
 /// So many moments are tried for one fault, the simplest ones.
 const MOST_MOMENTS: usize = 200;
 
+/// So many seeds are tried for what is smaller only with other latencies.
+const SEEDS: u64 = 8;
+
 /// What is shrunk.
 pub(super) struct Shrunken<'a> {
     pub(super) target: &'a Target,
@@ -25,7 +28,7 @@ pub(super) struct Shrunken<'a> {
 pub(super) type Pass = fn(&Shrunken<'_>, &Plan) -> Vec<Plan>;
 
 /// The most telling first.
-pub(super) const PASSES: [Pass; 8] = [
+pub(super) const PASSES: [Pass; 9] = [
     fewer_faults,
     fewer_workers,
     fewer_operations,
@@ -34,6 +37,7 @@ pub(super) const PASSES: [Pass; 8] = [
     rounder_times,
     simpler_moments,
     other_moments,
+    other_seeds,
 ];
 
 impl Shrunken<'_> {
@@ -293,6 +297,23 @@ fn simpler_moments(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
 /// Each fault at each other moment of the run without it.
 fn other_moments(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     moved_faults(shrunken, plan)
+}
+
+/// One fault or one worker less, with other latencies and choices.
+fn other_seeds(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
+    let faults = 0..plan.scenario.faults.len();
+    let mut smaller: Vec<Plan> = faults.map(|fault| plan.without(fault)).collect();
+    if plan.scenario.workload.workers > 1 {
+        let workers = 0..plan.scenario.workload.workers;
+        smaller.extend(workers.filter_map(|gone| without_worker(plan, gone)));
+    }
+    let seeded = (1..=SEEDS).flat_map(|seed| {
+        smaller.iter().map(move |plan| Plan {
+            seed,
+            ..plan.clone()
+        })
+    });
+    seeded.collect()
 }
 
 fn moved_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {

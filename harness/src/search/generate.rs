@@ -13,24 +13,56 @@ use picklock_scenarios::{
 use rand::RngExt;
 use rand::rngs::StdRng;
 
+use super::memory::Memory;
 use super::moments::at_worker;
-use super::plan::{Plan, Target};
+use super::plan::Plan;
 use super::vocabulary::{Group, needs_replicas};
 use crate::entropy;
+use crate::spec::LockSpec;
 
-/// What plans are drawn from.
-pub(super) struct Generator<'a> {
-    pub(super) target: &'a Target,
-    pub(super) base: &'a Scenario,
-    pub(super) groups: &'a [Group],
-    pub(super) seed: u64,
-    /// False: everything is equally likely.
-    pub(super) is_biased: bool,
+/// What the plans of a hunt are drawn from.
+#[derive(Debug, Clone, Copy)]
+pub struct Draw<'a> {
+    /// The lock.
+    pub lock: &'a LockSpec,
+    /// Servers, and what of the workload is not drawn.
+    pub base: &'a Scenario,
+    /// The groups of faults.
+    pub groups: &'a [Group],
+    /// The seed of everything that is drawn.
+    pub seed: u64,
+    /// Everything is equally likely, and no plan is like an earlier one.
+    pub plain: bool,
+    /// Which part of the plans, counted from 1, of how many.
+    pub shard: (u64, u64),
 }
 
-impl Generator<'_> {
-    /// The plan with this number.
-    pub(super) fn plan(&self, number: u64) -> Plan {
+impl Draw<'_> {
+    /// The plan with this number: one that fits the lock, and now and then one that differs from a kept one in one
+    /// thing.
+    pub fn plan(&self, number: u64, memory: &Memory) -> Plan {
+        let (shard, of) = self.shard;
+        let number = number * of + shard - 1;
+        let fits = |plan: &Plan| plan.scenario.check_for(self.lock.nodes).is_ok();
+        let kept = memory.kept();
+        if !self.plain && !kept.is_empty() && number.is_multiple_of(2) {
+            // Later plans were harder to reach.
+            let back = (number / 2 % 16) as usize * kept.len() / 24;
+            let plan = self.mutated(&kept[kept.len() - 1 - back], number, memory);
+            if fits(&plan) {
+                return plan;
+            }
+        }
+        // The draws of one number are apart from those of all others.
+        let mut draws = (0..32).map(|draw| self.drawn(number ^ (draw << 56), memory));
+        draws.find(fits).unwrap_or_else(|| Plan {
+            scenario: self.base.clone(),
+            seed: number,
+        })
+    }
+
+    /// What is drawn for a number.
+    fn drawn(&self, number: u64, memory: &Memory) -> Plan {
         let mut rng = entropy::stream(self.seed, "hunt", number);
         let mut plan = Plan {
             scenario: Scenario {
@@ -41,14 +73,14 @@ impl Generator<'_> {
         };
         let faults = one_of(&mut rng, &[0, 1, 1, 1, 2, 2, 3]);
         for _ in 0..faults {
-            let fault = self.fault(&mut rng, &plan);
+            let fault = self.fault(&mut rng, &plan, memory);
             plan.scenario.faults.push(fault);
         }
         plan
     }
 
     /// A plan that differs from this one in one thing.
-    pub(super) fn mutated(&self, plan: &Plan, number: u64) -> Plan {
+    fn mutated(&self, plan: &Plan, number: u64, memory: &Memory) -> Plan {
         let mut rng = entropy::stream(self.seed, "hunt: mutation", number);
         let mut plan = plan.clone();
         let faults = plan.scenario.faults.len();
@@ -56,13 +88,13 @@ impl Generator<'_> {
         match rng.random_range(0..6) {
             0 if faults > 1 => drop(plan.scenario.faults.remove(which)),
             1 if faults > 0 => {
-                let fault = self.fault(&mut rng, &plan);
+                let fault = self.fault(&mut rng, &plan, memory);
                 plan.scenario.faults[which] = fault;
             }
             2 | 3 if faults > 0 => self.shift(&mut rng, &mut plan.scenario.faults[which]),
             4 => plan.seed = u64::from(rng.random::<u32>()),
             _ if faults < 4 => {
-                let fault = self.fault(&mut rng, &plan);
+                let fault = self.fault(&mut rng, &plan, memory);
                 plan.scenario.faults.push(fault);
             }
             _ => plan.seed = u64::from(rng.random::<u32>()),
@@ -121,56 +153,78 @@ impl Generator<'_> {
             } else {
                 Seeds::Different
             },
-            wait: LeaseDuration::Ttl(one_of(rng, &[0.3, 1.0, 3.0, 3.0])),
+            wait: LeaseDuration::Ttl(one_of(rng, &[0.3, 1.0, 3.0, 3.0, 8.0])),
             command_timeout: LeaseDuration::Ttl(one_of(rng, &[0.2, 0.5, 2.0, 3.0])),
             ..self.base.workload.clone()
         }
     }
 
-    fn fault(&self, rng: &mut StdRng, plan: &Plan) -> FaultPlan {
+    fn fault(&self, rng: &mut StdRng, plan: &Plan, memory: &Memory) -> FaultPlan {
         let workload = &plan.scenario.workload;
         let kinds: Vec<FaultKind> = self.kinds();
         let kind = one_of(rng, &kinds);
         let mut fault = FaultPlan::of(kind);
-        match rng.random_bool(if self.is_biased { 0.85 } else { 0.5 }) {
-            true => fault.when = Some(self.trigger(rng, workload, kind)),
+        match rng.random_bool(if !self.plain { 0.85 } else { 0.5 }) {
+            true => fault.when = Some(self.trigger(rng, workload, kind, memory)),
             false => fault.at = Some(self.time(rng)),
         }
         self.strike(
             rng,
             &mut fault,
             workload.workers,
-            self.target.nodes(&plan.scenario),
+            plan.scenario.topology.nodes.unwrap_or(self.lock.nodes),
         );
         self.fill(rng, &mut fault);
         fault
     }
 
     fn kinds(&self) -> Vec<FaultKind> {
-        let has_replicas = self.target.spec.replicas.max(self.base.topology.replicas) > 0;
+        let has_replicas = self.lock.replicas.max(self.base.topology.replicas) > 0;
         let kinds = FaultKind::all().filter(|kind| {
             let group = group_of(*kind);
             group.is_some_and(|group| self.groups.contains(&group))
                 && (has_replicas || !needs_replicas(*kind))
         });
         let mut kinds: Vec<FaultKind> = kinds.collect();
-        if self.is_biased && kinds.contains(&FaultKind::PauseClient) {
-            kinds.extend([FaultKind::PauseClient; 2]);
-        }
-        if self.is_biased && kinds.contains(&FaultKind::Delay) {
-            kinds.extend([FaultKind::Delay, FaultKind::Delay, FaultKind::Drop]);
+        if !self.plain {
+            use FaultKind as Kind;
+            let often = [
+                Kind::PauseClient,
+                Kind::PauseClient,
+                Kind::Delay,
+                Kind::Delay,
+                Kind::Drop,
+                Kind::CrashNode,
+                // Who gives nodes replicas wants to know what they are worth.
+                Kind::CutReplication,
+                Kind::CutReplication,
+                Kind::Failover,
+                Kind::Failover,
+            ];
+            let often = often.into_iter().filter(|kind| kinds.contains(kind));
+            kinds.extend(often.collect::<Vec<_>>());
         }
         kinds
     }
 
-    fn trigger(&self, rng: &mut StdRng, workload: &Workload, kind: FaultKind) -> Trigger {
+    fn trigger(
+        &self,
+        rng: &mut StdRng,
+        workload: &Workload,
+        kind: FaultKind,
+        memory: &Memory,
+    ) -> Trigger {
         use TriggerEvent as On;
-        let at_node = kind.strikes() != Strikes::Workers;
-        let on = match at_node && rng.random_bool(0.7) {
+        let at_message = match kind.strikes() {
+            Strikes::Workers => 0.0,
+            // What befalls a node counts while somebody holds the lock, and that is told by steps.
+            Strikes::Nodes if !self.plain => 0.4,
+            _ => 0.7,
+        };
+        let on = match rng.random_bool(at_message) {
             true => one_of(rng, &[On::Request, On::Reply]),
-            false => one_of(
-                rng,
-                &[
+            false => {
+                let mut steps = vec![
                     On::Acquire,
                     On::Granted,
                     On::Extend,
@@ -180,33 +234,43 @@ impl Generator<'_> {
                     On::Release,
                     On::Request,
                     On::Reply,
-                ],
-            ),
+                ];
+                steps.retain(|on| self.plain || *on != On::Extend || workload.extend.is_some());
+                one_of(rng, &steps)
+            }
         };
         let worker = rng.random_range(0..workload.workers);
-        let nth = match self.is_biased {
-            true => one_of(rng, &[1, 1, 1, 2, 2, 3]),
-            false => rng.random_range(1..12),
+        let nth = match self.plain {
+            false => one_of(rng, &[1, 1, 1, 2, 2, 3]),
+            true => rng.random_range(1..12),
         };
         let mut when = at_worker(on, worker, nth);
-        if !self.is_biased || rng.random_bool(0.5) {
+        if self.plain || rng.random_bool(0.5) {
             when.worker = rng.random_bool(0.5).then_some(worker);
         }
-        if on.is_message() && rng.random_bool(if self.is_biased { 0.8 } else { 0.3 }) {
-            let phases = [
+        // Each client takes such a step once for each purchase.
+        let purchases = workload.purchases.unwrap_or(u32::MAX);
+        if !self.plain && !on.is_message() && when.worker.is_some() {
+            when.nth = when.nth.min(purchases);
+        }
+        if on.is_message() && rng.random_bool(if !self.plain { 0.8 } else { 0.3 }) {
+            let mut phases = vec![
                 Phase::Acquire,
                 Phase::Extend,
                 Phase::Release,
                 Phase::Release,
                 Phase::Idle,
             ];
+            if !self.plain {
+                phases.retain(|phase| memory.has_seen(*phase));
+            }
             when.during = Some(one_of(rng, &phases));
             when.takes =
                 on == On::Reply && when.during == Some(Phase::Acquire) && rng.random_bool(0.7);
             when.names_key = rng.random_bool(0.3);
         }
         // The last unit, or the last but one.
-        if on == On::StockRead && self.is_biased && rng.random_bool(0.5) {
+        if on == On::StockRead && !self.plain && rng.random_bool(0.5) {
             when.stock = Some(rng.random_range(1..=workload.stock.min(2)));
             when.nth = 1;
         }
@@ -280,9 +344,9 @@ impl Generator<'_> {
 
     /// How long a fault lasts.
     fn span(&self, rng: &mut StdRng) -> LeaseDuration {
-        LeaseDuration::Ttl(match self.is_biased {
-            true => one_of(rng, &[0.1, 0.3, 0.6, 0.9, 1.0, 1.1, 1.2, 1.5, 1.5, 2.0]),
-            false => f64::from(rng.random_range(1..30)) / 10.0,
+        LeaseDuration::Ttl(match self.plain {
+            false => one_of(rng, &[0.1, 0.3, 0.6, 0.9, 1.0, 1.1, 1.2, 1.5, 1.5, 2.0]),
+            true => f64::from(rng.random_range(1..30)) / 10.0,
         })
     }
 

@@ -4,14 +4,14 @@
 //! that a hunt does not depend on the number of threads. A plan whose run shows a [pattern](super::novelty) for the
 //! first time is kept, and half of the later plans differ from a kept one in one thing.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use picklock_scenarios::Scenario;
 
 use super::attempt::{Keep, Shown, show};
 use super::finds::Wanted;
-use super::generate::Generator;
+use super::generate::Draw;
+use super::memory::Memory;
 use super::plan::{Plan, Target};
 use super::share::share;
 use super::sweep::{Progress, Tried};
@@ -20,9 +20,6 @@ use super::vocabulary::Group;
 /// Plans in a generation, and how many of them a thread runs at a time.
 const GENERATION: u64 = 128;
 const CHUNK: usize = 16;
-
-/// So many plans are kept, the latest ones.
-const MOST_KEPT: usize = 512;
 
 /// What is hunted.
 #[derive(Debug, Clone)]
@@ -45,13 +42,6 @@ pub struct Hunt {
     pub shard: (u64, u64),
 }
 
-/// What a hunt remembers.
-#[derive(Default)]
-struct Memory {
-    patterns: HashSet<u64>,
-    kept: Vec<Plan>,
-}
-
 impl Hunt {
     /// Tries plans, so many at a time, until there were enough or `stop` is set. `tell` is called after each generation.
     /// Returns what was tried, and how many patterns that has shown.
@@ -66,17 +56,21 @@ impl Hunt {
             complete: true,
             ..Tried::default()
         };
+        let draw = self.draw();
         let most = self.runs.map(|runs| self.own_part(runs));
         while most.is_none_or(|most| next < most) && !stop.load(Ordering::Relaxed) {
             let end = most.unwrap_or(u64::MAX).min(next + GENERATION);
             let plans: Vec<(u64, Plan)> = (next..end)
-                .map(|number| (number, self.plan(number, &memory)))
+                .map(|number| (number, draw.plan(number, &memory)))
                 .collect();
             let ran = self.run_generation(&plans, threads, stop);
             for (number, plan, shown) in ran {
                 let place = (plan.scenario.faults.len(), vec![number]);
                 tried.add(&plan, &place, shown.as_ref());
-                self.remember(&mut memory, plan, shown);
+                // A plan whose fault did not strike is the run of a smaller one.
+                if let Some(shown) = shown.filter(|shown| !shown.missed) {
+                    memory.add(plan, &shown.features);
+                }
             }
             next = end;
             tell(&Progress {
@@ -86,7 +80,7 @@ impl Hunt {
             });
         }
         tried.complete = most.is_some_and(|most| next >= most);
-        (tried, memory.patterns.len() as u64)
+        (tried, memory.patterns())
     }
 
     /// How many of so many plans are in this part.
@@ -104,7 +98,7 @@ impl Hunt {
         let mut ran = Vec::new();
         let work = |chunk: &[(u64, Plan)]| {
             let only: Vec<Plan> = chunk.iter().map(|(_, plan)| plan.clone()).collect();
-            let shown = show(&self.target, &self.wanted, &only, Keep::Patterns);
+            let shown = show(&self.target, &self.wanted, &only, Keep::Features);
             let numbers = chunk.iter().map(|(number, _)| *number);
             numbers
                 .zip(only)
@@ -119,46 +113,14 @@ impl Hunt {
         ran
     }
 
-    /// The plan with this number: one that fits the lock.
-    fn plan(&self, number: u64, memory: &Memory) -> Plan {
-        let (shard, of) = self.shard;
-        let number = number * of + shard - 1;
-        let generator = Generator {
-            target: &self.target,
+    fn draw(&self) -> Draw<'_> {
+        Draw {
+            lock: &self.target.spec,
             base: &self.base,
             groups: &self.groups,
             seed: self.seed,
-            is_biased: !self.plain,
-        };
-        let kept = &memory.kept;
-        let fits = |plan: &Plan| plan.scenario.check_for(self.target.spec.nodes).is_ok();
-        if !self.plain && !kept.is_empty() && number.is_multiple_of(2) {
-            // Later plans were harder to reach.
-            let back = (number / 2 % 16) as usize * kept.len() / 24;
-            let plan = generator.mutated(&kept[kept.len() - 1 - back], number);
-            if fits(&plan) {
-                return plan;
-            }
-        }
-        // The draws of one number are apart from those of all others.
-        let mut draws = (0..32).map(|draw| generator.plan(number ^ (draw << 56)));
-        draws.find(fits).unwrap_or_else(|| Plan {
-            scenario: self.base.clone(),
-            seed: number,
-        })
-    }
-
-    fn remember(&self, memory: &mut Memory, plan: Plan, shown: Option<Shown>) {
-        let patterns = shown.map(|shown| shown.patterns).unwrap_or_default();
-        let mut is_new = false;
-        for pattern in patterns {
-            is_new |= memory.patterns.insert(pattern);
-        }
-        if is_new && !self.plain {
-            memory.kept.push(plan);
-            if memory.kept.len() > MOST_KEPT {
-                memory.kept.remove(0);
-            }
+            plain: self.plain,
+            shard: self.shard,
         }
     }
 }

@@ -3,18 +3,29 @@
 //! A pattern is three steps of one lock that follow each other, each without names and times: what happened, and
 //! whether it was by or to the client that was granted the lock last.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::discriminant;
+
+use picklock_scenarios::Phase;
 
 use crate::history::{Event, EventKind, History, KeyChange, KeyName};
 
 /// So many steps are one pattern.
 const STEPS: usize = 3;
 
-/// The patterns in a history, each once, by a hash that is the same in every run of this program.
-pub fn patterns(history: &History) -> Vec<u64> {
-    let mut found = BTreeSet::new();
+/// What of a history steers a hunt.
+#[derive(Debug, Clone, Default)]
+pub struct Features {
+    /// Its patterns, each once, by a hash that is the same in every run of this program.
+    pub patterns: Vec<u64>,
+    /// What workers were asked for while their commands changed keys.
+    pub phases: HashSet<Phase>,
+}
+
+/// What of a history steers a hunt.
+pub fn features(history: &History) -> Features {
+    let (mut found, mut phases) = (BTreeSet::new(), HashSet::new());
     let mut last_granted = None;
     let mut recent: HashMap<usize, Vec<u64>> = HashMap::new();
     for event in &history.events {
@@ -25,8 +36,13 @@ pub fn patterns(history: &History) -> Vec<u64> {
             last_granted = Some(worker);
         }
         // The driver's steps go together, and those of each node.
-        let node = match event.what {
-            EventKind::KeyChanged { node, .. } => node + 1,
+        let node = match &event.what {
+            EventKind::KeyChanged { node, why, .. } => {
+                if let KeyChange::Command(command) = why {
+                    phases.insert(command.phase);
+                }
+                node + 1
+            }
             _ => 0,
         };
         let recent = recent.entry(node).or_default();
@@ -36,7 +52,10 @@ pub fn patterns(history: &History) -> Vec<u64> {
         }
         found.insert(hash(&recent));
     }
-    found.into_iter().collect()
+    Features {
+        patterns: found.into_iter().collect(),
+        phases,
+    }
 }
 
 fn step(event: &Event, last_granted: Option<usize>) -> Option<u64> {

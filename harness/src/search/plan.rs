@@ -45,19 +45,26 @@ impl Plan {
 
     /// The kinds of its faults, and at what they strike: `pause-client at reply SET during acquire`. Sorted.
     pub fn shape(&self) -> Vec<String> {
-        let faults = self.scenario.faults.iter();
-        let mut shape: Vec<String> = faults.map(shape_of).collect();
+        let strikes = self.strikes();
+        let mut shape: Vec<String> = strikes
+            .map(|(kind, at)| format!("{kind} at {at}"))
+            .collect();
         shape.sort();
         shape
     }
+
+    /// The kind of each fault, and the sort of its moment: `reply SET during acquire`.
+    pub(super) fn strikes(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let faults = self.scenario.faults.iter();
+        faults.map(|fault| (fault.kind.word(), moment_of(fault)))
+    }
 }
 
-fn shape_of(fault: &FaultPlan) -> String {
-    let mut words = format!("{} at ", fault.kind.word());
+fn moment_of(fault: &FaultPlan) -> String {
     let Some(when) = &fault.when else {
-        return words + "a time";
+        return "a time".to_owned();
     };
-    words.push_str(when.on.word());
+    let mut words = when.on.word().to_owned();
     if let Some(command) = &when.command {
         words.push_str(&format!(" {command}"));
     }

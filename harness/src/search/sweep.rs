@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use picklock_scenarios::{Property, Scenario};
 
 use super::attempt::{Keep, Shown, show, show_one};
-use super::finds::{Finds, Wanted};
+use super::finds::{Finds, Place, Wanted};
 use super::moments::{Moment, since_last_struck};
 use super::plan::{Plan, Target};
 use super::share::share;
@@ -64,6 +64,8 @@ pub struct Tried {
     pub folded: u64,
     /// Runs in which a fault did not strike.
     pub missed: u64,
+    /// How often each kind of fault was placed at each sort of moment, and how many of those runs had a find.
+    pub placed: BTreeMap<(String, &'static str), (u64, u64)>,
     /// Runs in which a property was not judged.
     pub unjudged: BTreeMap<Property, u64>,
     /// Plans whose simulation did not end.
@@ -75,7 +77,8 @@ pub struct Tried {
 }
 
 impl Tried {
-    pub(super) fn add(&mut self, plan: &Plan, place: &(usize, Vec<u64>), shown: Option<&Shown>) {
+    /// Counts a run. `place`: of its plan in the order of the search; `None`: its simulation did not end.
+    pub fn add(&mut self, plan: &Plan, place: &Place, shown: Option<&Shown>) {
         let Some(shown) = shown else {
             self.stuck += 1;
             return;
@@ -85,7 +88,13 @@ impl Tried {
         for property in &shown.unjudged {
             *self.unjudged.entry(*property).or_default() += 1;
         }
-        if !shown.violations.is_empty() {
+        let is_find = !shown.violations.is_empty();
+        for (fault, moment) in plan.strikes() {
+            let (schedules, finds) = self.placed.entry((moment, fault)).or_default();
+            *schedules += 1;
+            *finds += u64::from(is_find);
+        }
+        if is_find {
             self.violations += 1;
             self.finds.add(plan, place, &shown.violations);
         }
@@ -100,6 +109,10 @@ impl Tried {
         self.complete &= other.complete;
         for (property, count) in other.unjudged {
             *self.unjudged.entry(property).or_default() += count;
+        }
+        for (place, (schedules, finds)) in other.placed {
+            let sum = self.placed.entry(place).or_default();
+            *sum = (sum.0 + schedules, sum.1 + finds);
         }
         self.finds.append(other.finds);
     }

@@ -3,10 +3,12 @@
 use picklock_scenarios::{Scenario, ScenarioError};
 
 /// The workloads by name, simplest first. A new one is a file in `workloads/` and a line here.
-const WORKLOADS: [(&str, &str); 3] = [
+const WORKLOADS: [(&str, &str); 5] = [
     ("short", include_str!("workloads/short.toml")),
     ("held", include_str!("workloads/held.toml")),
     ("extend", include_str!("workloads/extend.toml")),
+    ("keys", include_str!("workloads/keys.toml")),
+    ("waiting", include_str!("workloads/waiting.toml")),
 ];
 
 /// The names of the workloads, simplest first.

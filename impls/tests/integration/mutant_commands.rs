@@ -127,6 +127,16 @@ async fn half_quorum_is_content_with_two_of_four() {
     assert!(lock.acquire(KEY, TTL, ONCE).await.unwrap().is_some());
 }
 
+#[tokio::test]
+async fn needs_every_node_is_refused_by_one_of_five() {
+    let servers = servers_for("needs-every-node");
+    let mut lock = client("needs-every-node", &servers, 1).await;
+    let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
+    assert!(lock.release(KEY, &grant).await.unwrap());
+    put(&servers[..1], KEY, "another's").await;
+    assert!(lock.acquire(KEY, TTL, ONCE).await.unwrap().is_none());
+}
+
 fn scripted(name: &str, answers: impl IntoIterator<Item = Answer>) -> Box<dyn DynLock> {
     let node = Node::new(Scripted::new(answers));
     build(name, vec![node], Rc::new(RealClock), 1)

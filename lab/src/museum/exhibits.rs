@@ -52,6 +52,20 @@ const fn extended(exhibit: Exhibit) -> Exhibit {
     }
 }
 
+const fn keys(exhibit: Exhibit) -> Exhibit {
+    Exhibit {
+        workload: "keys",
+        ..exhibit
+    }
+}
+
+const fn waiting(exhibit: Exhibit) -> Exhibit {
+    Exhibit {
+        workload: "waiting",
+        ..exhibit
+    }
+}
+
 const fn replicated(exhibit: Exhibit) -> Exhibit {
     Exhibit {
         replicas: 1,
@@ -84,7 +98,12 @@ pub const EXHIBITS: &[Exhibit] = &[
         P::Lease,
         C::ForeignRenewal,
     )),
-    piece("S4", "releases-every-key", P::Lease, C::StolenRelease),
+    keys(piece(
+        "S4",
+        "releases-every-key",
+        P::Lease,
+        C::StolenRelease,
+    )),
     piece("S4", "token-by-prefix", P::Ownership, C::StolenRelease),
     piece("S4", "release-again-late", P::Lease, C::StolenRelease),
     held(piece(
@@ -95,7 +114,7 @@ pub const EXHIBITS: &[Exhibit] = &[
     )),
     piece("S5", "expired-is-held", P::Exclusion, C::ExpiredGrant),
     piece("S5", "set-nx-px", P::Resource, C::ExpiredGrant),
-    piece("S6", "whole-seconds", P::Claims, C::WrongExpiry),
+    keys(piece("S6", "whole-seconds", P::Claims, C::WrongExpiry)),
     piece("S6", "seconds-as-millis", P::Claims, C::WrongExpiry),
     piece("S6", "millis-as-seconds", P::Claims, C::WrongExpiry),
     piece("S6", "ttl-is-wait", P::Claims, C::WrongExpiry),
@@ -119,9 +138,9 @@ pub const EXHIBITS: &[Exhibit] = &[
     piece("S10", "set-nx-px", P::Lease, C::Evicted),
     piece("S11", "renews-in-doubt", P::Progress, C::AmbiguousAcquire),
     piece("S11", "stale-hold-count", P::Exclusion, C::UnbackedGrant),
-    piece("S12", "token-per-client", P::Lease, C::StolenRelease),
-    piece("S12", "truncated-key", P::Claims, C::SharedKey),
-    piece("S12", "one-key-for-all", P::Claims, C::SharedKey),
+    piece("S12", "token-per-client", P::Lease, C::OwnRemoval),
+    keys(piece("S12", "truncated-key", P::Claims, C::SharedKey)),
+    keys(piece("S12", "one-key-for-all", P::Claims, C::SharedKey)),
     piece("S13", "fence-per-client", P::Fencing, C::Undetermined),
     piece("S14", "get-then-del", P::Ownership, C::Race),
     piece("S15", "no-lock", P::Lease, C::UnbackedGrant),
@@ -129,7 +148,12 @@ pub const EXHIBITS: &[Exhibit] = &[
     piece("S16", "reads-old-replies", P::Claims, C::StaleReply),
     piece("S17", "split-key", P::Lease, C::SplitKey),
     piece("S18", "refusal-is-grant", P::Lease, C::UnbackedGrant),
-    piece("S18", "impatience-is-grant", P::Lease, C::UnbackedGrant),
+    keys(piece(
+        "S18",
+        "impatience-is-grant",
+        P::Lease,
+        C::UnbackedGrant,
+    )),
     piece("L1", "no-expiry", P::Progress, C::NoTtl),
     piece("L1", "setnx-expire", P::Progress, C::NoTtl),
     piece(
@@ -139,11 +163,102 @@ pub const EXHIBITS: &[Exhibit] = &[
         C::RenewedAfterRelease,
     ),
     piece("L4", "timeout-is-release", P::Claims, C::FalseRelease),
+    piece("L6", "needs-every-node", P::Progress, C::WaitsForEveryNode),
     piece("L8", "sleeps-until-notified", P::Progress, C::LostWakeUp),
-    piece("L8", "subscribes-too-late", P::Progress, C::LostWakeUp),
+    waiting(piece(
+        "L8",
+        "subscribes-too-late",
+        P::Progress,
+        C::LostWakeUp,
+    )),
     piece("L10", "half-quorum", P::Lease, C::UnbackedGrant),
     piece("L12", "waiter-renews", P::Progress, C::ForeignRenewal),
     piece("L12", "loser-prolongs", P::Progress, C::ForeignRenewal),
-    piece("L15", "refused-but-won", P::Claims, C::AmbiguousAcquire),
+    held(piece("L13", "redlock", P::Claims, C::AmbiguousAcquire)),
+    keys(piece(
+        "L15",
+        "refused-but-won",
+        P::Claims,
+        C::AmbiguousAcquire,
+    )),
     piece("L16", "encoded-release", P::Claims, C::FalseRelease),
+];
+
+/// A class that no piece shows.
+#[derive(Debug, Clone, Copy)]
+pub struct Absent {
+    /// The class.
+    pub class: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Why nothing shows it.
+    pub why: &'static str,
+}
+
+const fn absent(class: &'static str, about: &'static str, why: &'static str) -> Absent {
+    Absent { class, about, why }
+}
+
+/// Every class without a piece.
+pub const ABSENT: &[Absent] = &[
+    absent(
+        "S19",
+        "a release without having acquired",
+        "its caller releases what it never got; the driver releases only what was granted",
+    ),
+    absent(
+        "S21",
+        "effects outside the lock",
+        "a bug of the work, not of the lock: a scenario shows it, for every lock alike",
+    ),
+    absent(
+        "S22",
+        "exclusion where once was meant",
+        "the lock keeps its word; no property demands that work is done once",
+    ),
+    absent(
+        "L3",
+        "the token is forgotten before the release has succeeded",
+        "no mutant yet: it needs a caller that releases again, and the driver asks once",
+    ),
+    absent(
+        "L5",
+        "part of an acquisition is kept",
+        "it costs others at most a lease, which no property forbids; a limit on latencies catches it",
+    ),
+    absent(
+        "L7",
+        "an extension that failed frees the lock",
+        "it costs the holder its lock and lets nobody in too early, which no property forbids",
+    ),
+    absent(
+        "L9",
+        "a fair queue drifts or stands still",
+        "no built-in lock has a queue",
+    ),
+    absent(
+        "L11",
+        "a script that the server has forgotten",
+        "no mutant yet; the built-in locks send such a script again",
+    ),
+    absent(
+        "L14",
+        "a release on some nodes only",
+        "it costs others at most a lease; `releases-a-quorum` is caught by a limit on latencies",
+    ),
+    absent(
+        "L17",
+        "waiters use up a pool",
+        "no built-in lock has a pool",
+    ),
+    absent(
+        "L18",
+        "busy waiting",
+        "a cost and no violation: the report of a matrix has the commands for each acquisition",
+    ),
+    absent(
+        "L19",
+        "a client waits for itself",
+        "a client of a workload asks for one lock at a time",
+    ),
 ];

@@ -1,6 +1,6 @@
 //! The museum: every class of bugs that a Redis lock can have, found by a search, and in how many schedules.
 //!
-//! - `exhibits`: the pieces
+//! - `exhibits`: the pieces, and the classes without one
 //! - [`visit`]: searches one piece; [`table`]: what came out, as Markdown
 
 mod exhibits;
@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use picklock_harness::clock::Clock;
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::search::vocabulary::Group;
-use picklock_harness::search::{Hunt, Sweep, Target, Violation, Wanted, workload};
+use picklock_harness::search::{
+    FindGroup, Hunt, Plan, Sweep, Target, Tried, Violation, Wanted, shrink, workload,
+};
 use picklock_impls::find;
 use picklock_scenarios::Scenario;
 
-pub use exhibits::{EXHIBITS, Exhibit};
+pub use exhibits::{ABSENT, Absent, EXHIBITS, Exhibit};
 
 /// How much is tried.
 #[derive(Debug, Clone, Copy)]
@@ -50,28 +52,42 @@ pub struct Visited {
     pub swept: Option<usize>,
     /// How many schedules the sweep had.
     pub sweep_schedules: u64,
+    /// What shrinking has made of the first find. `None`: nothing was found.
+    pub smallest: Option<Plan>,
 }
+
+/// The most runs for shrinking a find.
+const SHRINKING: u64 = 2_000;
 
 /// Searches a piece.
 ///
 /// # Panics
 /// There is no lock of this name, or its workload cannot be simulated.
 pub fn visit(exhibit: Exhibit, budget: Budget) -> Visited {
-    let seeds = 1..=budget.seeds;
-    let hunts = |plain| {
-        let took = seeds
-            .clone()
-            .map(|seed| hunted(&exhibit, seed, plain, budget));
-        took.collect()
-    };
-    let (swept, sweep_schedules) = swept(&exhibit, budget);
+    let hunts = |plain| (1..=budget.seeds).map(move |seed| hunted(&exhibit, seed, plain, budget));
+    let (hunted, found): (Vec<Option<Took>>, Vec<Option<Plan>>) =
+        hunts(false).map(Option::unzip).unzip();
+    let (in_sweep, sweep_schedules) = swept(&exhibit, budget);
+    let in_sweep = in_sweep.map(|group| group.plan);
+    let first = found
+        .into_iter()
+        .flatten()
+        .next()
+        .or_else(|| in_sweep.clone());
     Visited {
         exhibit,
-        hunted: hunts(false),
-        plain: hunts(true),
-        swept,
+        hunted,
+        plain: hunts(true).map(|one| one.map(|(took, _)| took)).collect(),
+        swept: in_sweep.map(|plan| plan.scenario.faults.len()),
         sweep_schedules,
+        smallest: first.map(|plan| smallest(&exhibit, plan)),
     }
+}
+
+fn smallest(exhibit: &Exhibit, plan: Plan) -> Plan {
+    let never = AtomicBool::new(false);
+    let (_, violation) = wanted(exhibit);
+    shrink(&target(exhibit), plan, violation, SHRINKING, &never).plan
 }
 
 fn target(exhibit: &Exhibit) -> Target {
@@ -98,7 +114,8 @@ fn with_replicas(exhibit: &Exhibit, mut base: Scenario) -> Scenario {
     base
 }
 
-fn hunted(exhibit: &Exhibit, seed: u64, plain: bool, budget: Budget) -> Option<Took> {
+/// When a hunt found the piece, and in which plan.
+fn hunted(exhibit: &Exhibit, seed: u64, plain: bool, budget: Budget) -> Option<(Took, Plan)> {
     let (wanted, violation) = wanted(exhibit);
     let base = workload::for_hunts().unwrap_or_else(|error| panic!("{error}"));
     let hunt = Hunt {
@@ -118,17 +135,20 @@ fn hunted(exhibit: &Exhibit, seed: u64, plain: bool, budget: Budget) -> Option<T
         }
     });
     let seconds = clock.elapsed().as_secs_f64();
-    let groups = tried.finds.simplest().into_iter();
-    let numbers = groups
-        .filter(|group| group.violation == violation)
-        .filter_map(|group| group.place.1.first().copied());
-    numbers.min().map(|number| Took {
-        schedules: number + 1,
-        seconds,
-    })
+    let group = first_of(tried, violation)?;
+    let schedules = group.place.1.first().map_or(0, |number| number + 1);
+    Some((Took { schedules, seconds }, group.plan))
 }
 
-fn swept(exhibit: &Exhibit, budget: Budget) -> (Option<usize>, u64) {
+/// The first plan that has the violation.
+fn first_of(tried: Tried, violation: Violation) -> Option<FindGroup> {
+    let groups = tried.finds.simplest().into_iter();
+    let groups = groups.filter(|group| group.violation == violation);
+    groups.min_by(|one, other| one.place.1.cmp(&other.place.1))
+}
+
+/// The first plan of a sweep that shows the piece, and how many schedules there were.
+fn swept(exhibit: &Exhibit, budget: Budget) -> (Option<FindGroup>, u64) {
     let (wanted, violation) = wanted(exhibit);
     let base = workload::named(exhibit.workload);
     let base = base.unwrap_or_else(|| panic!("no workload `{}`", exhibit.workload));
@@ -146,11 +166,7 @@ fn swept(exhibit: &Exhibit, budget: Budget) -> (Option<usize>, u64) {
     let tried = sweep.run(budget.threads, &never, |_| ());
     let tried = tried.unwrap_or_else(|error| panic!("{}: {error}", exhibit.lock));
     let schedules = tried.schedules;
-    let groups = tried.finds.simplest().into_iter();
-    let faults = groups
-        .filter(|group| group.violation == violation)
-        .map(|group| group.shape.len());
-    (faults.min(), schedules)
+    (first_of(tried, violation), schedules)
 }
 
 /// What came out for one piece, as a row of the table.
@@ -168,16 +184,20 @@ pub fn row(one: &Visited) -> String {
         Some(0) => format!("without a fault, `{workload}`"),
         Some(_) => format!("with one fault, `{workload}`"),
     };
-    let took = median(&one.hunted);
-    let seconds = took.map_or("–".to_owned(), |took| format!("{:.2}", took.seconds));
+    let smallest = one.smallest.as_ref().map_or("–".to_owned(), |plan| {
+        let Scenario {
+            faults, workload, ..
+        } = &plan.scenario;
+        format!("{} and {}", faults.len(), workload.workers)
+    });
     format!(
-        "| {class} | `{lock}` | {property} | `{cause}` | {} | {seconds} | {} | {swept} |",
-        schedules(&one.hunted),
-        schedules(&one.plain),
+        "| {class} | `{lock}` | {property} | `{cause}` | {} | {} | {swept} | {smallest} |",
+        told(&one.hunted),
+        told(&one.plain),
     )
 }
 
-/// What came out, as a Markdown table, and in a sentence.
+/// What came out, as Markdown: a table of the pieces, a few sentences, and the classes without a piece.
 pub fn table(visited: &[Visited], budget: Budget) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -188,29 +208,39 @@ pub fn table(visited: &[Visited], budget: Budget) -> String {
 fn write_table(text: &mut String, visited: &[Visited], budget: Budget) -> std::fmt::Result {
     writeln!(
         text,
-        "| class | lock | violated | cause | hunt | in seconds | plain random plans | sweep |"
+        "| class | lock | violated | cause | hunt | plain random plans | sweep | faults and clients |"
     )?;
-    writeln!(text, "|---|---|---|---|---:|---:|---:|---|")?;
+    writeln!(text, "|---|---|---|---|---:|---:|---|---:|")?;
     for one in visited {
         writeln!(text, "{}", row(one))?;
     }
     let found = |of: fn(&Visited) -> &Vec<Option<Took>>| {
-        visited
-            .iter()
-            .filter(|one| median(of(one)).is_some())
-            .count()
+        let found = visited.iter().filter_map(|one| median(of(one)));
+        let longest = found.clone().map(|took| took.seconds).fold(0.0, f64::max);
+        (found.count(), longest)
     };
+    let ((hunted, longest), (plain, longest_plain)) =
+        (found(|one| &one.hunted), found(|one| &one.plain));
     writeln!(
         text,
-        "\n{} pieces. The hunt found {} of them, plain random plans {}, and a sweep with one fault {}. A hunt counts as \
-         having found a piece if most of its {} seeds did within {} plans; the figure is their median.",
+        "\n{} pieces. Hunts found {hunted} of them, the slowest in {longest:.2} s; plain random plans {plain}, in \
+         {longest_plain:.2} s; a sweep with one fault {}.",
         visited.len(),
-        found(|one| &one.hunted),
-        found(|one| &one.plain),
         visited.iter().filter(|one| one.swept.is_some()).count(),
-        budget.seeds,
-        budget.runs
-    )
+    )?;
+    writeln!(
+        text,
+        "A figure is the median of {} seeds; a search that had not found the piece after {} plans counts as never.",
+        budget.seeds, budget.runs
+    )?;
+    writeln!(
+        text,
+        "\n| class | what it is | why nothing here shows it |\n|---|---|---|"
+    )?;
+    for Absent { class, about, why } in ABSENT {
+        writeln!(text, "| {class} | {about} | {why} |")?;
+    }
+    Ok(())
 }
 
 /// The median; `None` if most seeds have not found it.
@@ -220,10 +250,10 @@ fn median(took: &[Option<Took>]) -> Option<Took> {
     sorted.get(sorted.len() / 2).copied().flatten()
 }
 
-fn schedules(took: &[Option<Took>]) -> String {
+fn told(took: &[Option<Took>]) -> String {
     let found = took.iter().flatten().count();
     match median(took) {
-        Some(took) => took.schedules.to_string(),
+        Some(took) => format!("{} in {:.2} s", took.schedules, took.seconds),
         None => format!("{found} of {}", took.len()),
     }
 }

@@ -135,9 +135,7 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
         }),
         faults: record.map_or_else(Vec::new, |record| faults(&record.faults)),
         has_log: track.as_ref().is_some_and(|track| !track.log.is_empty()),
-        log_is_part: track
-            .as_ref()
-            .is_some_and(|track| track.log.len() >= room.log),
+        log_is_part: track.as_ref().is_some_and(|track| track.log_is_part),
         left_out: left_out(track.as_ref(), cell, room),
         has_messages: track.as_ref().is_some_and(TimelineData::has_messages),
         track: track.map(|track| embedded_json::json(&track)),

@@ -6,6 +6,7 @@
 //!
 //! - `page.rs`, `grid.rs`, `tile.rs`, `cell_details.rs`: the data for the templates in `templates/`
 //! - `scorecard.rs`: the scorecard; `pack.rs`: the evidence of many cells, compressed
+//! - `search.rs`: what a search found, and its heat map
 //! - `frame.rs`: what all pages share
 //! - `before_after.rs`, `ratio_axis.rs`: the page that compares two sets of runs
 //! - `timeline_data.rs` and the files that it uses: histories as columns of numbers, for the timeline
@@ -35,6 +36,7 @@ mod page;
 mod percentiles;
 mod ratio_axis;
 mod scorecard;
+mod search;
 #[cfg(test)]
 mod small_history;
 mod texts;

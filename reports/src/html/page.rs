@@ -10,6 +10,7 @@ use super::grid::{self, BackendGrid, Slot};
 use super::name::{Name, name, sentence};
 use super::pack::{Pack, packs};
 use super::scorecard::{ScorecardView, scorecard};
+use super::search::{SearchView, searches};
 use crate::matrix::{
     NOT_APPLICABLE, counts_in_words, distinct, inapplicable, similarity_in_words,
 };
@@ -21,6 +22,7 @@ const STYLE: &str = concat!(
     include_str!("../../assets/base.css"),
     include_str!("../../assets/scorecard.css"),
     include_str!("../../assets/matrix.css"),
+    include_str!("../../assets/search.css"),
     include_str!("../../assets/cell_details.css"),
     include_str!("../../assets/print.css"),
 );
@@ -72,6 +74,7 @@ pub(super) struct Page {
     /// The signs of `held`, `violated`, `unknown` and `not-applicable`.
     signs: [&'static str; 4],
     scorecard: Option<ScorecardView>,
+    searches: Vec<SearchView>,
     /// The evidence of the only cell.
     only: Option<CellDetails>,
     /// The evidence of several cells.
@@ -89,13 +92,14 @@ struct PropertyKey {
 /// Only errors of the template engine; none is expected.
 pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
     let matrix = &input.matrix;
-    let title = match &matrix.cells[..] {
-        [cell] => format!(
+    let title = match (&matrix.cells[..], &input.searches[..]) {
+        (_, [search, ..]) => format!("{}, searched", name(&search.lock.name).shown),
+        ([cell], _) => format!(
             "{} in {}",
             name(&cell.lock.name).shown,
             name(&cell.scenario).shown
         ),
-        cells => {
+        (cells, _) => {
             let locks = distinct(cells.iter().map(|cell| cell.lock.name.as_str()));
             format!("{} locks tested", locks.len())
         }
@@ -134,6 +138,7 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
         ]
         .map(Status::sign),
         scorecard: scorecard(input),
+        searches: searches(input),
         only,
         packs: packs(details)?,
     })

@@ -73,6 +73,9 @@ pub(super) struct TimelineData {
     messages: Option<Messages>,
     /// Messages, commands, custody and faults around the first violation: time, kind, route, text.
     pub(super) log: Vec<LogRow>,
+    /// There is more before or after these rows.
+    #[serde(skip)]
+    pub(super) log_is_part: bool,
     /// What is not shown, in words; the page has it below the timeline.
     #[serde(skip)]
     pub(super) left_out: Vec<String>,
@@ -121,7 +124,7 @@ impl Room {
         let share = |all: usize, least: usize| (all / cells.max(1)).max(least);
         Room {
             pieces: share(300_000, 1_000),
-            messages: share(20_000, 200),
+            messages: share(20_000, 120),
             values: share(12_000, 60),
             log: if cells <= MOST_CELLS_WITH_LOG { 400 } else { 0 },
         }
@@ -189,6 +192,7 @@ pub(super) fn timeline_data(
         dead: dead.remove(worker).unwrap_or_default(),
         clock: clocks.workers.remove(worker).unwrap_or_default(),
     });
+    let (log, log_is_part) = log_rows(timeline, wire, verdicts, room.log);
     TimelineData {
         end_ns,
         ttl_ns: history.header.ttl_ms.saturating_mul(1_000_000),
@@ -212,7 +216,8 @@ pub(super) fn timeline_data(
         messages: wire
             .filter(|_| room.messages > 0)
             .map(|log| messages(log, &together(&lanes, &kept), room.messages, &mut left_out)),
-        log: log_rows(timeline, wire, verdicts, room.log),
+        log,
+        log_is_part,
         jump_targets: jump_targets(&overlaps, verdicts),
         overlaps,
         stock: time_series::stock(history, &mut left_out),
@@ -221,25 +226,27 @@ pub(super) fn timeline_data(
     }
 }
 
-/// What happened around the first violation; at the beginning of the run if there is none.
+/// What happened around the first violation; at the beginning of the run if there is none. True if that is not all.
 fn log_rows(
     timeline: &Timeline<'_>,
     wire: Option<&WireLog>,
     verdicts: &Verdicts,
     most: usize,
-) -> Vec<LogRow> {
+) -> (Vec<LogRow>, bool) {
     let violated = verdicts.values().filter_map(|verdict| verdict.at_ns);
     let first_ns = violated.min().unwrap_or(0);
     let wanted = Selection {
         around: Some((first_ns, most / 2)),
         ..Selection::default()
     };
-    let rows = entries(timeline.history(), wire, &wanted).into_iter();
-    rows.map(|entry| {
+    let rows = entries(timeline.history(), wire, &wanted);
+    let before = rows.partition_point(|entry| entry.at_ns < first_ns);
+    let is_part = before.max(rows.len() - before) >= most / 2;
+    let rows = rows.into_iter().map(|entry| {
         let text = shortened(&entry.text, LONGEST_ROW);
         (entry.at_ns, entry.kind, entry.route, text)
-    })
-    .collect()
+    });
+    (rows.collect(), is_part)
 }
 
 /// When violations showed: overlaps, and the first violation of each property.

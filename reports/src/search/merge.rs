@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use picklock_verdicts::record::{Find, SearchKind, SearchRecord, Shards};
+use picklock_verdicts::record::{Find, Placed, SearchKind, SearchRecord, Shards};
 
 /// Why records are no shards of one search.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -120,6 +120,7 @@ fn difference(one: &SearchRecord, other: &SearchRecord) -> Option<(&'static str,
         [
             ("version of picklock", record.picklock.clone()),
             ("kind", format!("{:?}", record.kind)),
+            ("backend", record.backend.to_string()),
             (
                 "lock",
                 format!("{} {}", record.lock.name, record.lock.version),
@@ -152,8 +153,21 @@ fn add(joined: &mut SearchRecord, part: SearchRecord) {
     covered.folded += more.folded;
     covered.missed += more.missed;
     covered.stuck += more.stuck;
+    covered.unrepeated += more.unrepeated;
     // Shards know nothing of each other's patterns.
     covered.patterns = covered.patterns.max(more.patterns);
+    for more in more.placed {
+        let is_same = |one: &&mut Placed| (&one.moment, &one.fault) == (&more.moment, &more.fault);
+        match covered.placed.iter_mut().find(is_same) {
+            Some(one) => {
+                one.schedules += more.schedules;
+                one.finds += more.finds;
+            }
+            None => covered.placed.push(more),
+        }
+    }
+    let place = |one: &Placed| (one.moment.clone(), one.fault.clone());
+    covered.placed.sort_by_key(place);
     for (property, count) in more.unjudged {
         *covered.unjudged.entry(property).or_default() += count;
     }

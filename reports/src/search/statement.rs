@@ -76,8 +76,14 @@ fn left_open(record: &SearchRecord) -> Vec<String> {
     }
     if covered.stuck > 0 {
         told.push(format!(
-            "{} did not end in the simulation, and says nothing.",
+            "{} did not end, or could not be run, and says nothing.",
             capital(&count(covered.stuck, "schedule"))
+        ));
+    }
+    if covered.unrepeated > 0 {
+        told.push(format!(
+            "{} violated something and did not when repeated: that is no find.",
+            capital(&count(covered.unrepeated, "plan"))
         ));
     }
     if let Some(shards) = &record.shards {

@@ -109,8 +109,7 @@ fn every_report_counts_the_same() {
     assert!(plain.contains(&said), "{plain}");
     let input = ReportInput {
         matrix: record,
-        evidence: Vec::new(),
-        skipped: Vec::new(),
+        ..ReportInput::default()
     };
     let markdown = file(&input, "md", "report.md");
     assert!(markdown.contains(&said), "{markdown}");
@@ -203,8 +202,7 @@ fn the_headline_of_an_interrupted_matrix_tells_what_its_cells_show() {
                 interrupted: true,
                 ..matrix(&[name])
             },
-            evidence: Vec::new(),
-            skipped: Vec::new(),
+            ..ReportInput::default()
         };
         let markdown = file(&input, "md", "report.md");
         assert!(markdown.starts_with(headline), "{markdown}");
@@ -235,8 +233,7 @@ fn a_violation_is_not_lost_where_another_seed_could_not_be_run() {
         assert_ne!(text.contains("! not run"), is_violated, "{text}");
         let input = ReportInput {
             matrix: record,
-            evidence: Vec::new(),
-            skipped: Vec::new(),
+            ..ReportInput::default()
         };
         let junit = file(&input, "junit", "junit.xml");
         assert_eq!(junit.contains("<failure "), is_violated, "{junit}");
@@ -256,8 +253,7 @@ fn violation_in_a_hidden_run_is_counted() {
             cells: vec![open],
             ..MatrixRecord::default()
         },
-        evidence: Vec::new(),
-        skipped: Vec::new(),
+        ..ReportInput::default()
     };
     let junit = file(&input, "junit", "junit.xml");
     assert!(junit.contains("<error "), "{junit}");

@@ -131,8 +131,7 @@ fn the_pages_say_in_which_backend() {
     };
     let input = ReportInput {
         matrix,
-        evidence: Vec::new(),
-        skipped: Vec::new(),
+        ..ReportInput::default()
     };
     for (format, name) in [("html", "report.html"), ("md", "report.md")] {
         let page = file(&input, format, name);

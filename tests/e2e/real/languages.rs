@@ -1,7 +1,6 @@
 //! Adapters that `picklock init` writes: from an empty folder to the verdicts of the built-in twin, in
-//! every language whose tools are on the machine.
-//!
-//! C# is not among them: .NET is in none of the places that the tests install from. Its files say so.
+//! every language whose tools are on the machine. C# is tried on Mono: .NET is in none of the places that the
+//! tests install from.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,8 +11,9 @@ use serde_json::Value;
 use crate::running::{Outcome, picklock};
 
 /// A language, and the programs that it needs.
-const LANGUAGES: [(&str, &[&str]); 6] = [
+const LANGUAGES: [(&str, &[&str]); 7] = [
     ("bash", &["bash"]),
+    ("csharp", &["mcs", "mono"]),
     ("go", &["go"]),
     ("java", &["java", "javac"]),
     ("node", &["node"]),

@@ -23,7 +23,7 @@
 //! - [`stalls`]: a machine that stands still is not the lock's fault
 //! - [`standstills`]: servers and workers that somebody stops or kills, and clients of another user
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
-//! - [`choice`], [`gate`], [`matrix`], [`replay`]: the commands of these names, with real servers
+//! - [`choice`], [`gate`], [`matrix`], [`replay`], [`search`]: the commands of these names, with real servers
 //! - [`contained_locks`]: locks in containers of their own
 //! - [`configured_locks`]: locks that `picklock.toml` names
 //! - [`exclusive`]: tests that must not run at the same time
@@ -58,6 +58,7 @@ mod proc_table;
 mod proven_faults;
 mod readme;
 mod replay;
+mod search;
 mod sentinels;
 mod stalls;
 mod standstills;

@@ -1,8 +1,11 @@
-//! Search: that a sweep misses nothing, that what is folded is the same, and that finds shrink and repeat.
+//! Search: that a sweep misses nothing, that what is folded is the same, that finds shrink and repeat, and that correct
+//! locks stay clean.
 
+mod clean;
 mod folded;
 mod found;
 mod moments;
+mod regressions;
 
 use picklock_harness::history::{EventKind, History};
 use picklock_harness::lock_factory::LockFactory;

@@ -234,12 +234,15 @@ impl<'a> BlockedLock<'a> {
 /// True if the value would have been over by then, had not other workers than the one that wrote it
 /// prolonged it: their renewals alone have kept it alive, or it would not have lasted without them.
 fn is_kept_by_others(span: &ValueSpan, at_ns: u64) -> bool {
-    let (Some(first), Some(author)) = (span.renewals.first(), &span.author) else {
+    // What gives a value its first expiry prolongs nothing.
+    let given = span.renewals.iter().take_while(|it| it.due_ns == u64::MAX);
+    let renewals = &span.renewals[given.count()..];
+    let (Some(first), Some(author)) = (renewals.first(), &span.author) else {
         return false;
     };
     // How long it would have lived with these renewals only.
     let lived = |foreign: bool| {
-        let some = span.renewals.iter();
+        let some = renewals.iter();
         let some = some.filter(|renewal| (renewal.by.worker != author.worker) == foreign);
         some.fold(first.due_ns, |due_ns, renewal| {
             match renewal.at_ns <= due_ns {

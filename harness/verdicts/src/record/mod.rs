@@ -21,6 +21,6 @@ pub use matrix::{
 pub use repro::{Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides};
 pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 pub use scenario_hash::scenario_hash;
-pub use search::{Asked, Coverage, Find, SEARCH_FORMAT, SearchKind, SearchRecord, Shards};
+pub use search::{Asked, Coverage, Find, Placed, SEARCH_FORMAT, SearchKind, SearchRecord, Shards};
 pub use servers_table::ServersTable;
 pub use similarity::Similarity;

@@ -128,16 +128,35 @@ pub struct Coverage {
     pub folded: u64,
     /// Runs in which a fault did not strike, because its target was gone or its moment never came.
     pub missed: u64,
+    /// How often each kind of fault was placed at each sort of moment; left out by older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub placed: Vec<Placed>,
     /// Runs in which a property was neither held nor violated, by property.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unjudged: BTreeMap<Property, u64>,
     /// Plans whose simulation did not end.
     pub stuck: u64,
+    /// On servers: plans with a violation that did not come again when they were repeated.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unrepeated: u64,
     /// For a hunt: different patterns of custody and protocol that its runs have shown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub patterns: u64,
     /// What was the same in all runs, in words.
     pub fixed: Vec<String>,
+}
+
+/// A kind of fault at a sort of moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placed {
+    /// The moment: `reply SET during acquire`.
+    pub moment: String,
+    /// The kind of fault.
+    pub fault: String,
+    /// How many schedules had it there.
+    pub schedules: u64,
+    /// How many of them had a find.
+    pub finds: u64,
 }
 
 #[expect(

@@ -5,11 +5,11 @@ use picklock_reports::documents::{Document, read};
 use picklock_reports::gate::Baseline;
 use picklock_reports::report_input::ReportInput;
 use picklock_reports::{documents, terminal, wire_log};
-use picklock_verdicts::record::{MatrixRecord, RunRecord};
+use picklock_verdicts::record::{MatrixRecord, RunRecord, SearchRecord};
 
 use crate::reports_of;
 
-/// Reads `run.json`, `matrix.json`, `wire.jsonl` or a baseline.
+/// Reads `run.json`, `matrix.json`, `search.json`, `wire.jsonl` or a baseline.
 ///
 /// # Panics
 /// A run reads differently after it was written.
@@ -20,6 +20,7 @@ pub fn run(input: &[u8]) {
     match read(text) {
         Ok(Document::Run(record)) => run_of(*record),
         Ok(Document::Matrix(record)) => matrix_of(*record),
+        Ok(Document::Search(record)) => search_of(*record),
         Err(error) => drop(error.to_string()),
     }
     match wire_log::read(text) {
@@ -51,7 +52,17 @@ fn matrix_of(record: MatrixRecord) {
     drop(documents::json(&record));
     reports_of::write_all(&ReportInput {
         matrix: record,
-        evidence: Vec::new(),
-        skipped: Vec::new(),
+        ..ReportInput::default()
+    });
+}
+
+fn search_of(record: SearchRecord) {
+    for width in [1, 80, 300] {
+        drop(terminal::search(&record, width));
+    }
+    drop(documents::json(&record));
+    reports_of::write_all(&ReportInput {
+        searches: vec![record],
+        ..ReportInput::default()
     });
 }

@@ -3,7 +3,7 @@
 //! `PICKLOCK_UPDATE_DOCS=1 cargo test -p picklock-lab mutants` writes the page anew from the tables here:
 //! [`rows`] says what catches which mutant, [`classes`] what each is an example of, and [`page`] writes it.
 
-mod classes;
+pub mod classes;
 mod page;
 mod rows;
 

@@ -58,6 +58,7 @@ pub(super) const ROWS: &[Row] = rows! {
     "timeout-is-release", "set-nx-px", "lost-release", "claims", "false-release", All;
     "stale-hold-count", "set-nx-px", "stale-delete", "exclusion", "unbacked-grant", All;
     "half-quorum", "redlock", "split-vote", "lease", "unbacked-grant", All;
+    "needs-every-node", "redlock", "silent-minority", "progress", "waits-for-every-node", All;
     "truncated-key", "set-nx-px", "two-keys", "progress", "shared-key", All;
     "truncated-key", "set-nx-px", "two-keys", "claims", "shared-key", All;
     "one-key-for-all", "set-nx-px", "two-keys", "progress", "shared-key", All;
@@ -88,7 +89,7 @@ pub(super) const ROWS: &[Row] = rows! {
     "renews-any-value", "watchdog", "gc-pause", "ownership", "foreign-renewal", All;
     "renews-any-value", "watchdog", "dead-holder-kept", "progress", "foreign-renewal", All;
     "waiter-renews", "set-nx-px", "holder-crash", "progress", "foreign-renewal", All;
-    "loser-prolongs", "set-nx-px", "holder-crash", "progress", "foreign-renewal", PropertyOnly;
+    "loser-prolongs", "set-nx-px", "holder-crash", "progress", "foreign-renewal", All;
     "quorum-of-answers", "redlock", "split-vote", "lease", "unbacked-grant", All;
     "subscribes-too-late", "pubsub", "late-subscribe", "progress", "lost-wake-up", All;
     "reads-old-replies", "set-nx-px", "network-delay", "claims", "stale-reply", All;

@@ -38,8 +38,7 @@ pub fn on(server: &str, version: &str, mut cells: Vec<Cell>) -> ReportInput {
             cells,
             ..MatrixRecord::default()
         },
-        evidence: Vec::new(),
-        skipped: Vec::new(),
+        ..ReportInput::default()
     }
 }
 

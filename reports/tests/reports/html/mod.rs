@@ -3,6 +3,7 @@
 mod browser;
 mod histories;
 mod runs;
+mod searched;
 mod size;
 mod values;
 mod words;

@@ -45,8 +45,7 @@ pub fn nothing(seeds: u64) -> ReportInput {
             skipped: Vec::new(),
             reproduce: format!("picklock matrix --backend sim --seed 1 --seeds {seeds}"),
         },
-        evidence: Vec::new(),
-        skipped: Vec::new(),
+        ..ReportInput::default()
     }
 }
 

@@ -367,6 +367,17 @@ fn log_and_timeline_lead_to_each_other() {
         sheet.number("document.querySelectorAll('.log .is-here').length"),
         1.0
     );
+    // The next violation is shown in both.
+    let head = sheet.value("document.querySelector('.log-part h3').textContent");
+    assert!(
+        head.as_str().unwrap().contains("around the violation"),
+        "{head}"
+    );
+    sheet.focus(".exhibit[open] canvas");
+    press(&sheet, "n");
+    let told = text(&sheet, ".jump-status");
+    let here = text(&sheet, ".log .is-here button");
+    assert!(told.contains(&here), "{here} in {told}");
     std::fs::write(place("log.png"), sheet.picture()).expect("the file can be written");
     assert_eq!(sheet.complaints(), Vec::<String>::new());
 }

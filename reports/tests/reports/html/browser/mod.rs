@@ -5,6 +5,7 @@ mod compared;
 mod devtools;
 mod key_lanes;
 mod looks;
+mod searched;
 mod whole_table;
 
 use std::cell::RefCell;

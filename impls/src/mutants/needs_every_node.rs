@@ -1,0 +1,22 @@
+//! `needs-every-node`: redlock that wants all of its nodes instead of a majority.
+//!
+//! One node that is gone stops everybody (L6: redlock-rb#60). Caught by `progress`, cause
+//! `waits-for-every-node`, when a minority of the nodes is silent.
+
+use crate::BuiltInLock;
+use crate::locks::redlock::{OPTIONS, Redlock, Rules};
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "needs-every-node",
+    summary: "mutant: redlock that grants only if all nodes do",
+    nodes: 5,
+    replicas: 0,
+    options: OPTIONS,
+    build: |nodes, context| {
+        let rules = Rules {
+            quorum: |nodes| nodes,
+            ..Rules::PUBLISHED
+        };
+        Box::new(Redlock::new(nodes, context, rules))
+    },
+};

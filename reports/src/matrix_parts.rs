@@ -1,0 +1,112 @@
+//! Matrices, joined: parts of one table that ran on several machines.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use picklock_verdicts::record::MatrixRecord;
+
+use crate::combine;
+use crate::gate::CellKey;
+use crate::report_input::ReportInput;
+
+/// Why matrices are no parts of one table.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum MatrixMergeError {
+    /// Two of them were made in different ways.
+    #[error("{file} is of another matrix than {first}: its {what} is {got}, not {expected}")]
+    Foreign {
+        /// The first one.
+        first: String,
+        /// The other one.
+        file: String,
+        /// In what they differ.
+        what: &'static str,
+        /// What the other one has.
+        got: String,
+        /// What the first one has.
+        expected: String,
+    },
+    /// Two scenarios have one name.
+    #[error(
+        "{file} has another scenario `{scenario}` than an earlier file: same name, other content"
+    )]
+    OtherScenario {
+        /// The name.
+        scenario: String,
+        /// The second file that has it.
+        file: String,
+    },
+    /// A cell is there twice.
+    #[error("{cell} is in {file} and in an earlier file")]
+    Overlapping {
+        /// Which cell.
+        cell: String,
+        /// The second file that has it.
+        file: String,
+    },
+}
+
+/// Joins matrices, each with the name of its file, into one that names each run by its file.
+///
+/// # Errors
+/// They differ in version, seed or scenarios, or overlap.
+pub fn merge_matrices(
+    records: Vec<(String, MatrixRecord)>,
+) -> Result<MatrixRecord, MatrixMergeError> {
+    let mut cells = BTreeSet::new();
+    let mut scenarios = BTreeMap::new();
+    let firsts = records.first().into_iter().cycle();
+    for ((first, expected), (file, record)) in firsts.zip(&records) {
+        let pairs = ways(expected).into_iter().zip(ways(record));
+        for ((what, expected), (_, got)) in pairs {
+            if expected != got {
+                return Err(MatrixMergeError::Foreign {
+                    first: first.clone(),
+                    file: file.clone(),
+                    what,
+                    got,
+                    expected,
+                });
+            }
+        }
+        for cell in &record.cells {
+            let hash = &cell.scenario_hash;
+            if *scenarios.entry(&cell.scenario).or_insert(hash) != hash {
+                return Err(MatrixMergeError::OtherScenario {
+                    scenario: cell.scenario.clone(),
+                    file: file.clone(),
+                });
+            }
+            let key = CellKey::of(cell);
+            if !cells.insert(key.clone()) {
+                return Err(MatrixMergeError::Overlapping {
+                    cell: key.to_string(),
+                    file: file.clone(),
+                });
+            }
+        }
+    }
+    let longest_ms = records.iter().filter_map(|(_, one)| one.elapsed_ms).max();
+    let parts = records.into_iter().map(|(file, matrix)| {
+        let directory = file
+            .rsplit_once('/')
+            .map_or(".", |(directory, _)| directory);
+        let matrix = ReportInput {
+            matrix,
+            ..ReportInput::default()
+        };
+        (directory.to_owned(), matrix)
+    });
+    Ok(MatrixRecord {
+        elapsed_ms: longest_ms,
+        ..combine::merge(parts.collect()).matrix
+    })
+}
+
+/// How a matrix was made, as far as its parts must have that in common.
+fn ways(record: &MatrixRecord) -> [(&'static str, String); 3] {
+    [
+        ("version of picklock", record.picklock.clone()),
+        ("first seed", record.seed.to_string()),
+        ("number of seeds", record.seeds.to_string()),
+    ]
+}

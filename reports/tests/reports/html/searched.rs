@@ -1,0 +1,49 @@
+//! The page of a search: its finds, how much was tried, and the heat map.
+
+use picklock_reports::html::page;
+use picklock_reports::report_input::ReportInput;
+
+use super::runs;
+use crate::cells::HOSTILE;
+use crate::searches::sweep;
+
+/// A search whose find's run is on the page.
+pub fn searched() -> ReportInput {
+    let mut input = runs::matrix(&["set-nx-px"], &["gc-pause"], 1);
+    let run_dir = "out/ownership-stolen-release-1";
+    input.matrix.cells[0].run_dir = Some(run_dir.into());
+    input.evidence[0].run_dir = run_dir.into();
+    input.searches = vec![sweep("set-nx-px")];
+    input
+}
+
+#[test]
+fn page_of_a_search_has_its_finds_statement_and_heat_map() {
+    let page = page(&searched()).unwrap();
+    for part in [
+        "set-nx-px, searched",
+        "ownership: stolen-release",
+        "worker 0 is frozen for 1.5 leases",
+        "worker 0 deleted what worker 1 had written",
+        "The run without faults has 14 moments",
+        "<a href=\"#cell-0\">Its run, with the timeline</a>",
+        "<td class=\"heat-4\">8 ✘8</td>",
+        "<td class=\"heat-0\">8</td>",
+        "<td class=\"heat-1\">12 ✘1</td>",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn search_without_kept_runs_is_a_page_without_a_matrix() {
+    let input = ReportInput {
+        searches: vec![sweep(HOSTILE)],
+        ..ReportInput::default()
+    };
+    let page = page(&input).unwrap();
+    assert!(!page.contains("id=\"matrix\""));
+    assert!(!page.contains("#cell-0"));
+    assert!(!page.contains("<script>alert"));
+}

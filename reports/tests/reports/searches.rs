@@ -1,0 +1,41 @@
+//! Searches written by hand.
+
+use picklock_verdicts::record::{Placed, SearchRecord};
+use serde_json::json;
+
+/// A sweep of a lock with one find, and a heat map of two moments and three faults.
+pub fn sweep(lock: &str) -> SearchRecord {
+    let scenario = picklock_scenarios::catalog::named("gc-pause").unwrap();
+    let document = json!({
+        "format": "picklock-search/1", "picklock": "0.1.0", "kind": "sweep",
+        "impl": { "name": lock, "version": "0.1.0" }, "backend": "sim", "seed": 1,
+        "asked": { "workload": "short", "faults": ["clients"] },
+        "depth": 1, "schedules": 41, "violations": 12, "exhaustive": true, "complete": true, "elapsed_s": 0.02,
+        "coverage": {
+            "moments": 14, "faults": ["pause-client for 1.5ttl"], "placements": 40, "folded": 0, "missed": 0,
+            "stuck": 0, "fixed": ["seed 1"],
+        },
+        "finds": [{
+            "property": "ownership", "cause": "stolen-release", "shape": ["pause-client at reply"],
+            "faults": ["worker 0 is frozen for 1.5 leases"], "schedules": 12, "first": 3,
+            "story": ["0.412 s  worker 0 deleted what worker 1 had written"], "seed": 1,
+            "scenario": scenario, "repro": "out/ownership-stolen-release-1/repro.toml",
+            "reproduce": "picklock replay out/ownership-stolen-release-1/repro.toml",
+        }],
+        "reproduce": "picklock sweep --impl LOCK",
+    });
+    let mut record: SearchRecord = serde_json::from_value(document).unwrap();
+    let placed = |moment: &str, fault: &str, schedules, finds| Placed {
+        moment: moment.into(),
+        fault: fault.into(),
+        schedules,
+        finds,
+    };
+    record.coverage.placed = vec![
+        placed("granted", "crash-client", 8, 0),
+        placed("granted", "pause-client", 8, 8),
+        placed("reply EVALSHA during release", "drop", 12, 1),
+        placed("reply EVALSHA during release", "pause-client", 12, 3),
+    ];
+    record
+}

@@ -1,0 +1,282 @@
+//! A hunt on servers: the same plans as in the simulation, one run after the other. A violation that comes three times
+//! of three is a find; one that does not is said, and kept aside.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use picklock_harness::backend::Capabilities;
+use picklock_harness::clock::Clock;
+use picklock_harness::record::{Find, RunRecord};
+use picklock_harness::run::{self, RunResult};
+use picklock_harness::search::{Draw, Memory, Plan, Progress, Shown, Tried, Violation};
+use picklock_harness::spec::{RunSpec, ScenarioSource};
+use picklock_reports::repro::FILE;
+use picklock_scenarios::Scenario;
+
+use super::about_hunt::about;
+use super::cli::HuntArgs;
+use super::kept_finds;
+use super::report::{self, About};
+use super::searching::SearchProgress;
+use super::subject::Subject;
+use crate::backend_choice::{self, ChosenBackend, Wanted};
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::print;
+use crate::run::record;
+
+/// So often a violation must come to be a find.
+const TIMES: usize = 3;
+
+/// The directory of the runs whose violation did not come again.
+const ASIDE: &str = "unrepeated";
+
+/// Runs plans until there were enough or the time is over, and prints what was found.
+///
+/// # Errors
+/// There are no servers, or a run or a directory fails.
+pub async fn hunt(
+    args: &HuntArgs,
+    subject: &Subject,
+    base: &Scenario,
+    time: Option<Duration>,
+    interrupt: &Interrupt,
+) -> Result<u8, Failure> {
+    let choosing = backend_choice::choose(Wanted {
+        backend: args.backend.servers(),
+        servers: &subject.servers,
+        can_simulate: false,
+        scenario: Some(base),
+    });
+    let chosen = interrupt.unless_wanted(choosing).await?;
+    let (clock, mut progress) = (Clock::start(), SearchProgress::new(args.search.quiet, time));
+    let draw = Draw {
+        lock: &subject.spec,
+        base,
+        groups: &subject.groups,
+        seed: args.search.seed,
+        plain: args.plain,
+        shard: subject.shard,
+    };
+    let mut hunting = Hunting {
+        subject,
+        chosen: &chosen,
+        interrupt,
+        out: report::out_of(&args.search),
+        end: time,
+        clock: clock.clone(),
+        finds: Vec::new(),
+        unrepeated: 0,
+    };
+    let (mut tried, mut memory) = (Tried::default(), Memory::default());
+    let (shard, of) = subject.shard;
+    let most = args
+        .runs
+        .map(|runs| runs / of + u64::from(runs % of >= shard));
+    let mut next = 0;
+    while most.is_none_or(|most| next < most) && !hunting.is_over() {
+        let plan = draw.plan(next, &memory);
+        let place = (plan.scenario.faults.len(), vec![next]);
+        next += 1;
+        if !hunting.fits(&plan) {
+            continue;
+        }
+        let Some((shown, result)) = hunting.attempt(&plan, next, clock.elapsed()).await? else {
+            tried.add(&plan, &place, None);
+            continue;
+        };
+        tried.add(&plan, &place, Some(&shown));
+        memory.remember(plan, &result.history);
+        progress.tell(&Progress {
+            schedules: tried.schedules,
+            done: most.map(|most| (next, most)),
+            finds: &tried.finds,
+        });
+    }
+    tried.complete = most.is_some_and(|most| next >= most);
+    let nodes = base.topology.nodes.unwrap_or(subject.spec.nodes);
+    let latencies = "the latencies of real servers on this machine, which differ from run to run";
+    let about = About {
+        patterns: memory.patterns(),
+        unrepeated: hunting.unrepeated,
+        ..about(args, nodes, chosen.name(), latencies)
+    };
+    let came_out = (tried, hunting.finds, clock.elapsed().as_secs_f64());
+    report::finish(&args.search, subject, about, came_out, interrupt)
+}
+
+/// A plan's run.
+type Ran = (RunSpec, RunResult, RunRecord);
+
+struct Hunting<'a> {
+    subject: &'a Subject,
+    chosen: &'a ChosenBackend,
+    interrupt: &'a Interrupt,
+    out: PathBuf,
+    /// When the time is over, by the clock.
+    end: Option<Duration>,
+    clock: Clock,
+    finds: Vec<Find>,
+    unrepeated: u64,
+}
+
+impl Hunting<'_> {
+    fn is_over(&self) -> bool {
+        let end = self.end;
+        self.interrupt.is_wanted() || end.is_some_and(|end| self.clock.elapsed() >= end)
+    }
+
+    /// The servers can do the plan's faults.
+    fn fits(&self, plan: &Plan) -> bool {
+        let offered = Capabilities::of(self.chosen.name());
+        offered.offer_all(&plan.scenario).is_ok() && self.spec(plan).is_some()
+    }
+
+    fn spec(&self, plan: &Plan) -> Option<RunSpec> {
+        let (lock, servers) = (self.subject.spec.clone(), self.subject.servers.clone());
+        let spec = RunSpec {
+            servers,
+            backend: self.chosen.name(),
+            ..RunSpec::simulated(lock, plan.scenario.clone(), plan.seed)
+        };
+        spec.resolved().ok()
+    }
+
+    /// Runs the plan, and again if it violates something. What it shows are the violations that came each time; `None`:
+    /// it could not be run to its end.
+    async fn attempt(
+        &mut self,
+        plan: &Plan,
+        number: u64,
+        elapsed: Duration,
+    ) -> Result<Option<(Shown, RunResult)>, Failure> {
+        let Some(ran) = self.run(plan).await? else {
+            return Ok(None);
+        };
+        let mut shown = self.shown(&ran);
+        let violations = std::mem::take(&mut shown.violations);
+        for violation in &violations {
+            match self.repeats(plan, *violation).await? {
+                true => shown.violations.push(*violation),
+                false => self.set_aside(&ran, *violation)?,
+            }
+        }
+        self.unrepeated += u64::from(shown.violations.len() < violations.len());
+        for violation in shown.violations.clone() {
+            self.keep(plan, &ran, violation, (number, elapsed)).await?;
+        }
+        Ok(Some((shown, ran.1)))
+    }
+
+    async fn run(&self, plan: &Plan) -> Result<Option<Ran>, Failure> {
+        let Some(spec) = self.spec(plan) else {
+            return Ok(None);
+        };
+        let backend = self.chosen.backend(&spec, true)?;
+        let ran = run::run(&spec, backend, Rc::new(()), self.interrupt.clone().wanted()).await;
+        // A run that fails says nothing about the lock, and the next one may not.
+        let Ok(result) = ran else {
+            return Ok(None);
+        };
+        let record = record(&spec, self.chosen, &result);
+        let is_whole = !record.interrupted;
+        Ok(is_whole.then_some((spec, result, record)))
+    }
+
+    fn shown(&self, (_, result, record): &Ran) -> Shown {
+        Shown::of(&result.history, &record.verdicts, &self.subject.wanted)
+    }
+
+    /// The violation comes in all runs that are still to be made.
+    async fn repeats(&self, plan: &Plan, violation: Violation) -> Result<bool, Failure> {
+        for _ in 1..TIMES {
+            let ran = self.run(plan).await?;
+            let shown = ran.map(|ran| self.shown(&ran)).unwrap_or_default();
+            if !shown.violations.contains(&violation) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn set_aside(&self, ran: &Ran, violation: Violation) -> Result<(), Failure> {
+        let name = kept_finds::name(violation, self.unrepeated as usize + 1);
+        let directory = self.out.join(ASIDE).join(&name);
+        let (spec, result, record) = ran;
+        kept_finds::keep_run(spec, result, record, &directory)?;
+        print::err(&format!(
+            "{name}: did not come again when the plan was repeated, so it is no find; kept in {}\n",
+            directory.display()
+        ));
+        Ok(())
+    }
+
+    /// Keeps a find with as few faults as repeat it, or counts it if it is known.
+    async fn keep(
+        &mut self,
+        plan: &Plan,
+        ran: &Ran,
+        violation: Violation,
+        (number, elapsed): (u64, Duration),
+    ) -> Result<(), Failure> {
+        let smaller = self.fewer_faults(plan, violation).await?;
+        let (plan, ran) = match &smaller {
+            Some((plan, ran)) => (plan, ran),
+            None => (plan, ran),
+        };
+        let shape = plan.shape();
+        let Violation { property, cause } = violation;
+        let is_like = |find: &&mut Find| (find.property, find.cause) == (property, cause);
+        if let Some(known) = self
+            .finds
+            .iter_mut()
+            .filter(is_like)
+            .find(|it| it.shape == shape)
+        {
+            known.schedules += 1;
+            return Ok(());
+        }
+        let like = self.finds.iter_mut().filter(is_like).count();
+        let directory = self.out.join(kept_finds::name(violation, like + 1));
+        let (spec, result, record) = ran;
+        let spec = RunSpec {
+            source: ScenarioSource::Repro {
+                named: spec.scenario.name.clone(),
+                file: directory.join(FILE),
+            },
+            ..spec.clone()
+        };
+        kept_finds::keep_run(&spec, result, record, &directory)?;
+        let find = kept_finds::find(&spec, record, violation, shape, &directory);
+        self.finds.push(Find {
+            first: number,
+            after_s: Some((elapsed.as_secs_f64() * 1e3).round() / 1e3),
+            ..find
+        });
+        Ok(())
+    }
+
+    /// The plan without the faults that the violation does not need, with its run. `None`: it needs all.
+    async fn fewer_faults(
+        &self,
+        plan: &Plan,
+        violation: Violation,
+    ) -> Result<Option<(Plan, Ran)>, Failure> {
+        let mut smaller: Option<(Plan, Ran)> = None;
+        for fault in (0..plan.scenario.faults.len()).rev() {
+            let candidate = smaller
+                .as_ref()
+                .map_or(plan, |(plan, _)| plan)
+                .without(fault);
+            let Some(ran) = self.run(&candidate).await? else {
+                continue;
+            };
+            let has_it = self.shown(&ran).violations.contains(&violation);
+            if has_it && self.repeats(&candidate, violation).await? {
+                smaller = Some((candidate, ran));
+            }
+        }
+        Ok(smaller)
+    }
+}

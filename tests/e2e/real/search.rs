@@ -1,0 +1,19 @@
+//! A hunt on servers: what comes three times of three is a find, also of a program of the user.
+
+use crate::running::picklock;
+
+#[test]
+fn hunt_on_servers_finds_a_lock_that_never_excludes() {
+    let line =
+        "hunt --impl no-lock --backend process --runs 6 --property lease --json --out out --seed 3";
+    let hunted = picklock(line).run().exits(1);
+    let document = hunted.document();
+    assert_eq!(document["backend"], "process");
+    let find = &document["finds"][0];
+    assert_eq!(
+        (&find["property"], &find["cause"]),
+        (&"lease".into(), &"unbacked-grant".into())
+    );
+    let repro = hunted.home().join(document["repro"].as_str().unwrap());
+    assert!(repro.exists() && hunted.home().join("out/report.html").exists());
+}
