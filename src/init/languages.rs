@@ -195,7 +195,7 @@ const JAVA_LIBRARIES: &[Library] = &[
             JARS,
             "javac -cp 'build:lib/*' -d build RedissonLock.java PicklockAdapter.java SmallJson.java",
         ],
-        run: "java -cp 'build:lib/*' -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonLock",
+        run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonLock",
     },
     Library {
         name: "redisson-fenced",
@@ -205,7 +205,7 @@ const JAVA_LIBRARIES: &[Library] = &[
             JARS,
             "javac -cp 'build:lib/*' -d build RedissonFencedLock.java PicklockAdapter.java SmallJson.java",
         ],
-        run: "java -cp 'build:lib/*' -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonFencedLock",
+        run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonFencedLock",
     },
     Library {
         name: "shedlock",
@@ -215,7 +215,7 @@ const JAVA_LIBRARIES: &[Library] = &[
             JARS,
             "javac -cp 'build:lib/*' -d build ShedLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
         ],
-        run: "java -cp 'build:lib/*' -XX:+UseSerialGC -XX:TieredStopAtLevel=1 ShedLock",
+        run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 ShedLock",
     },
     Library {
         name: "spring-data-redis",
@@ -225,7 +225,7 @@ const JAVA_LIBRARIES: &[Library] = &[
             JARS,
             "javac -cp 'build:lib/*' -d build SpringDataLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
         ],
-        run: "java -cp 'build:lib/*' -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringDataLock",
+        run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringDataLock",
     },
     Library {
         name: "spring-integration",
@@ -235,7 +235,7 @@ const JAVA_LIBRARIES: &[Library] = &[
             JARS,
             "javac -cp 'build:lib/*' -d build SpringIntegrationLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
         ],
-        run: "java -cp 'build:lib/*' -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringIntegrationLock",
+        run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringIntegrationLock",
     },
 ];
 

@@ -34,8 +34,9 @@ public final class ShedLock extends PicklockAdapter.LockObjects<SimpleLock>
 
     @Override
     public PicklockAdapter.Grant extend(String key, String token, long ttlMs) throws Exception {
-        var extended = object(token).extend(Duration.ofMillis(ttlMs), Duration.ZERO);
-        return PicklockAdapter.tryFor(0, () -> extended.map(lock -> keep(token, lock)).orElse(null));
+        var held = object(token);
+        return PicklockAdapter.tryFor(0, () -> held.extend(Duration.ofMillis(ttlMs), Duration.ZERO)
+                .map(lock -> keep(token, lock)).orElse(null));
     }
 
     /** It returns nothing. */
