@@ -28,8 +28,8 @@ struct Asked {
     ttl_ns: u64,
     /// It ended without a certain answer.
     in_doubt: bool,
-    /// It was refused, or given up.
-    refused: bool,
+    /// When it was refused, or given up.
+    refused_ns: Option<u64>,
     /// Its grant arrived.
     granted: bool,
     /// When it was told to release.
@@ -160,7 +160,7 @@ impl<'a> BlockedLock<'a> {
             _ if is_kept_by_others(span, at_ns) => Cause::ForeignRenewal,
             // What that attempt left should have expired long ago, so something keeps renewing it.
             owner if owner.in_doubt && renewed => Cause::AmbiguousAcquire,
-            owner if owner.refused && span.is_renewed() => Cause::AmbiguousAcquire,
+            owner if renewed_after(span, owner.refused_ns) => Cause::AmbiguousAcquire,
             owner if renewed_after(span, owner.released_ns) => Cause::RenewedAfterRelease,
             _ if span.renewals.is_empty() && is_longer() => Cause::WrongExpiry,
             _ => Cause::Undetermined,
@@ -258,12 +258,12 @@ fn is_kept_by_others(span: &ValueSpan, at_ns: u64) -> bool {
     any && first.due_ns <= at_ns && (lived(false) <= at_ns || lived(true) > at_ns)
 }
 
-/// True if the worker that wrote the value prolonged it after it had been told to release it.
-fn renewed_after(span: &ValueSpan, released_ns: Option<u64>) -> bool {
+/// True if the worker that wrote the value prolonged it after it had been told to release it, or was refused.
+fn renewed_after(span: &ValueSpan, over_ns: Option<u64>) -> bool {
     let author = span.author.as_ref().map(|author| author.worker);
     let mut own = (span.renewals.iter())
         .filter(|renewal| Some(renewal.by.worker) == author && renewal.prolongs());
-    released_ns.is_some_and(|released_ns| own.any(|renewal| renewal.at_ns > released_ns))
+    over_ns.is_some_and(|over_ns| own.any(|renewal| renewal.at_ns > over_ns))
 }
 
 fn asked(history: &History) -> HashMap<u64, Asked> {
@@ -290,7 +290,9 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
                     .and_modify(|attempt| attempt.in_doubt = true);
             }
             EventKind::Refused { op, .. } => {
-                asked.entry(op).and_modify(|attempt| attempt.refused = true);
+                asked
+                    .entry(op)
+                    .and_modify(|attempt| attempt.refused_ns = Some(event.at_ns));
             }
             EventKind::Granted { op, .. } => {
                 asked.entry(op).and_modify(|attempt| attempt.granted = true);

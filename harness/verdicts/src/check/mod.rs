@@ -48,6 +48,7 @@ mod unjudged;
 mod untrue_answers;
 mod verdict;
 mod waiters;
+mod wanted_key;
 mod written_values;
 
 pub use checker::Checker;

@@ -37,29 +37,15 @@ use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, Judgement, Seen, Starvation};
 use crate::check::kept_alive::KeptAlive;
-use crate::check::outstanding::Outstanding;
 use crate::check::reach::Reach;
 use crate::check::standstill::Standstill;
 use crate::check::starvation_excuse::StarvationExcuses;
 use crate::check::unjudged::{StarvedBy, Unjudged};
 use crate::check::waiters::Waiters;
+use crate::check::wanted_key::WantedKey;
 use crate::custody::KeyUpdate;
 use crate::history::{Event, EventKind, Header, Misbehaviour};
 use crate::timeline::{Attempt, Denial, Step, Timeline, is_rounded_up, ms, spoils_clocks};
-
-#[derive(Debug, Clone, Default)]
-struct KeyState {
-    outstanding: Outstanding,
-    /// The current starvation has been reported.
-    starved: bool,
-    /// A client waited for longer than the bound, and a fault that is still on kept it away.
-    kept_away: bool,
-    /// When a key without expiry was found.
-    unexpiring_ns: Option<u64>,
-    /// A key was found after the run.
-    left: bool,
-    probe_granted: Option<bool>,
-}
 
 /// The checker.
 pub(in crate::check) struct Progress {
@@ -68,7 +54,7 @@ pub(in crate::check) struct Progress {
     /// How long a key lives by what was written: the TTL, or that rounded up to a whole second.
     lease_ns: u64,
     workers: usize,
-    keys: Vec<KeyState>,
+    keys: Vec<WantedKey>,
     waiters: Waiters,
     reach: Reach,
     kept_alive: KeptAlive,
@@ -305,18 +291,9 @@ impl Progress {
     }
 
     fn count_unexpiring_keys(&mut self) {
-        for key in 0..self.keys.len() {
-            let state = &self.keys[key];
-            if let Some(at_ns) = state.unexpiring_ns
-                && state.probe_granted != Some(true)
-                && !state.starved
-            {
-                let doubt = state.outstanding.doubt_before(u64::MAX);
-                let doubt = doubt.map(|doubt| (doubt.worker, doubt.at_ns));
-                let left = Starvation::of_unexpiring_key(key as u32, at_ns, doubt);
-                self.found.push(left);
-            }
-        }
+        let keys = self.keys.iter().zip(0..);
+        let left = keys.filter_map(|(state, key)| state.unexpiring(key));
+        self.found.extend(left);
     }
 }
 
@@ -337,7 +314,7 @@ impl Checker for Progress {
             ttl_ns: ms(header.ttl_ms),
             lease_ns: ms(header.ttl_ms),
             workers: header.workers,
-            keys: vec![KeyState::default(); header.keys.len()],
+            keys: vec![WantedKey::default(); header.keys.len()],
             waiters: Waiters::new(header.workers, header.keys.len(), bound_ns),
             reach: Reach::new(header),
             kept_alive: KeptAlive::default(),
