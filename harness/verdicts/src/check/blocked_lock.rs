@@ -90,8 +90,13 @@ impl<'a> BlockedLock<'a> {
     /// The values that kept the client out when it had waited for too long; if there were none then, those
     /// that did so last.
     pub(super) fn standing(&self) -> Vec<&'a ValueSpan> {
-        let at_ns = self.moments().find(|at_ns| self.blocking(*at_ns).is_some());
+        let at_ns = self.blocked_last_ns();
         at_ns.map_or_else(Vec::new, |at_ns| self.standing_at(at_ns).collect())
+    }
+
+    /// When the values that stood were last no quorum for a client.
+    fn blocked_last_ns(&self) -> Option<u64> {
+        self.moments().find(|at_ns| self.blocking(*at_ns).is_some())
     }
 
     fn is_free_at_last(&self) -> bool {
@@ -221,9 +226,16 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
-    /// True if several attempts had a part of the nodes when the wait had lasted for too long, and none had
-    /// enough.
+    /// True if several attempts had a part of the nodes when the wait had lasted for too long, or less than a lease
+    /// before, and none had enough. Who lost its part earlier had the time to try again.
     fn is_split(&self) -> bool {
+        let mut attempts = self.asked.values();
+        let is_late = |at_ns: u64| {
+            attempts.any(|attempt| at_ns.saturating_add(attempt.ttl_ns) >= self.starvation.until_ns)
+        };
+        if !self.blocked_last_ns().is_some_and(is_late) {
+            return false;
+        }
         let mut taken: HashMap<u64, HashSet<usize>> = HashMap::new();
         for span in self.standing() {
             if let Some(author) = &span.author {
