@@ -42,7 +42,7 @@ pub(crate) async fn acquire(
         if let Some(grant) = lock.attempt(key, &name, lease).await? {
             return Ok(Some(grant));
         }
-        if !patience.another_attempt(lock.context()).await {
+        if !lock.context().another_attempt(patience).await {
             return Ok(None);
         }
     }

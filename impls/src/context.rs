@@ -43,4 +43,17 @@ impl Context {
         let jitter = self.options.duration(&RETRY_JITTER, ttl);
         Patience::start(wait, delay, jitter)
     }
+
+    /// Sleeps until the next attempt is due. Returns false at once if that attempt would begin after the deadline,
+    /// and when the client gives up.
+    pub(crate) async fn another_attempt(&mut self, patience: Patience) -> bool {
+        let Some(pause) = patience.pause(&mut self.entropy) else {
+            return false;
+        };
+        tokio::select! {
+            biased;
+            () = self.canceller.cancelled() => false,
+            () = tokio::time::sleep(pause) => true,
+        }
+    }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use rand::RngExt;
+use rand::rngs::StdRng;
 
-use crate::Context;
 use crate::lease_duration::LeaseDuration;
 use crate::options::{OptionKind, OptionSpec, OptionValue};
 use crate::stopwatch::Stopwatch;
@@ -50,18 +50,10 @@ impl Patience {
         }
     }
 
-    /// Sleeps until the next attempt is due. Returns false at once if that attempt would begin
-    /// after the deadline, and when the client gives up.
-    pub(crate) async fn another_attempt(self, context: &mut Context) -> bool {
+    /// The pause before the next attempt. `None`: that attempt would begin after the deadline.
+    pub(crate) fn pause(self, entropy: &mut StdRng) -> Option<Duration> {
         let most_ms = u64::try_from(self.jitter.as_millis()).unwrap_or(u64::MAX);
-        let delay = self.delay + Duration::from_millis(context.entropy.random_range(0..=most_ms));
-        if self.since.elapsed() + delay > self.wait {
-            return false;
-        }
-        tokio::select! {
-            biased;
-            () = context.canceller.cancelled() => false,
-            () = tokio::time::sleep(delay) => true,
-        }
+        let pause = self.delay + Duration::from_millis(entropy.random_range(0..=most_ms));
+        (self.since.elapsed() + pause <= self.wait).then_some(pause)
     }
 }

@@ -78,10 +78,7 @@ pub async fn run<W: Backend>(
     let mut reason = run_workload(&context, buyers, interrupt.as_mut()).await;
     let mut end = Shutdown::begin(interrupt);
     note_arrivals(&context);
-    note_untested_extensions(&context);
-    if let Some(ability) = context.applicability.not_offered() {
-        context.recorder.write(EventKind::NotOffered { ability });
-    }
+    note_untested(&context);
     note_traffic(&context);
     faults.abort();
     end.step(nemesis.undo_all()).await;
@@ -278,6 +275,14 @@ async fn start_workers<W: Backend>(context: &Rc<RunContext<W>>) -> Result<Vec<Bu
         started.map_err(|refusal| RunError::Worker { worker, refusal })
     });
     futures_util::future::try_join_all(starts).await
+}
+
+/// What nobody came to ask of the lock, or what it does not offer.
+fn note_untested<W: Backend>(context: &RunContext<W>) {
+    note_untested_extensions(context);
+    if let Some(ability) = context.applicability.not_offered() {
+        context.recorder.write(EventKind::NotOffered { ability });
+    }
 }
 
 /// Runs the buyers, and returns why they ended.

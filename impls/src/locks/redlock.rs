@@ -207,7 +207,7 @@ impl Lock for Redlock {
                 Ok(grant) => return Ok(Some(grant)),
                 Err(answers) => answers,
             };
-            if !patience.another_attempt(&mut self.context).await {
+            if !self.context.another_attempt(patience).await {
                 // If a majority could not be reached at all, the service failed. Otherwise it
                 // refused.
                 let reachable = self.nodes.len() - answers.failed.len();

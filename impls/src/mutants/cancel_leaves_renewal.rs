@@ -46,7 +46,7 @@ impl Variation for CancelLeavesRenewal {
                 }
                 taken = lock.attempt(key, &name, lease) => taken?,
             };
-            if taken.is_some() || !patience.another_attempt(lock.context()).await {
+            if taken.is_some() || !lock.context().another_attempt(patience).await {
                 return Ok(taken);
             }
         }

@@ -43,7 +43,7 @@ impl Variation for TokenPerProcess {
             if held.as_deref() == Some(NAME) {
                 return Ok(Some(lease.grant(NAME, asked)));
             }
-            if !patience.another_attempt(lock.context()).await {
+            if !lock.context().another_attempt(patience).await {
                 return Ok(None);
             }
         }
