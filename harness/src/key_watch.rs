@@ -425,6 +425,7 @@ mod tests {
                 phase: Phase::Release,
                 command: "EVAL".into(),
                 sent_ns: None,
+                went_on_ns: None,
             }),
         };
         let words: [&[u8]; 5] = [b"EVAL", b"script", b"1", b"lock", b"count"];
@@ -478,6 +479,7 @@ mod tests {
                         phase: Phase::Acquire,
                         command: command.into(),
                         sent_ns: None,
+                        went_on_ns: None,
                     }),
                 };
                 record.into_event(0, 0)

@@ -131,7 +131,7 @@ impl ServerReport {
                 let replied_ns = sent.and_then(|sent| sent.replied_ns);
                 self.script_ns = replied_ns.map_or(now_ns, |at| at.min(now_ns));
                 by = sent.map(|sent| ByWorker {
-                    command: command(&sent, line),
+                    command: command(&sent, line, self.script_ns),
                     request: sent.number.map(|number| (conn, number)),
                 });
             }
@@ -168,7 +168,12 @@ fn echo(line: &MonitorLine) -> Option<&[u8]> {
     }
 }
 
-fn command(sent: &ExecutedRequest, line: &MonitorLine) -> KeyCommand {
+/// A change that is noticed earlier than this after its command went on is as good as noticed at once, nanoseconds.
+const MOMENT_NS: u64 = 1_000_000;
+
+/// The command of a worker, whose changes were noticed at this time.
+fn command(sent: &ExecutedRequest, line: &MonitorLine, noticed_ns: u64) -> KeyCommand {
+    let was_late = |went_on_ns: &u64| noticed_ns.saturating_sub(*went_on_ns) >= MOMENT_NS;
     let name = line.words.first().map(Vec::as_slice).unwrap_or_default();
     KeyCommand {
         worker: sent.link.worker,
@@ -176,5 +181,6 @@ fn command(sent: &ExecutedRequest, line: &MonitorLine) -> KeyCommand {
         phase: sent.phase,
         command: String::from_utf8_lossy(name).to_ascii_uppercase().into(),
         sent_ns: sent.held_since_ns,
+        went_on_ns: sent.went_on_ns.filter(was_late),
     }
 }

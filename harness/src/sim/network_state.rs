@@ -331,6 +331,7 @@ impl NetworkState {
                 phase: tag.phase,
                 command: Arc::clone(command),
                 sent_ns: tag.sent_ns,
+                went_on_ns: None,
             })
         });
         if node.key_changes() > before

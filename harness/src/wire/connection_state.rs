@@ -118,6 +118,7 @@ impl<'a> ConnectionState<'a> {
         pending: &mut Pending,
         meta: &FrameMeta,
         held_since_ns: Option<u64>,
+        now_ns: u64,
     ) {
         let mut request = meta.request;
         if meta.is_message() {
@@ -127,7 +128,7 @@ impl<'a> ConnectionState<'a> {
         if let Some(sent) = self.proxy.sent.get()
             && meta.is_message()
         {
-            request.number = sent.sent(self.conn, &request, held_since_ns);
+            request.number = sent.sent(self.conn, &request, held_since_ns, Some(now_ns));
         }
         if !meta.is_raw() && !pending.expect_reply(request) {
             let reason = "more than requests and replies";
@@ -201,7 +202,7 @@ impl<'a> ConnectionState<'a> {
     pub(super) fn expect_reply(&self, direction: Direction, meta: &FrameMeta, now_ns: u64) {
         if direction == Direction::Request {
             let held_since_ns = held_back(meta.at_ns, now_ns);
-            self.expect_reply_in(&mut self.pending(), meta, held_since_ns);
+            self.expect_reply_in(&mut self.pending(), meta, held_since_ns, now_ns);
         }
     }
 

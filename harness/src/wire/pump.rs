@@ -124,7 +124,8 @@ impl<'a> Pump<'a> {
         if self.direction == Direction::Request {
             let mut pending = self.shared.pending();
             for (_, meta) in &self.frames {
-                self.shared.expect_reply_in(&mut pending, meta, None);
+                self.shared
+                    .expect_reply_in(&mut pending, meta, None, now_ns);
             }
         }
         let mut log = self.shared.proxy.log.append();

@@ -40,6 +40,8 @@ pub(crate) struct ExecutedRequest {
     pub(crate) closed_before: usize,
     /// When its worker sent it, if a fault held it back.
     pub(crate) held_since_ns: Option<u64>,
+    /// When it went on to the server, if that is known.
+    pub(crate) went_on_ns: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +56,7 @@ struct Sent {
     answered: Option<Answered>,
     closed_before: usize,
     held_since_ns: Option<u64>,
+    went_on_ns: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -150,9 +153,15 @@ impl SentRequests {
         }
     }
 
-    /// A request is about to be sent on. `held_since_ns`: when it came, if a fault held it back. Returns its number
-    /// among those of its connection.
-    pub(super) fn sent(&self, conn: u64, request: &Request, held_since_ns: Option<u64>) -> u64 {
+    /// A request is about to be sent on. `held_since_ns`: when it came, if a fault held it back; `went_on_ns`: now,
+    /// or a moment before. Returns its number among those of its connection.
+    pub(super) fn sent(
+        &self,
+        conn: u64,
+        request: &Request,
+        held_since_ns: Option<u64>,
+        went_on_ns: Option<u64>,
+    ) -> u64 {
         let Connections { by_number, closed } = &mut *self.lock();
         let Some(connection) = by_number.get_mut(&conn) else {
             return 0;
@@ -170,6 +179,7 @@ impl SentRequests {
             answered: None,
             closed_before: closed.len(),
             held_since_ns,
+            went_on_ns,
         });
         if connection.sent.len() > MOST {
             connection.sent.pop_front();
@@ -191,7 +201,7 @@ impl SentRequests {
             digest: digest(words),
             ..Request::none(Operation { op, phase })
         };
-        self.sent(conn, &request, held_since_ns);
+        self.sent(conn, &request, held_since_ns, None);
     }
 
     /// The reply to the connection's oldest unanswered request has come.
@@ -254,6 +264,7 @@ impl SentRequests {
             number,
             closed_before: sent.map_or(0, |sent| sent.closed_before),
             held_since_ns: sent.and_then(|sent| sent.held_since_ns),
+            went_on_ns: sent.and_then(|sent| sent.went_on_ns),
         })
     }
 }
@@ -290,7 +301,7 @@ mod tests {
         ];
         for (number, (name, argument)) in sent.into_iter().enumerate() {
             let request = request(name.as_bytes(), argument, number as u64);
-            assert_eq!(requests.sent(7, &request, None), number as u64);
+            assert_eq!(requests.sent(7, &request, None, None), number as u64);
         }
         for at_ns in [100, 200, 300] {
             requests.replied(7, at_ns, Answered::Done);
@@ -317,11 +328,11 @@ mod tests {
             key: Some(0),
             ..request(b"SET", argument, 1)
         };
-        requests.sent(7, &named(b"refused"), None);
+        requests.sent(7, &named(b"refused"), None, None);
         requests.replied(7, 100, Answered::Failed);
-        requests.sent(7, &request(b"PING", b"", 1), None);
+        requests.sent(7, &request(b"PING", b"", 1), None, None);
         requests.replied(7, 200, Answered::Done);
-        requests.sent(7, &named(b"one"), None);
+        requests.sent(7, &named(b"one"), None, None);
         assert!(!requests.has_untold(1), "nothing was carried out yet");
         requests.replied(7, 300, Answered::Done);
         assert!(requests.has_untold(1));
@@ -335,7 +346,7 @@ mod tests {
         let requests = SentRequests::default();
         requests.opened(7, LinkId { worker: 2, node: 1 });
         for (op, answered) in [(1, Answered::Refused), (2, Answered::Done)] {
-            requests.sent(7, &request(b"SET", b"token", op), None);
+            requests.sent(7, &request(b"SET", b"token", op), None, None);
             requests.replied(7, op * 100, answered);
         }
         let told = claim(&requests, "SET", b"token").unwrap();
@@ -352,11 +363,11 @@ mod tests {
             requests.opened(conn, LinkId { worker: 2, node: 1 });
         }
         requests.closed(8);
-        requests.sent(7, &request(b"SET", b"one", 1), None);
+        requests.sent(7, &request(b"SET", b"one", 1), None, None);
         requests.closed(8);
         requests.closed(9);
         requests.closed(1000);
-        requests.sent(7, &request(b"SET", b"two", 1), None);
+        requests.sent(7, &request(b"SET", b"two", 1), None, None);
         let before = |argument| claim(&requests, "SET", argument).unwrap().closed_before;
         assert_eq!((before(b"one"), before(b"two")), (1, 2));
         assert_eq!(before(b"never sent"), 0);

@@ -22,6 +22,7 @@ fn command(worker: usize, op: u64, phase: Phase, command: &str) -> KeyCommand {
         phase,
         command: command.into(),
         sent_ns: None,
+        went_on_ns: None,
     }
 }
 

@@ -133,6 +133,7 @@ fn key_changed(node: usize, op: u64, key: u32, ms: u64, flag: bool, text: String
         phase: Phase::Acquire,
         command: text.as_str().into(),
         sent_ns: None,
+        went_on_ns: None,
     });
     EventKind::KeyChanged {
         node,

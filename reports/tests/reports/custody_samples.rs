@@ -16,6 +16,7 @@ pub fn command(worker: usize, op: u64, phase: Phase, command: &str) -> KeyChange
         phase,
         command: command.into(),
         sent_ns: None,
+        went_on_ns: None,
     })
 }
 

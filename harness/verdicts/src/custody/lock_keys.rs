@@ -160,6 +160,7 @@ mod tests {
                 phase: Phase::Acquire,
                 command: Arc::from("SET"),
                 sent_ns: None,
+                went_on_ns: None,
             }),
         }
     }

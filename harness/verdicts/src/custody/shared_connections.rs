@@ -367,6 +367,7 @@ mod tests {
                 phase: ACQUIRE,
                 command: "EVAL".into(),
                 sent_ns: None,
+                went_on_ns: None,
             }),
         }
     }

@@ -348,6 +348,7 @@ mod tests {
                     phase: Phase::Acquire,
                     command: command.into(),
                     sent_ns: None,
+                    went_on_ns: None,
                 }),
             },
         };

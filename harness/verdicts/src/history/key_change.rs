@@ -63,6 +63,10 @@ pub struct KeyCommand {
     /// went on at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_ns: Option<u64>,
+    /// When it went on to the server, nanoseconds since the run began, if the harness noticed the change a millisecond
+    /// later or more: a busy machine makes it late. Left out otherwise, and of a simulated server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub went_on_ns: Option<u64>,
 }
 
 impl KeyCommand {

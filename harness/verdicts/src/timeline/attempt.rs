@@ -47,8 +47,8 @@ pub struct Attempt {
     pub(super) last_write: LastWrite,
     /// When the holder's last request to extend was sent, while it is unanswered.
     pub extend_ns: Option<u64>,
-    /// When a command of that extension last changed a key of a server: it was answered later.
-    pub(super) extend_written_ns: u64,
+    /// Between which times a command of that extension last changed a key of a server: it was answered later.
+    pub(super) extend_written_ns: (u64, u64),
     /// Every other grant that had arrived before this time was made before this one. The rule
     /// stands in `grant_order.rs`.
     pub follows_ns: u64,
@@ -64,8 +64,8 @@ pub struct Attempt {
 pub(super) enum LastWrite {
     #[default]
     Nowhere,
-    /// On this node alone, and when it did so last.
-    On(usize, u64),
+    /// On this node alone, and between which times it did so last.
+    On(usize, (u64, u64)),
     OnSeveral,
 }
 
@@ -163,7 +163,7 @@ impl Attempt {
             read: RequestRead::at_once(at_ns),
             last_write: LastWrite::Nowhere,
             extend_ns: None,
-            extend_written_ns: 0,
+            extend_written_ns: (0, 0),
             follows_ns: at_ns,
             fence: None,
             last_answer: LastAnswer::after_request(at_ns, ms(ttl_ms)),
@@ -242,7 +242,7 @@ impl Attempt {
         let asked_ns = self.extend_ns.take()?;
         let not_before_ns = self.last_answer.arrived(arrived_ns).max(asked_ns);
         let Some(valid_ms) = valid_ms else {
-            return Some(match self.seen && self.extend_written_ns > 0 {
+            return Some(match self.seen && self.extend_written_ns.1 > 0 {
                 true => LeaseDeadline::of_write(self.extend_written_ns, self.ttl_ns),
                 false => LeaseDeadline::of_ttl(asked_ns, arrived_ns, self.ttl_ns),
             });
@@ -259,7 +259,7 @@ impl Attempt {
         // It says how long it took, not when it read the request. What it did to the servers shows the
         // earliest time, and its answer the latest.
         let deadline = LeaseDeadline::reported(said_ns, valid_ms);
-        let written_ns = self.extend_written_ns.max(asked_ns).min(arrived_ns);
+        let written_ns = self.extend_written_ns.0.max(asked_ns).min(arrived_ns);
         let earliest_ns = deadline
             .earliest_ns
             .max(written_ns.saturating_add(ms(valid_ms)));
@@ -270,19 +270,19 @@ impl Attempt {
         })
     }
 
-    /// A command has changed a key of a node in order to take the lock; `of_lock`: the lock's. What comes after the
+    /// A command has changed a key of a node, between these times, in order to take the lock; `of_lock`: the lock's. What comes after the
     /// grant shows nothing of the time before it.
-    pub(super) fn taken(&mut self, at_ns: u64, node: usize, of_lock: bool) {
+    pub(super) fn taken(&mut self, written_ns: (u64, u64), node: usize, of_lock: bool) {
         if self.begin_ns.is_some() {
             return;
         }
-        if self.read.wrote(at_ns) {
-            self.last_answer.written(at_ns);
+        if self.read.wrote(written_ns) {
+            self.last_answer.written(written_ns.0);
         }
         if of_lock {
             self.last_write = match self.last_write {
-                LastWrite::Nowhere => LastWrite::On(node, at_ns),
-                LastWrite::On(before, _) if before == node => LastWrite::On(node, at_ns),
+                LastWrite::Nowhere => LastWrite::On(node, written_ns),
+                LastWrite::On(before, _) if before == node => LastWrite::On(node, written_ns),
                 _ => LastWrite::OnSeveral,
             };
         }

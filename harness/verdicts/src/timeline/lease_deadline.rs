@@ -55,13 +55,13 @@ impl LeaseDeadline {
         }
     }
 
-    /// Of a grant without a report, whose key was written on its only server at this time.
-    pub(super) fn of_write(written_ns: u64, ttl_ns: u64) -> Self {
-        let over_ns = written_ns.saturating_add(ttl_ns);
+    /// Of a grant without a report, whose key was written on its only server between these times.
+    pub(super) fn of_write(written_ns: (u64, u64), ttl_ns: u64) -> Self {
+        let over_ns = |written_ns: u64| written_ns.saturating_add(ttl_ns);
         LeaseDeadline {
-            earliest_ns: over_ns.saturating_sub(SERVER_SLACK_NS),
-            latest_ns: over_ns,
-            said_ns: (written_ns, written_ns),
+            earliest_ns: over_ns(written_ns.0).saturating_sub(SERVER_SLACK_NS),
+            latest_ns: over_ns(written_ns.1),
+            said_ns: written_ns,
         }
     }
 

@@ -28,8 +28,8 @@ pub(super) struct RequestRead {
     latest_ns: u64,
     /// When the worker was told to have been thawed since the request was sent.
     thawed_ns: Option<u64>,
-    /// When a command of the attempt first changed a key.
-    first_write_ns: Option<u64>,
+    /// Between which times a command of the attempt first changed a key.
+    first_write_ns: Option<(u64, u64)>,
 }
 
 impl RequestRead {
@@ -55,20 +55,20 @@ impl RequestRead {
         }
     }
 
-    /// A command of the attempt changed a key, before the answer. True for the first one.
-    pub(super) fn wrote(&mut self, at_ns: u64) -> bool {
+    /// A command of the attempt changed a key between these times, before the answer. True for the first one.
+    pub(super) fn wrote(&mut self, written_ns: (u64, u64)) -> bool {
         let is_first = self.first_write_ns.is_none();
-        self.first_write_ns.get_or_insert(at_ns);
+        self.first_write_ns.get_or_insert(written_ns);
         is_first
     }
 
     /// The answer says that it was written so long after the reading: what the custody shows of that.
     pub(super) fn answered(&mut self, elapsed_ms: u64) {
-        let Some(written_ns) = self.first_write_ns else {
+        let Some((not_before_ns, written_ns)) = self.first_write_ns else {
             return;
         };
         self.thawed_ns = None;
-        let shown_ns = written_ns.saturating_sub(ms(elapsed_ms).saturating_add(UNIT_NS));
+        let shown_ns = not_before_ns.saturating_sub(ms(elapsed_ms).saturating_add(UNIT_NS));
         if shown_ns > self.earliest_ns || self.latest_ns == u64::MAX {
             self.earliest_ns = self.earliest_ns.max(shown_ns);
             self.latest_ns = written_ns.max(self.earliest_ns);
@@ -83,7 +83,10 @@ impl RequestRead {
             .filter(|at_ns| *at_ns <= arrived_ns)
             .unwrap_or(self.earliest_ns.saturating_add(elapsed_ns));
         let earliest_ns = earliest_ns
-            .max(self.first_write_ns.unwrap_or(0))
+            .max(
+                self.first_write_ns
+                    .map_or(0, |(not_before_ns, _)| not_before_ns),
+            )
             .min(arrived_ns);
         let latest_ns = match self.latest_ns == self.earliest_ns {
             true => earliest_ns,
@@ -107,7 +110,7 @@ mod tests {
     #[test]
     fn request_of_a_running_worker_was_read_when_it_was_sent() {
         let mut read = RequestRead::at_once(ms(10));
-        read.wrote(ms(12));
+        read.wrote((ms(12), ms(12)));
         read.answered(3);
         assert_eq!(read.reported(3, ms(14)), (ms(13), ms(13)));
     }
@@ -115,7 +118,7 @@ mod tests {
     #[test]
     fn first_write_shows_that_a_request_was_read_late() {
         let mut read = RequestRead::at_once(0);
-        read.wrote(ms(801));
+        read.wrote((ms(801), ms(801)));
         read.answered(2);
         // Written no sooner than its value, and read no later.
         assert_eq!(read.reported(2, ms(900)), (ms(801), ms(804)));
@@ -139,7 +142,7 @@ mod tests {
         read.answered(35);
         assert_eq!(read.reported(35, ms(37)), (ms(35), ms(37)));
         // Where a write shows when it was read, the thaw says nothing.
-        read.wrote(ms(34));
+        read.wrote((ms(34), ms(34)));
         read.answered(35);
         assert_eq!(read.reported(35, ms(37)).0, ms(35));
     }

@@ -154,7 +154,7 @@ impl AttemptTracker {
             }),
             EventKind::Extend { .. } => {
                 if let Some(attempt) = self.find(name) {
-                    (attempt.extend_ns, attempt.extend_written_ns) = (Some(at_ns), 0);
+                    (attempt.extend_ns, attempt.extend_written_ns) = (Some(at_ns), (0, 0));
                 }
             }
             EventKind::ExtendGranted {
@@ -277,9 +277,10 @@ impl AttemptTracker {
         if let Some(ttl_ms) = lives {
             attempt.written(ttl_ms);
         }
+        let written_ns = (command.went_on_ns.unwrap_or(at_ns), at_ns);
         match command.phase {
-            Phase::Acquire => attempt.taken(at_ns, node, lives.is_some()),
-            Phase::Extend => attempt.extend_written_ns = at_ns,
+            Phase::Acquire => attempt.taken(written_ns, node, lives.is_some()),
+            Phase::Extend => attempt.extend_written_ns = written_ns,
             Phase::Idle | Phase::Release => {}
         }
         if command.phase == Phase::Idle

@@ -211,6 +211,7 @@ impl Player {
                 phase: Phase::Acquire,
                 command: "SET".into(),
                 sent_ns: None,
+                went_on_ns: None,
             });
             self.change(node, key, Some(to), why);
         }
@@ -245,6 +246,7 @@ impl Player {
             phase,
             command: command.into(),
             sent_ns: None,
+            went_on_ns: None,
         });
         self.change(node, key, to, why);
     }
