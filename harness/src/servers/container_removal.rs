@@ -9,7 +9,7 @@ use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
 use testcontainers::bollard::query_parameters::ListContainersOptionsBuilder;
 
-use super::engine::{OWNER_LABEL, RUN_LABEL, connect, owner, remove_container};
+use super::engine::{OWNER_LABEL, RUN_LABEL, connect, connect_at_once, owner, remove_container};
 use super::reaper::ContainerWatch;
 use super::server_network;
 
@@ -36,7 +36,7 @@ pub(super) async fn remove_run(run: &str) -> bool {
 
 /// Removes the containers of dead owners. Their networks go, too.
 pub(super) async fn sweep() {
-    let Ok(engine) = connect().await else {
+    let Ok(engine) = connect_at_once().await else {
         return;
     };
     let found = labelled(&engine, OWNER_LABEL).await.unwrap_or_default();

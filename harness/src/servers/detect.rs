@@ -4,7 +4,7 @@ use std::time::Duration;
 use picklock_scenarios::BackendName;
 use tokio::time::timeout;
 
-use super::{BackendError, Binary, Image};
+use super::{BackendError, Binary, Image, engine};
 use crate::external_servers::ExternalServers;
 use crate::named_server::{LOCAL_IMAGE, NamedServer, OFFICIAL_IMAGE};
 
@@ -57,7 +57,11 @@ pub async fn detect(
             reason: "servers are started on Linux only".to_owned(),
         };
     }
-    let no_docker = match timeout(DOCKER_PATIENCE, Image::choose(image, named)).await {
+    let choice = async {
+        engine::connect_at_once().await?;
+        Image::choose(image, named).await
+    };
+    let no_docker = match timeout(DOCKER_PATIENCE, choice).await {
         Ok(Ok(image)) => {
             let reason = format!("a container engine answers; {}", image.reason());
             return Detection {

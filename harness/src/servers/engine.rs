@@ -39,12 +39,24 @@ pub(super) fn owner(labels: Option<&HashMap<String, String>>) -> Option<ProcessI
     labels?.get(OWNER_LABEL)?.parse().ok()
 }
 
-/// A local engine answers within milliseconds. `detect` takes at most two seconds in all, so this
-/// must be shorter.
-const ANSWER_PATIENCE: Duration = Duration::from_millis(700);
+/// A local engine answers within milliseconds, but on a busy machine it may take seconds. Who only looks whether there
+/// is one asks with less patience of its own.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Patience of who can do without an engine.
+const SHORT_PATIENCE: Duration = Duration::from_millis(700);
 
 /// The engine, if it answers.
 pub(super) async fn connect() -> Result<Docker, BackendError> {
+    connect_within(ANSWER_PATIENCE).await
+}
+
+/// The engine, if it answers at once.
+pub(super) async fn connect_at_once() -> Result<Docker, BackendError> {
+    connect_within(SHORT_PATIENCE).await
+}
+
+async fn connect_within(patience: Duration) -> Result<Docker, BackendError> {
     let asked = async {
         let engine = testcontainers::core::client::docker_client_instance()
             .await
@@ -52,9 +64,9 @@ pub(super) async fn connect() -> Result<Docker, BackendError> {
         engine.ping().await.map_err(|e| sentence(&e))?;
         Ok(engine)
     };
-    timeout(ANSWER_PATIENCE, asked)
+    timeout(patience, asked)
         .await
-        .unwrap_or_else(|_| Err(format!("no answer within {ANSWER_PATIENCE:?}")))
+        .unwrap_or_else(|_| Err(format!("no answer within {patience:?}")))
         .map_err(BackendError::Engine)
 }
 
