@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::running::{Outcome, picklock};
+use crate::running::{Outcome, picklock, was_too_busy};
 
 /// A language, and the programs that it needs.
 const LANGUAGES: [(&str, &[&str]); 7] = [
@@ -93,7 +93,7 @@ impl Adapter {
 /// True where a run says nothing about the lock: the machine stood still, or was so busy that a worker
 /// did not get ready. A lock that can never be judged fails all the same, after [`ATTEMPTS`].
 fn is_not_judged(code: Option<i32>, text: &str) -> bool {
-    matches!(code, Some(3 | 4)) || text.contains("the harness stood still")
+    matches!(code, Some(3 | 4)) || was_too_busy(text)
 }
 
 const ATTEMPTS: usize = 4;
@@ -125,7 +125,7 @@ fn untroubled(document: &Value, language: &str) {
     let trouble = document["trouble"].as_array();
     let adapters_own = trouble.into_iter().flatten().filter(|what| {
         let what = what.to_string();
-        let machines_own = ["stalled", "for the processor"];
+        let machines_own = ["stalled", "stood still", "for the processor"];
         what.contains("worker") && !machines_own.iter().any(|own| what.contains(own))
     });
     assert_eq!(adapters_own.count(), 0, "{language}: {document:#}");
