@@ -69,11 +69,24 @@ class Browser {
   }
 
   async release(key, token) {
+    const inside = this.visit(token);
+    inside.leave();
+    return (await inside.response) === 200;
+  }
+
+  async sectionFailed(key, token) {
+    const inside = this.visit(token);
+    inside.leave(Promise.reject(new Error("the section failed")));
+    await inside.response;
+    // The handler's `finally` does not say what it came to.
+    return null;
+  }
+
+  visit(token) {
     const inside = this.inside.get(token);
     if (!inside) throw new Definite(`no request is inside with the token ${token}`);
     this.inside.delete(token);
-    inside.leave();
-    return (await inside.response) === 200;
+    return inside;
   }
 
   section(visit, grant) {

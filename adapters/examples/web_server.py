@@ -47,6 +47,10 @@ class Shop:
         await send({"type": "http.response.body", "body": b""})
 
 
+class SectionFailed(Exception):
+    pass
+
+
 # Of the request that this task serves: what tells that it is inside.
 _entered = contextvars.ContextVar("entered")
 
@@ -76,11 +80,23 @@ class Browser:
         return Grant(token)
 
     async def release(self, key, token):
-        if token not in self.inside:
-            raise Definite(f"no request is inside with the token {token!r}")
-        leave, response = self.inside.pop(token)
+        leave, response = self.visit(token)
         leave.set_result(None)
         return await response == 200
+
+    async def section_failed(self, key, token):
+        leave, response = self.visit(token)
+        leave.set_exception(SectionFailed())
+        try:
+            await response
+        except SectionFailed:
+            # The handler's `finally` does not say what it came to.
+            return None
+
+    def visit(self, token):
+        if token not in self.inside:
+            raise Definite(f"no request is inside with the token {token!r}")
+        return self.inside.pop(token)
 
     async def section(self, token):
         leave = asyncio.get_running_loop().create_future()

@@ -118,7 +118,8 @@ export function extended(token, ttlMs, askedAt) {
  * them may return promises. `options` are the names that `--impl-option` may have.
  *
  * With `clients`, many clients share the lock on one event loop: its calls overlap. An `acquire` with a fourth
- * parameter gets an AbortSignal for a client that gives up. */
+ * parameter gets an AbortSignal for a client that gives up. A lock with `sectionFailed(key, token)` does there what becomes
+ * of it when an error leaves the section, and gives what `release` does. */
 export async function serve(makeLock, { name, version = "", options = [], clients = false }) {
   const ready = { reply: "ready", name, version };
   const adapter = { makeLock, ready, options, clients, lock: null, waiting: new Map() };
@@ -168,10 +169,11 @@ async function answer(adapter, request, readAt) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, request.for_ms);
     return { reply: "blocked" };
   }
-  if (!["acquire", "extend", "release"].includes(op)) throw new Definite(`unknown op ${op}`);
+  if (!["acquire", "extend", "release", "section-failed"].includes(op)) throw new Definite(`unknown op ${op}`);
   const lock = adapter.lock;
   if (lock === null) throw new Definite("`init` must come first");
   if (op === "release") return { reply: "released", released: await lock.release(key, token) };
+  if (op === "section-failed") return { reply: "released", released: await lock.sectionFailed(key, token) };
   if (op === "acquire") {
     const giveUp = new AbortController();
     adapter.waiting.set(request.id, giveUp);
@@ -201,7 +203,8 @@ async function init(adapter, { protocol, protocols, nodes, timeout_ms: timeoutMs
   const ready = { ...adapter.ready, extends: Boolean(adapter.lock.extend) };
   if (!versions.includes(2)) return ready;
   const cancels = adapter.lock.acquire.length > 3;
-  return { ...ready, protocol: 2, clients: adapter.clients, blocks_loop: true, cancels };
+  const fails_sections = Boolean(adapter.lock.sectionFailed);
+  return { ...ready, protocol: 2, clients: adapter.clients, blocks_loop: true, cancels, fails_sections };
 }
 
 function granted(grant, ttlMs, readAt) {

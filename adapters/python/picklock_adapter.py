@@ -76,9 +76,16 @@ class LockObjects:
         return Grant(token, asked_at=getattr(lock, "asked_at", None))
 
     def release(self, key, token):
-        lock = self._lock(token)
+        return self._end(token, self._lock(token).release)
+
+    def section_failed(self, key, token):
+        lock, problem = self._lock(token), RuntimeError("the section failed")
+        leave = getattr(lock, "__exit__", None)
+        return self._end(token, lock.release) if leave is None else self._end(token, leave, RuntimeError, problem, None)
+
+    def _end(self, token, function, *arguments):
         try:
-            self._call(lock.release)
+            self._call(function, *arguments)
         except self.not_held:
             del self._locks[token]
             return False
@@ -169,14 +176,17 @@ def serve(make_lock, name, version="", options=(), threads=False):
     or None if the library does not say, and, if it can, extend(key, token, ttl_ms) -> Grant or None.
     `options` are the names that `--impl-option` may have.
 
-    If the lock has release_unheld(key), it does what a `finally` does that unlocks although it was refused.
+    If the lock has release_unheld(key), it does what a `finally` does that unlocks although it was refused. If it has
+    section_failed(key, token), it does what becomes of the lock when an exception leaves the section, and returns what
+    release does.
 
     A class whose `acquire` is a coroutine is one lock for many clients on one event loop; a client that gives up cancels
     its task. With `threads`, it is
     one lock for many clients, each in a thread of its own. Otherwise a process has one client.
     """
     is_async = inspect.iscoroutinefunction(getattr(make_lock, "acquire", None))
-    offers = {"clients": is_async or threads, "blocks_loop": is_async, "blocks_thread": threads, "cancels": is_async}
+    offers = {"clients": is_async or threads, "blocks_loop": is_async, "blocks_thread": threads, "cancels": is_async,
+              "ends_clients": threads}
     adapter = _Adapter(make_lock, {"name": name, "version": version}, options, offers)
     if is_async:
         asyncio.run(_serve_on_loop(adapter))
@@ -207,7 +217,8 @@ async def _serve_on_loop(adapter):
     def begin(request, read_at):
         if request.get("op") == "cancel":
             if request["of"] in tasks:
-                tasks[request["of"]].cancel()
+                # Not before it has begun: then it would answer nothing.
+                loop.call_soon(tasks[request["of"]].cancel)
             return
         number = request["id"]
         tasks[number] = loop.create_task(adapter.reply(request, read_at))
@@ -238,7 +249,10 @@ def _serve_in_threads(adapter):
 
 def _serve_client(adapter, requests):
     while True:
-        _without_loop(adapter.reply(*requests.get()))
+        request, read_at = requests.get()
+        _without_loop(adapter.reply(request, read_at))
+        if request.get("op") == "end-client":
+            return
 
 
 def _without_loop(coroutine):
@@ -282,11 +296,13 @@ class _Adapter:
             return self._init(request)
         if op == "join":
             return {"reply": "joined"}
+        if op == "end-client":
+            return {"reply": "ended"}
         if op == "block":
             # On purpose not asyncio's: nothing else of this loop, or thread, is done meanwhile.
             time.sleep(request["for_ms"] / 1000)
             return {"reply": "blocked"}
-        if op not in ("acquire", "extend", "release", "release-unheld"):
+        if op not in ("acquire", "extend", "release", "release-unheld", "section-failed"):
             raise Definite(f"unknown op {op!r}")
         if self.lock is None:
             raise Definite("`init` must come first")
@@ -295,6 +311,8 @@ class _Adapter:
             return {"reply": "released", "released": await _done(self.lock.release_unheld(key))}
         if op == "release":
             return {"reply": "released", "released": await _done(self.lock.release(key, request["token"]))}
+        if op == "section-failed":
+            return {"reply": "released", "released": await _done(self.lock.section_failed(key, request["token"]))}
         ttl_ms = request["ttl_ms"]
         if op == "acquire":
             return _granted(await _done(self.lock.acquire(key, ttl_ms, request["wait_ms"])), ttl_ms, read_at)
@@ -315,8 +333,8 @@ class _Adapter:
         ready = {**self.ready, "extends": hasattr(self.lock, "extend")}
         if 2 not in versions:
             return ready
-        unheld = hasattr(self.lock, "release_unheld")
-        return {**ready, "protocol": 2, **self.offers, "releases_unheld": unheld}
+        unheld, fails = (hasattr(self.lock, name) for name in ("release_unheld", "section_failed"))
+        return {**ready, "protocol": 2, **self.offers, "releases_unheld": unheld, "fails_sections": fails}
 
 
 async def _done(result):

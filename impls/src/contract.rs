@@ -114,6 +114,22 @@ pub trait Lock {
         grant: &Grant,
     ) -> impl Future<Output = Result<bool, LockError>>;
 
+    /// The holder's section has failed: what becomes of the lock when an exception, or a panic, passes the guard that
+    /// has it. The answer is that of [`Lock::release`], which the default does.
+    fn section_failed(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+    ) -> impl Future<Output = Result<bool, LockError>> {
+        self.release(key, grant)
+    }
+
+    /// True if the client that has the lock can take it again. The lock is its until the outermost release; what is
+    /// taken in between neither ends nor shortens the lease.
+    fn is_reentrant(&self) -> bool {
+        false
+    }
+
     /// The next unprompted notice of the lock. Must be cancel-safe. The default sends none.
     fn notice(&mut self) -> impl Future<Output = Notice> {
         std::future::pending()
@@ -145,6 +161,14 @@ pub trait DynLock {
         key: &'a str,
         grant: &'a Grant,
     ) -> LockFuture<'a, Result<bool, LockError>>;
+    /// See [`Lock::section_failed`].
+    fn section_failed<'a>(
+        &'a mut self,
+        key: &'a str,
+        grant: &'a Grant,
+    ) -> LockFuture<'a, Result<bool, LockError>>;
+    /// See [`Lock::is_reentrant`].
+    fn is_reentrant(&self) -> bool;
     /// See [`Lock::notice`].
     fn notice(&mut self) -> LockFuture<'_, Notice>;
 }
@@ -174,6 +198,18 @@ impl<L: Lock> DynLock for L {
         grant: &'a Grant,
     ) -> LockFuture<'a, Result<bool, LockError>> {
         Box::pin(Lock::release(self, key, grant))
+    }
+
+    fn section_failed<'a>(
+        &'a mut self,
+        key: &'a str,
+        grant: &'a Grant,
+    ) -> LockFuture<'a, Result<bool, LockError>> {
+        Box::pin(Lock::section_failed(self, key, grant))
+    }
+
+    fn is_reentrant(&self) -> bool {
+        Lock::is_reentrant(self)
     }
 
     fn notice(&mut self) -> LockFuture<'_, Notice> {

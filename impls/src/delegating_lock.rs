@@ -33,6 +33,10 @@ pub(crate) trait DelegatingLock {
         Lock::release(self.original(), key, grant).await
     }
 
+    async fn section_failed(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        DelegatingLock::release(self, key, grant).await
+    }
+
     async fn notice(&mut self) -> Notice {
         Lock::notice(self.original()).await
     }
@@ -59,6 +63,10 @@ impl<V: DelegatingLock> Lock for V {
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         DelegatingLock::release(self, key, grant).await
+    }
+
+    async fn section_failed(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        DelegatingLock::section_failed(self, key, grant).await
     }
 
     async fn notice(&mut self) -> Notice {

@@ -116,6 +116,12 @@ locks! {
     cancel_leaves_renewal,
     interrupt_is_grant,
     finally_release,
+    waiters_take_the_pool,
+    failure_leaves_key,
+    renews_for_the_dead,
+    reentrant,
+    inner_release_frees,
+    inner_lease_counts,
     token_per_process,
 }
 

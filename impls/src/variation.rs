@@ -48,6 +48,15 @@ pub(crate) trait Variation: Sized + 'static {
     async fn release(original: &mut SetNxPx, key: &str, grant: &Grant) -> Result<bool, LockError> {
         Lock::release(original, key, grant).await
     }
+
+    /// As [`Lock::section_failed`].
+    async fn section_failed(
+        original: &mut SetNxPx,
+        key: &str,
+        grant: &Grant,
+    ) -> Result<bool, LockError> {
+        Self::release(original, key, grant).await
+    }
 }
 
 /// The lock with this variation.
@@ -129,5 +138,9 @@ impl<V: Variation> DelegatingLock for Varied<V> {
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         V::release(&mut self.original, key, grant).await
+    }
+
+    async fn section_failed(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        V::section_failed(&mut self.original, key, grant).await
     }
 }

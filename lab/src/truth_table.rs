@@ -101,10 +101,11 @@ fn overview(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
     }
     writeln!(
         text,
-        "\n{} held · {} something was violated, as the scenario expects · ‼ not as it expects · {} could not be judged",
+        "\n{} held · {} something was violated, as the scenario expects · ‼ not as it expects · {} could not be judged · {} not applicable",
         Status::Held.sign(),
         Status::Violated.sign(),
-        Status::Unknown.sign()
+        Status::Unknown.sign(),
+        Status::NotApplicable.sign()
     )
 }
 
@@ -116,8 +117,10 @@ fn short(cell: &Cell) -> &'static str {
         Status::Violated.sign()
     } else if any(Status::Unknown) {
         Status::Unknown.sign()
-    } else {
+    } else if any(Status::Held) {
         Status::Held.sign()
+    } else {
+        Status::NotApplicable.sign()
     }
 }
 

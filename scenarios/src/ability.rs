@@ -24,6 +24,15 @@ pub enum Ability {
     /// It can be asked to release what it has not.
     #[error("a release without a grant")]
     ReleaseUnheld,
+    /// A section can fail.
+    #[error("a section that fails")]
+    FailSection,
+    /// The client that has the lock can take it again.
+    #[error("to be taken again by its holder")]
+    Reenter,
+    /// A client can end while its process lives.
+    #[error("a client that ends before its process")]
+    EndClient,
 }
 
 impl Scenario {
@@ -49,7 +58,11 @@ impl Scenario {
         });
         let cancelled = workload.cancel.map(|_| Ability::Cancel);
         let unheld = workload.release_refused.then_some(Ability::ReleaseUnheld);
+        let failing = (workload.failing_sections > 0).then_some(Ability::FailSection);
         let of_workload = shared.into_iter().chain(cancelled).chain(unheld);
+        let reentered = workload.reenter.map(|_| Ability::Reenter);
+        let ended = (workload.ending_clients > 0).then_some(Ability::EndClient);
+        let of_workload = of_workload.chain(failing).chain(reentered).chain(ended);
         of_workload.chain(blocked).collect()
     }
 }

@@ -163,6 +163,10 @@ causes! {
     SilentLoss "silent-loss",
         Responsible::Lock,
         "the lock promises renewal, and its key ran out without a word";
+    /// An extension that was asked for in time reached no server while the lease ran.
+    LateExtension "late-extension",
+        Responsible::Lock,
+        "an extension asked for in time reached no server: keep a connection free for holders";
     /// It refused to extend a lease whose value stood.
     RefusedExtension "refused-extension",
         Responsible::Lock,
@@ -175,6 +179,10 @@ causes! {
     RenewedAfterRelease "renewed-after-release",
         Responsible::Lock,
         "a renewal went on after the release: end it first, and release again if in doubt";
+    /// A renewal went on when its client had ended.
+    RenewedAfterEnd "renewed-after-end",
+        Responsible::Lock,
+        "a renewal went on when its client had ended: end it with the client";
     /// Waiters slept while the lock was free.
     LostWakeUp "lost-wake-up",
         Responsible::Lock,

@@ -30,6 +30,7 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
     workload(scenario)?;
     durations::durations(scenario)?;
     extend(&scenario.workload)?;
+    clients(&scenario.workload)?;
     open_loop::arrivals(&scenario.workload)?;
     sentinels(scenario)?;
     // A relative ttl has been refused.
@@ -173,6 +174,29 @@ fn extend(workload: &Workload) -> Result<(), Problem> {
         ),
         _ => Ok(()),
     }
+}
+
+/// What clients do beside taking the lock and giving it back.
+fn clients(workload: &Workload) -> Result<(), Problem> {
+    let ttl = workload.ttl.resolve(Duration::ZERO);
+    let is_short = |lease: LeaseDuration| lease.resolve(ttl) < Duration::from_millis(1);
+    if let Some(lease) = workload.reenter.filter(|lease| is_short(*lease)) {
+        return Err(Problem::at(
+            &["workload", "reenter"],
+            format!("a lease of {lease}: expected 1ms or more"),
+        ));
+    }
+    let left = usize::try_from(workload.ending_clients)
+        .ok()
+        .and_then(|ending| workload.workers.checked_sub(ending));
+    if workload.ending_clients > 0 && left.unwrap_or(0) < 2 {
+        return Err(Problem::at(
+            &["workload", "ending_clients"],
+            "fewer than two buyers are left to compete for the lock",
+        )
+        .hint("more `workers`"));
+    }
+    Ok(())
 }
 
 /// Sentinels need a replica to promote, a majority, and a backend that has them.

@@ -136,6 +136,18 @@ pub struct Workload {
     /// A refused buyer releases all the same, as a `finally` around its request does.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub release_refused: bool,
+    /// So many sections of each buyer fail, its first ones: it sells nothing, and what fails is thrown out of the
+    /// section, as an exception is.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub failing_sections: u32,
+    /// In the middle of its section a holder takes the lock once more, for a lease of this length, and gives that back
+    /// after a third of the section. If omitted: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reenter: Option<LeaseDuration>,
+    /// So many buyers, the first ones, end in their first section, as a thread does that nobody catches an exception of:
+    /// without a release, while their process lives.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub ending_clients: u32,
     /// A buyer that was refused, or failed, asks again after half to one and a half times this
     /// time. Zero: after 5 to 20 ms. In an open loop zero means that it leaves instead.
     pub again: LeaseDuration,
@@ -147,6 +159,14 @@ pub struct Workload {
     pub command_timeout: LeaseDuration,
     /// The run ends after this time, sold out or not.
     pub limit: LeaseDuration,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes every field by reference"
+)]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// The workloads.
@@ -180,6 +200,9 @@ impl Default for Workload {
             wait: LeaseDuration::Ttl(3.0),
             cancel: None,
             release_refused: false,
+            failing_sections: 0,
+            reenter: None,
+            ending_clients: 0,
             again: LeaseDuration::ZERO,
             think: LeaseDuration::ZERO,
             command_timeout: LeaseDuration::Ttl(3.0),

@@ -100,6 +100,14 @@ pub enum RequestKind {
         /// The token of the grant.
         token: String,
     },
+    /// The section of this grant has failed: leave it as an application does whose exception passes the lock. Answered by
+    /// `released` or `error`; no `release` follows. Only if the adapter offers it.
+    SectionFailed {
+        /// The lock's name.
+        key: String,
+        /// The token of the grant.
+        token: String,
+    },
     /// Do what a `finally` does that unlocks whether or not the lock was taken. Answered by `released` or `error`. Only
     /// if the adapter offers it.
     ReleaseUnheld {
@@ -112,6 +120,9 @@ pub enum RequestKind {
         /// The number of the `acquire` request.
         of: u64,
     },
+    /// The client ends as it is, with whatever it holds, and its process lives. Answered by `ended`; nothing more is asked
+    /// of it. Only if the adapter offers it.
+    EndClient,
     /// Show that the worker is running. Answered by `pong`.
     Ping,
     /// Block the event loop, or the client's thread, for so long. Answered by `blocked` when that is over, or by
@@ -133,8 +144,10 @@ impl RequestKind {
             RequestKind::Acquire { .. } => "acquire",
             RequestKind::Extend { .. } => "extend",
             RequestKind::Release { .. } => "release",
+            RequestKind::SectionFailed { .. } => "section-failed",
             RequestKind::ReleaseUnheld { .. } => "release-unheld",
             RequestKind::Cancel { .. } => "cancel",
+            RequestKind::EndClient => "end-client",
             RequestKind::Ping => "ping",
             RequestKind::Block { .. } => "block",
         }
@@ -184,6 +197,15 @@ pub struct Offers {
     /// It can be asked to release what it has not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub releases_unheld: Option<bool>,
+    /// It can be told that a section has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fails_sections: Option<bool>,
+    /// A client that has the lock can acquire it again, and is granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reentrant: Option<bool>,
+    /// One client can end while the process lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_clients: Option<bool>,
 }
 
 impl Offers {
@@ -195,6 +217,9 @@ impl Offers {
             Ability::BlockThread => self.blocks_thread,
             Ability::Cancel => self.cancels,
             Ability::ReleaseUnheld => self.releases_unheld,
+            Ability::FailSection => self.fails_sections,
+            Ability::Reenter => self.reentrant,
+            Ability::EndClient => self.ends_clients,
         };
         self.protocol == Some(SHARED_PROTOCOL) && offered == Some(true)
     }
@@ -258,6 +283,8 @@ pub enum Answer {
     Pong,
     /// To `block`: it is over.
     Blocked,
+    /// To `end-client`: the client has ended.
+    Ended,
     /// The request failed.
     Error {
         /// What went wrong.
@@ -280,6 +307,7 @@ impl Answer {
             Answer::Released { .. } => "released",
             Answer::Pong => "pong",
             Answer::Blocked => "blocked",
+            Answer::Ended => "ended",
             Answer::Error { .. } => "error",
         }
     }

@@ -77,8 +77,10 @@ pub const REQUESTS: &[(&str, &[&str])] = &[
     ("acquire", &["granted", "refused", "cancelled", "error"]),
     ("extend", &["granted", "refused", "unsupported", "error"]),
     ("release", &["released", "error"]),
+    ("section-failed", &["released", "error"]),
     ("release-unheld", &["released", "error"]),
     ("cancel", &[]),
+    ("end-client", &["ended", "error"]),
     ("ping", &["pong"]),
     ("block", &["blocked", "error"]),
 ];
@@ -98,6 +100,9 @@ pub const REPLIES: &[MessageShape] = &[
             optional("blocks_thread", Boolean),
             optional("cancels", Boolean),
             optional("releases_unheld", Boolean),
+            optional("fails_sections", Boolean),
+            optional("reentrant", Boolean),
+            optional("ends_clients", Boolean),
         ],
     ),
     message("joined", &[]),
@@ -116,6 +121,7 @@ pub const REPLIES: &[MessageShape] = &[
     message("released", &[field("released", BooleanOrNull)]),
     message("pong", &[]),
     message("blocked", &[]),
+    message("ended", &[]),
     message(
         "error",
         &[field("message", Text), field("definite", Boolean)],

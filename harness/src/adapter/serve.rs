@@ -86,7 +86,8 @@ where
                     }
                 }
             }
-            ended = serving.next() => match ended {
+            // Though every client has ended, the process lives for as long as its input does.
+            ended = serving.next(), if clients.is_none() || !serving.is_empty() => match ended {
                 Some(()) => continue,
                 None => said.take(),
             },
@@ -120,11 +121,13 @@ pub async fn answer_messages<B, F>(
     let mut worker = Worker::new(build);
     loop {
         let next = async { Ok(requests.next().await) };
+        let mut ends = false;
         let said = match worker.next(next).await {
             Ok(Incoming::Request(request)) => {
                 let read_at = worker.clock.elapsed();
                 let canceller = worker.canceller.clone();
                 canceller.reset();
+                ends = matches!(request.ask, RequestKind::EndClient);
                 let cancelled = match request.ask {
                     RequestKind::Acquire { .. } => Some(request.id),
                     RequestKind::Cancel { .. } => continue,
@@ -140,7 +143,8 @@ pub async fn answer_messages<B, F>(
             Ok(Incoming::Notice(notice)) => worker.event(notice),
             Ok(Incoming::End) | Err(_) => return,
         };
-        if !say(said) {
+        // What its lock has under way in the background is the process's.
+        if !say(said) || ends {
             return;
         }
     }
@@ -229,10 +233,12 @@ where
             RequestKind::Extend { key, token, ttl_ms } => {
                 self.extend(read_at, &key, &token, ttl_ms).await
             }
-            RequestKind::Release { key, token } => self.release(&key, &token).await,
+            RequestKind::Release { key, token } => self.release(&key, &token, false).await,
+            RequestKind::SectionFailed { key, token } => self.release(&key, &token, true).await,
             RequestKind::ReleaseUnheld { key } => self.release_unheld(&key).await,
             // It came too late.
             RequestKind::Cancel { .. } => wrong("there is nothing to give up"),
+            RequestKind::EndClient => Answer::Ended,
             RequestKind::Join(_) => wrong("`join` is for a process"),
             RequestKind::Block { .. } => wrong("no single client can be blocked"),
         };
@@ -251,12 +257,16 @@ where
         };
         match build(init, self.canceller.clone()).await {
             Ok(lock) => {
+                let reentrant = lock.is_reentrant().then_some(true);
                 self.lock = Some(lock);
                 Answer::Ready {
                     name: None,
                     version: None,
                     extends: None,
-                    offers: OFFERS,
+                    offers: Offers {
+                        reentrant,
+                        ..OFFERS
+                    },
                 }
             }
             Err(reason) => wrong(reason),
@@ -300,14 +310,19 @@ where
         }
     }
 
-    async fn release(&mut self, key: &str, token: &str) -> Answer {
+    /// `section_failed`: as the lock does it then.
+    async fn release(&mut self, key: &str, token: &str, section_failed: bool) -> Answer {
         let Some(lock) = &mut self.lock else {
             return wrong(NO_LOCK);
         };
         let Some(held) = self.grants.get(token) else {
             return unknown(token);
         };
-        match lock.release(key, &held.grant).await {
+        let released = match section_failed {
+            false => lock.release(key, &held.grant),
+            true => lock.section_failed(key, &held.grant),
+        };
+        match released.await {
             Ok(released) => {
                 self.grants.remove(token);
                 let released = Some(released);
@@ -358,7 +373,7 @@ where
     }
 }
 
-/// What the built-in locks offer.
+/// What every lock offers that is served here.
 const OFFERS: Offers = Offers {
     protocol: Some(SHARED_PROTOCOL),
     clients: Some(true),
@@ -367,6 +382,9 @@ const OFFERS: Offers = Offers {
     blocks_thread: None,
     cancels: Some(true),
     releases_unheld: Some(true),
+    fails_sections: Some(true),
+    reentrant: None,
+    ends_clients: Some(true),
 };
 
 const NO_LOCK: &str = "there is no lock yet: `init` must come first, and be answered by `ready`";

@@ -1,6 +1,6 @@
 //! One process of the adapter. A question to it has a time limit.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -54,6 +54,8 @@ pub(super) struct Client {
     log: PathBuf,
     clock: Clock,
     last_id: u64,
+    /// Requests that nobody waits for yet: what was asked, and when.
+    open: BTreeMap<u64, (&'static str, Duration)>,
     /// Tokens that it was granted.
     tokens: BTreeSet<String>,
     /// Events that were not yet taken.
@@ -108,6 +110,7 @@ impl Client {
             log: log.to_owned(),
             clock: clock.clone(),
             last_id: 0,
+            open: BTreeMap::new(),
             tokens: BTreeSet::new(),
             events: Vec::new(),
             _registrations: [group, marked],
@@ -146,6 +149,37 @@ impl Client {
         .unwrap_or_default();
         let exchange = self.exchange(op, &line, patience, told_wait).await?;
         Ok(Exchange { ttl_ms, ..exchange })
+    }
+
+    /// Sends a request of one of several clients, or of the only one, and does not wait for the answer. Returns its id.
+    pub(super) async fn send(&mut self, client: Option<usize>, ask: RequestKind) -> u64 {
+        self.last_id += 1;
+        let id = self.last_id;
+        self.open.insert(id, (ask.op(), self.clock.elapsed()));
+        let line = serde_json::to_string(&Request { id, client, ask }).unwrap_or_default();
+        self.write(&line).await;
+        id
+    }
+
+    /// This request has no answer of its own.
+    pub(super) fn forget(&mut self, id: u64) {
+        self.open.remove(&id);
+    }
+
+    /// The next answer to one of the requests that were sent.
+    ///
+    /// # Errors
+    /// It broke the protocol.
+    pub(super) async fn answer(&mut self) -> Result<Exchange, Problem> {
+        let oldest = self.open.values().next();
+        let (op, sent) = oldest.copied().unwrap_or_default();
+        let mut exchange = self.heard_after(sent, op, PATIENCE, Duration::ZERO).await?;
+        let Some((op, sent)) = self.open.remove(&exchange.id) else {
+            let fault = ProtocolFault::wrong_id(self.last_id, exchange.id);
+            return Err(Problem::from(fault).with_line(&exchange.line()));
+        };
+        (exchange.op, exchange.sent) = (op, sent);
+        self.of_a_fitting_kind(exchange)
     }
 
     /// The next request has this id, unless that was passed. Later ones follow it.
@@ -191,6 +225,23 @@ impl Client {
     ) -> Result<Exchange, Problem> {
         let sent = self.clock.elapsed();
         self.write(line).await;
+        let exchange = self.heard_after(sent, op, patience, wait).await?;
+        let asked = self.last_id;
+        if exchange.id != asked {
+            let fault = ProtocolFault::wrong_id(asked, exchange.id);
+            return Err(Problem::from(fault).with_line(&exchange.line()));
+        }
+        self.of_a_fitting_kind(exchange)
+    }
+
+    /// The next answer. `op`: what it is waited for.
+    async fn heard_after(
+        &mut self,
+        sent: Duration,
+        op: &'static str,
+        patience: Duration,
+        wait: Duration,
+    ) -> Result<Exchange, Problem> {
         loop {
             let Some(heard) = self.hear(patience).await else {
                 let within = self.clock.elapsed().saturating_sub(sent);
@@ -202,7 +253,7 @@ impl Client {
             match heard {
                 WorkerOutput::Message(WorkerMessage::Event(event)) => self.events.push(event),
                 WorkerOutput::Message(WorkerMessage::Reply { id, answer, .. }) => {
-                    return self.fitting(Exchange {
+                    return Ok(Exchange {
                         op,
                         id,
                         ttl_ms: 0,
@@ -219,18 +270,14 @@ impl Client {
         }
     }
 
-    /// An answer to the last request, of a kind that it may get.
-    fn fitting(&mut self, exchange: Exchange) -> Result<Exchange, Problem> {
-        let asked = self.last_id;
-        let fault = |fault: ProtocolFault| Problem::from(fault).with_line(&exchange.line());
-        if exchange.id != asked {
-            return Err(fault(ProtocolFault::wrong_id(asked, exchange.id)));
-        }
+    /// An answer of a kind that its request may get.
+    fn of_a_fitting_kind(&mut self, exchange: Exchange) -> Result<Exchange, Problem> {
         let reply = exchange.answer.reply();
         // What the protocol does not have, it has no answers for.
         let request = REQUESTS.iter().find(|(name, _)| *name == exchange.op);
         if request.is_some_and(|(_, answers)| !answers.contains(&reply)) {
-            return Err(fault(ProtocolFault::wrong_answer(exchange.op, reply)));
+            let fault = ProtocolFault::wrong_answer(exchange.op, reply);
+            return Err(Problem::from(fault).with_line(&exchange.line()));
         }
         self.tokens.extend(exchange.token().map(str::to_owned));
         Ok(exchange)

@@ -6,14 +6,16 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use picklock_scenarios::Ability;
 use redis::aio::MultiplexedConnection;
 
 use super::client::Client;
 use super::exchange::Exchange;
-use super::finding::Mistake;
+use super::finding::{Mistake, Problem};
 use super::keys::KeysSeen;
 use super::outcome::{Stop, Who};
-use crate::adapter::message::{Answer, Init, Notification, PROTOCOL, PROTOCOLS, RequestKind};
+use crate::adapter::message::{Answer, Init, Join, Notification, PROTOCOL, PROTOCOLS, RequestKind};
+use crate::adapter::protocol_fault::ProtocolFault;
 use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
 use crate::entropy;
@@ -165,6 +167,48 @@ impl Clients {
         };
         let asked = self.client(who).await?.ask(ask, wait).await;
         asked.map_err(|problem| Stop::Broken(who, problem))
+    }
+
+    /// Sends a request of one of the clients of a process, or of its only one, and does not wait for the answer.
+    pub(super) async fn send(
+        &mut self,
+        who: Who,
+        client: Option<usize>,
+        ask: RequestKind,
+    ) -> Result<u64, Stop> {
+        Ok(self.client(who).await?.send(client, ask).await)
+    }
+
+    /// The next answer to one of the requests that were sent. `if_silent`: what it shows if none comes.
+    pub(super) async fn answer(&mut self, who: Who, if_silent: &str) -> Result<Exchange, Stop> {
+        let answer = self.client(who).await?.answer().await;
+        let is_silence = |problem: &Problem| matches!(&problem.mistake, Mistake::Protocol(fault) if matches!(**fault, ProtocolFault::NoAnswer { .. }));
+        answer.map_err(|problem| match is_silence(&problem) {
+            true => Stop::Broken(who, Problem::new(if_silent)),
+            false => Stop::Broken(who, problem),
+        })
+    }
+
+    /// True if the adapter says that it offers this.
+    pub(super) fn offers(&self, ability: Ability) -> bool {
+        matches!(&self.state.ready, Some(Answer::Ready { offers, .. }) if offers.has(ability))
+    }
+
+    /// What a client of a process begins with.
+    pub(super) fn join(&self) -> RequestKind {
+        RequestKind::Join(Join {
+            nodes: vec![format!("redis://{}", self.address)],
+            seed: self.setup.seed,
+        })
+    }
+
+    /// What `acquire` of the first lock is.
+    pub(super) fn asking(&self, leases: f64, wait_ms: u64) -> RequestKind {
+        RequestKind::Acquire {
+            key: self.lock(LockName::First),
+            ttl_ms: self.ttl_ms(leases),
+            wait_ms,
+        }
     }
 
     /// The same for a request that is none of the protocol's. Its id is added.

@@ -18,6 +18,7 @@ pub struct Applicability {
     asked_to_extend: Cell<bool>,
     has_extended: Cell<bool>,
     cannot_extend: RefCell<Option<String>>,
+    has_reentered: Cell<bool>,
     not_offered: Cell<Option<Ability>>,
     lease: RefCell<LeaseAnswers>,
     declined: Notify,
@@ -61,6 +62,16 @@ impl Applicability {
         let unsupported = self.cannot_extend.borrow().clone();
         (unsupported.is_some() || !self.asked_to_extend.get())
             .then_some(EventKind::ExtensionUntested { unsupported })
+    }
+
+    /// A holder took its lock once more, or was not granted it. A lock that never grants it does not offer it, whatever
+    /// it says.
+    pub fn note_reentered(&self, granted: bool) {
+        if granted {
+            self.has_reentered.set(true);
+        } else if !self.has_reentered.get() {
+            self.does_not_offer(Ability::Reenter);
+        }
     }
 
     /// The lock does not offer what the scenario asks for.

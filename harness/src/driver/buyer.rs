@@ -46,6 +46,8 @@ pub struct Buyer<W> {
     pub(super) uses_nodes: bool,
     /// Units that it bought so far.
     pub(super) bought: u32,
+    /// Sections of it that failed so far.
+    pub(super) failed: u32,
 }
 
 /// One purchase to be made.
@@ -80,9 +82,9 @@ impl<W: Backend> Buyer<W> {
             };
             match Buyer::start(&self.context, self.worker, incarnation).await {
                 Ok(fresh) => {
-                    let bought = self.bought;
+                    let (bought, failed) = (self.bought, self.failed);
                     self = fresh;
-                    self.bought = bought;
+                    (self.bought, self.failed) = (bought, failed);
                 }
                 Err(refusal) => {
                     self.note_down(refusal.to_string(), EndedBy::Itself);

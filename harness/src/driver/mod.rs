@@ -3,6 +3,7 @@
 mod buyer;
 mod output_budget;
 mod probe;
+mod reentry;
 mod requests;
 mod run;
 mod section;

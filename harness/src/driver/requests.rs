@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_scenarios::{Phase, TriggerEvent};
+use picklock_scenarios::{Ability, Phase, TriggerEvent};
 use rand::RngExt;
 
 use super::buyer::{Broken, Buyer, GRACE, Hold, Purchase};
@@ -122,14 +122,29 @@ impl<W: Backend> Buyer<W> {
     }
 
     pub(super) async fn release(&mut self, hold: Hold) -> Result<(), Broken> {
-        let context = Rc::clone(&self.context);
-        let (worker, op) = (self.worker, hold.op);
-        self.write(EventKind::Release { worker, op })?;
-        self.event(TriggerEvent::Release, None).await;
         let ask = RequestKind::Release {
-            key: context.spec.key(hold.key),
+            key: self.context.spec.key(hold.key),
             token: hold.token,
         };
+        self.end_hold(hold.op, hold.key, ask).await
+    }
+
+    /// The section has failed. What becomes of the lock then is judged as a release is.
+    pub(super) async fn fail(&mut self, hold: Hold) -> Result<(), Broken> {
+        let (worker, op) = (self.worker, hold.op);
+        self.write(EventKind::SectionFailed { worker, op })?;
+        let ask = RequestKind::SectionFailed {
+            key: self.context.spec.key(hold.key),
+            token: hold.token,
+        };
+        self.end_hold(op, hold.key, ask).await
+    }
+
+    async fn end_hold(&mut self, op: u64, key: u32, ask: RequestKind) -> Result<(), Broken> {
+        let context = Rc::clone(&self.context);
+        let (worker, asked) = (self.worker, ask.op());
+        self.write(EventKind::Release { worker, op })?;
+        self.event(TriggerEvent::Release, None).await;
         // A release that fails may be tried again, and again.
         let tries = context.spec.command_timeout() * RELEASE_TRIES;
         let answer = self.ask(Phase::Release, op, ask, tries).await?;
@@ -138,12 +153,9 @@ impl<W: Backend> Buyer<W> {
                 worker,
                 op,
                 released,
-                last_command_ns: context.backend.last_command_ns(
-                    worker,
-                    op,
-                    Phase::Release,
-                    hold.key,
-                ),
+                last_command_ns: context
+                    .backend
+                    .last_command_ns(worker, op, Phase::Release, key),
             }),
             Answer::Error { message, definite } => self.write(EventKind::ReleaseFailed {
                 worker,
@@ -151,8 +163,33 @@ impl<W: Backend> Buyer<W> {
                 message,
                 definite,
             }),
-            other => Err(self.talk.broken_by(&context, "release", &other).into()),
+            other => Err(self.talk.broken_by(&context, asked, &other).into()),
         }
+    }
+
+    /// The client ends, and its process lives. That is written down before it is asked to: a hold must never be longer
+    /// than it was. One that cannot end so is killed.
+    pub(super) async fn end_client(&mut self, hold: &Hold) -> Result<(), Broken> {
+        let context = Rc::clone(&self.context);
+        let worker = self.worker;
+        self.write(EventKind::WorkerDown {
+            worker,
+            by_fault: true,
+            reason: "its thread ended, and its process lives".into(),
+            ended_by: None,
+        })?;
+        context.live_workers.mark_down(worker, false);
+        let patience = self.patience(Duration::ZERO);
+        let ask = RequestKind::EndClient;
+        match self.talk.ask(&context, hold.op, ask, patience).await {
+            Ok(Answer::Ended) => return Err(Broken::Struck),
+            Ok(Answer::Error { .. }) => context.applicability.does_not_offer(Ability::EndClient),
+            Ok(other) => drop(self.talk.broken_by(&context, "end-client", &other)),
+            Err(_) => {}
+        }
+        // If it has ended, there is nothing to kill.
+        context.backend.kill_worker(worker).await.ok();
+        Err(Broken::Struck)
     }
 
     /// What was granted to a buyer that has given up it does not want any more.

@@ -19,8 +19,14 @@ impl<W: Backend> Buyer<W> {
         self.ping(&hold).await?;
         match self.read_stock(&hold).await? {
             Some(stock) if stock > 0 => {
+                if self.ends() {
+                    return self.end_client(&hold).await;
+                }
                 let work = self.work(&mut hold).await?;
                 self.ping(&hold).await?;
+                if self.fails() {
+                    return self.fail(hold).await;
+                }
                 // A holder that learnt of the loss of its lease in time must not use the resource.
                 let may_write = work == Work::Whole && !self.talk.has_lost(hold.op);
                 match self.context.stock_faults.of_writes(self.worker) {
@@ -38,6 +44,19 @@ impl<W: Backend> Buyer<W> {
             None => {}
         }
         self.release(hold).await
+    }
+
+    /// True if this client ends in its first section, which this is: it has no other.
+    fn ends(&self) -> bool {
+        let ending = self.context.spec.scenario.workload.ending_clients;
+        usize::try_from(ending).is_ok_and(|ending| self.worker < ending)
+    }
+
+    /// True if this section fails.
+    fn fails(&mut self) -> bool {
+        let fails = self.failed < self.context.spec.scenario.workload.failing_sections;
+        self.failed += u32::from(fails);
+        fails
     }
 
     async fn read_stock(&mut self, hold: &Hold) -> Result<Option<i64>, Broken> {

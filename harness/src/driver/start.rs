@@ -145,6 +145,7 @@ impl<W: Backend> Buyer<W> {
             nodes,
             uses_nodes: false,
             bought: 0,
+            failed: 0,
         })
     }
 }

@@ -44,12 +44,12 @@ impl<W: Backend> Buyer<W> {
                 }
             }
         }
-        self.pass(hold.op, left).await
+        self.rest(hold, left).await
     }
 
     /// Works for so long. If the lock reports its loss, or the worker dies on its own meanwhile, the section ends
     /// there and then. One that the nemesis has killed is in the history, and may come back at the end of its section.
-    async fn pass(&mut self, op: u64, span: Duration) -> Result<Work, Broken> {
+    pub(super) async fn pass(&mut self, op: u64, span: Duration) -> Result<Work, Broken> {
         let mut working = pin!(tokio::time::sleep(span));
         let loss = self.talk.loss(op);
         let silence = tokio::select! {

@@ -275,7 +275,8 @@ impl Case<'_> {
         let mut causes: Causes = match expired(one) || expired(other) {
             true if unbacked => ["expired-grant", "unbacked-grant"].into(),
             true => ["expired-grant"].into(),
-            false => ["outlived-lease"].into(),
+            // The judge does not look at extensions that nobody heard of.
+            false => ["outlived-lease", "late-extension"].into(),
         };
         // The lease may have run: nobody was told for how long.
         if let Some(leased_at) = Case::leases_overlap(one, other, true) {

@@ -440,6 +440,10 @@ fn of_wait(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
         let after_release = by.is_some_and(|one| {
             one.released.is_some() && later.clone().any(|expiry| expiry.at > one.until)
         });
+        let after_end = by.is_some_and(|one| {
+            one.released.is_none() && later.clone().any(|expiry| expiry.at > one.until)
+        });
+        causes.extend((after_end && !foreign).then_some("renewed-after-end"));
         let written = value.expiries.first().and_then(|one| one.ttl);
         let too_long = written.is_some_and(|written| written > lease(case));
         causes.extend(foreign.then_some("foreign-renewal"));

@@ -249,6 +249,10 @@ fn instant(at_ns: u64, what: &EventKind) -> Option<TraceEvent<'_>> {
     let (name, args) = match what {
         EventKind::Cancel { op, .. } => ("gives up", json!({ "op": op })),
         EventKind::Refused { op, .. } => ("refused", json!({ "op": op })),
+        EventKind::Reentered { op, granted, .. } => {
+            ("takes it again", json!({ "op": op, "granted": granted }))
+        }
+        EventKind::SectionFailed { op, .. } => ("section failed", json!({ "op": op })),
         EventKind::AcquireFailed { op, message, .. } => (
             "acquire failed",
             json!({ "op": op, "message": visible(message) }),

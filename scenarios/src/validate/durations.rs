@@ -16,6 +16,8 @@ pub(super) fn durations(scenario: &Scenario) -> Result<(), Problem> {
         ("ttl", Some(workload.ttl)),
         ("section", Some(workload.section)),
         ("extend", workload.extend),
+        ("reenter", workload.reenter),
+        ("cancel", workload.cancel),
         ("wait", Some(workload.wait)),
         ("again", Some(workload.again)),
         ("think", Some(workload.think)),

@@ -66,6 +66,26 @@ FAULTS = {
     "stays": "does not exit when its input ends, nor at SIGTERM",
     "status": "exits with status 3",
     "orphan": "leaves a process behind",
+    "one-by-one": "serves its clients one after the other",
+    "no-join": "offers clients, and does not know `join`",
+    "deaf": "offers to be cancelled, and is not",
+    "short-block": "answers `block` at once",
+    "cannot-block": "offers to be blocked, and cannot",
+    "keeps-failed": "answers `section-failed` with true, and keeps the key",
+    "not-reentrant": "says that it is re-entrant, and refuses its holder",
+    "inner-frees": "is re-entrant, and frees the lock at the inner release",
+}
+
+# What the modes of version 2 offer.
+OFFERS = {
+    "one-by-one": "clients",
+    "no-join": "clients",
+    "deaf": "cancels",
+    "short-block": "blocks_loop",
+    "cannot-block": "blocks_loop",
+    "keeps-failed": "fails_sections",
+    "not-reentrant": "reentrant",
+    "inner-frees": "reentrant",
 }
 
 RELEASE = 'if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0'
@@ -138,6 +158,8 @@ def take(key, token, ttl_ms):
 
 
 def acquire(key, ttl_ms, wait_ms):
+    if mode == "inner-frees" and redis.ask("GET", key) in mine:
+        return {"reply": "granted", "token": redis.ask("GET", key)}
     begun, token = time.monotonic(), secrets.token_hex(8)
     if mode == "exits":
         print("Traceback: no module named lock", file=sys.stderr, flush=True)
@@ -148,6 +170,7 @@ def acquire(key, ttl_ms, wait_ms):
                 return {"reply": "error", "message": "lock is taken", "definite": True}
             return {"reply": "refused"}
         time.sleep(0.02)
+    mine.add(token)
     if mode == "log-line":
         say(f"INFO got the lock {key}")
     elapsed = int((time.monotonic() - begun) * 1000)
@@ -208,7 +231,8 @@ def init(request):
     if mode == "orphan":
         idle = [sys.executable, "-c", "import time; time.sleep(60)"]
         subprocess.Popen(idle, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    return {"reply": "ready", "name": "broken", "version": mode}
+    ready = {"reply": "ready", "name": "broken", "version": mode}
+    return {**ready, "protocol": 2, OFFERS[mode]: True} if mode in OFFERS else ready
 
 
 def answer(request):
@@ -228,6 +252,12 @@ def answer(request):
         return extend(key, request["token"], request["ttl_ms"])
     if op == "release":
         return release(key, request["token"])
+    if op == "join" and mode == "one-by-one":
+        return {"reply": "joined"}
+    if op == "block" and mode == "short-block":
+        return {"reply": "blocked"}
+    if op == "section-failed" and mode == "keeps-failed":
+        return {"reply": "released", "released": True}
     if mode == "yes-man":
         return {"reply": "pong"}
     return {"reply": "error", "message": f"unknown op {op}", "definite": True}
@@ -265,7 +295,7 @@ def serve():
             if mode == "echo":
                 say("what do you mean?")
             continue
-        if mode == "silent" and request["op"] == "acquire":
+        if mode == "silent" and request["op"] == "acquire" or request["op"] == "cancel":
             continue
         try:
             reply = answer(request)

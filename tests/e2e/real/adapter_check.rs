@@ -79,6 +79,9 @@ fn adapters_that_keep_the_protocol_pass() {
         format!("{own} worker --impl watchdog"),
         format!("{own} worker --impl redlock-renewing"),
         format!("{own} worker --impl fenced"),
+        format!("{own} worker --impl reentrant"),
+        python(&redis, "adapters/python/redis_py_asyncio_lock.py", ""),
+        python("python3", "adapters/python/my_lock.py", ""),
     ];
     each(&commands, |command| {
         let outcome = check(command, "--json").exits(0);
@@ -223,6 +226,42 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
         &["exited with status 3", "expected status 0"],
     ),
     ("orphan", "end", &["left processes behind: python3"]),
+    (
+        "one-by-one",
+        "clients",
+        &["do not serve one client after the other", "#version-2"],
+    ),
+    (
+        "no-join",
+        "clients",
+        &["answered `join` with `error`: unknown op join"],
+    ),
+    (
+        "deaf",
+        "cancel",
+        &["given up with `cancel`, and never answered", "#cancel"],
+    ),
+    (
+        "short-block",
+        "block",
+        &["to be blocked for 300 ms", "#block"],
+    ),
+    ("cannot-block", "block", &["answered `block` with `error`"]),
+    (
+        "keeps-failed",
+        "section-failed",
+        &["the next client was refused", "#section-failed"],
+    ),
+    (
+        "not-reentrant",
+        "reentrant",
+        &["of its holder with `refused`", "#re-entrant-locks"],
+    ),
+    (
+        "inner-frees",
+        "reentrant",
+        &["after the inner `release` of its holder"],
+    ),
 ];
 
 #[test]

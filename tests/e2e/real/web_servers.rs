@@ -5,12 +5,17 @@ use super::starvation::judged;
 use crate::running::{REPEATS, picklock, was_too_busy};
 
 #[test]
-fn lock_of_a_handler_is_judged_in_a_crowd_of_one_process() {
+fn lock_of_a_handler_is_judged_in_a_crowd_of_one_process_and_where_its_section_fails() {
     let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    for (program, server) in [(&*python, "web_server.py"), ("node", "web_server.mjs")] {
+    for (program, server, scenario) in [
+        (&*python, "web_server.py", "crowd"),
+        (&*python, "web_server.py", "failing-section"),
+        ("node", "web_server.mjs", "crowd"),
+        ("node", "web_server.mjs", "failing-section"),
+    ] {
         let path = project("adapters/examples").join(server);
         let lock = exec(program, &path, "");
-        let line = format!("scenario crowd --impl {lock} --backend process --json --out run");
+        let line = format!("scenario {scenario} --impl {lock} --backend process --json --out run");
         let mut outcome = picklock(&line).run();
         for _ in 0..REPEATS {
             if !was_too_busy(&outcome.all()) {
@@ -30,7 +35,7 @@ fn lock_of_a_handler_is_judged_in_a_crowd_of_one_process() {
             assert_eq!(
                 came_out,
                 "held",
-                "{server}, {property}: {story}\n{}",
+                "{server}, {scenario}, {property}: {story}\n{}",
                 outcome.all()
             );
         }

@@ -19,6 +19,7 @@ mod release;
 mod requests;
 mod servers;
 mod time_out;
+mod version_two;
 
 /// Name, function, paragraph of `docs/protocol.md`, and what is said of an adapter that passes.
 macro_rules! checks {
@@ -53,5 +54,10 @@ checks! {
     "unknown-words" requests::unknown_words_do_no_harm "versions" "ignores unknown fields, and answers an unknown `op` with `error`";
     "garbage" requests::garbage_is_not_answered "lines" "writes nothing to its standard output for a line that is not a request";
     "time-out" time_out::frozen_server_is_an_error_in_time "time-outs" "answers within `timeout_ms` when the server does not, and not `definite`";
+    "clients" version_two::waiting_client_keeps_nobody_waiting "version-2" "serves several clients at a time in one process";
+    "cancel" version_two::cancelled_wait_ends "cancel" "ends an `acquire` that is given up, and takes nothing";
+    "block" version_two::blocked_task_does_nothing "block" "blocks for as long as it is asked to, and does nothing meanwhile";
+    "section-failed" version_two::failed_section_is_answered "section-failed" "says what becomes of the lock when a section fails";
+    "reentrant" version_two::holder_is_granted_again "re-entrant-locks" "grants a lock to its holder once more, and keeps it until the outermost release";
     "end" end::end_is_clean "the-end" "exits with status 0 when its standard input ends, and leaves nothing behind";
 }

@@ -60,6 +60,9 @@ fn answers() -> Vec<Answer> {
                 blocks_thread: Some(true),
                 cancels: Some(true),
                 releases_unheld: Some(true),
+                fails_sections: Some(true),
+                reentrant: Some(true),
+                ends_clients: Some(true),
             },
         },
         Answer::Joined,
@@ -79,6 +82,7 @@ fn answers() -> Vec<Answer> {
         },
         Answer::Pong,
         Answer::Blocked,
+        Answer::Ended,
         Answer::Error {
             message: "no".into(),
             definite: true,
@@ -95,6 +99,7 @@ fn answers() -> Vec<Answer> {
             | Answer::Released { .. }
             | Answer::Pong
             | Answer::Blocked
+            | Answer::Ended
             | Answer::Error { .. } => {}
         }
     }
@@ -109,6 +114,11 @@ fn asks() -> Vec<RequestKind> {
         release("k", "t"),
         RequestKind::Ping,
         RequestKind::ReleaseUnheld { key: "k".into() },
+        RequestKind::SectionFailed {
+            key: "k".into(),
+            token: "t".into(),
+        },
+        RequestKind::EndClient,
         RequestKind::Cancel { of: 1 },
         RequestKind::Join(Join {
             nodes: vec![],
@@ -127,6 +137,8 @@ fn asks() -> Vec<RequestKind> {
             | RequestKind::Release { .. }
             | RequestKind::Ping
             | RequestKind::ReleaseUnheld { .. }
+            | RequestKind::EndClient
+            | RequestKind::SectionFailed { .. }
             | RequestKind::Cancel { .. }
             | RequestKind::Join(_)
             | RequestKind::Block { .. } => {}

@@ -10,6 +10,7 @@
 //! - [`extensions`]: holders that extend their lease while they work
 //! - [`refused_leases`]: locks that do not take the lease of the scenario
 //! - [`replicas`]: WAIT, beside real servers
+//! - [`sections`]: what an application does in and around a section
 //! - [`subscriptions`]: what is published comes to those who have subscribed, unless a fault is on
 //! - [`taking`]: moments that mean the command which takes the lock
 //! - [`wire_log`]: what is kept of what passed
@@ -39,6 +40,7 @@ mod peculiar;
 mod properties;
 mod refused_leases;
 mod replicas;
+mod sections;
 mod stock_faults;
 mod subscriptions;
 mod taking;

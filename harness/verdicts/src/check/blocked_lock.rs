@@ -24,6 +24,7 @@ const MOST_MOMENTS: usize = 200;
 /// An attempt to take a lock.
 #[derive(Debug, Clone, Copy, Default)]
 struct Asked {
+    worker: usize,
     lock: u32,
     ttl_ns: u64,
     /// It ended without a certain answer.
@@ -34,6 +35,8 @@ struct Asked {
     granted: bool,
     /// When it was told to release.
     released_ns: Option<u64>,
+    /// When its client ended, if it had not been told to release before.
+    ended_ns: Option<u64>,
 }
 
 /// What a starvation is explained from.
@@ -167,6 +170,7 @@ impl<'a> BlockedLock<'a> {
             owner if owner.in_doubt && renewed => Cause::AmbiguousAcquire,
             owner if renewed_after(span, owner.refused_ns) => Cause::AmbiguousAcquire,
             owner if renewed_after(span, owner.released_ns) => Cause::RenewedAfterRelease,
+            owner if renewed_after(span, owner.ended_ns) => Cause::RenewedAfterEnd,
             _ if span.renewals.is_empty() && is_longer() => Cause::WrongExpiry,
             _ => Cause::Undetermined,
         }
@@ -283,9 +287,14 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
     for event in &history.events {
         match event.what {
             EventKind::Acquire {
-                op, key, ttl_ms, ..
+                worker,
+                op,
+                key,
+                ttl_ms,
+                ..
             } => {
                 let attempt = Asked {
+                    worker,
                     lock: key,
                     ttl_ns: ms(ttl_ms),
                     ..Asked::default()
@@ -313,6 +322,14 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
                 asked
                     .entry(op)
                     .and_modify(|attempt| attempt.released_ns = Some(event.at_ns));
+            }
+            EventKind::WorkerDown { worker, .. } => {
+                let own = asked
+                    .values_mut()
+                    .filter(|attempt| attempt.worker == worker);
+                for attempt in own.filter(|attempt| attempt.released_ns.is_none()) {
+                    attempt.ended_ns.get_or_insert(event.at_ns);
+                }
             }
             _ => {}
         }

@@ -107,9 +107,10 @@ fn of_overlap(facts: &Facts<'_>, account: &Custody, holds: &Overlap<'_>) -> Caus
     // If a lock does not say how long its lease runs, it may have been longer than is known. Then
     // the servers decide.
     if holds.is_outlived {
-        return match holds.told_late {
-            true => Cause::ToldLate,
-            false => Cause::OutlivedLease,
+        return match (holds.told_late, holds.late_extension_ns) {
+            (true, _) => Cause::ToldLate,
+            (false, Some(_)) => Cause::LateExtension,
+            (false, None) => Cause::OutlivedLease,
         };
     }
     let lost = LostClaim {

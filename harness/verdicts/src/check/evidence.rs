@@ -13,6 +13,7 @@ use crate::timeline::{Hold, Lease, Timeline, overlap};
 
 use super::facts::{Facts, Found, Outside, Overlap, Taken};
 use super::finding::{Finding, ForeignRelease, Seen, StaleToken, Taking, WrongStock};
+use super::late_extension::late_extension_ns;
 use super::lost_claim::{is_same_token, took_again};
 use super::on_time::OnTime;
 use super::promised_renewal::ran_out_ns;
@@ -130,6 +131,7 @@ impl<'a> Evidence<'a> {
             is_outlived: over(&first.possible_leases),
             is_perhaps_outlived: over(&first.leases),
             told_late: self.told_late(first, second),
+            late_extension_ns: late_extension_ns(&self.timeline, self.spans(), first),
             ran_out_unrenewed: ran_out_ns.is_some_and(|at_ns| at_ns <= second.begin_ns),
             rests_on_earlier: self.rests_on_earlier(first, second),
             taken: between.map(|release| self.taken(release)).collect(),

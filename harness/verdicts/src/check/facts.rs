@@ -85,6 +85,8 @@ pub(super) struct Overlap<'a> {
     pub is_perhaps_outlived: bool,
     /// The lock told the first client of its loss when the second one was inside already, and that client could run.
     pub told_late: bool,
+    /// When the first asked in time for an extension, which reached no server before its lease was over.
+    pub late_extension_ns: Option<u64>,
     /// The first ran out before the second was granted, although its lock promises to renew it.
     pub ran_out_unrenewed: bool,
     /// One of the two has written nothing, while what its attempt before had written without a certain answer was

@@ -28,6 +28,7 @@ mod judge;
 mod kept_alive;
 mod kept_values;
 mod key_users;
+mod late_extension;
 mod left_value;
 mod lost_claim;
 mod lost_counter;

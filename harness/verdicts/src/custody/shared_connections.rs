@@ -176,10 +176,13 @@ impl Reader {
     fn note(&mut self, what: &EventKind) {
         let (worker, op, phase, holds) = match *what {
             EventKind::Acquire { worker, op, .. } => (worker, op, Phase::Acquire, false),
-            EventKind::Extend { worker, op, .. } => (worker, op, Phase::Extend, true),
+            EventKind::Extend { worker, op, .. } | EventKind::Reenter { worker, op, .. } => {
+                (worker, op, Phase::Extend, true)
+            }
             EventKind::Release { worker, op } => (worker, op, Phase::Release, false),
             EventKind::Granted { worker, op, .. }
             | EventKind::ExtendGranted { worker, op, .. }
+            | EventKind::Reentered { worker, op, .. }
             | EventKind::ExtendRefused { worker, op }
             | EventKind::ExtendFailed { worker, op, .. } => (worker, op, Phase::Idle, true),
             EventKind::Refused { worker, op }

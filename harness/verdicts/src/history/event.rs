@@ -134,6 +134,18 @@ pub enum EventKind {
         fence: u64,
         highest: u64,
     },
+    /// The holder is about to take the lock once more, and has not ceased to hold it.
+    Reenter { worker: usize, op: u64, ttl_ms: u64 },
+    /// It was answered.
+    Reentered {
+        worker: usize,
+        op: u64,
+        granted: bool,
+    },
+    /// The holder has given back what it took once more, and goes on.
+    InnerReleased { worker: usize, op: u64 },
+    /// The holder's section failed. A `release` follows at once, which is what becomes of the lock then.
+    SectionFailed { worker: usize, op: u64 },
     /// The request to release is about to be sent: the hold ends.
     Release { worker: usize, op: u64 },
     /// The release was answered. `released`: the lock claims that it held the lock until now, or
@@ -399,6 +411,10 @@ impl EventKind {
             | EventKind::StockRead { worker, op, .. }
             | EventKind::StockChanged { worker, op, .. }
             | EventKind::FencedOff { worker, op, .. }
+            | EventKind::Reenter { worker, op, .. }
+            | EventKind::Reentered { worker, op, .. }
+            | EventKind::InnerReleased { worker, op }
+            | EventKind::SectionFailed { worker, op }
             | EventKind::Release { worker, op }
             | EventKind::Released { worker, op, .. }
             | EventKind::ReleaseFailed { worker, op, .. }

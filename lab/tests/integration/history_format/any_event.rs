@@ -67,6 +67,18 @@ fn asking() -> impl Strategy<Value = EventKind> {
         ),
         worker_op().prop_map(|(worker, op)| EventKind::Cancel { worker, op }),
         worker_op().prop_map(|(worker, op)| EventKind::Refused { worker, op }),
+        worker_op().prop_map(|(worker, op)| EventKind::SectionFailed { worker, op }),
+        worker_op().prop_map(|(worker, op)| EventKind::InnerReleased { worker, op }),
+        (worker_op(), any::<u64>()).prop_map(|((worker, op), ttl_ms)| EventKind::Reenter {
+            worker,
+            op,
+            ttl_ms
+        }),
+        (worker_op(), any::<bool>()).prop_map(|((worker, op), granted)| EventKind::Reentered {
+            worker,
+            op,
+            granted
+        }),
         (worker_op(), any::<String>(), any::<bool>()).prop_map(
             |((worker, op), message, definite)| EventKind::AcquireFailed {
                 worker,

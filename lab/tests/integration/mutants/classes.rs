@@ -36,7 +36,8 @@ pub const CLASSES: &[Class] = classes! {
     "S5", "a grant that had run out when it came", ["expired-is-held"], ["set-nx-px" x "late-grant"];
     "S6", "wrong arithmetic of durations",
         ["whole-seconds", "seconds-as-millis", "millis-as-seconds", "ttl-is-wait",
-         "validity-underflow", "validity-from-first-try", "extension-adds-up", "short-extension"], [];
+         "validity-underflow", "validity-from-first-try", "extension-adds-up", "short-extension",
+         "inner-lease-counts"], [];
     "S7", "a failover before the lock was replicated", [], ["set-nx-px" x "master-failover"];
     "S8", "nodes that forget, or do not count", ["redlock-no-quorum", "quorum-of-answers"],
         ["set-nx-px" x "node-restart", "redlock" x "quorum-erosion"];
@@ -46,7 +47,7 @@ pub const CLASSES: &[Class] = classes! {
     "S11", "an acquisition is sent again and counted twice", ["renews-in-doubt", "stale-hold-count"],
         ["pubsub" x "lost-reply"];
     "S12", "one identity for several acquisitions or locks",
-        ["token-per-client", "token-per-process", "truncated-key", "one-key-for-all"], [];
+        ["token-per-client", "token-per-process", "inner-release-frees", "truncated-key", "one-key-for-all"], [];
     "S13", "fencing tokens that do not increase", ["fence-per-client"], [];
     "S14", "a transaction that falls back to a plain DEL", [], ["get-then-del" x "stale-delete"];
     "S15", "the work is done although nothing was taken", ["no-lock", "error-is-grant"], [];
@@ -57,9 +58,9 @@ pub const CLASSES: &[Class] = classes! {
     "S21", "effects outside the lock", [], [];
     "S22", "exclusion where once was meant", [], [];
     "L1", "a key without expiry", ["no-expiry"], ["setnx-expire" x "crash-mid-acquire"];
-    "L2", "renewals that outlive the release", ["watchdog-outlives-unlock", "cancel-leaves-renewal"], [];
+    "L2", "renewals that outlive the release", ["watchdog-outlives-unlock", "cancel-leaves-renewal", "renews-for-the-dead"], [];
     "L3", "the token is forgotten before the release has succeeded", [], [];
-    "L4", "a release that failed is not tried again", ["timeout-is-release"], [];
+    "L4", "a release that failed is not tried again", ["timeout-is-release", "failure-leaves-key"], [];
     "L5", "part of an acquisition is kept", [], [];
     "L6", "one node of several that is dead stops everything", ["needs-every-node"], [];
     "L7", "an extension that failed frees the lock", [], [];
@@ -72,10 +73,10 @@ pub const CLASSES: &[Class] = classes! {
     "L14", "a release on some nodes only", ["releases-a-quorum"], [];
     "L15", "a refused acquisition that has won", ["refused-but-won", "validity-from-first-try", "cancel-leaves-key"], [];
     "L16", "a value or a name is encoded differently", ["encoded-release"], [];
-    "L17", "waiters use up a pool", [], [];
+    "L17", "waiters use up a pool", ["waiters-take-the-pool"], [];
     "L18", "busy waiting", [], [];
     "L19", "a client waits for itself", [], [];
 };
 
 /// Mutants without a class: what is wrong with them is no bug of that list.
-pub const UNCLASSED: &[&str] = &["twice-as-slow"];
+pub const UNCLASSED: &[&str] = &["twice-as-slow", "reentrant"];

@@ -103,6 +103,11 @@ pub(super) const ROWS: &[Row] = rows! {
     "cancel-leaves-renewal", "set-nx-px", "cancel-reply", "claims", "ambiguous-acquire", All;
     "cancel-leaves-renewal", "set-nx-px", "cancel-reply", "progress", "ambiguous-acquire", All;
     "interrupt-is-grant", "set-nx-px", "cancel-waiting", "lease", "unbacked-grant", All;
+    "inner-release-frees", "reentrant", "reentrant", "lease", "own-removal", All;
+    "inner-lease-counts", "reentrant", "reentrant", "lease", "wrong-expiry", All;
+    "renews-for-the-dead", "set-nx-px", "ended-client", "progress", "renewed-after-end", All;
+    "waiters-take-the-pool", "set-nx-px", "exhausted-pool", "exclusion", "late-extension", All;
+    "failure-leaves-key", "set-nx-px", "failing-section", "claims", "false-release", All;
 };
 
 /// Mutants that keep every property: what is wrong with them is something else.
@@ -110,6 +115,10 @@ pub(super) const SAFE: &[(&str, &str)] = &[
     ("twice-as-slow", BY_LATENCY),
     // Its release leaves values on a minority of its nodes: the lock is free, and nobody is waited for.
     ("releases-a-quorum", BY_LATENCY),
+    (
+        "reentrant",
+        "no property: it is sound, and what the re-entrant mutants were made from",
+    ),
 ];
 
 const BY_LATENCY: &str =

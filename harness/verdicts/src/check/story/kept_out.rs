@@ -76,7 +76,7 @@ fn of_value<'a>(facts: &Facts<'_>, span: &ValueSpan, why: Cause) -> Vec<Line<'a>
         ),
     };
     lines.push(Line::Said(first.at_ns, Weight::Plot, text));
-    if why == Cause::RenewedAfterRelease {
+    if matches!(why, Cause::RenewedAfterRelease | Cause::RenewedAfterEnd) {
         lines.push(Line::Attempts {
             ops: vec![author.op],
             from_ns: span.from_ns,

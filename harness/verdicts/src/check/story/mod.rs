@@ -77,6 +77,13 @@ fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<Line<'a>> {
         Line::Said(second.begin_ns, Weight::Plot, text),
     ];
     lines.extend(long_section(facts, holds));
+    lines.extend(holds.late_extension_ns.map(|asked_ns| {
+        let text = format!(
+            "worker {} asked to extend its lease, and no server heard of it before that was over",
+            first.worker
+        );
+        Line::Said(asked_ns, Weight::Plot, text)
+    }));
     // What was taken from the first holder is told with its values.
     let is_told = |taken: &&Taken<'_>| {
         let of_first = taken.owner_hold.is_some_and(|owner| owner.op == first.op);

@@ -141,6 +141,13 @@ fn said(what: &EventKind) -> Option<(Weight, String)> {
             "was refused an extension: the lock was no longer its own",
         ),
         EventKind::Lost { .. } => (Weight::Reason, "said that its lease was lost"),
+        EventKind::Reentered { granted: true, .. } => (Weight::Reason, "took its lock once more"),
+        EventKind::Reentered { .. } => (Weight::Reason, "was not given its lock once more"),
+        EventKind::InnerReleased { .. } => (
+            Weight::Reason,
+            "gave back what it had taken once more, and worked on",
+        ),
+        EventKind::SectionFailed { .. } => (Weight::Detail, "failed in its section"),
         EventKind::Release { .. } => (Weight::Detail, "was told to release"),
         EventKind::Released { released, .. } => (
             Weight::Detail,

@@ -1,0 +1,82 @@
+//! A holder that takes its lock once more: a function inside the section takes the same lock for itself.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use picklock_scenarios::Phase;
+
+use super::buyer::{Broken, Buyer, Hold};
+use super::work::Work;
+use crate::adapter::message::{Answer, RequestKind};
+use crate::backend::Backend;
+use crate::clock::millis;
+use crate::history::EventKind;
+
+impl<W: Backend> Buyer<W> {
+    /// Works for the rest of its section; for the middle third of it with the lock taken twice, if the scenario says so.
+    pub(super) async fn rest(&mut self, hold: &Hold, left: Duration) -> Result<Work, Broken> {
+        let (workload, ttl) = (
+            &self.context.spec.scenario.workload,
+            self.context.spec.ttl(),
+        );
+        let Some(lease) = workload.reenter.map(|lease| lease.resolve(ttl)) else {
+            return self.pass(hold.op, left).await;
+        };
+        let third = left / 3;
+        if self.pass(hold.op, third).await? == Work::Stopped {
+            return Ok(Work::Stopped);
+        }
+        // As a program does that an exception ends.
+        let Some(inner) = self.reenter(hold, lease).await? else {
+            return Ok(Work::Stopped);
+        };
+        let work = self.pass(hold.op, third).await?;
+        self.release_inner(hold, inner).await?;
+        match work {
+            Work::Whole => self.pass(hold.op, left.saturating_sub(third * 2)).await,
+            Work::Stopped => Ok(Work::Stopped),
+        }
+    }
+
+    /// Takes the lock once more, and returns the token. What that does to the keys counts as an extension: it may prolong
+    /// the lease.
+    async fn reenter(&mut self, hold: &Hold, lease: Duration) -> Result<Option<String>, Broken> {
+        let context = Rc::clone(&self.context);
+        let (worker, op, ttl_ms) = (self.worker, hold.op, millis(lease));
+        let ask = RequestKind::Acquire {
+            key: context.spec.key(hold.key),
+            ttl_ms,
+            wait_ms: 0,
+        };
+        self.write(EventKind::Reenter { worker, op, ttl_ms })?;
+        let inner = match self.ask(Phase::Extend, op, ask, Duration::ZERO).await? {
+            Answer::Granted { token, .. } => Some(token),
+            Answer::Refused | Answer::Error { .. } => None,
+            other => return Err(self.talk.broken_by(&context, "acquire", &other).into()),
+        };
+        let granted = inner.is_some();
+        context.applicability.note_reentered(granted);
+        self.write(EventKind::Reentered {
+            worker,
+            op,
+            granted,
+        })?;
+        Ok(inner)
+    }
+
+    /// What the lock says about it is not judged, but what it does to the keys.
+    async fn release_inner(&mut self, hold: &Hold, token: String) -> Result<(), Broken> {
+        let context = Rc::clone(&self.context);
+        let key = context.spec.key(hold.key);
+        let ask = RequestKind::Release { key, token };
+        match self
+            .ask(Phase::Extend, hold.op, ask, Duration::ZERO)
+            .await?
+        {
+            Answer::Released { .. } | Answer::Error { .. } => {}
+            other => return Err(self.talk.broken_by(&context, "release", &other).into()),
+        }
+        let (worker, op) = (self.worker, hold.op);
+        self.write(EventKind::InnerReleased { worker, op })
+    }
+}

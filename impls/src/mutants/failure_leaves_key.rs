@@ -1,0 +1,26 @@
+//! `failure-leaves-key`: `set-nx-px` whose holder does not release when its section fails.
+//!
+//! The release stands after the work, and not in a `finally` or in the guard's `drop`: an exception passes it, and
+//! the key stays until its lease has run out (L4). Caught by `claims` when a section fails.
+
+use crate::BuiltInLock;
+use crate::contract::{Grant, LockError};
+use crate::locks::set_nx_px::SetNxPx;
+use crate::variation::{Variation, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<FailureLeavesKey>(
+    "failure-leaves-key",
+    "mutant: set-nx-px that is not released when a section fails",
+);
+
+struct FailureLeavesKey;
+
+impl Variation for FailureLeavesKey {
+    async fn section_failed(
+        _original: &mut SetNxPx,
+        _key: &str,
+        _grant: &Grant,
+    ) -> Result<bool, LockError> {
+        Ok(false)
+    }
+}

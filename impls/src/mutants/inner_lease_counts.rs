@@ -1,0 +1,19 @@
+//! `inner-lease-counts`: a re-entrant lock whose inner acquisition writes its own lease over the outer one.
+//!
+//! A helper that takes the lock for a moment shortens what its caller was promised (S6). Caught by `lease` when a holder
+//! takes the lock again for a short time.
+
+use crate::BuiltInLock;
+use crate::mutants::reentrant::{Manner, Reentrant, reentrant};
+
+pub(crate) const LOCK: BuiltInLock = reentrant(
+    "inner-lease-counts",
+    "mutant: re-entrant set-nx-px whose inner acquisition shortens the lease",
+    |nodes, context| {
+        let manner = Manner {
+            inner_acquire_counts: false,
+            ..Manner::SOUND
+        };
+        Box::new(Reentrant::new(nodes, context, manner))
+    },
+);

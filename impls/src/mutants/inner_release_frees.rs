@@ -1,0 +1,19 @@
+//! `inner-release-frees`: a re-entrant lock whose inner release deletes the key.
+//!
+//! The holder takes the lock twice, and its first release ends both (S12). Caught by `lease` when a holder takes the lock
+//! again, and somebody waits.
+
+use crate::BuiltInLock;
+use crate::mutants::reentrant::{Manner, Reentrant, reentrant};
+
+pub(crate) const LOCK: BuiltInLock = reentrant(
+    "inner-release-frees",
+    "mutant: re-entrant set-nx-px whose inner release deletes the key",
+    |nodes, context| {
+        let manner = Manner {
+            inner_release_counts: false,
+            ..Manner::SOUND
+        };
+        Box::new(Reentrant::new(nodes, context, manner))
+    },
+);

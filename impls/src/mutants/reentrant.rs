@@ -1,0 +1,140 @@
+//! `reentrant`: `set-nx-px` that its holder can take again, which only counts. It is sound, and what the mutants with a
+//! defect of the count were made from.
+//!
+//! The outermost acquisition takes the key, and the outermost release deletes it. One in between asks whether the key is still
+//! there: the count dies with the key.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use redis::Cmd;
+
+use crate::contract::{Grant, Lock, LockError};
+use crate::locks::set_nx_px::SetNxPx;
+use crate::patience::RETRY;
+use crate::{BuiltInLock, Context, Node};
+
+pub(crate) const LOCK: BuiltInLock = reentrant(
+    "reentrant",
+    "re-entrant set-nx-px: the holder's inner acquisitions only count",
+    |nodes, context| Box::new(Reentrant::new(nodes, context, Manner::SOUND)),
+);
+
+/// What an inner acquisition, and its release, do.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Manner {
+    /// An inner release leaves the key.
+    pub(super) inner_release_counts: bool,
+    /// An inner acquisition leaves the lease as it is.
+    pub(super) inner_acquire_counts: bool,
+}
+
+impl Manner {
+    pub(super) const SOUND: Manner = Manner {
+        inner_release_counts: true,
+        inner_acquire_counts: true,
+    };
+}
+
+/// The row of such a lock.
+pub(super) const fn reentrant(
+    name: &'static str,
+    summary: &'static str,
+    build: fn(Vec<Node>, Context) -> Box<dyn crate::DynLock>,
+) -> BuiltInLock {
+    BuiltInLock {
+        name,
+        summary,
+        nodes: 1,
+        replicas: 0,
+        options: RETRY,
+        build,
+    }
+}
+
+pub(super) struct Reentrant {
+    lock: SetNxPx,
+    /// By key: how often this client has it, and the outermost grant.
+    held: BTreeMap<String, (u32, Grant)>,
+    manner: Manner,
+}
+
+impl Reentrant {
+    pub(super) fn new(nodes: Vec<Node>, context: Context, manner: Manner) -> Self {
+        Reentrant {
+            lock: SetNxPx::new(nodes, context),
+            held: BTreeMap::new(),
+            manner,
+        }
+    }
+
+    /// Takes the lock once more. `None`: the client has not got it, or not any more.
+    async fn reenter(&mut self, key: &str, ttl: Duration) -> Result<Option<Grant>, LockError> {
+        let Some((count, outer)) = self.held.get_mut(key) else {
+            return Ok(None);
+        };
+        let is_there = match self.manner.inner_acquire_counts {
+            true => {
+                let value: Option<String> = self.lock.redis.ask(Cmd::get(key)).await?;
+                value.as_deref() == Some(&outer.token)
+            }
+            false => Lock::extend(&mut self.lock, key, outer, ttl)
+                .await?
+                .is_some(),
+        };
+        if !is_there {
+            self.held.remove(key);
+            return Ok(None);
+        }
+        *count += 1;
+        let token = format!("{}#{count}", outer.token);
+        let outer = outer.clone();
+        Ok(Some(Grant { token, ..outer }))
+    }
+}
+
+impl Lock for Reentrant {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        if let Some(inner) = self.reenter(key, ttl).await? {
+            return Ok(Some(inner));
+        }
+        let granted = Lock::acquire(&mut self.lock, key, ttl, wait).await?;
+        if let Some(grant) = &granted {
+            self.held.insert(key.to_owned(), (1, grant.clone()));
+        }
+        Ok(granted)
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lock::extend(&mut self.lock, key, grant, ttl).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let Some((count, outer)) = self.held.get_mut(key) else {
+            return Lock::release(&mut self.lock, key, grant).await;
+        };
+        *count -= 1;
+        let (is_inner, outer) = (*count > 0, outer.clone());
+        if !is_inner {
+            self.held.remove(key);
+        }
+        match is_inner && self.manner.inner_release_counts {
+            true => Ok(true),
+            false => Lock::release(&mut self.lock, key, &outer).await,
+        }
+    }
+
+    fn is_reentrant(&self) -> bool {
+        true
+    }
+}

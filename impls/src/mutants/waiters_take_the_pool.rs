@@ -1,0 +1,73 @@
+//! `waiters-take-the-pool`: `set-nx-px` whose clients in one process share four connections, and keep one for as long as
+//! they wait for the lock.
+//!
+//! The holder wants to extend or to release, and stands in the queue behind those who wait for it (L17). Caught by
+//! `exclusion` when a crowd waits and the holder extends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::BuiltInLock;
+use crate::contract::{Grant, Lock, LockError};
+use crate::delegating_lock::DelegatingLock;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::patience::RETRY;
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "waiters-take-the-pool",
+    summary: "mutant: set-nx-px whose waiters keep the connections that its holder needs",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| Box::new(WaitersTakeThePool(SetNxPx::new(nodes, context))),
+};
+
+thread_local! {
+    /// The connections of the process; in the simulation, of all processes.
+    static POOL: Arc<Semaphore> = Arc::new(Semaphore::new(4));
+}
+
+struct WaitersTakeThePool(SetNxPx);
+
+/// A connection, which goes back to the pool when this is dropped.
+async fn connection() -> Option<OwnedSemaphorePermit> {
+    POOL.with(Arc::clone).acquire_owned().await.ok()
+}
+
+impl DelegatingLock for WaitersTakeThePool {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
+    }
+
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        // As pools do, it lets nobody wait for ever.
+        let Ok(_connection) = tokio::time::timeout(wait, connection()).await else {
+            return Ok(None);
+        };
+        Lock::acquire(&mut self.0, key, ttl, wait).await
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let _connection = connection().await;
+        Lock::extend(&mut self.0, key, grant, ttl).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let _connection = connection().await;
+        Lock::release(&mut self.0, key, grant).await
+    }
+}
