@@ -204,7 +204,7 @@ impl<'a> Evidence<'a> {
 
     fn taken<'e>(&'e self, release: &'e ForeignRelease) -> Taken<'e> {
         let taken = self.taken_by(release);
-        let same = |(by, span)| is_same_token(self.spans(), by, span);
+        let same = |(by, span)| is_same_token(self.spans(), self.timeline.holds(), by, span);
         Taken {
             release,
             taker: self.worker_of(release.releaser),
