@@ -80,3 +80,41 @@ async fn twice_as_slow_asks_once_more_than_it_needs() {
     assert_eq!(log.take(&names), [looked, took]);
     assert!(lock.release(KEY, &grant).await.unwrap());
 }
+
+/// How long the key lives, in milliseconds, after the holder of this lock has taken it once more for a second, and after
+/// it has given that back.
+async fn reentered(name: &str) -> (i64, i64) {
+    let servers = servers_for(name);
+    let mut redis = servers[0].connect().await;
+    let mut lock = client(name, &servers, 1).await;
+    let outer = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
+    let brief = Duration::from_secs(1);
+    let inner = lock.acquire(KEY, brief, ONCE).await.unwrap().unwrap();
+    let inside: i64 = redis.pttl(KEY).await.unwrap();
+    lock.release(KEY, &inner).await.unwrap();
+    let after: i64 = redis.pttl(KEY).await.unwrap();
+    let stood = lock.release(KEY, &outer).await.unwrap();
+    assert_eq!(stood, after > 0);
+    (inside, after)
+}
+
+#[tokio::test]
+async fn inner_pair_leaves_the_lease_of_a_sound_lock_and_not_that_of_its_mutants() {
+    let (inside, after) = reentered("reentrant").await;
+    assert!(inside > 10_000 && after > 10_000, "{inside}, {after}");
+    let (inside, after) = reentered("inner-lease-counts").await;
+    assert!(inside <= 1_000 && after <= 1_000, "{inside}, {after}");
+    let (inside, after) = reentered("inner-release-frees").await;
+    assert!(inside > 10_000 && after == -2, "{inside}, {after}");
+}
+
+#[tokio::test]
+async fn count_of_a_sound_reentrant_lock_dies_with_the_key() {
+    let servers = servers_for("reentrant");
+    let mut redis = servers[0].connect().await;
+    let mut lock = client("reentrant", &servers, 1).await;
+    let lost = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
+    let _: () = redis.set(KEY, "another's").await.unwrap();
+    assert!(lock.acquire(KEY, TTL, ONCE).await.unwrap().is_none());
+    assert!(!lock.release(KEY, &lost).await.unwrap());
+}

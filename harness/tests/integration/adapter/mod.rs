@@ -6,6 +6,7 @@ pub mod redis_server;
 
 mod connect;
 mod document;
+mod ended_client;
 mod process;
 mod serve;
 mod shapes;

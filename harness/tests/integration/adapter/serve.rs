@@ -437,31 +437,6 @@ async fn another_version_and_a_lock_that_cannot_be_built_are_refused() {
     .await;
 }
 
-/// What it had under way goes on with the process, which others share.
-#[tokio::test(start_paused = true)]
-async fn client_that_has_ended_is_asked_in_vain_and_its_process_serves_others() {
-    let build = |_: Init, _: Canceller| async move {
-        let (_, notices) = mpsc::unbounded_channel();
-        let releases = 0;
-        Ok(Box::new(Scripted { notices, releases }) as Box<dyn DynLock>)
-    };
-    let (notices, _) = mpsc::unbounded_channel();
-    with_worker_of(build, notices, async |driver| {
-        driver.ask(init(vec![])).await;
-        assert_eq!(driver.ask(RequestKind::EndClient).await, Answer::Ended);
-        let gone = driver.ask(RequestKind::Ping).await;
-        assert!(
-            matches!(gone, Answer::Error { definite: true, .. }),
-            "{gone:?}"
-        );
-        let join = r#"{"id":9,"client":1,"op":"join","nodes":[],"seed":1}"#;
-        driver.write(join).await;
-        let said = serde_json::to_string(&driver.hear().await).unwrap();
-        assert!(said.contains(r#""id":9,"client":1"#), "{said}");
-    })
-    .await;
-}
-
 /// The parts as the built-in worker puts them together, on five real servers.
 #[tokio::test]
 async fn a_built_in_lock_is_served_on_real_servers() {

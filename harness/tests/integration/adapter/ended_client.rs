@@ -1,0 +1,55 @@
+//! A client that ends while its process lives.
+
+use std::time::Duration;
+
+use picklock_harness::adapter::serve::serve;
+use picklock_impls::{DynLock, Grant, Lock, LockError};
+
+/// Nobody gets it.
+struct Never;
+
+impl Lock for Never {
+    async fn acquire(
+        &mut self,
+        _: &str,
+        _: Duration,
+        _: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Ok(None)
+    }
+
+    async fn release(&mut self, _: &str, _: &Grant) -> Result<bool, LockError> {
+        Ok(false)
+    }
+}
+
+/// What is said to these requests.
+async fn said(requests: &[&str]) -> Vec<String> {
+    let mut said = Vec::new();
+    let build = |_, _| async { Ok(Box::new(Never) as Box<dyn DynLock>) };
+    let input = requests.join("\n");
+    serve(input.as_bytes(), &mut said, build, |_| {})
+        .await
+        .unwrap();
+    let said = String::from_utf8(said).unwrap();
+    said.lines().map(str::to_owned).collect()
+}
+
+/// What it had under way goes on with the process, which others share.
+#[tokio::test]
+async fn process_of_a_client_that_has_ended_serves_others() {
+    let said = said(&[
+        r#"{"id":1,"op":"init","protocol":1,"worker":0,"nodes":[],"timeout_ms":1,"seed":1}"#,
+        r#"{"id":2,"op":"end-client"}"#,
+        r#"{"id":3,"client":1,"op":"join","nodes":[],"seed":1}"#,
+        r#"{"id":4,"client":1,"op":"acquire","key":"k","ttl_ms":1,"wait_ms":0}"#,
+    ])
+    .await;
+    for line in [
+        r#"{"id":2,"reply":"ended"}"#,
+        r#"{"id":3,"client":1,"reply":"joined"}"#,
+        r#"{"id":4,"client":1,"reply":"refused"}"#,
+    ] {
+        assert!(said.iter().any(|one| one == line), "no {line} in {said:#?}");
+    }
+}
