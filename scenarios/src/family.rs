@@ -17,7 +17,7 @@ use crate::scenario::Scenario;
 pub enum Family {
     /// Nothing but the load itself.
     Load,
-    /// Clients freeze, die, work for longer than their lease, or use the resource without the lock.
+    /// Clients freeze, die, fail, work for longer than their lease, or use the resource without the lock.
     Clients,
     /// Servers stop, restart, fail over, or lose data.
     Nodes,
@@ -82,7 +82,8 @@ impl Scenario {
         let of_faults = needs.map(Family::of_capability);
         let of_faults = of_faults.min_by_key(|family| family.rank());
         let strikes_stock = self.faults.iter().any(|one| one.stock_fault().is_some());
-        of_faults.unwrap_or_else(|| match strikes_stock || self.works_past_its_lease() {
+        let fails = self.workload.failing_sections > 0 || self.workload.ending_clients > 0;
+        of_faults.unwrap_or_else(|| match strikes_stock || fails || self.works_past_its_lease() {
             true => Family::Clients,
             false => Family::Load,
         })
@@ -115,6 +116,8 @@ mod tests {
             ("flash-sale", Family::Load),
             ("gc-pause", Family::Clients),
             ("slow-section", Family::Clients),
+            ("failing-section", Family::Clients),
+            ("ended-client", Family::Clients),
             ("master-failover", Family::Nodes),
             ("eviction", Family::Nodes),
             ("late-reply", Family::Network),
