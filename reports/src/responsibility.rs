@@ -49,17 +49,14 @@ fn responsible(verdicts: &Verdicts, property: Property) -> Responsible {
 fn service(verdicts: &Verdicts) -> &'static str {
     match responsible(verdicts, Property::Lease) {
         Responsible::Lock => {
-            "The lock's: it let a second client in while the first one's lease was running, and \
-             its own commands made that possible."
+            "The lock's: two clients had a running lease at once, and its own commands made that \
+             possible."
         }
         Responsible::Redis => {
             "The lock's and its Redis's: Redis forgot the lock while a lease was running, and the \
              lock trusted it not to."
         }
-        _ => {
-            "The lock or its Redis broke its word: a second client was let in while the first \
-             one's lease was running."
-        }
+        _ => "The lock or its Redis broke its word: two clients had a running lease at once.",
     }
 }
 
@@ -160,8 +157,7 @@ mod tests {
             (
                 (Violated, Violated, Unknown, NotApplicable),
                 Some(
-                    "The lock or its Redis broke its word: a second client was let in while the \
-                     first one's lease was running.",
+                    "The lock or its Redis broke its word: two clients had a running lease at once.",
                 ),
             ),
             (
