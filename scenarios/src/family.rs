@@ -83,10 +83,12 @@ impl Scenario {
         let of_faults = of_faults.min_by_key(|family| family.rank());
         let strikes_stock = self.faults.iter().any(|one| one.stock_fault().is_some());
         let fails = self.workload.failing_sections > 0 || self.workload.ending_clients > 0;
-        of_faults.unwrap_or_else(|| match strikes_stock || fails || self.works_past_its_lease() {
-            true => Family::Clients,
-            false => Family::Load,
-        })
+        of_faults.unwrap_or_else(
+            || match strikes_stock || fails || self.works_past_its_lease() {
+                true => Family::Clients,
+                false => Family::Load,
+            },
+        )
     }
 
     /// True if the work takes longer than the lease that is asked for.

@@ -27,7 +27,7 @@ impl Lock for Never {
 async fn said(requests: &[&str]) -> Vec<String> {
     let mut said = Vec::new();
     let build = |_, _| async { Ok(Box::new(Never) as Box<dyn DynLock>) };
-    let input = requests.join("\n");
+    let input = requests.join("\n") + "\n";
     serve(input.as_bytes(), &mut said, build, |_| {})
         .await
         .unwrap();
