@@ -6,12 +6,14 @@ mod file;
 mod header;
 mod key_change;
 mod older;
+mod strike;
 
 pub use end::{EndReason, EndedBy};
-pub use event::{Belated, Budget, ClockShift, Event, EventKind, Misbehaviour, MissedBecause};
+pub use event::{Budget, Event, EventKind, Misbehaviour};
 pub use file::{HistoryError, read_history, write_history};
 pub use header::{CustodyCheck, FORMAT, Header};
 pub use key_change::{KeyChange, KeyCommand, KeyName};
+pub use strike::{Belated, ClockShift, MissedBecause};
 
 /// A whole history: header and events in the order in which the driver saw them.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,7 +5,8 @@
 
 use picklock_scenarios::BackendName;
 
-use super::event::{EventKind, MissedBecause};
+use super::event::EventKind;
+use super::strike::MissedBecause;
 
 /// The event as it is written today, in a history of this backend.
 pub(super) fn in_todays_form(what: EventKind, backend: BackendName) -> EventKind {
