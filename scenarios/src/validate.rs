@@ -254,3 +254,22 @@ fn known_word(word: &str, known: &[&str], what: &str, path: &[&str]) -> Result<(
         None => problem,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_that_cannot_do_what_is_asked_are_refused() {
+        for (line, said) in [
+            ("reenter = \"0s\"", "a lease of 0s: expected 1ms or more"),
+            ("ending_clients = 2", "fewer than two buyers are left"),
+            ("cancel = \"9000h\"", "9000h"),
+        ] {
+            let text = format!("name = \"mine\"\nsummary = \"Mine.\"\n[workload]\n{line}\n");
+            let error = Scenario::parse(&text, "mine.toml").unwrap_err().to_string();
+            assert!(error.contains("mine.toml:4:"), "{error}");
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

@@ -77,24 +77,6 @@ fn the_nearest_word_is_offered_only_when_it_is_near() {
     assert_eq!(nearest("zookeeper", words), None);
 }
 
-#[test]
-fn clients_that_cannot_do_what_is_asked_are_refused() {
-    insta::assert_snapshot!(error("[workload]\nreenter = \"0s\"\n"), @r#"
-    mine.toml:4:11: a lease of 0s: expected 1ms or more
-       |
-     4 | reenter = "0s"
-       |           ^
-    "#);
-    insta::assert_snapshot!(error("[workload]\nending_clients = 2\n"), @r"
-    mine.toml:4:18: fewer than two buyers are left to compete for the lock
-       |
-     4 | ending_clients = 2
-       |                  ^
-      = help: more `workers`
-    ");
-    assert!(error("[workload]\ncancel = \"9000h\"\n").contains("cancel"));
-}
-
 const HEAD: &str = "name = \"mine\"\nsummary = \"Mine.\"\n";
 
 fn error(body: &str) -> String {
