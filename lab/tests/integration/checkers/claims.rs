@@ -413,7 +413,8 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
         let by_own = |at: usize| command(&events[at]).is_some_and(|by| Some(by.worker) == worker);
         let passing = gone.is_some_and(|at| by_own(at) || events[at].at_ns < until_ns);
         // Its own client wrote another value there, to mark that the lock is free.
-        let marked = (index..events.len()).any(|at| {
+        let last = gone.map_or(events.len(), |gone| gone + 1);
+        let marked = (index..last).any(|at| {
             removed_own(events, at, op)
                 && change(&events[at]).is_some_and(|change| change.0 == *place)
         });
