@@ -413,8 +413,7 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
         let by_own = |at: usize| command(&events[at]).is_some_and(|by| Some(by.worker) == worker);
         let passing = gone.is_some_and(|at| by_own(at) || events[at].at_ns < until_ns);
         // Its own client wrote another value there, to mark that the lock is free.
-        let last = gone.map_or(events.len(), |gone| gone + 1);
-        let marked = (index..last).any(|at| {
+        let marked = (index..gone.map_or(events.len(), |gone| gone + 1)).any(|at| {
             removed_own(events, at, op)
                 && change(&events[at]).is_some_and(|change| change.0 == *place)
         });
@@ -484,10 +483,9 @@ fn lives(events: &[Event], index: usize, place: Place<'_>) -> bool {
     certainly_over_ns(events, place, index) > events[index].at_ns + SLACK_NS
 }
 
-/// The earliest end of what stands there. Whether a clock was set just before or just after it was written, in the same
-/// moment, is not known.
+/// The earliest end: whether a clock was set just before or just after, in the same moment, is not known.
 fn certainly_over_ns(events: &[Event], place: Place<'_>, index: usize) -> u64 {
-    let here = |event: &Event| change(event).is_some_and(|change| change.0 == place);
+    let here = |event: &Event| change(event).is_some_and(|it| it.0 == place);
     let set = events[..index].iter().rposition(here).unwrap_or(0);
     let shifted_ns = events[..set].iter().map(|event| match &event.what {
         EventKind::FaultBegan {
@@ -497,6 +495,6 @@ fn certainly_over_ns(events: &[Event], place: Place<'_>, index: usize) -> u64 {
         } if nodes.contains(&place.0) && event.at_ns == events[set].at_ns => shift.by_ns,
         _ => 0,
     });
-    let over_ns = over_ns(events, place, index).0;
-    over_ns.saturating_add_signed(-shifted_ns.sum::<i64>())
+    let shifted_ns: i64 = shifted_ns.sum();
+    (over_ns(events, place, index).0).saturating_add_signed(-shifted_ns)
 }
