@@ -23,6 +23,23 @@ function fillLog(timeline) {
   });
   table.tBodies[0].replaceChildren(...rows);
   timeline.log = rows;
+  const [violation] = timeline.track.jump_targets;
+  if (violation) markNearest(timeline, violation.from_ns);
+}
+
+// A line of a story shows its moment in the timeline and in the log.
+function linkStories(exhibit, timeline) {
+  exhibit.querySelectorAll('.story time').forEach((time) => {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.textContent = time.textContent;
+    button.addEventListener('click', () => {
+      const at = parseFloat(time.textContent) * 1e9;
+      markNearest(timeline, at);
+      timeline.point(at);
+    });
+    time.replaceChildren(button);
+  });
 }
 
 function markRow(timeline, index, scrolls) {

@@ -50,6 +50,7 @@ function startTimeline(exhibit) {
   timelines.set(element, timeline);
   control(timeline);
   fillLog(timeline);
+  linkStories(exhibit, timeline);
   drawLegend(element.querySelector('.legend'), timeline);
   element.dataset.ready = '';
   new ResizeObserver(() => timeline.ask()).observe(timeline.canvas.parentElement);

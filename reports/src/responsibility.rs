@@ -11,12 +11,12 @@ pub fn responsibility(verdicts: &Verdicts) -> Option<String> {
     let status = |property| verdicts.get(&property).map(|verdict| verdict.status);
     let whose = match (status(Property::Exclusion), status(Property::Lease)) {
         (_, Some(Status::Violated)) => service(verdicts).to_owned(),
+        (Some(Status::Violated), _) if is_clients(verdicts) => client(verdicts),
         (Some(Status::Violated), _)
             if responsible(verdicts, Property::Exclusion) == Responsible::Lock =>
         {
             "The lock's: its own commands let two clients in together.".to_owned()
         }
-        (Some(Status::Violated), Some(Status::Held)) => client(verdicts),
         (Some(Status::Violated), _) => {
             "Two clients were inside together, but whether the lock or the client is at fault \
              could not be decided."
@@ -49,17 +49,14 @@ fn responsible(verdicts: &Verdicts, property: Property) -> Responsible {
 fn service(verdicts: &Verdicts) -> &'static str {
     match responsible(verdicts, Property::Lease) {
         Responsible::Lock => {
-            "The lock's: it let a second client in while the first one's lease was running, and \
-             its own commands made that possible."
+            "The lock's: two clients had a running lease at once, and its own commands made that \
+             possible."
         }
         Responsible::Redis => {
             "The lock's and its Redis's: Redis forgot the lock while a lease was running, and the \
              lock trusted it not to."
         }
-        _ => {
-            "The lock or its Redis broke its word: a second client was let in while the first \
-             one's lease was running."
-        }
+        _ => "The lock or its Redis broke its word: two clients had a running lease at once.",
     }
 }
 
@@ -88,6 +85,13 @@ fn damage(verdicts: &Verdicts) -> String {
     of_tokens(verdicts).to_owned()
 }
 
+/// True if the client alone is responsible for two that were inside together.
+fn is_clients(verdicts: &Verdicts) -> bool {
+    let lease = verdicts.get(&Property::Lease).map(|lease| lease.status);
+    let is_locks = responsible(verdicts, Property::Exclusion) == Responsible::Lock;
+    lease == Some(Status::Held) && !is_locks
+}
+
 /// The damage, and whether fencing tokens prevented more.
 fn of_tokens(verdicts: &Verdicts) -> &'static str {
     let has_tokens = verdicts
@@ -100,7 +104,11 @@ fn of_tokens(verdicts: &Verdicts) -> &'static str {
         Some(Status::Violated) if has_tokens => {
             "The stock was harmed although there are fencing tokens."
         }
-        Some(Status::Violated) => "The stock was harmed: only fencing would have prevented it.",
+        Some(Status::Violated) if is_clients(verdicts) => {
+            "The stock was harmed: only fencing would have prevented it."
+        }
+        // A lock that kept its word would have prevented it, too.
+        Some(Status::Violated) => "The stock was harmed.",
         Some(Status::Held) if has_tokens => "Fencing did its work: the stock came to no harm.",
         Some(Status::Held) => "The stock came to no harm this time, but nothing stood in the way.",
         _ => "",
@@ -149,8 +157,7 @@ mod tests {
             (
                 (Violated, Violated, Unknown, NotApplicable),
                 Some(
-                    "The lock or its Redis broke its word: a second client was let in while the \
-                     first one's lease was running.",
+                    "The lock or its Redis broke its word: two clients had a running lease at once.",
                 ),
             ),
             (
@@ -178,12 +185,14 @@ mod tests {
     #[test]
     fn a_proven_cause_says_whose_fault_it_is() {
         for lease in [Status::Held, Status::Unknown] {
-            let mut verdicts =
-                verdicts(Status::Violated, lease, Status::Held, Status::NotApplicable);
+            let harmed = Status::Violated;
+            let mut verdicts = verdicts(Status::Violated, lease, harmed, Status::NotApplicable);
             let exclusion = verdicts.get_mut(&Property::Exclusion).unwrap();
             exclusion.cause = Some(Cause::StolenRelease);
             let said = responsibility(&verdicts).unwrap();
             assert!(said.starts_with("The lock's: its own commands"), "{said}");
+            // Such a lock needs no fencing, but a mend.
+            assert!(said.ends_with("The stock was harmed."), "{said}");
         }
     }
 

@@ -235,4 +235,25 @@ fn action_installs_and_gates() {
     assert!(output.status.success(), "{}", said(&output));
     let path = fs::read_to_string(paths).unwrap();
     assert_eq!(path.trim(), prefix.join("bin").to_string_lossy());
+
+    // The runner starts the next step in the folder, with the new directory on its PATH.
+    let gate = step(&action, "Gate").join("\n");
+    let (folder, out) = (release.path("project"), release.path("results"));
+    fs::create_dir(&folder).unwrap();
+    let gate = format!(
+        "cd '{}' && export PATH={}:$PATH OUT='{}' ARGUMENTS='--config gate.toml'\n{gate}",
+        folder.display(),
+        path.trim(),
+        out.display(),
+    );
+    let cells = "[[cells]]\nbackends = ['sim']\nlocks = ['set-nx-px']\nscenarios = ['calm']\n";
+    let too_strict = "[[limit]]\nmetric = 'acquire.p99'\nmax = '1us'\n";
+    let run = out.join("set-nx-px/calm/sim/run.json");
+    for (more, passes) in [("", true), (too_strict, false)] {
+        fs::write(folder.join("gate.toml"), format!("{cells}{more}")).unwrap();
+        let output = release.shell(&gate, "");
+        assert_eq!(output.status.success(), passes, "{}", said(&output));
+        assert!(out.join("report.html").exists());
+        assert_eq!(run.exists(), !passes, "the run of what failed is kept");
+    }
 }

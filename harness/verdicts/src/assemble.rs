@@ -239,7 +239,24 @@ fn trouble(history: &History) -> Vec<String> {
     let events = || history.events.iter().map(|event| &event.what);
     let others = events().filter(|what| !is_stall(what));
     let stalls = events().filter(|what| is_stall(what));
-    others.chain(stalls).filter_map(in_words).collect()
+    let told = others.filter_map(in_words).chain(delays(history));
+    told.chain(stalls.filter_map(in_words)).collect()
+}
+
+/// How long each worker waited for the processor: one line for each, however often that was.
+fn delays(history: &History) -> impl Iterator<Item = String> {
+    let mut waits: BTreeMap<usize, u64> = BTreeMap::new();
+    for event in &history.events {
+        if let EventKind::WorkerDelayed {
+            worker, waited_ms, ..
+        } = event.what
+        {
+            *waits.entry(worker).or_default() += waited_ms;
+        }
+    }
+    let words =
+        |(worker, waited_ms)| format!("worker {worker} waited {waited_ms} ms for the processor");
+    waits.into_iter().map(words)
 }
 
 /// An event in words, if it is trouble.
@@ -279,14 +296,13 @@ fn trouble_words(event: &EventKind, locks: &[String]) -> Option<String> {
         EventKind::WorkerStoodStill {
             worker, stood_ms, ..
         } => format!("worker {worker} stood still for {stood_ms} ms, and no fault asked for it"),
-        EventKind::WorkerDelayed {
-            worker, waited_ms, ..
-        } => format!("worker {worker} waited {waited_ms} ms for the processor"),
         EventKind::CustodyIncomplete { reason } => {
             format!("the account of the servers' keys is not complete: {reason}")
         }
-        // Faults have a list of their own, and that the user interrupted the run is no trouble.
-        EventKind::FaultMissed { .. } | EventKind::End { .. } => return None,
+        // Faults and delays have lists of their own, and that the user interrupted the run is no trouble.
+        EventKind::FaultMissed { .. } | EventKind::WorkerDelayed { .. } | EventKind::End { .. } => {
+            return None;
+        }
         other => unjudged_for(other)?.to_string(),
     })
 }
@@ -295,6 +311,23 @@ fn trouble_words(event: &EventKind, locks: &[String]) -> Option<String> {
 mod tests {
     use super::*;
     use crate::history::{Event, read_history};
+
+    /// A busy machine delays workers several times a second.
+    #[test]
+    fn the_delays_of_a_worker_are_one_line_of_trouble() {
+        let mut history =
+            read_history(&include_bytes!("../tests/histories/calm.jsonl")[..]).unwrap();
+        let delayed = |worker, waited_ms| EventKind::WorkerDelayed {
+            worker,
+            since_ns: 0,
+            waited_ms,
+        };
+        let events = [delayed(1, 200), delayed(0, 90), delayed(1, 50)];
+        history.events = events.map(|what| Event { at_ns: 1, what }).into();
+        let expected = [(0, 90), (1, 250)]
+            .map(|(worker, ms)| format!("worker {worker} waited {ms} ms for the processor"));
+        assert_eq!(trouble(&history), expected);
+    }
 
     /// Where a list is cut, a worker that hung is worth more than the tenth stall.
     #[test]

@@ -98,7 +98,7 @@ impl LockScore {
         capitalised(&format!("{}.", parts.join("; ")))
     }
 
-    /// `5 nodes, no jumps of their clocks`.
+    /// `1 node, no loss in a failover or a restart`.
     pub fn needs(&self) -> String {
         let mut needs = vec![count(self.nodes, "node")];
         if self.replicas > 0 {
@@ -109,6 +109,11 @@ impl LockScore {
         }
         if self.trusts_client_clocks {
             needs.push("client clocks that agree".to_owned());
+        }
+        // The clock has a line of its own.
+        let lost_in = mishaps(self.harmed_by.iter().filter(|it| **it != Cause::ClockJump));
+        if !lost_in.is_empty() {
+            needs.push(format!("no loss in {lost_in}"));
         }
         needs.join(", ")
     }
@@ -190,6 +195,13 @@ fn mishap(cause: Cause) -> &'static str {
     }
 }
 
+/// `a failover or a restart`.
+fn mishaps<'a>(causes: impl Iterator<Item = &'a Cause>) -> String {
+    let words: BTreeSet<&str> = causes.copied().map(mishap).collect();
+    let words: Vec<&str> = words.into_iter().collect();
+    listed(&words, "or")
+}
+
 /// An advice in words. `chosen`: the lock that is named.
 pub(super) fn advice(purpose: Purpose, choice: &Choice, chosen: Option<&LockScore>) -> String {
     let said = match choice {
@@ -233,8 +245,6 @@ fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> Strin
                 .harmed
                 .get(&Outcome::Redis)
                 .map_or(&[][..], Vec::as_slice);
-            let mishaps: BTreeSet<&str> = given_no.iter().copied().map(mishap).collect();
-            let mishaps: Vec<&str> = mishaps.into_iter().collect();
             let outside = score.harmed.get(&Outcome::Outside);
             let outside = outside.map_or_else(String::new, |outside| {
                 format!(
@@ -247,7 +257,7 @@ fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> Strin
                 _ => format!(
                     ", on a Redis that does not lose the lock in {}. The stock came to harm in {} of \
                      {judged}, each time because Redis had lost it ({}).",
-                    listed(&mishaps, "or"),
+                    mishaps(given_no.iter()),
                     harmed.len(),
                     named(harmed)
                 ),

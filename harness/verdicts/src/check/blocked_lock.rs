@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use picklock_scenarios::Phase;
 
-use crate::custody::{Custody, Renewal, ValueSpan};
+use crate::custody::{Custody, Renewal, SpanEnd, ValueSpan};
 use crate::history::{EventKind, Header, History};
 use crate::timeline::{FaultSpan, is_rounded_up, ms};
 
@@ -164,7 +164,7 @@ impl<'a> BlockedLock<'a> {
             owner if owner.lock != self.starvation.key => Cause::SharedKey,
             _ if is_kept_by_others(span, at_ns) => Cause::ForeignRenewal,
             // What that attempt left should have expired long ago, so something keeps renewing it.
-            owner if owner.in_doubt && renewed => Cause::AmbiguousAcquire,
+            owner if owner.in_doubt && renewed && !took_back(span) => Cause::AmbiguousAcquire,
             owner if renewed_after(span, owner.refused_ns) => Cause::AmbiguousAcquire,
             owner if renewed_after(span, owner.released_ns) => Cause::RenewedAfterRelease,
             _ if span.renewals.is_empty() && is_longer() => Cause::WrongExpiry,
@@ -318,6 +318,11 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
         }
     }
     asked
+}
+
+/// True if the attempt that wrote the value removed it while it was still under way: it left nothing.
+fn took_back(span: &ValueSpan) -> bool {
+    matches!(&span.end, SpanEnd::Removed(by) if by.phase == Phase::Acquire && span.is_of(by.worker, by.op))
 }
 
 /// How many nodes the lock uses, and how many of them a grant needs.

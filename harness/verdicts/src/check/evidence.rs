@@ -117,11 +117,17 @@ impl<'a> Evidence<'a> {
         let ran_out_ns = ran_out_ns(&self.timeline, self.spans(), first);
         let second_arrived_late = second.arrived_late(faults);
         let releases = self.foreign_releases().iter();
-        let between = releases.filter(|release| {
-            release.key == first.key
-                && release.struck_ns > first.begin_ns
-                && release.struck_ns < second.begin_ns
+        let between = releases.clone().filter(|release| {
+            let between_ns = first.begin_ns + 1..second.begin_ns;
+            release.key == first.key && between_ns.contains(&release.struck_ns)
         });
+        // The first client stays in, because it prolongs what is the second one's by then.
+        let prolonged = releases.filter(|release| {
+            release.how == Taking::Prolonged
+                && release.struck_ns >= second.begin_ns
+                && (release.releaser, release.owner) == (first.op, second.op)
+        });
+        let taken = between.chain(prolonged.take(1));
         Overlap {
             first,
             second,
@@ -132,7 +138,7 @@ impl<'a> Evidence<'a> {
             told_late: self.told_late(first, second),
             ran_out_unrenewed: ran_out_ns.is_some_and(|at_ns| at_ns <= second.begin_ns),
             rests_on_earlier: self.rests_on_earlier(first, second),
-            taken: between.map(|release| self.taken(release)).collect(),
+            taken: taken.map(|release| self.taken(release)).collect(),
         }
     }
 
@@ -202,7 +208,7 @@ impl<'a> Evidence<'a> {
 
     fn taken<'e>(&'e self, release: &'e ForeignRelease) -> Taken<'e> {
         let taken = self.taken_by(release);
-        let same = |(by, span)| is_same_token(self.spans(), by, span);
+        let same = |(by, span)| is_same_token(self.spans(), self.timeline.holds(), by, span);
         Taken {
             release,
             taker: self.worker_of(release.releaser),

@@ -188,7 +188,7 @@ impl LostClaim<'_> {
             Phase::Release if took_again(self.spans, by, span.until_ns) => Cause::PhantomExtend,
             Phase::Release => Cause::StolenRelease,
             Phase::Acquire => (self.of_clocks(by, span, earlier)).unwrap_or_else(|| {
-                if is_same_token(self.spans, by, span) {
+                if is_same_token(self.spans, self.holds, by, span) {
                     Cause::SharedToken
                 } else if by.is_script() {
                     Cause::NotExclusive
@@ -231,7 +231,7 @@ impl LostClaim<'_> {
             }
             _ if own => Cause::StolenRelease,
             _ if is_own_token(self.spans, by, span) => Cause::OwnRemoval,
-            _ if is_same_token(self.spans, by, span) => Cause::SharedToken,
+            _ if is_same_token(self.spans, self.holds, by, span) => Cause::SharedToken,
             Phase::Acquire if by.op == later.op => self.of_takeover(by, span, earlier),
             _ => Cause::StolenRelease,
         }
@@ -290,13 +290,24 @@ fn is_own_token(spans: &[ValueSpan], by: &KeyCommand, span: &ValueSpan) -> bool 
 /// True if a script of a client took what another client had written for its own: in this run the two, or one of them
 /// and a third, wrote the same value to take the lock. A script that compares cannot tell them apart. The value at hand
 /// need not be the one: who draws the same tokens as another also tries, and gives back, those that it never wrote.
-pub(super) fn is_same_token(spans: &[ValueSpan], by: &KeyCommand, span: &ValueSpan) -> bool {
+/// Who was granted the lock with the other's value for its token may have written nothing at all.
+pub(super) fn is_same_token(
+    spans: &[ValueSpan],
+    holds: &[Hold],
+    by: &KeyCommand,
+    span: &ValueSpan,
+) -> bool {
     let foreign = span
         .author
         .as_ref()
         .is_some_and(|author| author.worker != by.worker);
     if !by.is_script() || !foreign {
         return false;
+    }
+    let was_granted = |hold: &Hold| (hold.worker, hold.op) == (by.worker, by.op);
+    let granted = holds.iter().find(|hold| was_granted(hold));
+    if granted.is_some_and(|hold| *hold.token == *span.value) {
+        return true;
     }
     let taken = spans
         .iter()

@@ -8,7 +8,7 @@ use crate::check::verdict::STORY_LINES;
 use crate::history::EventKind;
 use crate::timeline::{Hold, HoldEnd};
 
-use super::custody::{command_in_words, lost_values, shown, taken_with};
+use super::custody::{command_in_words, lost_values, ran_out_ns, shown, taken_with};
 use super::line::Line;
 use super::sentence::{Weight, clock, length, sentence};
 
@@ -76,8 +76,15 @@ impl Draft<'_> {
         let begin = (history.events).partition_point(|event| event.at_ns < from_ns);
         for event in &history.events[begin..] {
             if (event.what.attempt()).is_some_and(|(_, op)| ops.contains(&op))
-                && let Some((weight, text)) = sentence(&history.header, &event.what)
+                && let Some((mut weight, mut text)) = sentence(&history.header, &event.what)
             {
+                if let EventKind::StockChanged {
+                    op, belated: None, ..
+                } = event.what
+                    && let Some(after) = after_its_lease(self.facts, op, event.at_ns)
+                {
+                    (weight, text) = (Weight::Plot, text + &after);
+                }
                 self.tell(event.at_ns, weight, text);
             }
             let ends = matches!(&event.what, EventKind::WorkerDown { .. });
@@ -168,6 +175,19 @@ impl Draft<'_> {
             .map(|(_, (at_ns, _, text))| format!("{}  {text}", clock(at_ns)))
             .collect()
     }
+}
+
+/// `, 1.2 s after its lease had ended`, of a holder that sold. Nothing while its lease ran or may have run.
+fn after_its_lease(facts: &Facts<'_>, op: u64, at_ns: u64) -> Option<String> {
+    let hold = facts.holds.iter().find(|hold| hold.op == op)?;
+    let until_ns = match hold.is_lease_a_bound() {
+        true => ran_out_ns(facts, hold, at_ns),
+        false => (hold.possible_leases.iter().map(|lease| lease.until_ns)).max(),
+    }?;
+    let ago_ns = at_ns
+        .checked_sub(until_ns)
+        .filter(|ago_ns| *ago_ns >= 1_000_000)?;
+    (at_ns <= hold.end_ns).then(|| format!(", {} after its lease had ended", length(ago_ns)))
 }
 
 /// ` (lease until 1.810 s)`, or that the lease had already expired.

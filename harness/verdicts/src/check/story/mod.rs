@@ -19,7 +19,7 @@ use custody::{ran_out_ns, taken_with, written_values};
 use draft::told;
 use kept_out::kept_out;
 use line::Line;
-use sentence::{Weight, clock, length};
+use sentence::{Weight, clock, length, sentence};
 
 pub(super) use unserved::unserved;
 
@@ -76,6 +76,7 @@ fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<Line<'a>> {
         Line::Grant(first),
         Line::Said(second.begin_ns, Weight::Plot, text),
     ];
+    lines.extend(last_extension(facts, first, second.begin_ns));
     lines.extend(long_section(facts, holds));
     // What was taken from the first holder is told with its values.
     let is_told = |taken: &&Taken<'_>| {
@@ -97,6 +98,21 @@ fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<Line<'a>> {
         lines.extend([Line::ResumedLease(hold), Line::Death(hold)]);
     }
     lines
+}
+
+/// The last extension of a hold before this time: without it, the end of its lease would not be understood.
+fn last_extension<'a>(facts: &Facts<'_>, hold: &Hold, by_ns: u64) -> Option<Line<'a>> {
+    let history = facts.history;
+    let extended = history.events.iter().rev().find(|event| {
+        let is_extension = matches!(
+            event.what,
+            EventKind::Extended { .. } | EventKind::ExtendGranted { .. }
+        );
+        let attempt = event.what.attempt();
+        event.at_ns < by_ns && is_extension && attempt.is_some_and(|(_, op)| op == hold.op)
+    })?;
+    let (_, text) = sentence(&history.header, &extended.what)?;
+    Some(Line::Said(extended.at_ns, Weight::Plot, text))
 }
 
 /// That a client was told at its grant how little of its lease was left, and began a section that took longer.

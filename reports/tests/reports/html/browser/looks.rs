@@ -347,6 +347,11 @@ fn log_and_timeline_lead_to_each_other() {
     let rows = sheet.number("document.querySelectorAll('.log tr').length");
     assert!(rows > 40.0, "{rows}");
     let whole = length(window(&sheet));
+    // The log opens at the violation.
+    assert_eq!(
+        sheet.number("document.querySelectorAll('.log .is-here').length"),
+        1.0
+    );
     // A key that changes in the middle of the log.
     let custody = ".log tr:nth-child(30)";
     let at = sheet.value(&format!(
@@ -367,6 +372,15 @@ fn log_and_timeline_lead_to_each_other() {
         sheet.number("document.querySelectorAll('.log .is-here').length"),
         1.0
     );
+    // A time of the story shows its moment in both.
+    sheet.click(".story li:nth-child(2) button");
+    sheet.settle();
+    let told = text(&sheet, ".story li:nth-child(2) button");
+    let here = text(&sheet, ".log .is-here button");
+    let [told_s, here_s] = [told, here].map(|it| it.trim_end_matches(" s").parse::<f64>().unwrap());
+    assert!((told_s - here_s).abs() < 0.002, "{told_s} and {here_s}");
+    let (from, to) = window(&sheet);
+    assert!((from..=to).contains(&(told_s * 1e9)), "{from} to {to}");
     // The next violation is shown in both.
     sheet.focus(".exhibit[open] canvas");
     press(&sheet, "n");
