@@ -11,7 +11,7 @@ use super::candidates::{PASSES, Shrunken};
 use super::finds::{Violation, Wanted};
 use super::plan::{Plan, Target};
 use super::size::size_of;
-use super::steady::{self, is_steady};
+use super::steady::is_steady;
 
 /// So many candidates are run at a time: the first of them that is good ends the rest.
 const CHUNK: usize = 24;
@@ -36,7 +36,8 @@ pub struct Demand {
     pub steady: bool,
 }
 
-/// Shrinks a plan that shows what is demanded. About `budget` runs are made at most.
+/// Shrinks a plan that shows what is demanded. At most `budget` candidates are run, and those that
+/// have to be steady a few times more.
 pub fn shrink(
     target: &Target,
     plan: Plan,
@@ -89,14 +90,6 @@ impl Shrinking<'_> {
         self.left == 0 || self.stop.load(Ordering::Relaxed)
     }
 
-    fn is_steady_enough(&mut self, candidate: &Plan) -> bool {
-        if !self.demand.steady {
-            return true;
-        }
-        self.left = self.left.saturating_sub(steady::RUNS);
-        is_steady(self.of.target, candidate, self.demand.violation)
-    }
-
     /// The first candidate that is smaller than the plan and shows what is demanded.
     fn first_smaller(&mut self, plan: &Plan, candidates: Vec<Plan>) -> Option<Plan> {
         let target = self.of.target;
@@ -116,7 +109,8 @@ impl Shrinking<'_> {
             for (candidate, shown) in chunk.iter().zip(shown) {
                 let has_it = shown
                     .is_some_and(|it| !it.missed && it.violations.contains(&self.demand.violation));
-                if has_it && self.is_steady_enough(candidate) {
+                let Demand { violation, steady } = self.demand;
+                if has_it && (!steady || is_steady(target, candidate, violation)) {
                     return Some(candidate.clone());
                 }
             }

@@ -3,30 +3,50 @@
 //! In the simulation a message takes 50 to 250 µs, and nothing else takes any time. A find that needs just these
 //! latencies, or a fault that ends in just that millisecond, does not come again on servers.
 
-use picklock_scenarios::LeaseDuration;
+use picklock_scenarios::{FaultKind, FaultPlan, LeaseDuration, Selection};
 
 use super::attempt::{Keep, show_one};
 use super::finds::{Violation, Wanted};
 use super::plan::{Plan, Target};
 
-/// Other runs of a plan: how long its faults last, in hundredths, with a seed of its own each.
-const OTHERS: [u32; 6] = [100, 100, 95, 95, 105, 105];
+/// Which client is the fastest.
+#[derive(Clone, Copy)]
+enum Fastest {
+    /// None: all are alike.
+    Nobody,
+    First,
+    Last,
+}
 
-/// How many runs it takes at most to ask.
-pub(super) const RUNS: u64 = OTHERS.len() as u64;
+/// Other runs of a plan: how long its faults last, in hundredths, and who is fast. Each has a seed of its own.
+const OTHERS: [(u32, Fastest); 6] = [
+    (100, Fastest::Nobody),
+    (100, Fastest::First),
+    (95, Fastest::Nobody),
+    (95, Fastest::Last),
+    (105, Fastest::Nobody),
+    (105, Fastest::First),
+];
 
-/// True if the plan has the violation with other latencies and choices, too, and with faults that are over a little
-/// sooner or later.
+/// True if the plan has the violation with other latencies and choices, too: also when clients differ in speed, and when
+/// faults are over a little sooner or later.
 pub(super) fn is_steady(target: &Target, plan: &Plan, violation: Violation) -> bool {
     let wanted = Wanted {
         properties: vec![violation.property],
         outlived_lease: true,
     };
-    (1..).zip(OTHERS).all(|(seed, hundredths)| {
-        let other = Plan {
+    let workers = plan.scenario.workload.workers;
+    (1..).zip(OTHERS).all(|(seed, (hundredths, fastest))| {
+        let mut other = Plan {
             seed: plan.seed.wrapping_add(seed),
             ..stretched(plan, f64::from(hundredths) / 100.0)
         };
+        let slow = (1..workers).filter_map(|rank| match fastest {
+            Fastest::Nobody => None,
+            Fastest::First => Some(slowness(rank, rank)),
+            Fastest::Last => Some(slowness(workers - 1 - rank, rank)),
+        });
+        other.scenario.faults.extend(slow);
         let shown = show_one(target, &wanted, &other, Keep::Nothing);
         shown.is_some_and(|shown| shown.violations.contains(&violation))
     })
@@ -44,4 +64,15 @@ fn stretched(plan: &Plan, factor: f64) -> Plan {
         }
     }
     plan
+}
+
+/// Each message of a client is late by so many hundredths of a lease, for as long as locks are taken for the first time.
+fn slowness(worker: usize, hundredths: usize) -> FaultPlan {
+    FaultPlan {
+        at: Some(LeaseDuration::ZERO),
+        duration: Some(LeaseDuration::Ttl(2.0)),
+        workers: Some(Selection::List(vec![worker])),
+        by: Some(LeaseDuration::Ttl(hundredths as f64 / 100.0).into()),
+        ..FaultPlan::of(FaultKind::Delay)
+    }
 }
