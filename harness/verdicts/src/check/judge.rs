@@ -14,7 +14,7 @@ use super::story::{story, unserved};
 use super::sufficiency::{Insufficiency, Sufficiency};
 use super::unjudged::Unjudged;
 use super::verdict::{Status, Verdict, Verdicts};
-use crate::timeline::AttemptTracker;
+use crate::timeline::{AttemptTracker, Hold};
 
 /// What the checkers found, by property.
 type Judgements = Vec<(Property, Judgement)>;
@@ -77,9 +77,14 @@ fn judged_on_time(judgement: Judgement, evidence: &Evidence<'_>) -> Judgement {
     let late = match first.seen {
         Seen::Overlap { earlier, later } => {
             let holds = on_time.holds(evidence.timeline.holds());
+            // What would have come earlier may meet others then. Nobody saw that.
+            let met = |one: &Hold, other: &Hold| {
+                let seen = evidence.hold(one.op).zip(evidence.hold(other.op));
+                seen.is_some_and(|(one, other)| one.overlaps(other))
+            };
             let again = match first.property {
-                Property::Lease => lease::judgement(&holds),
-                _ => exclusion::judgement(&holds),
+                Property::Lease => lease::judgement(&holds, &met),
+                _ => exclusion::judgement(&holds, &met),
             };
             match again {
                 Judgement::Violated { .. } => return again,

@@ -90,7 +90,9 @@ impl LeftValue {
     /// A value has ended. One of these is forgotten if its own client took it away after all, or if it was about
     /// to end anyway. `released`: the attempt that has released it, if one did.
     pub(super) fn ended(&mut self, at_ns: u64, update: &KeyUpdate<'_>, released: Option<u64>) {
-        let author = update.before.as_ref().and_then(|it| it.author.as_ref());
+        // One that was written since then is another value.
+        let before = (update.before.as_ref()).filter(|before| before.written_ns <= self.at_ns);
+        let author = before.and_then(|before| before.author.as_ref());
         let is_it = match self.said {
             // What others do to it takes nothing back of that.
             Said::Free => released == Some(self.op),

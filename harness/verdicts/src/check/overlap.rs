@@ -20,15 +20,25 @@ fn each_pair<'a>(holds: &'a [Hold], mut see: impl FnMut(&'a Hold, &'a Hold)) {
     }
 }
 
+/// Whether two holds count as a pair at all.
+pub(super) type Pairs<'a> = &'a dyn Fn(&Hold, &Hold) -> bool;
+
+/// Every two holds.
+pub(super) const ALL: Pairs<'static> = &|_, _| true;
+
 /// Judges a property that demands that nothing of two holds of a key overlaps. `shared`: how much of the two
 /// does, and since when.
 pub(super) fn judgement(
     property: Property,
     holds: &[Hold],
+    pairs: Pairs<'_>,
     shared: impl Fn(&Hold, &Hold) -> (u64, Option<u64>),
 ) -> Judgement {
     let (mut count, mut first) = (0, None);
     each_pair(holds, |earlier, later| {
+        if !pairs(earlier, later) {
+            return;
+        }
         let (pairs, since_ns) = shared(earlier, later);
         count += pairs;
         if let Some(onset_ns) = since_ns

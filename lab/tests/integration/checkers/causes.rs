@@ -31,6 +31,12 @@ pub(super) fn causes(history: &History, property: Property, at_ns: u64) -> BTree
                 .any(|mine| spans(other).iter().any(|theirs| met(mine, theirs)));
             if one.key == other.key && meet {
                 causes.insert(why(history, one, other));
+                // Where a lease may have run for longer, the servers may say more.
+                let is_running =
+                    |lease: &(u64, u64)| overlapping(*lease, (other.begin_ns, other.end_ns));
+                if one.possible_leases.iter().any(is_running) {
+                    causes.insert(of_values(history, one, other));
+                }
                 if one.begin_ns == other.begin_ns {
                     causes.insert(why(history, other, one));
                 }

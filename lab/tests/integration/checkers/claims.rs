@@ -413,25 +413,13 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
         let by_own = |at: usize| command(&events[at]).is_some_and(|by| Some(by.worker) == worker);
         let passing = gone.is_some_and(|at| by_own(at) || events[at].at_ns < until_ns);
         // Its own client wrote another value there, to mark that the lock is free.
-        let marked = (index..events.len()).any(|at| {
+        let last = gone.map_or(events.len(), |gone| gone + 1);
+        let marked = (index..last).any(|at| {
             removed_own(events, at, op)
                 && change(&events[at]).is_some_and(|change| change.0 == *place)
         });
         let passing = passing || marked;
-        // Whether a clock was set just before or just after, in the same moment, is not known.
-        let here = |event: &Event| change(event).is_some_and(|change| change.0 == *place);
-        let set = events[..index].iter().rposition(here).unwrap_or(0);
-        let shifted_ns = events[..set].iter().map(|event| match &event.what {
-            EventKind::FaultBegan {
-                nodes,
-                clock: Some(shift),
-                ..
-            } if nodes.contains(&place.0) && event.at_ns == events[set].at_ns => shift.by_ns,
-            _ => 0,
-        });
-        let over_ns = over_ns(events, *place, index).0;
-        let over_ns = over_ns.saturating_add_signed(-shifted_ns.sum::<i64>());
-        let lives = over_ns > until_ns + SLACK_NS;
+        let lives = certainly_over_ns(events, *place, index) > until_ns + SLACK_NS;
         let runs = now.expires || lease_ns > until_ns;
         // Who writes over what stands there may take no lock.
         let is_own = !said.is_empty() || now.on_free;
@@ -469,7 +457,7 @@ fn removed_own(events: &[Event], index: usize, op: u64) -> bool {
         return false;
     };
     let before = content(events, index, place);
-    let own = before.is_some_and(|before| before.author.is_some_and(|author| author.op == op));
+    let own = before.is_some_and(|before| is_claim_of(&before, op));
     let releases = command(&events[index])
         .is_some_and(|by| by.op == op && matches!(by.phase, Phase::Release | Phase::Idle));
     own && releases && before.is_some_and(|before| Some(before.value) != value)
@@ -493,5 +481,22 @@ fn is_restored(events: &[Event], removal: usize, until: usize, op: u64) -> bool 
 
 /// True if the value there is not over yet, by the node's clock.
 fn lives(events: &[Event], index: usize, place: Place<'_>) -> bool {
-    over_ns(events, place, index).0 > events[index].at_ns + SLACK_NS
+    certainly_over_ns(events, place, index) > events[index].at_ns + SLACK_NS
+}
+
+/// The earliest end of what stands there. Whether a clock was set just before or just after it was written, in the same
+/// moment, is not known.
+fn certainly_over_ns(events: &[Event], place: Place<'_>, index: usize) -> u64 {
+    let here = |event: &Event| change(event).is_some_and(|change| change.0 == place);
+    let set = events[..index].iter().rposition(here).unwrap_or(0);
+    let shifted_ns = events[..set].iter().map(|event| match &event.what {
+        EventKind::FaultBegan {
+            nodes,
+            clock: Some(shift),
+            ..
+        } if nodes.contains(&place.0) && event.at_ns == events[set].at_ns => shift.by_ns,
+        _ => 0,
+    });
+    let over_ns = over_ns(events, place, index).0;
+    over_ns.saturating_add_signed(-shifted_ns.sum::<i64>())
 }

@@ -21,7 +21,7 @@ pub(super) struct Hold {
     /// Stretches in which the lease ran, cut at the end of the hold.
     pub(super) leases: Vec<(u64, u64)>,
     /// Stretches in which it may have run.
-    possible_leases: Vec<(u64, u64)>,
+    pub(super) possible_leases: Vec<(u64, u64)>,
     /// The earliest end of the lease by what was said after the grant.
     kept_ns: u64,
     /// When the release that claimed success was sent, and when its last command went out.

@@ -24,7 +24,7 @@ use picklock_scenarios::Property;
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::Judgement;
-use crate::check::overlap;
+use crate::check::overlap::{self, Pairs};
 use crate::check::unjudged::Unjudged;
 use crate::history::Header;
 use crate::timeline::{self, Hold, Timeline};
@@ -66,9 +66,9 @@ fn shared_possibly(one: &Hold, other: &Hold) -> (u64, Option<u64>) {
 }
 
 /// What these holds show, which are in the order in which they began.
-pub(in crate::check) fn judgement(holds: &[Hold]) -> Judgement {
+pub(in crate::check) fn judgement(holds: &[Hold], pairs: Pairs<'_>) -> Judgement {
     let judge = |shared: fn(&Hold, &Hold) -> (u64, Option<u64>)| {
-        overlap::judgement(Property::Lease, holds, shared)
+        overlap::judgement(Property::Lease, holds, pairs, shared)
     };
     match (judge(shared_certainly), judge(shared_possibly)) {
         (Judgement::Held, Judgement::Violated { .. }) => {
@@ -93,6 +93,6 @@ impl Checker for Lease {
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
-        judgement(timeline.holds())
+        judgement(timeline.holds(), overlap::ALL)
     }
 }

@@ -28,6 +28,7 @@ use crate::check::bare_ownership::{self, Claim};
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{ForeignRelease, Judgement, Seen, Taking};
+use crate::check::overlap;
 use crate::check::properties::lease;
 use crate::check::taken_value::TakenValue;
 use crate::check::unjudged::Unjudged;
@@ -47,11 +48,21 @@ pub(in crate::check) struct Ownership {
     /// The places of keys whose value was written over another, by an attempt that is not granted: which
     /// one.
     unproven: HashMap<usize, u64>,
-    /// Such values that were taken away while their attempts were under way.
-    waiting: Vec<TakenValue>,
-    /// The place of what an attempt has removed in order to acquire, and the attempt: it may take the lock over.
-    takeovers: Vec<(usize, u64, ForeignRelease)>,
+    /// What was taken away, and is a finding only if something does not come, or comes.
+    open: Vec<OpenFinding>,
     found: Vec<ForeignRelease>,
+}
+
+/// A command that took a value, of which it is not known yet whether that was another client's lock.
+#[derive(Debug)]
+struct OpenFinding {
+    release: ForeignRelease,
+    place: usize,
+    /// Whose value it was, while that attempt is not granted.
+    ungranted: Option<(usize, u64)>,
+    /// The attempt that removed it in order to acquire, while nobody has written there since: it may take the lock
+    /// over.
+    takeover: Option<u64>,
 }
 
 /// What is known of an attempt.
@@ -80,8 +91,9 @@ impl Ownership {
     fn releases(mut self, timeline: &Timeline<'_>) -> (Vec<ForeignRelease>, bool) {
         match self.custody {
             true => {
-                let removed = self.takeovers.into_iter().map(|(.., release)| release);
-                self.found.extend(removed);
+                let open = self.open.into_iter();
+                let granted = open.filter(|open| open.ungranted.is_none());
+                self.found.extend(granted.map(|open| open.release));
                 (self.found, false)
             }
             false => bare_ownership::foreign_releases(&self.claims, timeline),
@@ -91,12 +103,18 @@ impl Ownership {
     /// An attempt is granted the lock: what was taken away from it before was its own.
     fn confirm(&mut self, owner: &Attempt) {
         self.unproven.retain(|_, op| *op != owner.op);
-        let of_owner = |taken: &TakenValue| taken.owner == (owner.worker, owner.op);
-        let (own, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting)
-            .into_iter()
-            .partition(of_owner);
-        self.waiting = waiting;
-        own.iter().for_each(|taken| self.took(taken));
+        let owner = (owner.worker, owner.op);
+        for open in &mut self.open {
+            open.ungranted = open.ungranted.filter(|of| *of != owner);
+        }
+        self.close();
+    }
+
+    /// What nothing can change any more is a finding.
+    fn close(&mut self) {
+        let is_open = |open: &mut OpenFinding| open.ungranted.is_none() && open.takeover.is_none();
+        let closed = self.open.extract_if(.., is_open);
+        self.found.extend(closed.map(|open| open.release));
     }
 
     /// An attempt, if it is the last of its worker.
@@ -104,33 +122,43 @@ impl Ownership {
         self.attempts.get(worker).filter(|asked| asked.op == op)
     }
 
-    fn took(&mut self, taken: &TakenValue) {
-        let release = self.foreign(taken);
-        if taken.how == Taking::Prolonged && taken.is_of_acquisition() {
+    /// A command took this value. `is_unproven`: it is its writer's lock only if that attempt is granted.
+    fn took(&mut self, taken: &TakenValue, is_unproven: bool) {
+        let acquires = taken.is_of_acquisition();
+        let is_finding = match (taken.how, acquires) {
             // Who waits may keep what it finds alive. An attempt that had taken the key renews what is not its own.
-            let had_taken = |(op, places): &(u64, Vec<usize>)| {
-                *op == taken.by.op && places.contains(&taken.place)
-            };
-            if self.written.get(taken.by.worker).is_some_and(had_taken) {
-                self.found.push(release);
+            (Taking::Prolonged, true) => {
+                let written = self.written.get(taken.by.worker);
+                written.is_some_and(|(op, places)| {
+                    *op == taken.by.op && places.contains(&taken.place)
+                })
             }
-        } else if !taken.is_of_acquisition() {
-            self.found.push(release);
-        } else if self.lease_runs(taken) {
-            self.takeovers.push((taken.place, taken.by.op, release));
+            (_, true) => self.lease_runs(taken),
+            (_, false) => true,
+        };
+        if is_finding {
+            let may_take_over = acquires && taken.how != Taking::Prolonged;
+            self.open.push(OpenFinding {
+                release: self.foreign(taken),
+                place: taken.place,
+                ungranted: is_unproven.then_some(taken.owner),
+                takeover: may_take_over.then_some(taken.by.op),
+            });
+            self.close();
         }
     }
 
-    /// The key that an attempt has freed is written again: by itself, or it was none.
+    /// The key that an attempt has freed is written again: by itself, or it took nothing over.
     fn settle_takeovers(&mut self, update: &KeyUpdate<'_>) {
         let by = update.command();
         let takes = |op: u64| by.is_some_and(|by| (by.op, by.phase) == (op, Phase::Acquire));
-        let (here, elsewhere): (Vec<_>, Vec<_>) = std::mem::take(&mut self.takeovers)
-            .into_iter()
-            .partition(|(place, ..)| *place == update.place);
-        self.takeovers = elsewhere;
-        let others = here.into_iter().filter(|(_, op, _)| !takes(*op));
-        self.found.extend(others.map(|(.., release)| release));
+        let is_here = |open: &OpenFinding| open.place == update.place;
+        self.open
+            .retain(|open| !(is_here(open) && open.takeover.is_some_and(takes)));
+        for open in self.open.iter_mut().filter(|open| is_here(open)) {
+            open.takeover = None;
+        }
+        self.close();
     }
 
     /// True if the owner's lease was certainly running when its value was removed.
@@ -192,7 +220,7 @@ impl Ownership {
                     asked.answer = Answer::Denied;
                 }
                 let owner = (attempt.worker, attempt.op);
-                self.waiting.retain(|taken| taken.owner != owner);
+                self.open.retain(|open| open.ungranted != Some(owner));
             }
             // A client that was killed has given nothing back.
             Step::Ended(HoldEnd::Released) if asked.op == attempt.op => {
@@ -222,8 +250,8 @@ impl Ownership {
         if author.is_some_and(|author| author.is_of(writer.0, op)) {
             self.note_written(writer, update.place);
         }
-        self.waiting
-            .retain(|taken| (taken.place, taken.owner.1) != (update.place, op));
+        self.open
+            .retain(|open| (open.place, open.ungranted) != (update.place, Some(writer)));
         let is_new =
             update.before.as_ref().map(|before| before.serial) != update.now.map(|now| now.serial);
         let on_free_key = update.now.is_some_and(|now| now.on_free_key);
@@ -253,8 +281,7 @@ impl Checker for Ownership {
             attempts: Vec::new(),
             written: Vec::new(),
             unproven: HashMap::new(),
-            waiting: Vec::new(),
-            takeovers: Vec::new(),
+            open: Vec::new(),
             found: Vec::new(),
         }
     }
@@ -267,19 +294,20 @@ impl Checker for Ownership {
     }
 
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
-        if update.now.is_some() && !self.takeovers.is_empty() {
+        if update.now.is_some() && !self.open.is_empty() {
             self.settle_takeovers(update);
         }
-        let unproven = match update.ends_value() && !self.unproven.is_empty() {
+        // Who prolongs a value leaves it as unproven as it was.
+        let unproven = match update.ends_value() {
             true => self.unproven.remove(&update.place),
-            false => None,
+            false => self.unproven.get(&update.place).copied(),
         };
         if let Some(taken) = TakenValue::of(at_ns, update) {
             let owner = self.asked(taken.owner);
             let is_asking = owner.is_some_and(|owner| owner.answer == Answer::Awaited);
             match unproven {
-                None => self.took(&taken),
-                Some(_) if is_asking => self.waiting.push(taken),
+                None => self.took(&taken, false),
+                Some(_) if is_asking => self.took(&taken, true),
                 Some(_) => {}
             }
         }
@@ -303,7 +331,7 @@ impl Checker for Ownership {
         let Judgement::Violated { first, .. } = &judgement else {
             return judgement;
         };
-        match lease::judgement(timeline.holds()) {
+        match lease::judgement(timeline.holds(), overlap::ALL) {
             // It may have been of the client's own lock: both had been let in.
             Judgement::Violated { first: shared, .. }
                 if !custody && shared.at_ns <= first.at_ns =>
