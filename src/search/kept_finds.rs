@@ -89,6 +89,7 @@ async fn keep_one(
     Ok(Some(Find {
         schedules: group.count,
         first: group.place.1.first().map_or(1, |number| number + 1),
+        steady: group.steady,
         ..find
     }))
 }
@@ -132,6 +133,7 @@ pub fn find(
         faults: faults.map(|fault| fault.in_words()).collect(),
         schedules: 1,
         first: 1,
+        steady: true,
         after_s: None,
         story: record.verdicts[&property].story.clone(),
         seed: spec.seed,

@@ -1,4 +1,5 @@
-//! What a simulated run costs, beside the same work in `turmoil`, and how the cost grows.
+//! What a simulated run costs, beside the same work in `turmoil` and in plain tokio with its clock paused, and how the
+//! cost grows.
 //!
 //! The measured run: Redlock on 5 nodes, 3 workers, one stock of 12 units. A worker that gets the lock
 //! reads the stock, works for `section`, sells one unit, gives the lock back and thinks; one that
@@ -21,9 +22,12 @@
 //! byte streams. Turmoil's hosts step through virtual time by its default tick of 1 ms, each in
 //! every tick, whether there is something to do or not; that is what costs most.
 //!
+//! **The second peer** jumps from timer to timer, as we do, and has no faults, no driver, no history and no checkers
+//! either: its ratio is what all of these cost.
+//!
 //! `cargo bench` measures. `cargo test --bench NAME` runs each part once with little to do, so that it does not
 //! rot. `cargo bench --bench simulation -- ours 100` does nothing but our side, for a profiler;
-//! `-- growth` prints how the cost grows, and nothing else.
+//! `-- growth` prints how the cost grows, and nothing else; `-- sweep` what a schedule of a search costs.
 //!
 //! Rounds of both alternate, and medians are printed. A second is a second of processor time, of
 //! all threads together, so that whatever else the machine does changes nothing; neither side
@@ -39,6 +43,7 @@ mod allocator;
 mod counted;
 mod growth;
 mod ours;
+mod paused;
 mod peer;
 mod shape;
 
@@ -51,7 +56,8 @@ static ALLOCATOR: allocator::BySize = allocator::BySize;
 const ROUNDS: usize = 5;
 /// Seeds of a round: the same on both sides, so that both meet the same retry delays.
 const OUR_RUNS: u64 = 400;
-const PEER_RUNS: u64 = 5;
+/// The sides, and how many runs a round of each has: turmoil takes long.
+const SIDES: [(&str, u64); 3] = [("picklock", OUR_RUNS), ("turmoil", 5), ("tokio", OUR_RUNS)];
 
 /// What one side's rounds of a shape came to.
 struct Side {
@@ -63,6 +69,10 @@ struct Side {
 fn main() {
     if std::env::args().any(|word| word == "growth") {
         growth::print();
+        return;
+    }
+    if std::env::args().any(|word| word == "sweep") {
+        ours::sweep();
         return;
     }
     let mut words = std::env::args().skip_while(|word| word != "ours").skip(1);
@@ -79,6 +89,7 @@ fn main() {
         let shape = Shape::headline();
         ours::round(&shape, 1);
         peer::round(&shape, 1);
+        paused::round(&shape, 1);
         ours::crowd("set-nx-px", 1);
         return;
     }
@@ -86,57 +97,62 @@ fn main() {
         "5-node Redlock, 3 workers, 15 acquisitions; medians of {ROUNDS} alternating rounds\n"
     );
     println!(
-        "{:<34} {:>9} {:>9} {:>9} {:>11} {:>7}",
-        "section / think", "side", "commands", "runs/s", "virtual/real", "us/cmd"
+        "{:<34} {:>9} {:>9} {:>9} {:>11} {:>7} {:>7}",
+        "section / think", "side", "commands", "runs/s", "virtual/real", "us/cmd", "ratio"
     );
     let mut ratio = 0.0;
     for (index, shape) in Shape::compared().into_iter().enumerate() {
-        let (ours, peer) = compare(&shape);
-        row(&shape.title(), "picklock", &ours);
-        row("", "turmoil", &peer);
-        println!(
-            "{:<34} {:>9} {:>8.1}x",
-            "",
-            "ratio",
-            ours.runs_per_s / peer.runs_per_s
-        );
+        let sides = compare(&shape);
+        for ((name, _), side) in SIDES.iter().zip(&sides) {
+            let title = if *name == "picklock" {
+                shape.title()
+            } else {
+                String::new()
+            };
+            row(&title, name, side, sides[0].runs_per_s / side.runs_per_s);
+        }
         if index == 0 {
-            ratio = ours.runs_per_s / peer.runs_per_s;
+            ratio = sides[0].runs_per_s / sides[1].runs_per_s;
         }
     }
     growth::print();
     println!("\nsimulation_vs_turmoil_ratio {ratio:.1}");
 }
 
-fn compare(shape: &Shape) -> (Side, Side) {
+fn compare(shape: &Shape) -> [Side; 3] {
     let ours_counted = ours::counted(shape, OUR_RUNS);
-    let mut peer_counted = peer::Counted::default();
-    let (mut ours, mut peers) = (Vec::new(), Vec::new());
+    let mut counted = [(); 3].map(|()| peer::Counted::default());
+    counted[0].commands = ours_counted.commands;
+    counted[0].virtual_time = ours_counted.virtual_time;
+    let mut rates = [(); 3].map(|()| Vec::new());
     for round in 0..=ROUNDS {
-        let took = timed(|| ours::round(shape, OUR_RUNS));
-        let peer_took = timed(|| peer_counted = peer::round(shape, PEER_RUNS));
+        let took = [
+            timed(|| ours::round(shape, OUR_RUNS)),
+            timed(|| counted[1] = peer::round(shape, SIDES[1].1)),
+            timed(|| counted[2] = paused::round(shape, SIDES[2].1)),
+        ];
         // The first round warms up.
         if round > 0 {
-            ours.push(OUR_RUNS as f64 / took);
-            peers.push(PEER_RUNS as f64 / peer_took);
+            for ((rates, took), (_, runs)) in rates.iter_mut().zip(took).zip(SIDES) {
+                rates.push(runs as f64 / took);
+            }
         }
     }
-    let ours = Side {
-        runs_per_s: median(ours),
-        commands: ours_counted.commands as f64 / OUR_RUNS as f64,
-        virtual_s: ours_counted.virtual_time.as_secs_f64() / OUR_RUNS as f64,
-    };
-    let peer = Side {
-        runs_per_s: median(peers),
-        commands: peer_counted.commands as f64 / PEER_RUNS as f64,
-        virtual_s: peer_counted.virtual_time.as_secs_f64() / PEER_RUNS as f64,
-    };
-    (ours, peer)
+    let mut sides = rates.into_iter().zip(counted).zip(SIDES);
+    std::array::from_fn(|_| {
+        let ((rates, counted), (_, runs)) = sides.next().expect("there are three sides");
+        Side {
+            runs_per_s: median(rates),
+            commands: counted.commands as f64 / runs as f64,
+            virtual_s: counted.virtual_time.as_secs_f64() / runs as f64,
+        }
+    })
 }
 
-fn row(title: &str, name: &str, side: &Side) {
+/// `ratio`: how many of our runs one of its takes.
+fn row(title: &str, name: &str, side: &Side, ratio: f64) {
     println!(
-        "{title:<34} {name:>9} {:>9.1} {:>9.1} {:>11.0}x {:>7.2}",
+        "{title:<34} {name:>9} {:>9.1} {:>9.1} {:>11.0}x {:>7.2} {ratio:>6.1}x",
         side.commands,
         side.runs_per_s,
         side.virtual_s * side.runs_per_s,

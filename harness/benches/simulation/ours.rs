@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use picklock_harness::check::{Property, Status, judge};
 use picklock_harness::history::History;
 use picklock_harness::run::RunResult;
+use picklock_harness::search::vocabulary::Group;
+use picklock_harness::search::{Sweep, Target, Wanted, workload};
 use picklock_harness::sim::{LockFactory, Simulation, run_many};
 use picklock_harness::spec::RunSpec;
 use picklock_impls::BuiltInLock;
@@ -111,4 +113,30 @@ pub fn same_seed_same_bytes(shape: &Shape) {
         })
     };
     assert!(bytes() == bytes(), "two runs of one seed differ");
+}
+
+/// A sweep of Redlock on one thread: what a search pays for a schedule.
+pub fn sweep() {
+    let sweep = Sweep {
+        target: Target::of(LockFactory::of(redlock())),
+        base: workload::named("short")
+            .expect("it is there")
+            .expect("it is valid"),
+        seed: 1,
+        depth: 1,
+        groups: vec![Group::Clients, Group::Network],
+        wanted: Wanted::default(),
+        shard: (1, 1),
+    };
+    let mut schedules = 0;
+    let took = crate::timed(|| {
+        let tried = sweep
+            .run(1, &AtomicBool::new(false), |_| {})
+            .expect("it runs");
+        schedules = tried.schedules;
+    });
+    println!(
+        "{schedules} schedules, {:.1} us each",
+        took * 1e6 / schedules as f64
+    );
 }

@@ -1,4 +1,4 @@
-//! The other side: the same clients and nodes as hosts of `turmoil`.
+//! The first peer: the same clients and nodes as hosts of `turmoil`. The [second](super::paused) shares what they do.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use picklock_harness::entropy;
 use picklock_harness::model::{ClientId, Now, Server, ServerVersion};
-use picklock_impls::{Canceller, Context, Node, WallClock};
+use picklock_impls::{Canceller, Context, LockError, Node, WallClock};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisConnectionInfo};
 use redis_protocol::resp2::decode::decode;
 use redis_protocol::resp2::types::OwnedFrame;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use turmoil::net::{TcpListener, TcpStream};
 
 use crate::ours::redlock;
@@ -21,6 +21,9 @@ const PORT: u16 = 6379;
 
 /// 2026-01-01, where our simulation begins as well.
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
+
+/// How long a run has lasted, in its virtual time.
+pub type Elapsed = Rc<dyn Fn() -> Duration>;
 
 /// What many runs came to.
 #[derive(Debug, Default)]
@@ -50,48 +53,77 @@ fn run(shape: &Shape, seed: u64, counted: &mut Counted) {
         let commands = Rc::clone(&commands);
         sim.host(format!("node-{node}"), move || serve(Rc::clone(&commands)));
     }
-    let stock = Rc::new(Cell::new(shape.stock));
-    let purchases = Rc::new(Cell::new(0));
+    let sales = Sales::of(shape);
     for worker in 0..shape.workers {
-        let buyer = Buyer {
-            shape: shape.clone(),
-            entropy_seed: entropy::derive(seed, "worker", worker as u64),
-            stock: Rc::clone(&stock),
-            acquisitions: Rc::clone(&purchases),
-        };
-        sim.client(format!("worker-{worker}"), buyer.buy());
+        let buyer = sales.buyer(seed, worker, Rc::new(turmoil::elapsed));
+        let nodes = shape.nodes;
+        sim.client(format!("worker-{worker}"), async move {
+            let mut connected = Vec::new();
+            for node in 0..nodes {
+                let stream = TcpStream::connect((format!("node-{node}"), PORT)).await?;
+                connected.push(connect(stream).await?);
+            }
+            Ok(buyer.buy(connected).await?)
+        });
     }
     sim.run().expect("turmoil runs");
-    assert_eq!(stock.get(), 0, "the stock was not sold");
-    assert_eq!(purchases.get(), shape.stock + shape.workers as i64);
+    sales.must_be_over();
     counted.commands += commands.get();
     counted.virtual_time += sim.elapsed();
 }
 
-struct Wall;
+struct Wall(Elapsed);
 
 impl WallClock for Wall {
     fn since_epoch(&self) -> Duration {
-        EPOCH + turmoil::elapsed()
+        EPOCH + (self.0)()
     }
 }
 
-struct Buyer {
+/// The stock of a run, and who has bought of it.
+#[derive(Clone)]
+pub struct Sales {
     shape: Shape,
-    entropy_seed: u64,
     stock: Rc<Cell<i64>>,
     acquisitions: Rc<Cell<i64>>,
 }
 
-impl Buyer {
-    async fn buy(self) -> turmoil::Result {
-        let mut nodes = Vec::new();
-        for node in 0..self.shape.nodes {
-            nodes.push(connect(node).await?);
+impl Sales {
+    pub fn of(shape: &Shape) -> Self {
+        Sales {
+            shape: shape.clone(),
+            stock: Rc::new(Cell::new(shape.stock)),
+            acquisitions: Rc::default(),
         }
+    }
+
+    pub fn buyer(&self, seed: u64, worker: usize, elapsed: Elapsed) -> Buyer {
+        Buyer {
+            sales: self.clone(),
+            entropy_seed: entropy::derive(seed, "worker", worker as u64),
+            elapsed,
+        }
+    }
+
+    pub fn must_be_over(&self) {
+        assert_eq!(self.stock.get(), 0, "the stock was not sold");
+        let wanted = self.shape.stock + self.shape.workers as i64;
+        assert_eq!(self.acquisitions.get(), wanted);
+    }
+}
+
+pub struct Buyer {
+    sales: Sales,
+    entropy_seed: u64,
+    elapsed: Elapsed,
+}
+
+impl Buyer {
+    pub async fn buy(self, nodes: Vec<Node>) -> Result<(), LockError> {
+        let sales = &self.sales;
         let context = Context {
             canceller: Canceller::default(),
-            wall_clock: Rc::new(Wall),
+            wall_clock: Rc::new(Wall(Rc::clone(&self.elapsed))),
             entropy: entropy::stream(self.entropy_seed, "lock", 0),
             options: picklock_impls::Options::default(),
         };
@@ -100,23 +132,26 @@ impl Buyer {
             let Some(grant) = lock.acquire(&key(), TTL, WAIT).await? else {
                 continue;
             };
-            self.acquisitions.set(self.acquisitions.get() + 1);
-            let read = self.stock.get();
+            sales.acquisitions.set(sales.acquisitions.get() + 1);
+            let read = sales.stock.get();
             if read > 0 {
-                tokio::time::sleep(self.shape.section).await;
-                self.stock.set(self.stock.get() - 1);
+                tokio::time::sleep(sales.shape.section).await;
+                sales.stock.set(sales.stock.get() - 1);
             }
             lock.release(&key(), &grant).await?;
             if read <= 0 {
                 return Ok(());
             }
-            tokio::time::sleep(self.shape.think).await;
+            tokio::time::sleep(sales.shape.think).await;
         }
     }
 }
 
-async fn connect(node: usize) -> Result<Node, Box<dyn std::error::Error>> {
-    let stream = TcpStream::connect((format!("node-{node}"), PORT)).await?;
+/// A client's connection over a stream.
+pub async fn connect<S>(stream: S) -> redis::RedisResult<Node>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let info = RedisConnectionInfo::default().set_skip_set_lib_name();
     // As patient as our own connections.
     let config = AsyncConnectionConfig::new().set_response_timeout(Some(TTL * 4));
@@ -138,24 +173,24 @@ async fn serve(commands: Rc<Cell<u64>>) -> turmoil::Result {
             client,
             server: Rc::clone(&server),
             commands: Rc::clone(&commands),
+            elapsed: Rc::new(turmoil::elapsed),
         };
-        tokio::task::spawn_local(async move {
-            // The end of a client ends its line.
-            line.answer().await.ok();
-        });
+        tokio::task::spawn_local(line.answer());
     }
 }
 
 /// One client's connection, at the node.
-struct Line {
-    stream: TcpStream,
-    client: ClientId,
-    server: Rc<RefCell<Server>>,
-    commands: Rc<Cell<u64>>,
+pub struct Line<S> {
+    pub stream: S,
+    pub client: ClientId,
+    pub server: Rc<RefCell<Server>>,
+    pub commands: Rc<Cell<u64>>,
+    pub elapsed: Elapsed,
 }
 
-impl Line {
-    async fn answer(mut self) -> std::io::Result<()> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
+    /// Answers until its client ends it.
+    pub async fn answer(mut self) -> std::io::Result<()> {
         let (mut asked, mut answers) = (Vec::with_capacity(4096), Vec::with_capacity(4096));
         while self.stream.read_buf(&mut asked).await? > 0 {
             let mut used = 0;
@@ -181,7 +216,7 @@ impl Line {
                 other => panic!("redis-rs sent {other:?} as an argument"),
             })
             .collect();
-        let wall = EPOCH + turmoil::elapsed();
+        let wall = EPOCH + (self.elapsed)();
         let now = Now {
             wall_us: i64::try_from(wall.as_micros()).expect("virtual time is short"),
         };

@@ -62,11 +62,22 @@ fn fewer_workers(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
         .rev()
         .filter_map(|gone| without_worker(plan, gone))
         .collect();
+    // Fewer meet less often, so each holds the lock for longer, too.
+    let longer: Vec<Plan> = fewer.iter().map(held_longer).collect();
+    fewer.extend(longer);
     // With fewer workers an event can have another number.
     let moved = fewer.clone();
     let moved = moved.iter().flat_map(|plan| moved_faults(shrunken, plan));
     fewer.extend(moved);
     fewer
+}
+
+/// The same with sections so long that who comes after a lease is still there when a fault of 1.5 leases is over.
+fn held_longer(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    let workload = &mut plan.scenario.workload;
+    (workload.section, workload.extend) = (LeaseDuration::Ttl(0.75), None);
+    plan
 }
 
 /// `None`: a fault is about that worker.

@@ -1,5 +1,6 @@
 //! What counts as a find, and how finds are told apart.
 
+use std::cmp::Ordering;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,6 +53,9 @@ impl Wanted {
 /// The place of a plan in the order of a search: plans with fewer faults come first.
 pub type Place = (usize, Vec<u64>);
 
+/// So many shapes of one violation are asked whether they are steady.
+const MOST_ASKED: usize = 24;
+
 /// Plans that have the same violation in the same shape.
 #[derive(Debug, Clone)]
 pub struct FindGroup {
@@ -65,6 +69,8 @@ pub struct FindGroup {
     pub place: Place,
     /// How many there are.
     pub count: u64,
+    /// Its plan was seen to have the violation with other latencies, too.
+    pub steady: bool,
 }
 
 /// All finds of a search, by violation and shape.
@@ -84,6 +90,7 @@ impl Finds {
                 plan: plan.clone(),
                 place: place.clone(),
                 count: 1,
+                steady: false,
             });
         }
     }
@@ -100,8 +107,8 @@ impl Finds {
             Entry::Occupied(mut old) => {
                 let old = old.get_mut();
                 old.count += new.count;
-                if new.place < old.place {
-                    (old.plan, old.place) = (new.plan, new.place);
+                if (!new.steady, &new.place) < (!old.steady, &old.place) {
+                    (old.plan, old.place, old.steady) = (new.plan, new.place, new.steady);
                 }
             }
         }
@@ -122,18 +129,31 @@ impl Finds {
         first.map(|one| one.violation)
     }
 
+    /// Asks which groups are steady, the simplest first, until one of each violation is or enough were asked.
+    pub(super) fn mark_steady(&mut self, is_steady: impl Fn(&FindGroup) -> bool) {
+        let mut groups: Vec<&mut FindGroup> = self.groups.values_mut().collect();
+        groups.sort_by(|a, b| simpler(a, b));
+        let mut left: BTreeMap<Violation, usize> = BTreeMap::new();
+        for group in groups {
+            let left = left.entry(group.violation).or_insert(MOST_ASKED);
+            if *left > 0 {
+                group.steady = is_steady(group);
+                *left = if group.steady { 0 } else { *left - 1 };
+            }
+        }
+    }
+
     /// The groups in the order of the search, without those that another one explains: the same violation, with
-    /// some of the same faults. That one counts theirs as its own.
+    /// some of the same faults, and as steady. That one counts theirs as its own.
     pub fn simplest(self) -> Vec<FindGroup> {
         let mut groups: Vec<FindGroup> = self.groups.into_values().collect();
-        groups.sort_by(|a, b| {
-            let key = |one: &FindGroup| (one.shape.len(), one.place.clone(), one.violation);
-            key(a).cmp(&key(b))
-        });
+        groups.sort_by(simpler);
         let mut simplest: Vec<FindGroup> = Vec::new();
         for group in groups {
             let explains = |old: &&mut FindGroup| {
-                old.violation == group.violation && is_part(&old.shape, &group.shape)
+                old.violation == group.violation
+                    && is_part(&old.shape, &group.shape)
+                    && (old.steady || !group.steady)
             };
             match simplest.iter_mut().find(explains) {
                 Some(old) => old.count += group.count,
@@ -142,6 +162,12 @@ impl Finds {
         }
         simplest
     }
+}
+
+/// The order of a search: what has fewer faults, then what came first.
+fn simpler(a: &FindGroup, b: &FindGroup) -> Ordering {
+    let key = |one: &FindGroup| (one.shape.len(), one.place.clone(), one.violation);
+    key(a).cmp(&key(b))
 }
 
 /// True if every word of the first is in the second, as often. Both are sorted.

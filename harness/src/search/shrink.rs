@@ -11,6 +11,7 @@ use super::candidates::{PASSES, Shrunken};
 use super::finds::{Violation, Wanted};
 use super::plan::{Plan, Target};
 use super::size::size_of;
+use super::steady::is_steady;
 
 /// So many candidates are run at a time: the first of them that is good ends the rest.
 const CHUNK: usize = 24;
@@ -26,11 +27,21 @@ pub struct Shrunk {
     pub complete: bool,
 }
 
-/// Shrinks a plan that has the violation. At most `budget` runs are made.
+/// What a plan must show to be good.
+#[derive(Debug, Clone, Copy)]
+pub struct Demand {
+    /// The violation.
+    pub violation: Violation,
+    /// With other latencies, too.
+    pub steady: bool,
+}
+
+/// Shrinks a plan that shows what is demanded. At most `budget` candidates are run, and those that
+/// have to be steady a few times more.
 pub fn shrink(
     target: &Target,
     plan: Plan,
-    violation: Violation,
+    demand: Demand,
     budget: u64,
     stop: &AtomicBool,
 ) -> Shrunk {
@@ -38,11 +49,11 @@ pub fn shrink(
         of: Shrunken {
             target,
             wanted: Wanted {
-                properties: vec![violation.property],
+                properties: vec![demand.violation.property],
                 outlived_lease: true,
             },
         },
-        violation,
+        demand,
         left: budget,
         stop,
     };
@@ -69,7 +80,7 @@ pub fn shrink(
 
 struct Shrinking<'a> {
     of: Shrunken<'a>,
-    violation: Violation,
+    demand: Demand,
     left: u64,
     stop: &'a AtomicBool,
 }
@@ -79,9 +90,9 @@ impl Shrinking<'_> {
         self.left == 0 || self.stop.load(Ordering::Relaxed)
     }
 
-    /// The first candidate that is smaller than the plan and has the violation.
+    /// The first candidate that is smaller than the plan and shows what is demanded.
     fn first_smaller(&mut self, plan: &Plan, candidates: Vec<Plan>) -> Option<Plan> {
-        let Shrunken { target, wanted } = &self.of;
+        let target = self.of.target;
         let size = size_of(plan, target);
         let smaller = candidates.into_iter().filter(|one| {
             size_of(one, target) < size && one.scenario.check_for(target.spec.nodes).is_ok()
@@ -94,13 +105,14 @@ impl Shrinking<'_> {
             let room = usize::try_from(self.left).unwrap_or(usize::MAX);
             let chunk = &chunk[..chunk.len().min(room)];
             self.left -= chunk.len() as u64;
-            let shown = show(target, wanted, chunk, Keep::Nothing);
-            let has_it = shown.iter().position(|shown| {
-                let shown = shown.as_ref();
-                shown.is_some_and(|it| !it.missed && it.violations.contains(&self.violation))
-            });
-            if let Some(found) = has_it {
-                return Some(chunk[found].clone());
+            let shown = show(target, &self.of.wanted, chunk, Keep::Nothing);
+            for (candidate, shown) in chunk.iter().zip(shown) {
+                let has_it = shown
+                    .is_some_and(|it| !it.missed && it.violations.contains(&self.demand.violation));
+                let Demand { violation, steady } = self.demand;
+                if has_it && (!steady || is_steady(target, candidate, violation)) {
+                    return Some(candidate.clone());
+                }
             }
         }
         None

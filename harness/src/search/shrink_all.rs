@@ -1,12 +1,13 @@
 //! All finds of a search, shrunk.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::attempt::{Keep, show_one};
 use super::finds::{FindGroup, Finds, Wanted};
 use super::plan::Target;
 use super::share::share;
-use super::shrink::shrink;
+use super::shrink::{Demand, shrink};
+use super::steady::is_steady;
 
 /// How much work goes into shrinking.
 #[derive(Debug, Clone, Copy)]
@@ -17,15 +18,19 @@ pub struct Effort {
     pub shapes: usize,
 }
 
-/// The finds, each as small as it gets. What has become the same is one find, and what another one explains is left out.
+/// The finds, each as small as it gets, and of each violation one that is steady, if that was found: it comes with other
+/// latencies, too. What has become the same is one find, and what another one explains is left out.
 /// Once `stop` is set, the rest stay as they are.
 pub fn shrink_all(
     target: &Target,
-    finds: Finds,
+    mut finds: Finds,
     effort: Effort,
     threads: usize,
     stop: &AtomicBool,
 ) -> Vec<FindGroup> {
+    finds.mark_steady(|group| {
+        !stop.load(Ordering::Relaxed) && is_steady(target, &group.plan, group.violation)
+    });
     let groups = worth_shrinking(finds.simplest(), effort.shapes);
     let never = AtomicBool::new(false);
     let mut smaller = Finds::default();
@@ -68,10 +73,17 @@ fn shrink_same(
         let like = done.iter().find(|one| {
             let shown = show_one(target, &everything, &one.plan, Keep::Nothing);
             shown.is_some_and(|shown| shown.violations.contains(&group.violation))
+                && (!group.steady || is_steady(target, &one.plan, group.violation))
         });
         let plan = match like {
             Some(like) => like.plan.clone(),
-            None => shrink(target, group.plan, group.violation, effort.runs, stop).plan,
+            None => {
+                let demand = Demand {
+                    violation: group.violation,
+                    steady: group.steady,
+                };
+                shrink(target, group.plan, demand, effort.runs, stop).plan
+            }
         };
         done.push(FindGroup {
             shape: plan.shape(),
@@ -82,12 +94,12 @@ fn shrink_same(
     done
 }
 
-/// The first shapes of each violation. The first one counts what the rest have.
+/// The first shapes of each violation, and the steady one. The first one counts what the rest have.
 fn worth_shrinking(groups: Vec<FindGroup>, most: usize) -> Vec<FindGroup> {
     let mut worth: Vec<FindGroup> = Vec::new();
     for group in groups {
         let like = worth.iter().filter(|one| one.violation == group.violation);
-        if like.count() < most {
+        if like.count() < most || group.steady {
             worth.push(group);
             continue;
         }

@@ -12,7 +12,7 @@ use picklock_harness::clock::Clock;
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::search::vocabulary::Group;
 use picklock_harness::search::{
-    FindGroup, Hunt, Plan, Sweep, Target, Tried, Violation, Wanted, shrink, workload,
+    Demand, FindGroup, Hunt, Plan, Sweep, Target, Tried, Violation, Wanted, shrink, workload,
 };
 use picklock_impls::find;
 use picklock_scenarios::Scenario;
@@ -87,7 +87,11 @@ pub fn visit(exhibit: Exhibit, budget: Budget) -> Visited {
 fn smallest(exhibit: &Exhibit, plan: Plan) -> Plan {
     let never = AtomicBool::new(false);
     let (_, violation) = wanted(exhibit);
-    shrink(&target(exhibit), plan, violation, SHRINKING, &never).plan
+    let demand = Demand {
+        violation,
+        steady: false,
+    };
+    shrink(&target(exhibit), plan, demand, SHRINKING, &never).plan
 }
 
 fn target(exhibit: &Exhibit) -> Target {

@@ -6,9 +6,12 @@ use std::sync::atomic::AtomicBool;
 use picklock_harness::check::{Cause, Property};
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::search::vocabulary::Group;
-use picklock_harness::search::{Effort, FindGroup, Hunt, Tried, Wanted, shrink_all, workload};
+use picklock_harness::search::{
+    Demand, Effort, FindGroup, Hunt, Plan, Tried, Violation, Wanted, shrink, shrink_all, workload,
+};
 use picklock_harness::{Trial, check::judge};
 use picklock_impls::find;
+use picklock_scenarios::Scenario;
 
 use super::{ran, sweep, target};
 
@@ -64,23 +67,26 @@ fn sweep_and_hunt_find_the_same_on_one_thread_and_on_three() {
     };
     assert_eq!(swept(1), swept(3));
     let hunted = |threads| {
-        let hunt = Hunt {
-            target: target("set-nx-px"),
-            base: workload::for_hunts().unwrap(),
-            seed: 7,
-            groups: Group::ALL.to_vec(),
-            wanted: Wanted::default(),
-            runs: Some(300),
-            plain: false,
-            shard: (1, 1),
-        };
-        let (tried, patterns) = hunt.run(threads, &never, |_| ());
+        let (tried, patterns) = hunt("set-nx-px", 300).run(threads, &never, |_| ());
         assert_eq!(tried.schedules + tried.stuck, 300);
         (found(&tried), patterns)
     };
     let once = hunted(1);
     assert!(!once.0.is_empty());
     assert_eq!(once, hunted(3));
+}
+
+fn hunt(lock: &str, runs: u64) -> Hunt {
+    Hunt {
+        target: target(lock),
+        base: workload::for_hunts().unwrap(),
+        seed: 7,
+        groups: Group::ALL.to_vec(),
+        wanted: Wanted::default(),
+        runs: Some(runs),
+        plain: false,
+        shard: (1, 1),
+    }
 }
 
 fn shrunk(lock: &str, workload: &str) -> Vec<FindGroup> {
@@ -128,6 +134,68 @@ fn lock_that_is_always_broken_is_found_without_a_fault() {
         .unwrap();
     assert_eq!(lease.plan.scenario.faults, []);
     assert_eq!(lease.plan.scenario.workload.workers, 2);
+}
+
+/// Four clients that hold the lock briefly meet the one whose grant comes too late. Two do if they hold it for longer.
+#[test]
+fn many_clients_that_meet_by_chance_shrink_to_few_that_hold_longer() {
+    let text = r#"
+name = "many"
+summary = "A hunt has drawn it."
+[workload]
+workers = 4
+stock = 5
+purchases = 2
+section = "0.1ttl"
+extend = "0.025ttl"
+again = "0.1ttl"
+command_timeout = "2ttl"
+limit = "12ttl"
+[[fault]]
+kind = "delay"
+when = { on = "reply", worker = 2, names_key = true, takes = true, during = "acquire", nth = 2 }
+by = "1.5ttl"
+frames = 1
+workers = "same"
+nodes = "same"
+"#;
+    let plan = Plan {
+        scenario: Scenario::parse(text, "many").unwrap(),
+        seed: 4010112989,
+    };
+    let violation = Violation {
+        property: Property::Exclusion,
+        cause: Cause::ExpiredGrant,
+    };
+    let target = target("expired-is-held");
+    let verdict = &judge(&ran(&target, &plan).history)[&violation.property];
+    assert_eq!(verdict.cause, Some(violation.cause));
+    let demand = Demand {
+        violation,
+        steady: false,
+    };
+    let shrunk = shrink(&target, plan, demand, 3_000, &AtomicBool::new(false));
+    let scenario = &shrunk.plan.scenario;
+    assert_eq!((scenario.faults.len(), scenario.workload.workers), (1, 2));
+}
+
+/// Without a fault, two clients get a lock that asks no quorum only if they share the nodes out among them in the same
+/// 0.1 ms. Without a lock, they are inside together whoever comes first.
+#[test]
+fn find_is_steady_unless_it_hangs_on_its_latencies() {
+    let never = AtomicBool::new(false);
+    for (lock, is_steady) in [("no-lock", true), ("redlock-no-quorum", false)] {
+        let hunt = hunt(lock, 400);
+        let (tried, _) = hunt.run(2, &never, |_| ());
+        let finds = shrink_all(&hunt.target, tried.finds, EFFORT, 2, &never);
+        let wanted = Violation {
+            property: Property::Lease,
+            cause: Cause::UnbackedGrant,
+        };
+        let first = finds.iter().find(|it| it.violation == wanted).unwrap();
+        let found = (first.shape.as_slice(), first.steady);
+        assert_eq!(found, (&[] as &[String], is_steady), "{lock}");
+    }
 }
 
 #[test]

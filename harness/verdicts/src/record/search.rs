@@ -182,6 +182,9 @@ pub struct Find {
     pub schedules: u64,
     /// The number of the first one, counted from 1.
     pub first: u64,
+    /// It comes with other latencies, too, or came again on servers.
+    #[serde(default)]
+    pub steady: bool,
     /// After how many seconds it was seen, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_s: Option<f64>,

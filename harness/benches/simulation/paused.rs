@@ -1,0 +1,104 @@
+//! The second peer: the same clients and nodes as tasks of plain tokio, whose clock is paused.
+//!
+//! Such a clock jumps from timer to timer, as our simulation does: what is idle costs nothing. The network is what one
+//! writes in an hour: a pipe in memory for each connection, and a task for each direction in which what comes waits for
+//! its latency. Other simulators that jump replace tokio by a runtime of their own when the whole program is compiled, so
+//! they cannot run the same lock in one program with the others.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use picklock_harness::clock::Clock;
+use picklock_harness::entropy;
+use picklock_harness::model::{Server, ServerVersion};
+use picklock_impls::Node;
+use rand::RngExt;
+use rand::rngs::StdRng;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
+
+use crate::peer::{Counted, Elapsed, Line, Sales, connect};
+use crate::shape::Shape;
+
+/// Bytes that a pipe holds.
+const ROOM: usize = 4096;
+
+/// Runs with seeds from zero on.
+pub fn round(shape: &Shape, runs: u64) -> Counted {
+    let mut counted = Counted::default();
+    for seed in 0..runs {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("tokio starts");
+        let tasks = tokio::task::LocalSet::new();
+        tasks.block_on(&runtime, run(shape, seed, &mut counted));
+    }
+    counted
+}
+
+async fn run(shape: &Shape, seed: u64, counted: &mut Counted) {
+    let clock = Clock::start();
+    let elapsed: Elapsed = Rc::new({
+        let clock = clock.clone();
+        move || clock.elapsed()
+    });
+    let (commands, sales) = (Rc::new(Cell::new(0)), Sales::of(shape));
+    let server = || Rc::new(RefCell::new(Server::new(ServerVersion::default())));
+    let servers: Vec<_> = (0..shape.nodes).map(|_| server()).collect();
+    let mut buying = tokio::task::JoinSet::new();
+    for worker in 0..shape.workers {
+        let mut connected: Vec<Node> = Vec::new();
+        for (server, link) in servers.iter().zip(0..) {
+            let entropy = entropy::stream(seed, "network", (worker * shape.nodes) as u64 + link);
+            let (stream, far) = linked(entropy);
+            let client = server.borrow_mut().connect();
+            let line = Line {
+                stream: far,
+                client,
+                server: Rc::clone(server),
+                commands: Rc::clone(&commands),
+                elapsed: Rc::clone(&elapsed),
+            };
+            tokio::task::spawn_local(line.answer());
+            connected.push(connect(stream).await.expect("a node answers"));
+        }
+        let buyer = sales.buyer(seed, worker, Rc::clone(&elapsed));
+        buying.spawn_local(buyer.buy(connected));
+    }
+    while let Some(bought) = buying.join_next().await {
+        bought.expect("no buyer panics").expect("the lock works");
+    }
+    sales.must_be_over();
+    counted.commands += commands.get();
+    counted.virtual_time += clock.elapsed();
+}
+
+/// Both ends of a connection.
+fn linked(mut entropy: StdRng) -> (DuplexStream, DuplexStream) {
+    let (near, near_wire) = tokio::io::duplex(ROOM);
+    let (far_wire, far) = tokio::io::duplex(ROOM);
+    let (from_near, to_near) = tokio::io::split(near_wire);
+    let (from_far, to_far) = tokio::io::split(far_wire);
+    let back = entropy::stream(entropy.random(), "back", 0);
+    tokio::task::spawn_local(carry(from_near, to_far, entropy));
+    tokio::task::spawn_local(carry(from_far, to_near, back));
+    (near, far)
+}
+
+/// Carries what comes, each time after a latency.
+async fn carry(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    mut entropy: StdRng,
+) -> std::io::Result<()> {
+    let mut carried = Vec::with_capacity(ROOM);
+    while from.read_buf(&mut carried).await? > 0 {
+        let latency = Duration::from_nanos(entropy.random_range(50_000..250_000));
+        tokio::time::sleep(latency).await;
+        to.write_all(&carried).await?;
+        carried.clear();
+    }
+    Ok(())
+}
