@@ -129,9 +129,8 @@ impl Ownership {
             // Who waits may keep what it finds alive. An attempt that had taken the key renews what is not its own.
             (Taking::Prolonged, true) => {
                 let written = self.written.get(taken.by.worker);
-                written.is_some_and(|(op, places)| {
-                    *op == taken.by.op && places.contains(&taken.place)
-                })
+                written
+                    .is_some_and(|(op, places)| *op == taken.by.op && places.contains(&taken.place))
             }
             (_, true) => self.lease_runs(taken),
             (_, false) => true,
