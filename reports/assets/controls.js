@@ -161,6 +161,8 @@ function pointAt(timeline, view, x, y, event) {
 }
 
 const tip = document.getElementById('tip');
+// It stands where the pointer was in the window as it was.
+addEventListener('resize', hideTip);
 
 function showTip(lines, x, y) {
   tip.replaceChildren(...lines.map((line, index) => {
@@ -169,6 +171,8 @@ function showTip(lines, x, y) {
     return part;
   }));
   tip.hidden = false;
+  // Where it stood before would make it narrow.
+  tip.style.left = '0';
   const left = Math.min(x + 12, innerWidth - tip.offsetWidth - 8);
   const below = y + 14 + tip.offsetHeight < innerHeight;
   tip.style.left = `${Math.max(8, left)}px`;

@@ -232,6 +232,8 @@ fn fits_other_windows(sheet: &Sheet) {
         for scheme in ["light", "dark"] {
             sheet.prefer(scheme);
             sheet.size(width, height);
+            sheet.settle();
+            assert_eq!(sheet.value("document.getElementById('tip').hidden"), true);
             for (part, selector) in [
                 ("scorecard", "#scorecard"),
                 ("matrix", "#matrix .box"),
