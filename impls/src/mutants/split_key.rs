@@ -10,7 +10,6 @@ use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::patience::RETRY;
-use crate::token::random_token;
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "split-key",
@@ -20,7 +19,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     options: RETRY,
     build: |nodes, mut context| {
         Box::new(SplitKey {
-            process: random_token(&mut context.entropy),
+            process: context.token(),
             lock: SetNxPx::new(nodes, context),
         })
     },

@@ -12,7 +12,6 @@ use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::patience::RETRY;
-use crate::token::random_token;
 use crate::{BuiltInLock, Context};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
@@ -23,7 +22,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     options: RETRY,
     build: |nodes, mut context| {
         Box::new(TokenPerClient {
-            token: random_token(&mut context.entropy),
+            token: context.token(),
             lock: SetNxPx::new(nodes, context),
         })
     },

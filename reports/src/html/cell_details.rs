@@ -6,10 +6,9 @@ use picklock_verdicts::record::Cell;
 use picklock_verdicts::timeline::Timeline;
 
 use super::embedded_json;
-use super::fact::{Fact, fact};
 use super::figures::{self, Figures};
 use super::frame::Command;
-use super::name::{Name, name, sentence};
+use super::name::{Fact, Name, fact, name, sentence};
 use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, TimelineData, timeline_data};
 use crate::costs::commands_in_words;

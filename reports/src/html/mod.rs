@@ -22,7 +22,6 @@ mod cluster;
 mod column;
 mod downtime;
 mod embedded_json;
-mod fact;
 mod fault_band;
 mod figures;
 mod frame;
