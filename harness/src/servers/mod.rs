@@ -32,7 +32,6 @@ mod image;
 mod node_log;
 mod orphan_sweep;
 pub mod parent_death_signal;
-mod port;
 mod power_loss;
 mod process_identity;
 mod program_fault;

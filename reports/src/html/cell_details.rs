@@ -16,7 +16,7 @@ use crate::matrix::CellOutcome;
 use crate::report_input::{Evidence, ReportInput};
 use crate::responsibility::responsibility;
 use crate::units::{count, span_ms, span_us};
-use crate::verdict_line::verdict_line;
+use crate::cell_status::verdict_line;
 
 /// Further troubles are omitted.
 const MOST_TROUBLES: usize = 50;

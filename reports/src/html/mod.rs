@@ -38,7 +38,6 @@ mod scorecard;
 mod search;
 #[cfg(test)]
 mod small_history;
-mod texts;
 mod tile;
 mod time_series;
 mod timeline_data;

@@ -5,7 +5,7 @@ use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::check::{Cause, Property, Verdict};
 use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, Redis, Surprise};
 
-use super::cells::{HOSTILE, cell, unjudged, violated};
+use super::{HOSTILE, cell, unjudged, violated};
 
 /// Two locks under two scenarios.
 fn cells() -> Vec<Cell> {
