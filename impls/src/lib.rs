@@ -148,6 +148,22 @@ pub struct BuiltInLock {
 }
 
 impl BuiltInLock {
+    /// A lock on one node without replicas, which is tried for again as its user says.
+    pub(crate) const fn on_one_node(
+        name: &'static str,
+        summary: &'static str,
+        build: fn(Vec<Node>, Context) -> Box<dyn DynLock>,
+    ) -> Self {
+        BuiltInLock {
+            name,
+            summary,
+            nodes: 1,
+            replicas: 0,
+            options: patience::RETRY,
+            build,
+        }
+    }
+
     /// Parses and checks the user's options.
     ///
     /// # Errors
