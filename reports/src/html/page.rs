@@ -4,10 +4,9 @@ use askama::Template;
 use picklock_verdicts::check::{Property, Status, describe};
 
 use super::cell_details::{CellDetails, all_cell_details};
-use super::fact::{Fact, fact};
 use super::frame::{Count, Frame, counts};
 use super::grid::{self, BackendGrid, Slot};
-use super::name::{Name, name, sentence};
+use super::name::{Fact, Name, fact, name, sentence};
 use super::pack::{Pack, packs};
 use super::scorecard::{ScorecardView, scorecard};
 use super::search::{SearchView, searches};

@@ -2,14 +2,12 @@
 
 use picklock_scenarios::Phase;
 
+use super::sentence::{Line, Weight, clock, length};
 use crate::check::facts::Facts;
 use crate::check::lost_claim::late_release;
 use crate::custody::{SpanEnd, ValueSpan};
 use crate::history::KeyCommand;
 use crate::timeline::{Hold, ms};
-
-use super::line::Line;
-use super::sentence::{Weight, clock, length};
 
 /// So many letters of a value are shown.
 const LONGEST_VALUE: usize = 12;
