@@ -222,8 +222,10 @@ fn serve_with<L: Lock>(
             "acquire" => waits_for(&request),
             _ => {}
         }
-        match (number_of(&request, "client"), start_client, &lock) {
-            (Some(client), Some(start), Some(made)) => {
+        match (start_client, &lock) {
+            (Some(start), Some(made)) => {
+                // Who is alone in the process has no number.
+                let client = number_of(&request, "client").unwrap_or_default();
                 let requests = clients.entry(client).or_insert_with(|| start(made));
                 // It is gone only if its thread has panicked, which standard error tells.
                 let _ = requests.send((request, read_at));

@@ -164,20 +164,21 @@ fn as_offered(language: &str, adapter: &Adapter) {
     assert!(text.contains(from), "{language}: {text}");
     std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
     adapter.prepare(language);
-    let unheld = if language == "rust" {
-        ""
-    } else {
-        "release_refused = true\nwait = \"0.1ttl\""
-    };
-    let ending = if ["csharp", "node"].contains(&language) {
-        ""
-    } else {
-        "ending_clients = 1"
-    };
+    // What each of them cannot.
+    let asked = [
+        ("release_refused = true\nwait = \"0.1ttl\"", &["rust"][..]),
+        ("ending_clients = 1", &["csharp", "node"]),
+        ("cancel = \"0.2ttl\"", &["python"]),
+    ];
+    let asked = asked
+        .iter()
+        .filter(|(_, without)| !without.contains(&language));
+    let asked: Vec<&str> = asked.map(|(line, _)| *line).collect();
     let scenario = format!(
-        "name = \"asked\"\nsummary = \"Sections fail, refused clients release, and one ends.\"\n[workload]\n\
-         workers = 3\nstock = 4\nopening = \"one-first\"\nsection = \"0.3ttl\"\nfailing_sections = 1\n\
-         {unheld}\n{ending}\n[judge]\nmin_grants = 3\n"
+        "name = \"asked\"\nsummary = \"Sections fail, and all that the language can.\"\n[workload]\n\
+         workers = 3\nstock = 4\nopening = \"one-first\"\nsection = \"0.3ttl\"\nfailing_sections = 1\n{}\n\
+         [judge]\nmin_grants = 3\n",
+        asked.join("\n")
     );
     std::fs::write(adapter.folder().join("asked.toml"), scenario).unwrap();
     let (seen, outcome) = verdicts("asked.toml", adapter.lock(), &adapter.folder());
