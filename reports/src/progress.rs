@@ -78,7 +78,7 @@ fn words(what: &EventKind) -> Option<String> {
             reason,
             ended_by,
         } => match by_fault {
-            true => format!("worker {worker} was killed"),
+            true => format!("worker {worker} is gone: {reason}"),
             false => EndedBy::in_words(*ended_by, *worker, reason),
         },
         EventKind::WorkerUp {
