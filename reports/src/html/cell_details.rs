@@ -173,7 +173,10 @@ fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
             meaning: sentence(&verdict_line(property, verdict)),
             cause: verdict.cause.map_or("", |cause| cause.word()),
             rate: tally.map(tile::rate_of),
-            expected: name(cell.expected.get(&property).map_or("", String::as_str)),
+            expected: match verdict.status {
+                Status::NotApplicable => name("–"),
+                _ => name(cell.expected.get(&property).map_or("", String::as_str)),
+            },
             surprising: cell.surprises.iter().any(|s| s.property == property),
         })
     };

@@ -164,6 +164,10 @@ fn notices(input: &ReportInput) -> Vec<Name> {
 /// The number of cells of each status.
 fn cell_counts(input: &ReportInput) -> Vec<Count> {
     let cells = &input.matrix.cells;
+    // The page of a search alone has none.
+    if cells.is_empty() && input.matrix.skipped.is_empty() {
+        return Vec::new();
+    }
     let of_tone = |tone: &str| {
         let tiles = cells.iter().map(super::tile::tile);
         tiles.filter(|tile| tile.tone == tone).count()

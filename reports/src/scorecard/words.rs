@@ -262,7 +262,11 @@ fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> Strin
                     named(harmed)
                 ),
             };
-            harmed + &outside
+            let own = match score.scenarios(Outcome::Lock) {
+                [] => String::new(),
+                own => format!(" Its own fault in {} did the stock no harm.", named(own)),
+            };
+            harmed + &own + &outside
         }
         Purpose::CronJob => {
             let free = |commands: f64| format!(" and {commands:.1} commands for each acquisition");
@@ -303,7 +307,8 @@ fn why_not_others(purpose: Purpose, others: usize, unfit: usize) -> String {
     };
     match (others, unfit) {
         (0, _) => String::new(),
-        (_, 0) => format!(" {} {rest}.", count(others, "other lock")),
+        (1, 0) => format!(" The other lock that was tried {rest}."),
+        (_, 0) => format!(" The {others} other locks that were tried {rest}."),
         _ if unfit == others => format!(" With {} {fault}.", count(others, "other lock")),
         _ => format!(" With {unfit} of the {others} others {fault}; the rest {rest}."),
     }
