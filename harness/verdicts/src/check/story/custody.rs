@@ -188,7 +188,7 @@ pub(super) fn command_in_words(
     };
     let (command, worker) = (&by.command, by.worker);
     match by.sent_ns {
-        None => format!("the {command} that worker {worker} sent {asked}"),
+        None => format!("the {command} that worker {worker} then sent {asked}"),
         Some(sent_ns) => {
             let held = held_back_by(facts, worker, (sent_ns, at_ns));
             let sent = clock(sent_ns);
