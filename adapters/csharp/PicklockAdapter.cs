@@ -69,6 +69,21 @@ namespace MyLock
         Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait, CancellationToken givenUp);
     }
 
+    /// <summary>A lock that says what becomes of it when an exception leaves the section.</summary>
+    public interface IFailingSections : ILock
+    {
+        /// <summary>Does what an application does then, and returns what Release does.</summary>
+        Task<bool?> SectionFailed(string key, string token);
+    }
+
+    /// <summary>A lock that can be released although it was refused, as a `finally` does that unlocks in any
+    /// case.</summary>
+    public interface IUnheldRelease : ILock
+    {
+        /// <summary>Returns what Release does.</summary>
+        Task<bool?> ReleaseUnheld(string key);
+    }
+
     /// <summary>Makes the lock. The nodes are URLs as redis://HOST:PORT.</summary>
     public delegate ILock MakeLock(string[] nodes, TimeSpan timeout, IReadOnlyDictionary<string, string> options);
 
@@ -227,6 +242,8 @@ namespace MyLock
                 case "acquire":
                 case "extend":
                 case "release":
+                case "release-unheld":
+                case "section-failed":
                     break;
                 default:
                     throw new DefiniteException($"unknown op {op}");
@@ -236,9 +253,9 @@ namespace MyLock
                 throw new DefiniteException("`init` must come first");
             }
             var key = Needed<string>(request, "key");
-            if (op == "release")
+            if (op != "acquire" && op != "extend")
             {
-                return Message("reply", "released", "released", await made.Release(key, Needed<string>(request, "token")));
+                return Message("reply", "released", "released", await Released(op, key, request));
             }
             var ttl = Millis(request, "ttl_ms");
             if (op == "acquire")
@@ -253,6 +270,23 @@ namespace MyLock
                 return Message("reply", "unsupported");
             }
             return Granted(await extendable.Extend(key, Needed<string>(request, "token"), ttl), ttl, readAt);
+        }
+
+        private Task<bool?> Released(string op, string key, Dictionary<string, object> request)
+        {
+            if (op == "section-failed" && made is IFailingSections failing)
+            {
+                return failing.SectionFailed(key, Needed<string>(request, "token"));
+            }
+            if (op == "release-unheld" && made is IUnheldRelease unheld)
+            {
+                return unheld.ReleaseUnheld(key);
+            }
+            if (op != "release")
+            {
+                throw new DefiniteException($"{op} is not offered");
+            }
+            return made.Release(key, Needed<string>(request, "token"));
         }
 
         private Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait, CancellationToken givenUp)
@@ -290,6 +324,8 @@ namespace MyLock
                 ready["protocol"] = Protocol;
                 ready["clients"] = hasClients;
                 ready["cancels"] = hasClients && made is ICancellable;
+                ready["fails_sections"] = made is IFailingSections;
+                ready["releases_unheld"] = made is IUnheldRelease;
             }
             return ready;
         }

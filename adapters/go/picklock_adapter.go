@@ -57,6 +57,18 @@ type Cancellable interface {
 	AcquireContext(ctx context.Context, key string, ttl, wait time.Duration) (*Grant, error)
 }
 
+// SectionFailer is a lock that says what becomes of it when its section fails. SectionFailed does what an
+// application does then, and returns what Release does.
+type SectionFailer interface {
+	SectionFailed(key, token string) (*bool, error)
+}
+
+// UnheldReleaser is a lock that can be released although it was refused, as a defer does that unlocks in any
+// case. It returns what Release does.
+type UnheldReleaser interface {
+	ReleaseUnheld(key string) (*bool, error)
+}
+
 // TryFor calls attempt until it returns a grant or wait is over; with 0, once. For locks that do not
 // wait by themselves.
 func TryFor(wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) {
@@ -194,7 +206,8 @@ func Serve(makeLock MakeLock, name, version string, options ...string) {
 // ServeClients is Serve for a lock that many clients of one process may use at once: it is made once,
 // and each client calls it from a goroutine of its own.
 func ServeClients(makeLock MakeLock, name, version string, options ...string) {
-	serve(makeLock, object{"clients": true, "blocks_thread": true}, name, version, options)
+	offers := object{"clients": true, "blocks_thread": true, "ends_clients": true}
+	serve(makeLock, offers, name, version, options)
 }
 
 func serve(makeLock MakeLock, offers object, name, version string, options []string) {
@@ -251,6 +264,9 @@ func (a *adapter) endWait(id uint64) {
 func (a *adapter) serveClient(requests chan *request) {
 	for r := range requests {
 		a.reply(r)
+		if r.Op == "end-client" {
+			return
+		}
 	}
 }
 
@@ -276,10 +292,12 @@ func (a *adapter) answer(r *request) (object, error) {
 		return a.init(r)
 	case "join":
 		return object{"reply": "joined"}, nil
+	case "end-client":
+		return object{"reply": "ended"}, nil
 	case "block":
 		time.Sleep(time.Duration(r.ForMs) * time.Millisecond)
 		return object{"reply": "blocked"}, nil
-	case "acquire", "extend", "release":
+	case "acquire", "extend", "release", "release-unheld", "section-failed":
 	default:
 		return nil, Definite{fmt.Sprintf("unknown op %q", r.Op)}
 	}
@@ -287,11 +305,11 @@ func (a *adapter) answer(r *request) (object, error) {
 		return nil, Definite{"`init` must come first"}
 	}
 	ttl := time.Duration(r.TtlMs) * time.Millisecond
-	if r.Op == "release" {
-		released, err := a.lock.Release(r.Key, r.Token)
+	switch r.Op {
+	case "release", "release-unheld", "section-failed":
+		released, err := a.released(r)
 		return object{"reply": "released", "released": released}, err
-	}
-	if r.Op == "acquire" {
+	case "acquire":
 		grant, err := a.acquire(r, ttl, time.Duration(r.WaitMs)*time.Millisecond)
 		if grant == nil && err == nil && r.ctx.Err() != nil {
 			return object{"reply": "cancelled"}, nil
@@ -304,6 +322,19 @@ func (a *adapter) answer(r *request) (object, error) {
 	}
 	grant, err := extender.Extend(r.Key, r.Token, ttl)
 	return granted(grant, ttl, r.readAt), err
+}
+
+func (a *adapter) released(r *request) (*bool, error) {
+	if lock, can := a.lock.(SectionFailer); can && r.Op == "section-failed" {
+		return lock.SectionFailed(r.Key, r.Token)
+	}
+	if lock, can := a.lock.(UnheldReleaser); can && r.Op == "release-unheld" {
+		return lock.ReleaseUnheld(r.Key)
+	}
+	if r.Op != "release" {
+		return nil, Definite{fmt.Sprintf("%s is not offered", r.Op)}
+	}
+	return a.lock.Release(r.Key, r.Token)
 }
 
 func (a *adapter) acquire(r *request, ttl, wait time.Duration) (*Grant, error) {
@@ -340,6 +371,8 @@ func (a *adapter) init(r *request) (object, error) {
 		}
 		_, can := lock.(Cancellable)
 		a.ready["cancels"] = can && len(a.offers) > 0
+		_, a.ready["fails_sections"] = lock.(SectionFailer)
+		_, a.ready["releases_unheld"] = lock.(UnheldReleaser)
 	}
 	return a.ready, nil
 }

@@ -64,8 +64,23 @@ public final class PicklockAdapter {
         Grant extend(String key, String token, long ttlMs) throws Exception;
     }
 
-    /** For a library that gives an object for each grant. */
-    public abstract static class LockObjects<T> implements Lock {
+    /** A lock that says what becomes of it when an exception leaves the section. */
+    public interface FailingSections extends Lock {
+        /** Does what an application does then, and returns what `release` does. */
+        Boolean sectionFailed(String key, String token) throws Exception;
+    }
+
+    /** A lock that can be released although it was refused, as a `finally` does that unlocks in any case. */
+    public interface UnheldRelease extends Lock {
+        /** As `release`. */
+        Boolean releaseUnheld(String key) throws Exception;
+    }
+
+    /** A lock that its holder can take again: `acquire` gives another grant then, and each has its `release`. */
+    public interface Reentrant extends Lock {}
+
+    /** For a library that gives an object for each grant. The `finally` of a section that fails releases it. */
+    public abstract static class LockObjects<T> implements FailingSections {
         private final Map<String, T> objects = new HashMap<>();
 
         /** The object of a new grant, or null if another client has the lock. */
@@ -91,6 +106,11 @@ public final class PicklockAdapter {
             // Not if that went wrong: the lock may still be held.
             objects.remove(token);
             return released;
+        }
+
+        @Override
+        public Boolean sectionFailed(String key, String token) throws Exception {
+            return release(key, token);
         }
 
         protected final Grant keep(String token, T object) {
@@ -221,8 +241,13 @@ public final class PicklockAdapter {
             } else {
                 // Who is alone in the process has no number.
                 Long client = (Long) request.get("client");
-                threads.computeIfAbsent(client, one -> Executors.newSingleThreadExecutor(factory))
-                        .execute(reply);
+                ExecutorService thread =
+                        threads.computeIfAbsent(client, one -> Executors.newSingleThreadExecutor(factory));
+                thread.execute(reply);
+                if ("end-client".equals(request.get("op"))) {
+                    // It ends when it has answered.
+                    thread.shutdown();
+                }
             }
         }
         // A library's own threads must not keep the process alive.
@@ -300,10 +325,12 @@ public final class PicklockAdapter {
                 return init(request);
             case "join":
                 return message("reply", "joined");
+            case "end-client":
+                return message("reply", "ended");
             case "block":
                 Thread.sleep((Long) request.get("for_ms"));
                 return message("reply", "blocked");
-            case "acquire", "extend", "release":
+            case "acquire", "extend", "release", "release-unheld", "section-failed":
                 break;
             default:
                 throw new Definite("unknown op " + op);
@@ -313,8 +340,8 @@ public final class PicklockAdapter {
         }
         String key = (String) request.get("key");
         String token = (String) request.get("token");
-        if (op.equals("release")) {
-            return message("reply", "released", "released", lock.release(key, token));
+        if (op.startsWith("release") || op.equals("section-failed")) {
+            return message("reply", "released", "released", released(op, key, token));
         }
         if (op.equals("acquire")) {
             return acquire(request, readAt);
@@ -326,16 +353,23 @@ public final class PicklockAdapter {
         return granted(extendable.extend(key, token, ttlMs), ttlMs, readAt);
     }
 
+    private Boolean released(String op, String key, String token) throws Exception {
+        if (op.equals("section-failed") && lock instanceof FailingSections failing) {
+            return failing.sectionFailed(key, token);
+        }
+        if (op.equals("release-unheld") && lock instanceof UnheldRelease unheld) {
+            return unheld.releaseUnheld(key);
+        }
+        if (!op.equals("release")) {
+            throw new Definite(op + " is not offered");
+        }
+        return lock.release(key, token);
+    }
+
     private Map<String, Object> init(Map<?, ?> request) throws Exception {
         var versions = request.get("protocols") instanceof List<?> all ? all : List.of(request.get("protocol"));
         if (!versions.contains(1L) && !versions.contains(PROTOCOL)) {
             throw new Definite("only versions up to " + PROTOCOL + " of the protocol are supported");
-        }
-        if (versions.contains(PROTOCOL)) {
-            ready.put("protocol", PROTOCOL);
-            ready.put("clients", clients != Clients.ONE);
-            ready.put("blocks_thread", clients != Clients.ONE);
-            ready.put("cancels", clients != Clients.ONE);
         }
         Map<String, String> given = new LinkedHashMap<>();
         if (request.get("options") instanceof Map<?, ?> entries) {
@@ -346,6 +380,15 @@ public final class PicklockAdapter {
         }
         List<String> nodes = ((List<?>) request.get("nodes")).stream().map(String.class::cast).toList();
         lock = makeLock.make(nodes, ((Long) request.get("timeout_ms")).intValue(), given);
+        if (versions.contains(PROTOCOL)) {
+            ready.put("protocol", PROTOCOL);
+            for (String offer : List.of("clients", "blocks_thread", "cancels", "ends_clients")) {
+                ready.put(offer, clients != Clients.ONE);
+            }
+            ready.put("fails_sections", lock instanceof FailingSections);
+            ready.put("releases_unheld", lock instanceof UnheldRelease);
+            ready.put("reentrant", lock instanceof Reentrant);
+        }
         return ready;
     }
 

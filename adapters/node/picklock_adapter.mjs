@@ -58,6 +58,11 @@ export class LockObjects {
     return released;
   }
 
+  // The `finally` of a section that fails.
+  sectionFailed(key, token) {
+    return this.release(key, token);
+  }
+
   object(token) {
     if (!this.objects.has(token)) throw new Definite(`no grant has the token ${token}`);
     return this.objects.get(token);
@@ -119,7 +124,8 @@ export function extended(token, ttlMs, askedAt) {
  *
  * With `clients`, many clients share the lock on one event loop: its calls overlap. An `acquire` with a fourth
  * parameter gets an AbortSignal for a client that gives up. A lock with `sectionFailed(key, token)` does there what becomes
- * of it when an error leaves the section, and gives what `release` does. */
+ * of it when an error leaves the section, and gives what `release` does. One with `releaseUnheld(key)` does what a
+ * `finally` does that unlocks although it was refused. */
 export async function serve(makeLock, { name, version = "", options = [], clients = false }) {
   const ready = { reply: "ready", name, version };
   const adapter = { makeLock, ready, options, clients, lock: null, waiting: new Map() };
@@ -169,10 +175,11 @@ async function answer(adapter, request, readAt) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, request.for_ms);
     return { reply: "blocked" };
   }
-  if (!["acquire", "extend", "release", "section-failed"].includes(op)) throw new Definite(`unknown op ${op}`);
+  if (!["acquire", "extend", "release", "release-unheld", "section-failed"].includes(op)) throw new Definite(`unknown op ${op}`);
   const lock = adapter.lock;
   if (lock === null) throw new Definite("`init` must come first");
   if (op === "release") return { reply: "released", released: await lock.release(key, token) };
+  if (op === "release-unheld") return { reply: "released", released: await lock.releaseUnheld(key) };
   if (op === "section-failed") return { reply: "released", released: await lock.sectionFailed(key, token) };
   if (op === "acquire") {
     const giveUp = new AbortController();
@@ -203,8 +210,9 @@ async function init(adapter, { protocol, protocols, nodes, timeout_ms: timeoutMs
   const ready = { ...adapter.ready, extends: Boolean(adapter.lock.extend) };
   if (!versions.includes(2)) return ready;
   const cancels = adapter.lock.acquire.length > 3;
-  const fails_sections = Boolean(adapter.lock.sectionFailed);
-  return { ...ready, protocol: 2, clients: adapter.clients, blocks_loop: true, cancels, fails_sections };
+  const [fails_sections, releases_unheld] = [adapter.lock.sectionFailed, adapter.lock.releaseUnheld].map(Boolean);
+  const offers = { clients: adapter.clients, blocks_loop: true, cancels, fails_sections, releases_unheld };
+  return { ...ready, protocol: 2, ...offers };
 }
 
 function granted(grant, ttlMs, readAt) {

@@ -71,40 +71,31 @@ impl fmt::Debug for Secret {
 
 /// Why servers cannot be used as they were named. A URL is shown without its password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the messages say what each is, and the names what is in it"
+)]
 pub enum ExternalServersError {
-    /// There is none.
     #[error("it names no server")]
     None,
-    /// It is no URL of a server.
     #[error(
         "{0}: expected redis://HOST:PORT, or rediss://HOST:PORT for TLS, with USER:PASSWORD@ before the host if the \
          server wants it (write `%40` for an `@` in a password)"
     )]
     NoUrl(String),
-    /// It names a database.
     #[error("{0}: only database 0 can be used")]
     Database(String),
-    /// It is there twice.
     #[error("{0} is named twice; each node must be a server of its own")]
     Twice(String),
-    /// The variable that it names is not set.
     #[error("{url}: the environment variable {variable} is not set")]
-    NoVariable {
-        /// The URL.
-        url: String,
-        /// The variable.
-        variable: String,
-    },
-    /// Names of keys cannot begin with it.
+    NoVariable { url: String, variable: String },
     #[error(
         "prefix {0:?}: expected 1 to 64 printable characters of ASCII, without blanks, quotes, backslashes and the \
          signs of patterns (`*?[]{{}}`)"
     )]
     Prefix(String),
-    /// A certificate without its key, or a key without its certificate.
     #[error("a client's certificate and its key belong together: name both files")]
     HalfIdentity,
-    /// Files for TLS, and no server that speaks it.
     #[error("certificates are for servers with TLS, and none of the URLs begins with rediss://")]
     NoTls,
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::Context;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
-use crate::token::random_token;
 
 /// A lock that is taken by one attempt after another.
 pub(crate) trait Attempts {
@@ -16,7 +15,7 @@ pub(crate) trait Attempts {
     /// The name under which all attempts of one acquisition take the lock. Empty for a lock that
     /// makes a new one for each attempt.
     fn name(&mut self) -> String {
-        random_token(&mut self.context().entropy)
+        self.context().token()
     }
 
     /// One attempt. `None`: another client has the lock.

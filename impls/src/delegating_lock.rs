@@ -40,6 +40,10 @@ pub(crate) trait DelegatingLock {
     async fn notice(&mut self) -> Notice {
         Lock::notice(self.original()).await
     }
+
+    fn is_reentrant(&self) -> bool {
+        false
+    }
 }
 
 impl<V: DelegatingLock> Lock for V {
@@ -71,5 +75,9 @@ impl<V: DelegatingLock> Lock for V {
 
     async fn notice(&mut self) -> Notice {
         DelegatingLock::notice(self).await
+    }
+
+    fn is_reentrant(&self) -> bool {
+        DelegatingLock::is_reentrant(self)
     }
 }

@@ -27,8 +27,6 @@ mod renewal;
 mod renewing;
 mod single_node;
 mod stopwatch;
-mod subscription;
-mod token;
 mod variation;
 
 /// One line for each file of a folder: declares the file, and lists the lock in it.
@@ -129,10 +127,9 @@ pub use canceller::Canceller;
 pub use context::{Context, WallClock};
 pub use contract::{DynLock, Grant, Lock, LockError, LockFuture, Notice};
 pub use lease_duration::{LeaseDuration, NotADuration};
-pub use node::{Node, SharedConnection};
+pub use node::{Node, SharedConnection, Subscription};
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
 pub use stopwatch::Deadline;
-pub use subscription::Subscription;
 
 /// A built-in lock, which a user can name after `--impl`.
 pub struct BuiltInLock {
@@ -151,6 +148,22 @@ pub struct BuiltInLock {
 }
 
 impl BuiltInLock {
+    /// A lock on one node without replicas, which is tried for again as its user says.
+    pub(crate) const fn on_one_node(
+        name: &'static str,
+        summary: &'static str,
+        build: fn(Vec<Node>, Context) -> Box<dyn DynLock>,
+    ) -> Self {
+        BuiltInLock {
+            name,
+            summary,
+            nodes: 1,
+            replicas: 0,
+            options: patience::RETRY,
+            build,
+        }
+    }
+
     /// Parses and checks the user's options.
     ///
     /// # Errors

@@ -6,7 +6,6 @@ use redis::aio::ConnectionLike;
 use redis::{Cmd, Pipeline, RedisFuture, RedisResult, Value};
 
 use crate::contract::{LockError, LockFuture};
-use crate::subscription::{Subscribe, Subscription};
 
 /// A connection that background tasks can share. Implemented for all clonable connections.
 pub trait SharedConnection: ConnectionLike + Send {
@@ -126,3 +125,18 @@ impl ConnectionLike for Node {
         self.connection.get_db()
     }
 }
+
+/// A subscription to one channel, over a connection of its own. It ends when it is dropped.
+pub trait Subscription {
+    /// The payload of the next message. It waits for as long as none comes, so the caller must bound
+    /// it. Cancel-safe.
+    ///
+    /// # Errors
+    /// The connection broke: no more messages will come.
+    fn message(&mut self) -> LockFuture<'_, RedisResult<Vec<u8>>>;
+}
+
+/// Subscribes to the channel of that name. It is done when the server has confirmed the subscription:
+/// what is published later arrives, unless the connection breaks.
+pub(crate) type Subscribe =
+    dyn Fn(String) -> LockFuture<'static, RedisResult<Box<dyn Subscription>>> + Send + Sync;

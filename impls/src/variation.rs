@@ -8,7 +8,6 @@ use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::{Extension, SetNxPx};
-use crate::patience::RETRY;
 use crate::single_node::SingleNode;
 use crate::{BuiltInLock, Context, Node};
 
@@ -86,14 +85,9 @@ impl<V> Varied<V> {
 
 /// The row of such a lock.
 pub(crate) const fn varied<V: Variation>(name: &'static str, summary: &'static str) -> BuiltInLock {
-    BuiltInLock {
-        name,
-        summary,
-        nodes: 1,
-        replicas: 0,
-        options: RETRY,
-        build: |nodes, context| Box::new(Varied::<V>::new(nodes, context)),
-    }
+    BuiltInLock::on_one_node(name, summary, |nodes, context| {
+        Box::new(Varied::<V>::new(nodes, context))
+    })
 }
 
 impl<V: Variation> Attempts for Varied<V> {

@@ -1,6 +1,6 @@
 //! The status of a cell: what in it is a failure, and which cell should be read first.
 
-use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::check::{Cause, Property, Status, Verdict, describe};
 use picklock_verdicts::expectation::{Expectation, in_words};
 use picklock_verdicts::record::{Cell, Surprise};
 
@@ -99,4 +99,22 @@ pub fn story(cell: &Cell, property: Property) -> &[String] {
     own.filter(|verdict| !verdict.story.is_empty())
         .or_else(any)
         .map_or(&[], |verdict| &verdict.story)
+}
+
+/// The meaning of this verdict on `property`.
+pub fn verdict_line(property: Property, verdict: &Verdict) -> String {
+    let usual = match verdict.status {
+        Status::Held => describe(property).held,
+        Status::Unknown => "could not be decided",
+        Status::NotApplicable => describe(property).not_applicable,
+        Status::Violated => {
+            let why = verdict.cause.unwrap_or(Cause::Undetermined).meaning();
+            return match verdict.violations {
+                0 | 1 => why.to_owned(),
+                times => format!("{why} ({times} times)"),
+            };
+        }
+    };
+    let said = verdict.story.first().cloned();
+    said.unwrap_or_else(|| usual.to_owned())
 }

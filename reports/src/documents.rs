@@ -23,11 +23,13 @@ pub enum Document {
 
 /// Why a text is not a document.
 #[derive(Debug, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the messages say what each is, and the names what is in it"
+)]
 pub enum DocumentError {
-    /// The text is empty.
     #[error("the file is empty; the run that should have written it did not finish")]
     Empty,
-    /// The text ends too early.
     #[error("the file is truncated: it ends in the middle of the document, at line {line}")]
     Truncated {
         /// The last line, from 1.
@@ -36,38 +38,23 @@ pub enum DocumentError {
     /// Not JSON at all.
     #[error("not JSON: {0}")]
     NotJson(serde_json::Error),
-    /// JSON of something else.
     #[error("not a picklock document: {found}; expected {expected}")]
-    Foreign {
-        /// Its format key.
-        found: String,
-        /// The formats that would do.
-        expected: String,
-    },
-    /// A document of another version.
+    Foreign { found: String, expected: String },
     #[error(
         "its format is {found:?}, and this picklock reads \"{expected}\": use the picklock that made it, or a newer one"
     )]
     OtherVersion {
-        /// Its format key.
         found: String,
-        /// The version that this picklock reads.
         expected: &'static str,
     },
-    /// The right format, but invalid content.
     #[error("not a valid {expected} document: {reason}")]
     Invalid {
-        /// The format that it claims.
         expected: &'static str,
         /// What is wrong, and where.
         reason: serde_json::Error,
     },
-    /// Numbers that contradict each other.
     #[error("not a valid {MATRIX_FORMAT} document: {reason}")]
-    Contradiction {
-        /// What makes no sense.
-        reason: String,
-    },
+    Contradiction { reason: String },
 }
 
 /// A record as one JSON document, indented, without a newline at the end. Keys keep the order of its

@@ -15,31 +15,28 @@ pub struct File {
 
 /// Why a report cannot be written in a format.
 #[derive(Debug, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the messages say what each is, and the names what is in it"
+)]
 pub enum FormatError {
-    /// The input has nothing that this format can show.
     #[error("{format}: there is nothing to write: {reason}")]
     Nothing {
-        /// Name of the format.
         format: &'static str,
         /// What is missing, and how to get it.
         reason: &'static str,
     },
-    /// A histogram in a record does not decode.
     #[error("the {operation} histogram of {cell} cannot be read: {reason}")]
     Histogram {
         /// The cell, in words.
         cell: String,
-        /// The operation.
         operation: String,
-        /// The decoder's message.
         reason: String,
     },
     /// The library that writes the format failed.
     #[error("{format}: {reason}")]
     Refused {
-        /// Name of the format.
         format: &'static str,
-        /// The library's message.
         reason: String,
     },
 }

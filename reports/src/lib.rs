@@ -50,7 +50,6 @@ pub mod search;
 pub mod statistics;
 pub mod terminal;
 pub mod units;
-pub mod verdict_line;
 pub mod wire_log;
 mod worker_lanes;
 

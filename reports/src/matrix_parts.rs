@@ -10,39 +10,25 @@ use crate::report_input::ReportInput;
 
 /// Why matrices are no parts of one table.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "the messages say what each is, and the names what is in it"
+)]
 pub enum MatrixMergeError {
-    /// Two of them were made in different ways.
     #[error("{file} is of another matrix than {first}: its {what} is {got}, not {expected}")]
     Foreign {
-        /// The first one.
         first: String,
-        /// The other one.
         file: String,
-        /// In what they differ.
         what: &'static str,
-        /// What the other one has.
         got: String,
-        /// What the first one has.
         expected: String,
     },
-    /// Two scenarios have one name.
     #[error(
         "{file} has another scenario `{scenario}` than an earlier file: same name, other content"
     )]
-    OtherScenario {
-        /// The name.
-        scenario: String,
-        /// The second file that has it.
-        file: String,
-    },
-    /// A cell is there twice.
+    OtherScenario { scenario: String, file: String },
     #[error("{cell} is in {file} and in an earlier file")]
-    Overlapping {
-        /// Which cell.
-        cell: String,
-        /// The second file that has it.
-        file: String,
-    },
+    Overlapping { cell: String, file: String },
 }
 
 /// Joins matrices, each with the name of its file, into one that names each run by its file.

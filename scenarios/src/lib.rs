@@ -12,7 +12,6 @@ mod cause;
 mod family;
 mod fault;
 mod lease_duration;
-mod measure;
 mod nearest;
 mod parse;
 mod problem;
@@ -36,12 +35,11 @@ pub use fault::{
     TriggerEvent, Who, WorkerAction,
 };
 pub use lease_duration::{BadDuration, LeaseDuration};
-pub use measure::Measure;
 pub use nearest::{did_you_mean, nearest};
 pub use parse::ScenarioError;
 pub use property::{PROPERTIES, Property};
 pub use rate::{BadRate, Per, Rate};
-pub use scenario::{Expectation, Judge, OTHERS, Scenario};
+pub use scenario::{Expectation, Judge, Measure, OTHERS, Scenario};
 pub use signed_duration::SignedDuration;
 pub use topology::{Persistence, Topology};
 pub use workload::{Opening, Seeds, SoldOut, StockPlace, Update, Workload, WorkloadKind};

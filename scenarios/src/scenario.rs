@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use crate::backend_name::BackendName;
 use crate::fault::FaultPlan;
 use crate::lease_duration::LeaseDuration;
-use crate::measure::Measure;
 use crate::topology::Topology;
 use crate::workload::Workload;
 
@@ -128,4 +127,18 @@ impl From<Expectation> for String {
             } => format!("any: {reason}"),
         }
     }
+}
+
+/// Which cost of a lock a scenario measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// To acquire while nothing goes wrong and the lock is mostly free.
+    Healthy,
+    /// To acquire while many clients want one lock.
+    Contended,
+    /// To acquire around a failover that loses nothing.
+    Failover,
+    /// How many requests are granted while a minority of the nodes is out of reach.
+    Minority,
 }

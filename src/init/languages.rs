@@ -313,7 +313,7 @@ const PYTHON_LIBRARIES: &[Library] = &[
 const RUST_LIBRARIES: &[Library] = &[Library {
     name: "rslock",
     packages: &[],
-    files: templates!("rust/rslock": "src/main.rs", "Cargo.toml" from "Cargo.toml.template", "Cargo.lock"),
+    files: templates!("rust/rslock": "src/main.rs", "src/guards.rs", "Cargo.toml" from "Cargo.toml.template", "Cargo.lock"),
     prepare: &["cargo build --locked"],
     run: "target/debug/rslock-adapter",
 }];

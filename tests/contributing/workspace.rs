@@ -102,7 +102,9 @@ fn share(from: &Path, to: &Path) -> io::Result<()> {
         fs::create_dir_all(to.join(folder))?;
         for entry in fs::read_dir(from.join(folder))? {
             let entry = entry?;
-            if !is_external(&entry.file_name()) {
+            // A compiler that was killed leaves folders of its own in `deps`.
+            let is_left = folder == "deps" && entry.file_type()?.is_dir();
+            if is_left || !is_external(&entry.file_name()) {
                 continue;
             }
             let name = to.join(folder).join(entry.file_name());

@@ -16,7 +16,8 @@ import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
-public final class RedissonLock extends PicklockAdapter.LockObjects<RLock> {
+public final class RedissonLock extends PicklockAdapter.LockObjects<RLock>
+        implements PicklockAdapter.Reentrant {
     private static final Set<String> SILENT = Set.of("fair", "red");
 
     private final List<String> nodes;

@@ -13,7 +13,8 @@ import org.springframework.integration.redis.util.RedisLockRegistry;
 import org.springframework.scheduling.TaskScheduler;
 import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
 
-public final class SpringIntegrationLock extends PicklockAdapter.LockObjects<Lock> {
+public final class SpringIntegrationLock extends PicklockAdapter.LockObjects<Lock>
+        implements PicklockAdapter.Reentrant {
     private final List<String> nodes;
     private final int timeoutMs;
     private final Map<String, String> options;

@@ -36,6 +36,7 @@ impl Lock for MyLock {
         })
     }
 
+    const CANCELS: bool = true;
     const EXTENDS: bool = true;
 
     fn extend(&mut self, key: &str, token: &str, ttl: Duration) -> Result<Option<Grant>, Failure> {

@@ -6,6 +6,7 @@
 // A lock rarely needs all of it.
 #![allow(dead_code)]
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::sync::mpsc::{channel, Sender};
@@ -19,6 +20,14 @@ const PROTOCOL: u64 = 2;
 
 /// Whose grant each token is, for events of background tasks.
 static CLIENT_OF: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
+
+/// True for each `acquire` request without an answer that its client has given up, by its number.
+static GIVEN_UP: Mutex<BTreeMap<u64, bool>> = Mutex::new(BTreeMap::new());
+
+thread_local! {
+    /// The `acquire` request that this thread answers.
+    static ACQUIRES: Cell<u64> = const { Cell::new(u64::MAX) };
+}
 
 /// Why a request failed.
 #[derive(Debug)]
@@ -79,6 +88,18 @@ pub trait Lock {
     ) -> Result<Option<Grant>, Failure> {
         Ok(None)
     }
+
+    /// True if `acquire` waits in [`try_for`], or asks [`is_given_up`]: it ends with `Ok(None)` then, and has taken
+    /// nothing.
+    const CANCELS: bool = false;
+
+    /// True if the lock says what becomes of it when its section fails. Then `section_failed` is yours, too.
+    const FAILS_SECTIONS: bool = false;
+
+    /// Does what an application does then, and returns what `release` does.
+    fn section_failed(&mut self, key: &str, token: &str) -> Result<Option<bool>, Failure> {
+        self.release(key, token)
+    }
 }
 
 /// What the lock is made from. The nodes are URLs as redis://HOST:PORT.
@@ -106,117 +127,17 @@ pub fn try_for(
         // Different for every client, so that they do not ask in step.
         let jitter = u64::from(std::process::id()) * 7 + u64::from(began.elapsed().subsec_micros());
         let pause = Duration::from_millis(10 + jitter % 40);
-        if began.elapsed() + pause >= wait {
+        if is_given_up() || began.elapsed() + pause >= wait {
             return Ok(None);
         }
         std::thread::sleep(pause);
     }
 }
 
-/// A library that makes one attempt at a time and gives an object, the guard, for each grant; told in
-/// functions. Answer with [`serve_guards`], which waits between the attempts and keeps the guards.
-pub struct Guards<L, G, E, R> {
-    /// What the functions need: the library's client, a runtime.
-    pub library: L,
-    /// Tries once to take the lock.
-    pub attempt: fn(&L, &str, Duration) -> Result<G, E>,
-    /// True for the error that says that another client has the lock.
-    pub is_refusal: fn(&E) -> bool,
-    /// Holds the lock for longer.
-    pub extend: fn(&L, &G, Duration) -> Result<G, E>,
-    /// Gives the lock back.
-    pub release: fn(&L, &G) -> R,
-    /// What identifies the grant.
-    pub token: fn(&G) -> String,
-    /// How long the lease was valid when the library gave the guard.
-    pub valid: fn(&G) -> Duration,
-}
-
-/// What a library's release says: nothing at all, or whether the lock was still held.
-pub trait Released {
-    fn was_held(self) -> Option<bool>;
-}
-
-impl Released for () {
-    fn was_held(self) -> Option<bool> {
-        None
-    }
-}
-
-impl Released for bool {
-    fn was_held(self) -> Option<bool> {
-        Some(self)
-    }
-}
-
-/// Answers requests as [`serve`] does, for a lock that is told in functions.
-pub fn serve_guards<L, G, E: std::error::Error, R: Released>(
-    make: impl Fn(Init) -> Result<Guards<L, G, E, R>, Failure>,
-    name: &str,
-    version: &str,
-    options: &[&str],
-) {
-    let make_lock = |init| {
-        make(init).map(|library| KeptGuards {
-            library,
-            guards: BTreeMap::new(),
-        })
-    };
-    serve(make_lock, name, version, options);
-}
-
-/// A library's functions, and the guards that it has given.
-struct KeptGuards<L, G, E, R> {
-    library: Guards<L, G, E, R>,
-    guards: BTreeMap<String, G>,
-}
-
-impl<L, G, E: std::error::Error, R> KeptGuards<L, G, E, R> {
-    fn guard(&self, token: &str) -> Result<&G, Failure> {
-        let unknown = || Failure::Definite(format!("no grant has the token {token}"));
-        self.guards.get(token).ok_or_else(unknown)
-    }
-
-    fn keep(&mut self, outcome: Result<G, E>, ttl: Duration) -> Result<Option<Grant>, Failure> {
-        let guard = match outcome {
-            Err(error) if (self.library.is_refusal)(&error) => return Ok(None),
-            outcome => outcome?,
-        };
-        // The library says for how long the lock is valid; from that follows when it asked.
-        let used = ttl.saturating_sub((self.library.valid)(&guard));
-        let grant = Grant {
-            asked_at: Instant::now().checked_sub(used),
-            ..Grant::new((self.library.token)(&guard))
-        };
-        self.guards.insert(grant.token.clone(), guard);
-        Ok(Some(grant))
-    }
-}
-
-impl<L, G, E: std::error::Error, R: Released> Lock for KeptGuards<L, G, E, R> {
-    fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, Failure> {
-        try_for(wait, || {
-            let outcome = (self.library.attempt)(&self.library.library, key, ttl);
-            self.keep(outcome, ttl)
-        })
-    }
-
-    const EXTENDS: bool = true;
-
-    fn extend(&mut self, _key: &str, token: &str, ttl: Duration) -> Result<Option<Grant>, Failure> {
-        let outcome = (self.library.extend)(&self.library.library, self.guard(token)?, ttl);
-        self.keep(outcome, ttl)
-    }
-
-    fn release(&mut self, _key: &str, token: &str) -> Result<Option<bool>, Failure> {
-        let said = (self.library.release)(&self.library.library, self.guard(token)?);
-        Ok(said.was_held())
-    }
+/// True if the client whose `acquire` this thread answers has given it up.
+pub fn is_given_up() -> bool {
+    let requests = GIVEN_UP.lock();
+    requests.is_ok_and(|all| all.get(&ACQUIRES.get()) == Some(&true))
 }
 
 /// Tells Picklock that a lease is gone: for locks that renew in the background.
@@ -268,6 +189,9 @@ fn start_client<L: Lock + Clone + Send + 'static>(lock: &L) -> Sender<(Json, Ins
     std::thread::spawn(move || {
         for (request, read_at) in requests {
             reply(&request, answer(&request, read_at, Some(&mut lock)));
+            if op_of(&request) == "end-client" {
+                break;
+            }
         }
     });
     sender
@@ -290,13 +214,23 @@ fn serve_with<L: Lock>(
             eprintln!("not a request: {line}");
             continue;
         };
-        match (number_of(&request, "client"), start_client, &lock) {
-            (Some(client), Some(start), Some(made)) => {
+        match op_of(&request) {
+            "cancel" => {
+                give_up(&request);
+                continue;
+            }
+            "acquire" => waits_for(&request),
+            _ => {}
+        }
+        match (start_client, &lock) {
+            (Some(start), Some(made)) => {
+                // Who is alone in the process has no number.
+                let client = number_of(&request, "client").unwrap_or_default();
                 let requests = clients.entry(client).or_insert_with(|| start(made));
                 // It is gone only if its thread has panicked, which standard error tells.
                 let _ = requests.send((request, read_at));
             }
-            _ if request.field("op").and_then(Json::text) == Some("init") => {
+            _ if op_of(&request) == "init" => {
                 let made = init(&request, &make_lock, options).map(|made| {
                     lock = Some(made);
                     ready::<L>(&request, start_client.is_some(), name, version)
@@ -320,6 +254,9 @@ fn ready<L: Lock>(request: &Json, has_clients: bool, name: &str, version: &str) 
             ("protocol", number(PROTOCOL)),
             ("clients", Json::Bool(has_clients)),
             ("blocks_thread", Json::Bool(has_clients)),
+            ("ends_clients", Json::Bool(has_clients)),
+            ("cancels", Json::Bool(has_clients && L::CANCELS)),
+            ("fails_sections", Json::Bool(L::FAILS_SECTIONS)),
         ]);
     }
     ready
@@ -330,6 +267,23 @@ fn versions(request: &Json) -> Vec<u64> {
     match request.field("protocols") {
         Some(Json::List(versions)) => versions.iter().filter_map(Json::number).collect(),
         _ => number_of(request, "protocol").into_iter().collect(),
+    }
+}
+
+fn op_of(request: &Json) -> &str {
+    request.field("op").and_then(Json::text).unwrap_or_default()
+}
+
+fn waits_for(request: &Json) {
+    if let (Some(id), Ok(mut all)) = (number_of(request, "id"), GIVEN_UP.lock()) {
+        all.insert(id, false);
+    }
+}
+
+/// Nothing, if the request has an answer.
+fn give_up(request: &Json) {
+    if let (Some(of), Ok(mut all)) = (number_of(request, "of"), GIVEN_UP.lock()) {
+        all.entry(of).and_modify(|given_up| *given_up = true);
     }
 }
 
@@ -361,16 +315,18 @@ fn answer<L: Lock>(
     read_at: Instant,
     lock: Option<&mut L>,
 ) -> Result<Fields, Failure> {
-    let op = request.field("op").and_then(Json::text).unwrap_or_default();
+    let op = op_of(request);
     match op {
         "ping" => return Ok(vec![("reply", text("pong"))]),
         "join" => return Ok(vec![("reply", text("joined"))]),
+        "end-client" => return Ok(vec![("reply", text("ended"))]),
         "block" => {
             let for_ms = number_of(request, "for_ms").ok_or_else(|| without("for_ms"))?;
             std::thread::sleep(Duration::from_millis(for_ms));
             return Ok(vec![("reply", text("blocked"))]);
         }
         "acquire" | "extend" | "release" => {}
+        "section-failed" if L::FAILS_SECTIONS => {}
         _ => return Err(Failure::Definite(format!("unknown op {op:?}"))),
     }
     let lock = lock.ok_or_else(|| Failure::Definite("`init` must come first".into()))?;
@@ -386,15 +342,25 @@ fn answer<L: Lock>(
     };
     let key = word("key")?;
     match op {
-        "release" => {
-            let released = lock.release(key, word("token")?)?;
+        "release" | "section-failed" => {
+            let end = match op {
+                "release" => L::release,
+                _ => L::section_failed,
+            };
+            let released = end(lock, key, word("token")?)?;
             let released = released.map_or(Json::Null, Json::Bool);
             Ok(vec![("reply", text("released")), ("released", released)])
         }
         "acquire" => {
-            let ttl = duration("ttl_ms")?;
-            let grant = lock.acquire(key, ttl, duration("wait_ms")?)?;
-            Ok(granted(grant, ttl, read_at))
+            let (ttl, wait) = (duration("ttl_ms")?, duration("wait_ms")?);
+            let id = number_of(request, "id").unwrap_or_default();
+            ACQUIRES.set(id);
+            let outcome = lock.acquire(key, ttl, wait);
+            let given_up = GIVEN_UP.lock().ok().and_then(|mut all| all.remove(&id));
+            match outcome? {
+                None if given_up == Some(true) => Ok(vec![("reply", text("cancelled"))]),
+                grant => Ok(granted(grant, ttl, read_at)),
+            }
         }
         _ if !L::EXTENDS => Ok(vec![("reply", text("unsupported"))]),
         _ => {

@@ -15,113 +15,73 @@ const VALUE_KEPT: usize = 60;
 /// One way to break the protocol. Its words are a clause after the adapter's name: "the adapter
 /// wrote …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the messages say what each is, and the names what is in it"
+)]
 pub enum ProtocolFault {
-    /// A banner, a log line, the output of a debugger.
     #[error(
         "it wrote a line that is not JSON to its standard output, which is for the protocol only: log to standard error"
     )]
     NotJson,
-    /// JSON, but a list or a bare value.
     #[error("it wrote JSON that is not an object; every message is one object on one line")]
     NotAnObject,
     /// Longer than [`MAX_LINE_BYTES`](super::line_reader::MAX_LINE_BYTES).
     #[error("it wrote a line longer than one mebibyte")]
     TooLong,
-    /// An object without a kind.
     #[error("it wrote a message with neither `reply` nor `event`")]
     NoKind,
-    /// A kind that the protocol does not have.
     #[error("it wrote `{found}` as `{tag}`, which the protocol does not have; it has {known}")]
     UnknownKind {
-        /// `reply` or `event`.
         tag: &'static str,
-        /// What was found.
         found: String,
-        /// The kinds that there are.
         known: String,
     },
-    /// A field that may not be left out.
     #[error("it wrote `{message}` without `{field}`")]
     MissingField {
-        /// The kind of the message.
         message: &'static str,
-        /// The field.
         field: &'static str,
     },
-    /// A field of another kind.
     #[error("it wrote `{message}` with `{field}` = {found}; `{field}` must be {expected}")]
     WrongField {
-        /// The kind of the message.
         message: &'static str,
-        /// The field.
         field: &'static str,
         /// Its value, cut.
         found: String,
-        /// What it must be.
         expected: &'static str,
     },
-    /// An answer that does not fit what was asked.
     #[error("it answered `{op}` with `{reply}`; expected {expected}")]
     WrongAnswer {
-        /// The request.
         op: &'static str,
-        /// The answer.
         reply: &'static str,
-        /// The answers that fit.
         expected: String,
     },
-    /// An answer with an id that no open request has.
     #[error("it answered with `id` {answered}, and the request has `id` {asked}")]
-    WrongId {
-        /// In the request.
-        asked: u64,
-        /// In the answer.
-        answered: u64,
-    },
-    /// A second answer.
+    WrongId { asked: u64, answered: u64 },
     #[error("it answered request {id} a second time")]
-    SecondAnswer {
-        /// The request.
-        id: u64,
-    },
-    /// A message about another client than the one that had asked, or about none that there is.
+    SecondAnswer { id: u64 },
     #[error("it wrote `{message}` for client {found}{}", expected_client(*.asked))]
     WrongClient {
-        /// The kind of the message.
         message: &'static str,
-        /// The client that it names.
         found: usize,
         /// The client that had asked; `None`: there is no client of that number.
         asked: Option<usize>,
     },
-    /// An event about a grant that there never was.
     #[error("it wrote the event `{event}` for a token that it was never granted")]
-    UnknownToken {
-        /// The event.
-        event: &'static str,
-    },
-    /// No answer at all.
+    UnknownToken { event: &'static str },
     #[error("it did not answer `{op}` within {} s{}", in_seconds(*.within), after_waiting(*.wait))]
     NoAnswer {
-        /// The request.
         op: &'static str,
         /// The patience for it, its waiting included.
         within: Duration,
-        /// How long it was allowed to wait.
         wait: Duration,
     },
-    /// A line without its end.
     #[error(
         "it did not answer `{op}`: it wrote the beginning of a line, and no newline; end every line, and flush it"
     )]
-    Unfinished {
-        /// The request.
-        op: &'static str,
-    },
-    /// It ended without being told to.
+    Unfinished { op: &'static str },
     #[error("it {how} before it answered `{op}`")]
     Ended {
-        /// The request.
         op: &'static str,
         /// How, in words.
         how: String,

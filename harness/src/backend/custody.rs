@@ -1,4 +1,5 @@
-//! The custody of the nodes' keys: who wrote which value, and how it went away.
+//! What is seen of the nodes' keys, past the links: who wrote which value, how it went away, and what is left after the
+//! run.
 
 use std::future::Future;
 
@@ -19,4 +20,17 @@ pub trait Custody {
     /// For each of these locks, the names of the keys that hold it on a node now: its own, and those
     /// that it has written under other names. Without custody none.
     fn keys_of(&self, node: usize, locks: &[String]) -> impl Future<Output = Vec<Vec<String>>>;
+}
+
+/// Looking at nodes, past the links.
+pub trait Probe {
+    /// Remaining life of a key on a node, milliseconds; −1 without expiry; `None`: no such key, or
+    /// the node does not answer.
+    fn key_ttl_ms(&self, node: usize, key: &str) -> impl Future<Output = Option<i64>>;
+
+    /// Why a node does not answer, although no fault is on; `None`: it does. A backend whose nodes
+    /// cannot die by themselves need not look.
+    fn why_lost(&self, _node: usize) -> impl Future<Output = Option<String>> {
+        std::future::ready(None)
+    }
 }

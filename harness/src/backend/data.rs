@@ -1,4 +1,5 @@
-//! The data and the settings of nodes, changed as an administrator could.
+//! The data and the settings of nodes, changed as an administrator could; and the Redis server that keeps the stock, in
+//! runs whose scenario keeps it in Redis.
 
 use std::future::Future;
 
@@ -44,4 +45,13 @@ pub trait Data {
         node: usize,
         change: &DataChange,
     ) -> impl Future<Output = Result<u64, Refusal>>;
+}
+
+/// A Redis server beside the nodes. No worker reaches it, and no fault strikes it.
+pub trait StockServer {
+    /// Sends it a command. Returns its answer as a number; `None`: nil.
+    fn ask_stock_server(
+        &self,
+        command: &[&str],
+    ) -> impl Future<Output = Result<Option<i64>, Refusal>>;
 }

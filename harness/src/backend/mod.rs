@@ -5,36 +5,24 @@
 //! lacks is in its [`Capabilities`], which it declares before the buyers begin.
 
 mod capabilities;
-mod clocks;
 mod custody;
 mod data;
 mod life;
 mod links;
 mod nodes;
-mod probe;
-mod refusal;
-mod replication;
-mod sentinels;
-mod stock_server;
 mod workers;
 
 use std::future::Future;
 
 use picklock_scenarios::BackendName;
 
-pub use capabilities::Capabilities;
-pub use clocks::Clocks;
-pub use custody::Custody;
+pub use capabilities::{Capabilities, Refusal};
+pub use custody::{Custody, Probe};
 pub(crate) use data::keys_to_evict;
-pub use data::{Data, DataChange};
+pub use data::{Data, DataChange, StockServer};
 pub use life::{Life, LifeSign};
 pub use links::Links;
-pub use nodes::Nodes;
-pub use probe::Probe;
-pub use refusal::Refusal;
-pub use replication::Replication;
-pub use sentinels::Sentinels;
-pub use stock_server::StockServer;
+pub use nodes::{Clocks, Nodes, Replication, Sentinels};
 pub use workers::{Session, Workers};
 
 pub use crate::wire::Shortage;

@@ -3,9 +3,8 @@
 use futures_util::future::LocalBoxFuture;
 
 use super::clients::Clients;
-use super::conformance_error::ConformanceError;
 use super::finding::{CheckResult, CheckStatus, Mistake};
-use super::outcome::{Outcome, Stop};
+use super::outcome::{ConformanceError, Outcome, Stop};
 
 /// One check.
 #[derive(Debug, Clone, Copy)]

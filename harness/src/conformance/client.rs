@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::conformance_error::ConformanceError;
 use super::exchange::Exchange;
 use super::finding::Problem;
+use super::outcome::ConformanceError;
 use crate::adapter::control::WorkerControl;
 use crate::adapter::message::{Notification, Request, RequestKind, WorkerMessage};
 use crate::adapter::message_shape::REQUESTS;

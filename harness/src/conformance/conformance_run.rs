@@ -7,8 +7,8 @@ use picklock_scenarios::Persistence;
 
 use super::checks::CHECKS;
 use super::clients::{Clients, ConformanceSetup, State};
-use super::conformance_error::ConformanceError;
 use super::finding::{CheckResult, CheckStatus, Mistake};
+use super::outcome::ConformanceError;
 use crate::adapter::message::Answer;
 use crate::clock::Clock;
 use crate::record::Redis;

@@ -15,7 +15,6 @@ pub mod check;
 pub mod checks;
 mod client;
 mod clients;
-mod conformance_error;
 mod conformance_run;
 mod exchange;
 pub mod finding;
@@ -23,5 +22,5 @@ mod keys;
 mod outcome;
 
 pub use clients::ConformanceSetup;
-pub use conformance_error::ConformanceError;
 pub use conformance_run::{ConformanceReport, check_adapter};
+pub use outcome::ConformanceError;

@@ -1,7 +1,8 @@
-//! How a check ends.
+//! How a check ends, and why an adapter could not be checked.
 
-use super::conformance_error::ConformanceError;
 use super::finding::{CheckStatus, Problem};
+use crate::adapter::process::ProcessError;
+use crate::servers::BackendError;
 
 /// One of the two processes of the adapter. Each is one client of the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +60,24 @@ pub(super) fn failed<T>(what: impl Into<String>) -> Result<T, Stop> {
 }
 
 /// `passed`, `not offered: …` or what is wrong.
+
+/// Why an adapter could not be checked. That is not its fault.
+#[derive(Debug, thiserror::Error)]
+pub enum ConformanceError {
+    /// The adapter cannot be started.
+    #[error(transparent)]
+    Adapter(#[from] ProcessError),
+    /// The server cannot be started, frozen or thawed.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The link to the server cannot be opened.
+    #[error("the link to the Redis server of the check cannot be opened: {0}")]
+    Link(std::io::Error),
+    /// The server does not answer.
+    #[error("the Redis server of the check does not answer: {0}")]
+    Unanswered(#[from] redis::RedisError),
+}
+
 #[cfg(test)]
 pub(super) fn words(outcome: Outcome) -> String {
     match outcome {

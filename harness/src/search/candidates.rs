@@ -36,7 +36,7 @@ pub(super) const PASSES: [Pass; 9] = [
     usual_workload,
     rounder_times,
     simpler_moments,
-    other_moments,
+    moved_faults,
     other_seeds,
 ];
 
@@ -74,9 +74,14 @@ fn fewer_workers(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
 
 /// The same with sections so long that who comes after a lease is still there when a fault of 1.5 leases is over.
 fn held_longer(plan: &Plan) -> Plan {
+    with_workload(plan, &|it| {
+        (it.section, it.extend) = (LeaseDuration::Ttl(0.75), None);
+    })
+}
+
+fn with_workload(plan: &Plan, change: &dyn Fn(&mut Workload)) -> Plan {
     let mut plan = plan.clone();
-    let workload = &mut plan.scenario.workload;
-    (workload.section, workload.extend) = (LeaseDuration::Ttl(0.75), None);
+    change(&mut plan.scenario.workload);
     plan
 }
 
@@ -107,11 +112,7 @@ fn without_worker(plan: &Plan, gone: usize) -> Option<Plan> {
 }
 
 fn fewer_operations(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
-    let changed = |change: &dyn Fn(&mut Workload)| {
-        let mut plan = plan.clone();
-        change(&mut plan.scenario.workload);
-        plan
-    };
+    let changed = |change: &dyn Fn(&mut Workload)| with_workload(plan, change);
     let mut fewer = vec![
         changed(&|it| it.keys = 1),
         changed(&|it| it.stock = 1),
@@ -149,60 +150,20 @@ fn weaker_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
 /// Each setting as it usually is.
 fn usual_workload(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let usual = Workload::default();
-    let own = &plan.scenario.workload;
-    let as_usual = |part: Workload| {
-        let mut plan = plan.clone();
-        plan.scenario.workload = part;
-        plan
-    };
-    let mut plans = vec![
-        as_usual(Workload {
-            arrivals: None,
-            duration: None,
-            ..own.clone()
-        }),
-        as_usual(Workload {
-            extend: None,
-            ..own.clone()
-        }),
-        as_usual(Workload {
-            update: usual.update,
-            ..own.clone()
-        }),
-        as_usual(Workload {
-            opening: usual.opening,
-            ..own.clone()
-        }),
-        as_usual(Workload {
-            seeds: usual.seeds,
-            ..own.clone()
-        }),
-        as_usual(Workload {
-            ttl: usual.ttl,
-            ..own.clone()
-        }),
-        as_usual(Workload {
-            section: usual.section,
-            extend: None,
-            ..own.clone()
-        }),
-        as_usual(Workload {
-            wait: usual.wait,
-            ..own.clone()
-        }),
-        as_usual(Workload {
-            again: usual.again,
-            ..own.clone()
-        }),
-        as_usual(Workload {
-            think: usual.think,
-            ..own.clone()
-        }),
-        as_usual(Workload {
-            command_timeout: usual.command_timeout,
-            ..own.clone()
-        }),
+    let changes: [&dyn Fn(&mut Workload); 11] = [
+        &|it| (it.arrivals, it.duration) = (None, None),
+        &|it| it.extend = None,
+        &|it| it.update = usual.update,
+        &|it| it.opening = usual.opening,
+        &|it| it.seeds = usual.seeds,
+        &|it| it.ttl = usual.ttl,
+        &|it| (it.section, it.extend) = (usual.section, None),
+        &|it| it.wait = usual.wait,
+        &|it| it.again = usual.again,
+        &|it| it.think = usual.think,
+        &|it| it.command_timeout = usual.command_timeout,
     ];
+    let mut plans: Vec<Plan> = changes.iter().map(|it| with_workload(plan, it)).collect();
     let changed: Vec<Plan> = plans
         .iter()
         .filter(|it| size_of(it, shrunken.target) < size_of(plan, shrunken.target))
@@ -215,44 +176,23 @@ fn usual_workload(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
 fn rounder_times(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let mut rounder = Vec::new();
     for (index, fault) in plan.scenario.faults.iter().enumerate() {
-        for factor in ROUND {
-            let span = LeaseDuration::Ttl(factor);
+        let mut push = |change: &dyn Fn(&mut FaultPlan)| {
+            let mut fault = fault.clone();
+            change(&mut fault);
+            rounder.push(plan.replacing(index, fault));
+        };
+        for span in ROUND.map(LeaseDuration::Ttl) {
             if let Some(by) = fault.by {
-                let by = Some(SignedDuration { span, ..by });
-                rounder.push(plan.replacing(
-                    index,
-                    FaultPlan {
-                        by,
-                        ..fault.clone()
-                    },
-                ));
+                push(&|it| it.by = Some(SignedDuration { span, ..by }));
             }
             if fault.duration.is_some() {
-                let duration = Some(span);
-                rounder.push(plan.replacing(
-                    index,
-                    FaultPlan {
-                        duration,
-                        ..fault.clone()
-                    },
-                ));
+                push(&|it| it.duration = Some(span));
             }
             if fault.at.is_some() {
-                let at = Some(span);
-                rounder.push(plan.replacing(
-                    index,
-                    FaultPlan {
-                        at,
-                        ..fault.clone()
-                    },
-                ));
+                push(&|it| it.at = Some(span));
             }
         }
-        let without = FaultPlan {
-            jitter: None,
-            ..fault.clone()
-        };
-        rounder.push(plan.replacing(index, without));
+        push(&|it| it.jitter = None);
     }
     rounder
 }
@@ -305,11 +245,6 @@ fn simpler_moments(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     simpler
 }
 
-/// Each fault at each other moment of the run without it.
-fn other_moments(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
-    moved_faults(shrunken, plan)
-}
-
 /// One fault or one worker less, with other latencies and choices.
 fn other_seeds(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let faults = 0..plan.scenario.faults.len();
@@ -327,6 +262,7 @@ fn other_seeds(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     seeded.collect()
 }
 
+/// Each fault at each other moment of the run without it.
 fn moved_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let mut moved = Vec::new();
     for (index, fault) in plan.scenario.faults.iter().enumerate() {

@@ -102,6 +102,23 @@ pub(super) async fn user_of_our_files(engine: &Docker) -> Option<String> {
     (!is_rootless(engine).await).then(|| format!("{}:{}", user.as_raw(), group.as_raw()))
 }
 
+/// How often a container is asked to freeze. Its processes must all stand still before the kernel calls it frozen, and on a
+/// busy machine the engine gives up on that too soon (its answer is 500 then, and they run again).
+const FREEZES: usize = 5;
+
+/// Freezes a container: all its processes have stopped when this returns.
+pub(super) async fn pause_container(engine: &Docker, id: &str) -> Result<(), Error> {
+    for _ in 1..FREEZES {
+        match engine.pause_container(id).await {
+            Err(Error::DockerResponseServerError {
+                status_code: 500, ..
+            }) => {}
+            other => return other,
+        }
+    }
+    engine.pause_container(id).await
+}
+
 /// Kills a container if it is up, and removes it with its volumes. One that is gone already, or is being
 /// removed, is no error.
 pub(super) async fn remove_container(engine: &Docker, id: &str) -> Result<(), Error> {

@@ -12,24 +12,23 @@ pub(super) const ANSWER: Duration = Duration::from_secs(5);
 
 /// Why a server cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the messages say what each is, and the names what is in it"
+)]
 pub enum ExternalFault {
-    /// There is no connection to it.
     #[error("it cannot be reached: {0}")]
     Unreachable(io::Error),
-    /// It does not answer.
     #[error("it did not answer within {0:?}")]
     TimedOut(Duration),
-    /// It has closed the connection without an answer.
     #[error(
         "it closed the connection without an answer; a server with TLS does so, and wants a URL with rediss://"
     )]
     Closed,
-    /// Its certificate is not trusted.
     #[error(
         "its certificate is not accepted: {0}; name the authority that signed it with `--redis-ca FILE`"
     )]
     Certificate(rustls::CertificateError),
-    /// It does not take the client, or is no server with TLS.
     #[error(
         "no connection with TLS: {0}; a server that wants a certificate of its clients needs `--redis-cert` and \
          `--redis-key`, and one without TLS a URL with redis://"
@@ -37,72 +36,50 @@ pub enum ExternalFault {
     Tls(io::Error),
     /// A file for TLS cannot be used.
     #[error("{file}: {why}")]
-    File {
-        /// The file.
-        file: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// It wants a password.
+    File { file: String, why: String },
     #[error(
         "it wants a password: write it in the URL, or name an environment variable there (redis://USER:$VARIABLE@HOST)"
     )]
     PasswordWanted,
-    /// It does not take the password.
     #[error("it does not take the user or the password: {0}")]
     WrongPassword(String),
     /// Its access control list forbids something.
     #[error("{reply}\n{}", rights(.prefix))]
     Forbidden {
-        /// Its words.
         reply: String,
         /// What the names of the run's keys begin with.
         prefix: String,
     },
-    /// It does not know `HELLO`.
     #[error("it is too old, or no Redis: Picklock needs Redis 6.0 or newer, or Valkey")]
     TooOld,
-    /// It belongs to a Redis Cluster that cannot be used, or was not named first.
     #[error(
         "it belongs to a Redis Cluster ({0}): name one server of a Cluster that is ready and no other, and it stands \
          for all of the Cluster"
     )]
     Cluster(String),
-    /// It is a Sentinel.
     #[error("it is a Sentinel: name the master that it watches")]
     Sentinel,
-    /// It follows a master, and takes no writes.
     #[error("it is a replica, which takes no writes (READONLY): name its master")]
     ReadOnly,
-    /// It reads its data.
     #[error("it is still loading its data (LOADING): try again when it is ready")]
     Loading,
     /// It refuses, for another reason.
     #[error("it refuses: {0}")]
     Refused(String),
-    /// There are keys that begin as those of the run would.
     #[error(
         "it has {count} keys with {prefix} in their name already, such as {example}: choose another `--redis-prefix`, or \
          remove them: {}", removal(.url, .prefix)
     )]
     PrefixTaken {
-        /// The server's URL.
         url: String,
-        /// The prefix.
         prefix: String,
-        /// How many they are.
         count: usize,
-        /// One of them.
         example: String,
     },
-    /// The run's keys could not be removed.
     #[error("the keys of this run may still be there ({why}); remove them: {}", removal(.url, .prefix))]
     KeysLeft {
-        /// The server's URL.
         url: String,
-        /// The prefix.
         prefix: String,
-        /// Why.
         why: String,
     },
 }

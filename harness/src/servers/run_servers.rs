@@ -7,10 +7,9 @@ use futures_util::future::{join_all, try_join_all};
 
 use super::container_host::ContainerHost;
 use super::external_host::ExternalHost;
-use super::layout::Layout;
 use super::server::{Host, KeyReport, Server};
 use super::server_node::Node;
-use super::server_order::Orders;
+use super::server_order::{Layout, Orders};
 use super::server_process::ProcessHost;
 use super::{BackendError, Password, Reaper, ServerAddress, ServerKind, Watch, server_queries};
 use crate::record;

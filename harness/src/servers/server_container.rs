@@ -245,7 +245,7 @@ impl Server for ServerContainer {
     fn pause(&self) -> Answer<'_> {
         Box::pin(async move {
             self.must_run().await?;
-            let paused = self.container.pause().await;
+            let paused = engine::pause_container(&self.engine, self.container.id()).await;
             paused.map_err(refused(&self.name, "pause the container"))
         })
     }

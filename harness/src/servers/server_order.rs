@@ -7,7 +7,7 @@ use std::sync::Arc;
 use picklock_scenarios::Persistence;
 
 use super::error::io_error;
-use super::{BackendError, Layout, Password, ShiftedWallClock, WallClockShim, sentinel};
+use super::{BackendError, Password, ShiftedWallClock, WallClockShim, sentinel};
 
 /// A server to be started, any number of times.
 #[derive(Debug)]
@@ -144,4 +144,19 @@ fn no_snapshots(others: &str) -> Vec<String> {
 
 fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
+}
+
+/// Which servers a run wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Independent nodes.
+    pub nodes: usize,
+    /// Replicas of each node.
+    pub replicas: usize,
+    /// Sentinels that watch all nodes.
+    pub sentinels: usize,
+    /// What each server keeps across a restart.
+    pub persistence: Persistence,
+    /// True: servers are started in such a way that their wall clocks can be shifted.
+    pub clocks_shift: bool,
 }

@@ -2,20 +2,20 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
+use tokio::net::TcpSocket;
 use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::error::{io_error, not_ready};
 use super::node_log::NodeLog;
-use super::port::ReservedPort;
 use super::program_fault::ProgramFault;
 use super::server::{Answer, Host, Server};
 use super::server_order::ServerOrder;
@@ -326,4 +326,33 @@ fn spawn(
         leader,
         _registration: registration,
     })
+}
+
+/// A loopback port that stays reserved for a node for as long as this value lives, even while the
+/// node is down.
+///
+/// The socket is bound and never listens, so connections are refused while there is no server. The
+/// kernel does not give the port to a program that asks for any free port. The server itself can
+/// bind it, because both sockets allow the address to be reused and only the server's listens.
+#[derive(Debug)]
+pub(super) struct ReservedPort {
+    address: SocketAddr,
+    _socket: TcpSocket,
+}
+
+impl ReservedPort {
+    /// Any free port.
+    pub(super) fn any() -> io::Result<ReservedPort> {
+        let socket = TcpSocket::new_v4()?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        Ok(ReservedPort {
+            address: socket.local_addr()?,
+            _socket: socket,
+        })
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
 }

@@ -158,7 +158,7 @@ impl WorkerContainer {
     /// # Errors
     /// It does not run, or the engine refuses or does not show it as frozen.
     pub async fn freeze(&self) -> Result<(), BackendError> {
-        let paused = self.engine.pause_container(&self.name).await;
+        let paused = engine::pause_container(&self.engine, &self.name).await;
         paused.map_err(refused(&self.name, "pause the container"))?;
         match self.state().await?.and_then(|state| state.paused) {
             Some(true) => Ok(()),

@@ -29,22 +29,17 @@ use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
-use crate::variation::{Variation, Varied};
+use crate::variation::{Variation, varied};
 
 /// Takes the key if it is free, and counts its grants.
 static SET_AND_COUNT: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("set_and_count.lua")));
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "fenced",
-    summary: "set-nx-px with a fencing token, counted in the same script",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(Varied::<Fenced>::new(nodes, context)),
-};
+pub(crate) const LOCK: BuiltInLock = varied::<Fenced>(
+    "fenced",
+    "set-nx-px with a fencing token, counted in the same script",
+);
 
 /// Extends and releases like `set-nx-px`.
 struct Fenced;

@@ -21,17 +21,13 @@ use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "get-then-del",
-    summary: "SET NX PX; releases by GET, a comparison in the client, and DEL",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(GetThenDel(SetNxPx::new(nodes, context))),
-};
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "get-then-del",
+    "SET NX PX; releases by GET, a comparison in the client, and DEL",
+    |nodes, context| Box::new(GetThenDel(SetNxPx::new(nodes, context))),
+);
 
 struct GetThenDel(SetNxPx);
 

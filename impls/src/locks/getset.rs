@@ -26,19 +26,15 @@ use std::time::Duration;
 use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
-use crate::patience::RETRY;
 use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
 use crate::{BuiltInLock, Context, Node};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "getset",
-    summary: "timestamp as value, takeover by GETSET; trusts the clients' wall clocks",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(GetSet::new(nodes, context)),
-};
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "getset",
+    "timestamp as value, takeover by GETSET; trusts the clients' wall clocks",
+    |nodes, context| Box::new(GetSet::new(nodes, context)),
+);
 
 struct GetSet {
     redis: SingleNode,

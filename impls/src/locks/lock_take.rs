@@ -30,17 +30,13 @@ use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "lock-take",
-    summary: "SET NX PX; extends and releases by WATCH, GET, MULTI, EXEC",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(LockTake(SetNxPx::new(nodes, context))),
-};
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "lock-take",
+    "SET NX PX; extends and releases by WATCH, GET, MULTI, EXEC",
+    |nodes, context| Box::new(LockTake(SetNxPx::new(nodes, context))),
+);
 
 struct LockTake(SetNxPx);
 

@@ -35,8 +35,7 @@ use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
 use crate::single_node::SingleNode;
 use crate::stopwatch::{Deadline, Stopwatch};
-use crate::subscription::Subscription;
-use crate::token::random_token;
+use crate::node::Subscription;
 use crate::{BuiltInLock, Canceller, Context, Node};
 
 /// Takes the lock, or tells how long its holder's lease lasts.
@@ -91,7 +90,7 @@ impl PubSub {
     pub(crate) fn new(nodes: Vec<Node>, mut context: Context, tries_when_subscribed: bool) -> Self {
         PubSub {
             redis: SingleNode::first_of(nodes),
-            name: random_token(&mut context.entropy),
+            name: context.token(),
             canceller: context.canceller,
             lease_ms: DEFAULT_LEASE_MS,
             tries_when_subscribed,

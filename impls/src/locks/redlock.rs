@@ -28,7 +28,6 @@ use crate::options::{OptionKind, OptionSpec, OptionValue};
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
 use crate::quorum::{Answers, Nodes};
 use crate::stopwatch::{Deadline, Stopwatch};
-use crate::token::random_token;
 use crate::{BuiltInLock, Context, Node};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
@@ -164,7 +163,7 @@ impl Redlock {
 
     /// One attempt, which cleans up everything if it fails.
     async fn attempt(&mut self, key: &str, terms: Terms) -> Result<Grant, Answers> {
-        let token = random_token(&mut self.context.entropy);
+        let token = self.context.token();
         let asked = Stopwatch::start();
         let answers = self
             .nodes

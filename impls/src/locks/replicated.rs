@@ -33,7 +33,6 @@ use crate::locks::set_nx_px::{SetNxPx, set_nx_px};
 use crate::options::{OptionKind, OptionSpec, OptionValue};
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
 use crate::stopwatch::Stopwatch;
-use crate::token::random_token;
 use crate::{BuiltInLock, Context};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
@@ -109,7 +108,7 @@ impl Attempts for Replicated {
         _name: &str,
         lease: Lease,
     ) -> Result<Option<Grant>, LockError> {
-        let token = random_token(&mut self.0.context.entropy);
+        let token = self.0.context.token();
         let asked = Stopwatch::start();
         let taken: bool = self.0.redis.ask(set_nx_px(key, &token, lease)).await?;
         if !taken {

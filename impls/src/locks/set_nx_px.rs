@@ -24,7 +24,6 @@ use redis::{Cmd, Script};
 use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
-use crate::patience::RETRY;
 use crate::single_node::SingleNode;
 use crate::stopwatch::{Deadline, Stopwatch};
 use crate::{BuiltInLock, Context, Node};
@@ -37,14 +36,11 @@ pub(crate) static COMPARE_AND_DELETE: LazyLock<Script> =
 pub(crate) static COMPARE_AND_PEXPIRE: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("compare_and_pexpire.lua")));
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "set-nx-px",
-    summary: "SET NX PX with a random token; compare-and-delete in Lua",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(SetNxPx::new(nodes, context)),
-};
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "set-nx-px",
+    "SET NX PX with a random token; compare-and-delete in Lua",
+    |nodes, context| Box::new(SetNxPx::new(nodes, context)),
+);
 
 /// The command that takes a free lock.
 pub(crate) fn set_nx_px(key: &str, token: &str, lease: Lease) -> Cmd {

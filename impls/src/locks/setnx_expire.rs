@@ -20,19 +20,15 @@ use std::time::Duration;
 use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
-use crate::patience::RETRY;
 use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
 use crate::{BuiltInLock, Context, Node};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "setnx-expire",
-    summary: "SETNX, then EXPIRE as a second command; releases with a plain DEL",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(SetnxExpire::new(nodes, context)),
-};
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "setnx-expire",
+    "SETNX, then EXPIRE as a second command; releases with a plain DEL",
+    |nodes, context| Box::new(SetnxExpire::new(nodes, context)),
+);
 
 struct SetnxExpire {
     redis: SingleNode,

@@ -21,22 +21,17 @@ use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
-use crate::variation::{Variation, Varied};
+use crate::variation::{Variation, varied};
 
 /// Takes the key if it is free, and gives it a time to live.
 static SETNX_PEXPIRE: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("setnx_pexpire.lua")));
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "setnx-lua",
-    summary: "SETNX and PEXPIRE in one script; compare-and-delete in Lua",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(Varied::<SetnxLua>::new(nodes, context)),
-};
+pub(crate) const LOCK: BuiltInLock = varied::<SetnxLua>(
+    "setnx-lua",
+    "SETNX and PEXPIRE in one script; compare-and-delete in Lua",
+);
 
 /// Extends and releases like `set-nx-px`.
 struct SetnxLua;

@@ -10,21 +10,17 @@ use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "fence-per-client",
-    summary: "mutant: each client counts its own fencing tokens",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "fence-per-client",
+    "mutant: each client counts its own fencing tokens",
+    |nodes, context| {
         Box::new(FencePerClient {
             lock: SetNxPx::new(nodes, context),
             grants: 0,
         })
     },
-};
+);
 
 struct FencePerClient {
     lock: SetNxPx,

@@ -4,9 +4,9 @@
 //! takes the lock again for a short time.
 
 use crate::BuiltInLock;
-use crate::mutants::reentrant::{Manner, Reentrant, reentrant};
+use crate::mutants::reentrant::{Manner, Reentrant};
 
-pub(crate) const LOCK: BuiltInLock = reentrant(
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
     "inner-lease-counts",
     "mutant: re-entrant set-nx-px whose inner acquisition shortens the lease",
     |nodes, context| {

@@ -4,9 +4,9 @@
 //! again, and somebody waits.
 
 use crate::BuiltInLock;
-use crate::mutants::reentrant::{Manner, Reentrant, reentrant};
+use crate::mutants::reentrant::{Manner, Reentrant};
 
-pub(crate) const LOCK: BuiltInLock = reentrant(
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
     "inner-release-frees",
     "mutant: re-entrant set-nx-px whose inner release deletes the key",
     |nodes, context| {

@@ -12,17 +12,13 @@ use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
 use crate::{BuiltInLock, Context};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "no-expiry",
-    summary: "mutant: SET NX without a TTL; a dead holder keeps the lock",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(NoExpiry(SetNxPx::new(nodes, context))),
-};
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "no-expiry",
+    "mutant: SET NX without a TTL; a dead holder keeps the lock",
+    |nodes, context| Box::new(NoExpiry(SetNxPx::new(nodes, context))),
+);
 
 struct NoExpiry(SetNxPx);
 

@@ -12,7 +12,6 @@ use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
 use crate::single_node::SingleNode;
 use crate::stopwatch::Deadline;
-use crate::token::random_token;
 use crate::{BuiltInLock, Context};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
@@ -44,7 +43,7 @@ impl Lock for NoLock {
         // Fail-open: an answer, an error and a time-out are all the same to it.
         let _ = self.redis.ask::<redis::Value>(redis::cmd("PING")).await;
         Ok(Some(Grant {
-            token: random_token(&mut self.context.entropy),
+            token: self.context.token(),
             fence: None,
             valid_until: Some(Deadline::after(Lease::new(ttl)?.duration())),
         }))

@@ -9,16 +9,12 @@ use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "one-key-for-all",
-    summary: "mutant: set-nx-px that uses the same key for every lock",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(OneKeyForAll(SetNxPx::new(nodes, context))),
-};
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "one-key-for-all",
+    "mutant: set-nx-px that uses the same key for every lock",
+    |nodes, context| Box::new(OneKeyForAll(SetNxPx::new(nodes, context))),
+);
 
 struct OneKeyForAll(SetNxPx);
 

@@ -14,17 +14,13 @@ use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::{SetNxPx, set_nx_px};
-use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::{BuiltInLock, Context, Node};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "reads-old-replies",
-    summary: "mutant: set-nx-px that takes the next reply after a time-out for its own",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "reads-old-replies",
+    "mutant: set-nx-px that takes the next reply after a time-out for its own",
+    |nodes, context| {
         let (reply, replies) = unbounded_channel();
         Box::new(ReadsOldReplies {
             connection: nodes.first().map(Node::apart),
@@ -33,7 +29,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
             replies,
         })
     },
-};
+);
 
 struct ReadsOldReplies {
     lock: SetNxPx,

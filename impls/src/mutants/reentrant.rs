@@ -10,11 +10,11 @@ use std::time::Duration;
 use redis::Cmd;
 
 use crate::contract::{Grant, Lock, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
 use crate::{BuiltInLock, Context, Node};
 
-pub(crate) const LOCK: BuiltInLock = reentrant(
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
     "reentrant",
     "re-entrant set-nx-px: the holder's inner acquisitions only count",
     |nodes, context| Box::new(Reentrant::new(nodes, context, Manner::SOUND)),
@@ -34,22 +34,6 @@ impl Manner {
         inner_release_counts: true,
         inner_acquire_counts: true,
     };
-}
-
-/// The row of such a lock.
-pub(super) const fn reentrant(
-    name: &'static str,
-    summary: &'static str,
-    build: fn(Vec<Node>, Context) -> Box<dyn crate::DynLock>,
-) -> BuiltInLock {
-    BuiltInLock {
-        name,
-        summary,
-        nodes: 1,
-        replicas: 0,
-        options: RETRY,
-        build,
-    }
 }
 
 pub(super) struct Reentrant {
@@ -93,7 +77,13 @@ impl Reentrant {
     }
 }
 
-impl Lock for Reentrant {
+impl DelegatingLock for Reentrant {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.lock
+    }
+
     async fn acquire(
         &mut self,
         key: &str,
@@ -108,15 +98,6 @@ impl Lock for Reentrant {
             self.held.insert(key.to_owned(), (1, grant.clone()));
         }
         Ok(granted)
-    }
-
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        Lock::extend(&mut self.lock, key, grant, ttl).await
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {

@@ -12,21 +12,17 @@ use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "renews-for-the-dead",
-    summary: "mutant: set-nx-px that is renewed for as long as the process of its holder lives",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "renews-for-the-dead",
+    "mutant: set-nx-px that is renewed for as long as the process of its holder lives",
+    |nodes, context| {
         Box::new(RenewsForTheDead {
             lock: SetNxPx::new(nodes, context),
             renewal: None,
         })
     },
-};
+);
 
 struct RenewsForTheDead {
     lock: SetNxPx,

@@ -9,22 +9,17 @@ use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
-use crate::token::random_token;
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "split-key",
-    summary: "mutant: set-nx-px whose clients each derive a key of their own",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, mut context| {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "split-key",
+    "mutant: set-nx-px whose clients each derive a key of their own",
+    |nodes, mut context| {
         Box::new(SplitKey {
-            process: random_token(&mut context.entropy),
+            process: context.token(),
             lock: SetNxPx::new(nodes, context),
         })
     },
-};
+);
 
 struct SplitKey {
     lock: SetNxPx,

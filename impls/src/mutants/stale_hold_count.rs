@@ -13,22 +13,18 @@ use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
 use crate::stopwatch::Deadline;
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "stale-hold-count",
-    summary: "mutant: re-entrant set-nx-px that goes on counting after it lost the lock",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "stale-hold-count",
+    "mutant: re-entrant set-nx-px that goes on counting after it lost the lock",
+    |nodes, context| {
         Box::new(StaleHoldCount {
             lock: SetNxPx::new(nodes, context),
             held: BTreeMap::new(),
         })
     },
-};
+);
 
 struct StaleHoldCount {
     lock: SetNxPx,

@@ -11,23 +11,18 @@ use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
-use crate::token::random_token;
 use crate::{BuiltInLock, Context};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "token-per-client",
-    summary: "mutant: set-nx-px with one token for all acquisitions of a client",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, mut context| {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "token-per-client",
+    "mutant: set-nx-px with one token for all acquisitions of a client",
+    |nodes, mut context| {
         Box::new(TokenPerClient {
-            token: random_token(&mut context.entropy),
+            token: context.token(),
             lock: SetNxPx::new(nodes, context),
         })
     },
-};
+);
 
 struct TokenPerClient {
     lock: SetNxPx,

@@ -10,16 +10,12 @@ use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "truncated-key",
-    summary: "mutant: set-nx-px that keeps the first 16 bytes of the key",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(TruncatedKey(SetNxPx::new(nodes, context))),
-};
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "truncated-key",
+    "mutant: set-nx-px that keeps the first 16 bytes of the key",
+    |nodes, context| Box::new(TruncatedKey(SetNxPx::new(nodes, context))),
+);
 
 struct TruncatedKey(SetNxPx);
 

@@ -9,16 +9,12 @@ use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "twice-as-slow",
-    summary: "mutant: set-nx-px with an unnecessary round trip before each acquisition",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(TwiceAsSlow(SetNxPx::new(nodes, context))),
-};
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "twice-as-slow",
+    "mutant: set-nx-px with an unnecessary round trip before each acquisition",
+    |nodes, context| Box::new(TwiceAsSlow(SetNxPx::new(nodes, context))),
+);
 
 struct TwiceAsSlow(SetNxPx);
 

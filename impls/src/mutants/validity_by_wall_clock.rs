@@ -11,18 +11,14 @@ use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::{SetNxPx, set_nx_px};
-use crate::patience::RETRY;
 use crate::stopwatch::Deadline;
 use crate::{BuiltInLock, Context};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "validity-by-wall-clock",
-    summary: "mutant: set-nx-px that measures its validity on the wall clock",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(ValidityByWallClock(SetNxPx::new(nodes, context))),
-};
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "validity-by-wall-clock",
+    "mutant: set-nx-px that measures its validity on the wall clock",
+    |nodes, context| Box::new(ValidityByWallClock(SetNxPx::new(nodes, context))),
+);
 
 struct ValidityByWallClock(SetNxPx);
 

@@ -13,16 +13,12 @@ use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
-use crate::patience::RETRY;
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock {
-    name: "waiters-take-the-pool",
-    summary: "mutant: set-nx-px whose waiters keep the connections that its holder needs",
-    nodes: 1,
-    replicas: 0,
-    options: RETRY,
-    build: |nodes, context| Box::new(WaitersTakeThePool(SetNxPx::new(nodes, context))),
-};
+pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+    "waiters-take-the-pool",
+    "mutant: set-nx-px whose waiters keep the connections that its holder needs",
+    |nodes, context| Box::new(WaitersTakeThePool(SetNxPx::new(nodes, context))),
+);
 
 thread_local! {
     /// The connections of the process; in the simulation, of all processes.

@@ -240,3 +240,32 @@ fn numbers(cell: &BaselineCell) -> BTreeMap<&str, f64> {
         .map(|(metric, value)| (metric.as_str(), *value))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_baseline_is_refused() {
+        let texts = [
+            "",
+            "{}",
+            r#"{"format":"picklock-matrix/1","cells":[]}"#,
+            r#"{"format":"picklock-baseline/2","cells":[]}"#,
+            r#"{"format":"picklock-baseline/1"}"#,
+            r#"{"format":"picklock-baseline/1","cells":[{"impl":"a","scenario":"b","backend":"sim","scenario_hash":""},{"impl":"a","scenario":"b","backend":"sim","scenario_hash":""}]}"#,
+        ];
+        let shown: Vec<String> = texts
+            .iter()
+            .map(|text| Baseline::parse(text).unwrap_err().to_string())
+            .collect();
+        insta::assert_snapshot!(shown.join("\n"), @r#"
+        it is not a valid picklock-baseline/1 document: EOF while parsing a value at line 1 column 0
+        its format is ""; this picklock reads "picklock-baseline/1"
+        its format is "picklock-matrix/1"; this picklock reads "picklock-baseline/1"
+        its format is "picklock-baseline/2"; this picklock reads "picklock-baseline/1"
+        it is not a valid picklock-baseline/1 document: missing field `cells` at line 1 column 32
+        a × b × sim is in it twice
+        "#);
+    }
+}

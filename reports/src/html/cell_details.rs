@@ -6,10 +6,9 @@ use picklock_verdicts::record::Cell;
 use picklock_verdicts::timeline::Timeline;
 
 use super::embedded_json;
-use super::fact::{Fact, fact};
 use super::figures::{self, Figures};
 use super::frame::Command;
-use super::name::{Name, name, sentence};
+use super::name::{Fact, Name, fact, name, sentence};
 use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, TimelineData, timeline_data};
 use crate::costs::commands_in_words;
@@ -17,7 +16,7 @@ use crate::matrix::CellOutcome;
 use crate::report_input::{Evidence, ReportInput};
 use crate::responsibility::responsibility;
 use crate::units::{count, span_ms, span_us};
-use crate::verdict_line::verdict_line;
+use crate::cell_status::verdict_line;
 
 /// Further troubles are omitted.
 const MOST_TROUBLES: usize = 50;
@@ -174,7 +173,10 @@ fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
             meaning: sentence(&verdict_line(property, verdict)),
             cause: verdict.cause.map_or("", |cause| cause.word()),
             rate: tally.map(tile::rate_of),
-            expected: name(cell.expected.get(&property).map_or("", String::as_str)),
+            expected: match verdict.status {
+                Status::NotApplicable => name("–"),
+                _ => name(cell.expected.get(&property).map_or("", String::as_str)),
+            },
             surprising: cell.surprises.iter().any(|s| s.property == property),
         })
     };

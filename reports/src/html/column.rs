@@ -3,8 +3,11 @@
 //! Numbers are variable-length integers with seven bits per byte, lowest bits first (LEB128), and
 //! the bytes are base64. A hold takes some ten bytes this way.
 
+use std::collections::HashMap;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde::{Serialize, Serializer};
 
 /// Numbers, one after the other.
 #[derive(Debug, Default)]
@@ -26,6 +29,32 @@ impl Column {
 
     pub(super) fn text(&self) -> String {
         STANDARD.encode(&self.0)
+    }
+}
+
+/// A list of texts without duplicates, which rows of numbers name by their index.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    list: Vec<String>,
+    known: HashMap<String, usize>,
+}
+
+impl Texts {
+    /// The index of a text, which is added if it is new.
+    pub(super) fn index(&mut self, text: &str) -> usize {
+        if let Some(index) = self.known.get(text) {
+            return *index;
+        }
+        let index = self.list.len();
+        self.list.push(text.to_owned());
+        self.known.insert(text.to_owned(), index);
+        index
+    }
+}
+
+impl Serialize for Texts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.list.serialize(serializer)
     }
 }
 

@@ -186,7 +186,7 @@ fn fairness(measures: &Measures) -> Vec<String> {
 
 fn commands(cost: &Cost) -> String {
     format!(
-        "Commands per acquisition: {:.1} on average over {}, at most {}, failed attempts included.",
+        "Commands to get the lock once: {:.1} on average over {}, at most {}, tries that found it taken included.",
         cost.mean, count(cost.grants, "grant"), cost.most
     )
 }

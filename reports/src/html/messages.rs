@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use picklock_scenarios::{Direction, Phase};
 use serde::Serialize;
 
-use super::texts::Texts;
+use super::column::Texts;
 use crate::escape::visible;
 use crate::wire_log::{Message, WireLog};
 

@@ -22,7 +22,6 @@ mod cluster;
 mod column;
 mod downtime;
 mod embedded_json;
-mod fact;
 mod fault_band;
 mod figures;
 mod frame;
@@ -39,7 +38,6 @@ mod scorecard;
 mod search;
 #[cfg(test)]
 mod small_history;
-mod texts;
 mod tile;
 mod time_series;
 mod timeline_data;

@@ -49,6 +49,19 @@ fn cut(text: &str, most: usize) -> Name {
     }
 }
 
+/// Something about how it was run.
+pub(super) struct Fact {
+    pub(super) what: &'static str,
+    pub(super) value: Name,
+}
+
+pub(super) fn fact(what: &'static str, value: impl AsRef<str>) -> Fact {
+    Fact {
+        what,
+        value: sentence(value.as_ref()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

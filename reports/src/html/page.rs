@@ -4,10 +4,9 @@ use askama::Template;
 use picklock_verdicts::check::{Property, Status, describe};
 
 use super::cell_details::{CellDetails, all_cell_details};
-use super::fact::{Fact, fact};
 use super::frame::{Count, Frame, counts};
 use super::grid::{self, BackendGrid, Slot};
-use super::name::{Name, name, sentence};
+use super::name::{Fact, Name, fact, name, sentence};
 use super::pack::{Pack, packs};
 use super::scorecard::{ScorecardView, scorecard};
 use super::search::{SearchView, searches};
@@ -165,6 +164,10 @@ fn notices(input: &ReportInput) -> Vec<Name> {
 /// The number of cells of each status.
 fn cell_counts(input: &ReportInput) -> Vec<Count> {
     let cells = &input.matrix.cells;
+    // The page of a search alone has none.
+    if cells.is_empty() && input.matrix.skipped.is_empty() {
+        return Vec::new();
+    }
     let of_tone = |tone: &str| {
         let tiles = cells.iter().map(super::tile::tile);
         tiles.filter(|tile| tile.tone == tone).count()

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::cluster::{fitting, grouped};
 use super::name::name;
-use super::texts::Texts;
+use super::column::Texts;
 use crate::measures::meets;
 use crate::node_lanes::{NO_CUSTODY, NodeLane, command_in_words, end_in_words, node_lanes};
 use crate::units::span_ns;

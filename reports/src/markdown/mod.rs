@@ -4,7 +4,6 @@
 //! violations, the table of locks × scenarios, then the stories with their commands. Untrusted
 //! text stays text, never Markdown or HTML.
 
-mod open_loops;
 mod page;
 pub mod quoted;
 mod scorecard;
@@ -54,7 +53,7 @@ pub fn summary(input: &ReportInput) -> String {
     sections::not_run(&mut page, input);
     sections::violated(&mut page, input);
     sections::table(&mut page, input);
-    open_loops::open_loops(&mut page, input);
+    sections::open_loops(&mut page, input);
     sections::stories(&mut page, input);
     sections::not_applicable(&mut page, input);
     sections::left_out(&mut page, input);

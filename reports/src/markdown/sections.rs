@@ -4,18 +4,19 @@ use std::collections::HashMap;
 
 use picklock_scenarios::BackendName;
 use picklock_verdicts::check::{Property, Status};
-use picklock_verdicts::record::{Cell, Surprise};
+use picklock_verdicts::latency::ASKED;
+use picklock_verdicts::record::{Cell, Latency, Surprise};
 
 use super::page::Page;
 use super::quoted::{block, code, prose};
-use crate::escape::shortened;
 use crate::cell_status::{self, CellStatus, failures, sign, status};
+use crate::escape::shortened;
 use crate::matrix::{
     Conclusion, NOT_APPLICABLE, counts_in_words, distinct, inapplicable, similarity_in_words,
 };
 use crate::report_input::ReportInput;
 use crate::responsibility::responsibility;
-use crate::units::count;
+use crate::units::{count, span_us};
 
 /// The properties that every cell of the table shows; the others are named only if they did not
 /// hold.
@@ -317,4 +318,37 @@ pub fn how(page: &mut Page, input: &ReportInput) {
         block(&commands),
     );
     page.add("commands", &text);
+}
+
+/// A row for each cell whose buyers arrived at a rate.
+pub(super) fn open_loops(page: &mut Page, input: &ReportInput) {
+    let head = "### Open loops\n\n\
+                Time to acquire (median / 99 % / longest): from the intended start, when the \
+                buyer arrived; and from the request that a worker sent for the buyer.\n\n\
+                | lock | scenario | backend | arrived | unserved | from the intended start | from the request |\n\
+                |---|---|---|---:|---:|---|---|\n";
+    let rows = input.matrix.cells.iter().filter_map(open_loop_row);
+    table_of(page, "open loops", head, rows.collect());
+}
+
+fn open_loop_row(cell: &Cell) -> Option<String> {
+    let (arrived, unserved) = (cell.counts.arrived?, cell.counts.unserved?);
+    Some(format!(
+        "| {} | {arrived} | {unserved} | {} | {} |\n",
+        place(cell),
+        open_loop_figures(cell.latency.get("acquire")),
+        open_loop_figures(cell.latency.get(ASKED)),
+    ))
+}
+
+fn open_loop_figures(latency: Option<&Latency>) -> String {
+    match latency.filter(|latency| latency.count > 0) {
+        Some(latency) => format!(
+            "{} / {} / {}",
+            span_us(latency.p50_us),
+            span_us(latency.p99_us),
+            span_us(latency.max_us)
+        ),
+        None => "never acquired".to_owned(),
+    }
 }

@@ -12,7 +12,6 @@
 mod fairness;
 mod orphan;
 mod phase;
-mod recovery;
 mod speed;
 mod waits;
 
@@ -21,10 +20,9 @@ use picklock_verdicts::timeline::{OperationKind, Timeline};
 use crate::wire_log::{Cost, WireLog};
 
 pub use fairness::Fairness;
-pub use orphan::Orphan;
+pub use orphan::{Orphan, Recovery};
 pub use phase::{Phase, Phases};
 pub(crate) use phase::{meets, merged};
-pub use recovery::Recovery;
 pub use speed::{Outcomes, Speed};
 pub use waits::LongestWait;
 
@@ -47,7 +45,7 @@ pub fn measure(timeline: &Timeline<'_>) -> Measures {
     Measures {
         speeds: speed::speeds(operations, &Phases::of(timeline)),
         fairness: fairness::of(timeline.history().header.workers, operations),
-        recoveries: recovery::recoveries(timeline),
+        recoveries: orphan::recoveries(timeline),
         orphans: orphan::orphans(timeline),
     }
 }

@@ -1,8 +1,10 @@
-//! Locks that were not released, and how long they kept others waiting.
+//! How long a lock was not to be had: one that was not released, and any after a fault.
 
 use std::collections::{BTreeMap, HashSet};
 
-use picklock_verdicts::timeline::{Hold, HoldEnd, Operation, OperationKind, Outcome, Timeline};
+use picklock_verdicts::timeline::{
+    Hold, HoldEnd, Operation, OperationKind, Outcome, Timeline, strikes_once,
+};
 
 use super::merged;
 
@@ -87,4 +89,37 @@ fn shared_ns(spans: &[(u64, u64)], from_ns: u64, to_ns: u64) -> u64 {
     within
         .map(|span| span.1.min(to_ns) - span.0.max(from_ns))
         .sum()
+}
+
+/// A fault that ended before the run did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recovery {
+    /// Its kind.
+    pub fault: String,
+    /// The fault in words.
+    pub detail: String,
+    /// When it ended, nanoseconds since the run began; for one that strikes once, when it struck.
+    pub over_ns: u64,
+    /// From then to the next grant of any lock, nanoseconds; `None` if there was none.
+    pub next_grant_ns: Option<u64>,
+}
+
+/// One for each fault with a known end, in order of their beginnings.
+pub(super) fn recoveries(timeline: &Timeline<'_>) -> Vec<Recovery> {
+    let (spans, holds) = (timeline.faults().iter(), timeline.holds());
+    let known = spans.filter_map(|span| {
+        let over_ns = if strikes_once(span.fault) {
+            span.began_ns
+        } else {
+            span.ended_ns?
+        };
+        let next = holds.partition_point(|hold| hold.begin_ns < over_ns);
+        Some(Recovery {
+            fault: span.fault.to_owned(),
+            detail: span.detail.to_owned(),
+            over_ns,
+            next_grant_ns: holds.get(next).map(|hold| hold.begin_ns - over_ns),
+        })
+    });
+    known.collect()
 }

@@ -41,7 +41,7 @@ impl Purpose {
         match self {
             Purpose::Money => "For money",
             Purpose::CronJob => "For a cron job",
-            Purpose::Uptime => "To go on without a minority of the servers",
+            Purpose::Uptime => "To go on while a minority of the servers is gone",
         }
     }
 }
@@ -59,7 +59,7 @@ impl Fencing {
         match self {
             Fencing::None => "no",
             Fencing::Held => "yes",
-            Fencing::Violated => "yes, not always increasing",
+            Fencing::Violated => "yes, with exceptions",
         }
     }
 }
@@ -98,7 +98,7 @@ impl LockScore {
         capitalised(&format!("{}.", parts.join("; ")))
     }
 
-    /// `1 node, no loss in a failover or a restart`.
+    /// `1 node, no data lost in a failover or a restart`.
     pub fn needs(&self) -> String {
         let mut needs = vec![count(self.nodes, "node")];
         if self.replicas > 0 {
@@ -113,7 +113,7 @@ impl LockScore {
         // The clock has a line of its own.
         let lost_in = mishaps(self.harmed_by.iter().filter(|it| **it != Cause::ClockJump));
         if !lost_in.is_empty() {
-            needs.push(format!("no loss in {lost_in}"));
+            needs.push(format!("no data lost in {lost_in}"));
         }
         needs.join(", ")
     }
@@ -218,10 +218,10 @@ pub(super) fn advice(purpose: Purpose, choice: &Choice, chosen: Option<&LockScor
         }
         Choice::NoneFits { closest } => {
             let why = match purpose {
-                Purpose::Money => {
-                    "with each of them the stock came to harm through a client or the lock itself"
+                Purpose::Money => "with each of them a client or the lock itself did harm",
+                Purpose::CronJob => {
+                    "each of them does harm or keeps everybody out by its own fault"
                 }
-                Purpose::CronJob => "each of them harms the stock or stands still by its own fault",
                 Purpose::Uptime => "none of them granted anything",
             };
             format!("none of these locks; {why}. `{closest}` comes closest.")
@@ -238,73 +238,124 @@ pub(super) fn advice(purpose: Purpose, choice: &Choice, chosen: Option<&LockScor
 
 /// Why this lock.
 fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> String {
-    let judged = count(score.all.judged, "scenario");
     match purpose {
-        Purpose::Money => {
-            let harmed = score
-                .harmed
-                .get(&Outcome::Redis)
-                .map_or(&[][..], Vec::as_slice);
-            let outside = score.harmed.get(&Outcome::Outside);
-            let outside = outside.map_or_else(String::new, |outside| {
-                format!(
-                    " No lock prevents what spoilt it outside of the lock ({}).",
-                    named(outside)
-                )
-            });
-            let harmed = match harmed {
-                [] => format!(": the stock came to no harm in any of {judged}."),
-                _ => format!(
-                    ", on a Redis that does not lose the lock in {}. The stock came to harm in {} of \
-                     {judged}, each time because Redis had lost it ({}).",
-                    mishaps(given_no.iter()),
-                    harmed.len(),
-                    named(harmed)
-                ),
-            };
-            harmed + &outside
-        }
-        Purpose::CronJob => {
-            let free = |commands: f64| format!(" and {commands:.1} commands for each acquisition");
-            let commands = score.costs.commands.map_or_else(String::new, free);
-            let broken = [Outcome::Client, Outcome::Redis].map(|it| score.scenarios(it).len());
-            let own = match score.scenarios(Outcome::Lock) {
-                [] => String::new(),
-                own => format!(", and by its own fault in {}", named(own)),
-            };
-            format!(
-                " suffices, with {}{commands}. It never stood still; it was broken in {} of {judged} \
-                 through a client or Redis{own}.",
-                count(score.nodes, "node"),
-                broken.iter().sum::<usize>()
-            )
-        }
+        Purpose::Money => why_for_money(score, given_no),
+        Purpose::CronJob => why_for_a_cron_job(score),
         Purpose::Uptime => {
             let share = score.availability().unwrap_or_default();
             format!(
-                ", on {}: {share} of the requests were granted.",
+                ", on {}: {share} of the requests were granted meanwhile.",
                 count(score.nodes, "node")
             )
         }
     }
 }
 
+fn why_for_money(score: &LockScore, given_no: &BTreeSet<Cause>) -> String {
+    let judged = count(score.all.judged, "scenario");
+    let given = match given_no.is_empty() {
+        true => String::new(),
+        false => format!(
+            ", on a Redis that does not lose the lock in {}",
+            mishaps(given_no.iter())
+        ),
+    };
+    let ways = [
+        (Outcome::Redis, "because Redis had lost the lock"),
+        (
+            Outcome::Outside,
+            "outside of the lock, which no lock prevents",
+        ),
+    ];
+    let ways = ways.map(|(by, how)| (score.harmed.get(&by).map_or(&[][..], Vec::as_slice), how));
+    let times: usize = ways.iter().map(|(names, _)| names.len()).sum();
+    let ways = ways.iter().filter(|(names, _)| !names.is_empty());
+    let ways: Vec<String> = ways
+        .map(|(names, how)| {
+            let when = match names.len() {
+                part if part < times => format!("in {part}"),
+                _ => "each time".to_owned(),
+            };
+            format!("{when} {how} ({})", named(names))
+        })
+        .collect();
+    let harm = match times {
+        0 => format!("{given}: what it protects came to no harm in any of {judged}."),
+        _ => format!(
+            "{given}. What it protects came to harm in {times} of {judged}, {}.",
+            listed(&ways, "and")
+        ),
+    };
+    match score.scenarios(Outcome::Lock) {
+        [] => harm,
+        own => format!(
+            "{harm} It failed by its own fault in {}, without harm.",
+            named(own)
+        ),
+    }
+}
+
+fn why_for_a_cron_job(score: &LockScore) -> String {
+    let free = |commands: f64| format!(" and {commands:.1} commands for each acquisition");
+    let commands = score.costs.commands.map_or_else(String::new, free);
+    let times = |outcomes: &[Outcome]| -> usize {
+        outcomes.iter().map(|it| score.scenarios(*it).len()).sum()
+    };
+    let own = format!(
+        "by its own fault ({})",
+        named(score.scenarios(Outcome::Lock))
+    );
+    let ways = [
+        (
+            times(&[Outcome::Client, Outcome::Redis]),
+            "through a client or Redis",
+        ),
+        (times(&[Outcome::Outside]), "outside of the lock"),
+        (times(&[Outcome::Lock]), own.as_str()),
+        (
+            times(&[Outcome::Undetermined]),
+            "for reasons that are not known",
+        ),
+    ];
+    let ways = ways.iter().filter(|(times, _)| *times > 0);
+    let ways: Vec<(usize, &str)> = ways.copied().collect();
+    let judged = count(score.all.judged, "scenario");
+    let failed = match ways.as_slice() {
+        [] => String::new(),
+        [(all, how)] => format!("; it failed in {all} of {judged} {how}"),
+        _ => {
+            let ways: Vec<String> = ways
+                .iter()
+                .map(|(times, how)| format!("{times} {how}"))
+                .collect();
+            let all = times(&Outcome::LOST);
+            format!("; it failed in {all} of {judged}: {}", listed(&ways, "and"))
+        }
+    };
+    format!(
+        " suffices, with {}{commands}. It never kept everybody out{failed}.",
+        count(score.nodes, "node")
+    )
+}
+
 /// Why none of the others, of which so many are not good enough.
 fn why_not_others(purpose: Purpose, others: usize, unfit: usize) -> String {
     let fault = match purpose {
-        Purpose::Money => "a client or the lock itself harmed the stock, too",
-        Purpose::CronJob => "the lock itself harmed the stock or stood still",
-        Purpose::Uptime => "the lock itself harmed the stock, or nobody got it",
+        Purpose::Money => "a client or the lock itself did harm",
+        Purpose::CronJob => "the lock itself did harm, or kept everybody out",
+        Purpose::Uptime => "the lock itself did harm, or nobody got it",
     };
     let rest = match purpose {
         Purpose::Money => "came to no less harm",
-        Purpose::CronJob => "cost more, or survived no more",
-        Purpose::Uptime => "granted or survived no more",
+        Purpose::CronJob => "cost no less, or failed more often by their own fault",
+        Purpose::Uptime => "did no better",
     };
     match (others, unfit) {
         (0, _) => String::new(),
-        (_, 0) => format!(" {} {rest}.", count(others, "other lock")),
-        _ if unfit == others => format!(" With {} {fault}.", count(others, "other lock")),
+        (1, 0) => format!(" The other one {rest}."),
+        (_, 0) => format!(" The {others} others {rest}."),
+        (1, _) => format!(" With the other one {fault}."),
+        _ if unfit == others => format!(" With each of the {others} others {fault}."),
         _ => format!(" With {unfit} of the {others} others {fault}; the rest {rest}."),
     }
 }

@@ -6,50 +6,27 @@ use picklock_verdicts::record::{Find, Placed, SearchKind, SearchRecord, Shards};
 
 /// Why records are no shards of one search.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "the messages say what each is, and the names what is in it"
+)]
 pub enum MergeError {
-    /// There is nothing to join.
     #[error("no search was given")]
     Nothing,
-    /// Two of them are of different searches.
     #[error("{file} is of another search than {first}: its {what} is {got}, not {expected}")]
     Foreign {
-        /// The first one.
         first: String,
-        /// The other one.
         file: String,
-        /// In what they differ.
         what: &'static str,
-        /// What the other one has.
         got: String,
-        /// What the first one has.
         expected: String,
     },
-    /// A record is whole.
     #[error("{file} is no shard: it is a whole search")]
-    Whole {
-        /// Which.
-        file: String,
-    },
-    /// A shard is there twice.
+    Whole { file: String },
     #[error("shard {shard} of {of} is in {file} and in an earlier file")]
-    Overlapping {
-        /// Which shard.
-        shard: u64,
-        /// Of how many.
-        of: u64,
-        /// The second file that has it.
-        file: String,
-    },
-    /// A shard has numbers that cannot be.
+    Overlapping { shard: u64, of: u64, file: String },
     #[error("{file} has shard {shard} of {of}, which cannot be")]
-    OutOfRange {
-        /// Which shard.
-        shard: u64,
-        /// Of how many.
-        of: u64,
-        /// The file.
-        file: String,
-    },
+    OutOfRange { shard: u64, of: u64, file: String },
 }
 
 /// Joins records, each with the name of its file. Shards may be missing, which the result says; `elapsed_s` is that of

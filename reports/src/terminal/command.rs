@@ -2,8 +2,7 @@
 
 use picklock_verdicts::record::RunRecord;
 
-use super::line::{Line, columns};
-use super::styles::{COOL, STRONG};
+use super::line::{COOL, Line, STRONG, columns};
 use crate::escape::visible;
 
 /// The command in a form that can be copied: long ones are broken between words with a backslash,

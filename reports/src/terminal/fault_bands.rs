@@ -3,7 +3,7 @@
 use anstyle::Style;
 use picklock_verdicts::timeline::{FaultSpan, Timeline};
 
-use super::styles::FAULT;
+use super::line::FAULT;
 use super::time_scale::Scale;
 
 /// Further rows are not drawn.

@@ -2,8 +2,7 @@
 
 use picklock_verdicts::record::{RunRecord, StruckFault};
 
-use super::line::Line;
-use super::styles::{FAINT, FAULT, STRONG, WARN};
+use super::line::{FAINT, FAULT, Line, STRONG, WARN};
 use crate::units::moment_ns;
 
 /// Further ones are only counted: the record has all of them.

@@ -4,8 +4,7 @@ use picklock_scenarios::BackendName;
 use picklock_verdicts::latency::ASKED;
 use picklock_verdicts::record::{Counts, Latency, RunRecord};
 
-use super::line::Line;
-use super::styles::{BAD, FAINT};
+use super::line::{BAD, FAINT, Line};
 use crate::costs::commands_in_words;
 use crate::units::{span_ms, span_us};
 

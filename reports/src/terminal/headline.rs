@@ -3,8 +3,7 @@
 use picklock_verdicts::check::Status;
 use picklock_verdicts::record::RunRecord;
 
-use super::line::Line;
-use super::styles::{FAINT, STRONG, WARN, style};
+use super::line::{FAINT, Line, STRONG, WARN, style};
 use crate::units::{count, span_ms};
 
 /// Lock, scenario, backend and seed; the scenario's summary; the servers.

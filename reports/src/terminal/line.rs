@@ -2,7 +2,8 @@
 //!
 //! Every text is escaped when it is added, so no part of a report can forget to.
 
-use anstyle::Style;
+use anstyle::{AnsiColor, Effects, Style};
+use picklock_verdicts::check::Status;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::escape::visible;
@@ -191,6 +192,24 @@ fn head(text: &str, width: usize) -> &str {
 fn first(text: &str) -> &str {
     let end = text.char_indices().nth(1).map_or(text.len(), |(at, _)| at);
     &text[..end]
+}
+
+pub(super) const STRONG: Style = Style::new().bold();
+pub(super) const FAINT: Style = Style::new().dimmed();
+pub(super) const GOOD: Style = AnsiColor::Green.on_default();
+pub(super) const BAD: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
+pub(super) const WARN: Style = AnsiColor::Yellow.on_default();
+pub(super) const FAULT: Style = AnsiColor::Magenta.on_default();
+pub(super) const COOL: Style = AnsiColor::Cyan.on_default();
+
+/// The style of a status.
+pub(super) fn style(status: Status) -> Style {
+    match status {
+        Status::Held => GOOD,
+        Status::Violated => BAD,
+        Status::Unknown => WARN,
+        Status::NotApplicable => FAINT,
+    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@
 
 use anstyle::Style;
 
-use super::line::{Line, columns};
-use super::styles::{BAD, COOL, FAINT, FAULT, WARN};
+use super::line::{BAD, COOL, FAINT, FAULT, Line, WARN, columns};
 use crate::run_log::{Entry, EntryKind};
 use crate::units::moment_ns;
 

@@ -15,7 +15,6 @@ mod matrix;
 mod run;
 mod search;
 mod story;
-mod styles;
 mod time_scale;
 mod time_window;
 mod timeline;

@@ -2,9 +2,8 @@
 
 use picklock_verdicts::record::{Find, SearchKind, SearchRecord};
 
-use super::line::Line;
+use super::line::{BAD, FAINT, GOOD, Line, STRONG};
 use super::run::{NARROWEST, WIDEST, join};
-use super::styles::{BAD, FAINT, GOOD, STRONG};
 use crate::search::statement;
 use crate::units::count;
 

@@ -5,8 +5,7 @@ use std::collections::HashSet;
 use picklock_verdicts::check::{Property, Status, Verdict};
 use picklock_verdicts::record::RunRecord;
 
-use super::line::Line;
-use super::styles::{FAINT, STRONG};
+use super::line::{FAINT, Line, STRONG};
 
 /// The full story of the first violated property, and from the others only what is new, because one
 /// fault often violates several properties with the same story.

@@ -1,7 +1,6 @@
 //! The time scale of a picture: converts between times and columns, and draws the axis.
 
-use super::line::{Line, columns};
-use super::styles::FAINT;
+use super::line::{FAINT, Line, columns};
 use super::time_window::Window;
 
 /// Labels of the axis are at least this many columns apart.

@@ -9,9 +9,8 @@ use picklock_verdicts::record::RunRecord;
 use picklock_verdicts::timeline::Timeline;
 
 use super::fault_bands::{Cell, bands, write_beside};
-use super::line::{Line, columns};
+use super::line::{BAD, COOL, FAINT, FAULT, GOOD, Line, STRONG, WARN, columns};
 use super::story::violated;
-use super::styles::{BAD, COOL, FAINT, FAULT, GOOD, STRONG, WARN};
 use super::time_scale::Scale;
 use super::time_window::{Window, around_violation};
 use super::value_rows;

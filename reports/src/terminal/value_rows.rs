@@ -8,7 +8,7 @@ use picklock_verdicts::history::KeyName;
 use picklock_verdicts::timeline::{OperationKind, Timeline};
 
 use super::fault_bands::Cell;
-use super::styles::{BAD, FAULT, GOOD, WARN};
+use super::line::{BAD, FAULT, GOOD, WARN};
 use super::time_scale::Scale;
 use super::time_window::Window;
 use crate::node_lanes::{NodeLane, end_in_words};

@@ -3,11 +3,10 @@
 use picklock_verdicts::check::{Property, Status, Verdict};
 use picklock_verdicts::record::RunRecord;
 
-use super::line::Line;
-use super::styles::{FAINT, STRONG, style};
+use super::line::{FAINT, Line, STRONG, style};
+use crate::cell_status::verdict_line;
 use crate::matrix::NOT_APPLICABLE;
 use crate::responsibility::responsibility;
-use crate::verdict_line::verdict_line;
 
 /// The least width for a separate column of causes.
 const ROOMY: usize = 93;

@@ -78,8 +78,51 @@ fn verdict_changes_come_first_and_the_worse_before_the_better() {
         ]
     );
     assert_eq!(comparison.only_before.len(), 1);
-    insta::assert_snapshot!("before_and_after_text", text(&comparison));
-    insta::assert_snapshot!("before_and_after_markdown", markdown(&comparison));
+    insta::assert_snapshot!(text(&comparison), @r#"
+    Before and after: 4 cells in both
+
+    Verdicts: 1 worse, 1 dead alarm, 1 with another cause, 1 better
+      ✘ worse  set-nx-px × calm × process  lease: held → violated: lost-on-failover
+      ‼ dead   set-nx-px × gc-pause × process  exclusion: violated: outlived-lease → held
+      ≠ other  set-nx-px × gc-pause × process  resource: violated: outlived-lease → violated: lost-on-failover
+      ✔ better redlock × calm × process  cell: not run: no redis-server on the PATH → run
+
+    Latency: 0 of 12 ratios beyond noise
+    Only before: get-then-del × stale-delete × process
+
+    Bounds are distribution-free 99 % intervals of each quantile, from binomial order statistics; "within noise" means that they overlap. They cover the noise of the count, not of the machine.
+    "#);
+    insta::assert_snapshot!(markdown(&comparison), @r#"
+    ## Picklock: before and after
+
+    4 cells in both. Verdicts: 1 worse, 1 dead alarm, 1 with another cause, 1 better.
+
+    | | lock | scenario | backend | property | before | after |
+    |---|---|---|---|---|---|---|
+    | ✘ worse | <code>set-nx-px</code> | <code>calm</code> | <code>process</code> | lease | <code>held</code> | <code>violated: lost-on-failover</code> |
+    | ‼ dead | <code>set-nx-px</code> | <code>gc-pause</code> | <code>process</code> | exclusion | <code>violated: outlived-lease</code> | <code>held</code> |
+    | ≠ other | <code>set-nx-px</code> | <code>gc-pause</code> | <code>process</code> | resource | <code>violated: outlived-lease</code> | <code>violated: lost-on-failover</code> |
+    | ✔ better | <code>redlock</code> | <code>calm</code> | <code>process</code> | cell | <code>not run: no redis-server on the PATH</code> | <code>run</code> |
+
+    | lock | scenario | backend | latency | ratio | before | after |
+    |---|---|---|---|---|---|---|
+    | <code>set-nx-px</code> | <code>gc-pause</code> | <code>process</code> | <code>acquire</code> p99 | × 1.13, within noise | 3.97 ms | 4.46 ms |
+    | <code>set-nx-px</code> | <code>gc-pause</code> | <code>process</code> | <code>acquire</code> p50 | × 1.11, within noise | 771 µs | 854 µs |
+    | <code>set-nx-px</code> | <code>calm</code> | <code>process</code> | <code>release</code> p50 | × 1.08, within noise | 791 µs | 851 µs |
+    | <code>set-nx-px</code> | <code>calm</code> | <code>process</code> | <code>acquire</code> p99 | × 1.05, within noise | 4.09 ms | 4.29 ms |
+    | <code>redlock</code> | <code>holder-crash</code> | <code>process</code> | <code>acquire</code> p50 | × 1.04, within noise | 808 µs | 844 µs |
+    | <code>set-nx-px</code> | <code>gc-pause</code> | <code>process</code> | <code>release</code> p99 | × 1.02, within noise | 4.18 ms | 4.24 ms |
+    | <code>set-nx-px</code> | <code>gc-pause</code> | <code>process</code> | <code>release</code> p50 | × 0.98, within noise | 866 µs | 851 µs |
+    | <code>redlock</code> | <code>holder-crash</code> | <code>process</code> | <code>release</code> p50 | × 0.95, within noise | 833 µs | 795 µs |
+    | <code>set-nx-px</code> | <code>calm</code> | <code>process</code> | <code>acquire</code> p50 | × 0.94, within noise | 829 µs | 778 µs |
+    | <code>redlock</code> | <code>holder-crash</code> | <code>process</code> | <code>acquire</code> p99 | × 0.90, within noise | 4.29 ms | 3.88 ms |
+    | <code>redlock</code> | <code>holder-crash</code> | <code>process</code> | <code>release</code> p99 | × 0.88, within noise | 4.14 ms | 3.66 ms |
+    | <code>set-nx-px</code> | <code>calm</code> | <code>process</code> | <code>release</code> p99 | × 0.80, within noise | 4.69 ms | 3.74 ms |
+
+    - Only before: <code>get-then-del × stale-delete × process</code>
+
+    Bounds are distribution-free 99 % intervals of each quantile, from binomial order statistics; "within noise" means that they overlap. They cover the noise of the count, not of the machine.
+    "#);
     let document: serde_json::Value = serde_json::from_str(&json(&comparison)).unwrap();
     assert_eq!(document["format"], "picklock-comparison/1");
     let dead = &document["verdicts"][1];

@@ -135,9 +135,9 @@ fn money_asks_for_a_lock_that_no_client_can_harm() {
     assert_eq!((*others, *unfit), (2, 2));
     assert_eq!(
         words,
-        "For money: `tokens`, on a Redis that does not lose the lock in a failover. The stock came to \
-         harm in 1 of 5 scenarios, each time because Redis had lost it (nodes). With 2 other locks a \
-         client or the lock itself harmed the stock, too. Rests on 5 runs of 5 scenarios (sim)."
+        "For money: `tokens`, on a Redis that does not lose the lock in a failover. What it protects \
+         came to harm in 1 of 5 scenarios, each time because Redis had lost the lock (nodes). With each of the 2 \
+         others a client or the lock itself did harm. Rests on 5 runs of 5 scenarios (sim)."
     );
 }
 
@@ -151,8 +151,8 @@ fn cron_job_takes_the_first_that_does_no_harm_itself() {
     );
     assert!(
         words.contains(
-            "it was broken in 1 of 5 scenarios through a client or Redis. With 1 of the 2 others the lock itself \
-             harmed the stock or stood still; the rest cost more, or survived no more."
+            "it failed in 1 of 5 scenarios through a client or Redis. With 1 of the 2 others the lock itself did \
+             harm, or kept everybody out; the rest cost no less, or failed more often by their own fault."
         ),
         "{words}"
     );
@@ -180,7 +180,7 @@ fn what_was_not_tried_gets_no_advice() {
         "For money: no advice; nothing was judged of: clients, network."
     );
     let (_, words) = advice(&card, Purpose::Uptime);
-    let head = "To go on without a minority of the servers";
+    let head = "To go on while a minority of the servers is gone";
     assert_eq!(
         words,
         format!("{head}: no advice; no scenario that shows it was judged.")
@@ -254,7 +254,7 @@ fn cost_comes_from_the_cells_that_measure_it() {
     assert_eq!(quorum.needs(), "5 nodes");
     let (_, words) = advice(&card, Purpose::Uptime);
     assert!(
-        words.contains("`quorum`, on 5 nodes: 80 % of the requests were granted."),
+        words.contains("`quorum`, on 5 nodes: 80 % of the requests were granted meanwhile."),
         "{words}"
     );
 }
@@ -293,5 +293,28 @@ fn scorecard_as_a_terminal_shows_it() {
     let text = crate::terminal::plain(&terminal::matrix(&record(three()), 100));
     // The title, the advice, the locks; the table follows.
     let parts: Vec<&str> = text.split("\n\n").take(3).collect();
-    insta::assert_snapshot!(parts.join("\n\n"));
+    insta::assert_snapshot!(parts.join("\n\n"), @"
+    3 locks × 5 scenarios × sim   one run each, seed 0
+
+    For money: `tokens`, on a Redis that does not lose the lock in a failover. What it protects came to
+      harm in 1 of 5 scenarios, each time because Redis had lost the lock (nodes). With each of the 2
+      others a client or the lock itself did harm. Rests on 5 runs of 5 scenarios (sim).
+    For a cron job: `plain` suffices, with 1 node. It never kept everybody out; it failed in 1 of 5
+      scenarios through a client or Redis. With 1 of the 2 others the lock itself did harm, or kept
+      everybody out; the rest cost no less, or failed more often by their own fault. Rests on 5 runs of
+      5 scenarios (sim).
+    To go on while a minority of the servers is gone: no advice; no scenario that shows it was judged.
+
+    Scorecard: scenarios survived of those judged, the best lock first
+            all      load     clients  nodes    network  clocks
+    plain   4/5      1/1      0/1      1/1      1/1      1/1
+      Survives 4 of 5 scenarios; a client went on too long in clients.
+      Needs 1 node; fencing: no.
+    tokens  4/5      1/1      1/1      0/1      1/1      1/1
+      Survives 4 of 5 scenarios, 1 of them by its fencing tokens; Redis lost the lock in nodes.
+      Needs 1 node, no data lost in a failover; fencing: yes.
+    thief   4/5      1/1      1/1      1/1      0/1      1/1
+      Survives 4 of 5 scenarios; its own fault in network.
+      Needs 1 node; fencing: no.
+    ");
 }

@@ -89,27 +89,150 @@ fn many_workers_are_not_all_drawn_but_the_guilty_ones_are() {
 
 #[test]
 fn calm() {
-    insta::assert_snapshot!(show(samples::calm(), 100));
+    insta::assert_snapshot!(show(samples::calm(), 100), @"
+    ✔ set-nx-px × calm × process   seed 7
+      Nothing goes wrong.
+      2 workers · 1 node · ttl 1 s · redis 7.0.15 · set-nx-px 0.1.0
+      process: asked for with --backend
+
+      ✔ exclusion  ✔ lease  ✔ resource  ✔ ownership  – fencing not applicable  ✔ progress  ✔ claims
+
+      counts    3 granted · 0 refused · 0 failed · 3 released · 3 sold of 3, 0 left
+      latency        p50     p90     p99   p99.9     max   count
+      acquire       2 ms    2 ms    2 ms    2 ms    2 ms       3
+      release       1 ms    1 ms    1 ms    1 ms    1 ms       3
+      took      setup 12 ms · workload 3.41 s · teardown 3 ms
+
+      See it again
+        picklock scenario calm --impl set-nx-px --backend sim --seed 7 --workers 2
+    ");
 }
 
 #[test]
 fn unknown() {
-    insta::assert_snapshot!(show(samples::unknown(), 100));
+    insta::assert_snapshot!(show(samples::unknown(), 100), @"
+    ? set-nx-px × gc-pause × process   seed 7
+      A holder freezes for 1.5 ttl after reading the last unit, as in a long garbage collection; its
+      successor is inside when it wakes.
+      2 workers · 1 node · ttl 1 s · redis 7.0.15 · set-nx-px 0.1.0
+      process: asked for with --backend
+
+      exclusion ? unknown         the fault never struck: no worker read stock 1 before the run was over
+      lease     ? unknown         the fault never struck: no worker read stock 1 before the run was over
+      resource  ? unknown         the fault never struck: no worker read stock 1 before the run was over
+      ownership ✔ held            no client released another client's lock
+      fencing   – not applicable  the lock has no fencing tokens
+      progress  ✔ held            every client that still wanted the lock got it
+      claims    ✔ held            what the lock said agrees with what it did
+
+      Faults
+        never struck  pause-client for 1.5 s, when a worker has read stock 1
+
+      counts    3 granted · 0 refused · 0 failed · 3 released · 3 sold of 3, 0 left
+      latency        p50     p90     p99   p99.9     max   count
+      acquire       2 ms    2 ms    2 ms    2 ms    2 ms       3
+      release       1 ms    1 ms    1 ms    1 ms    1 ms       3
+      took      setup 12 ms · workload 3.41 s · teardown 3 ms
+
+      See it again
+        picklock scenario gc-pause --impl set-nx-px --backend sim --seed 7 --workers 2
+    ");
 }
 
 #[test]
 fn interrupted() {
-    insta::assert_snapshot!(show(samples::interrupted(), 100));
+    insta::assert_snapshot!(show(samples::interrupted(), 100), @"
+    ? set-nx-px × calm × process   seed 7
+      Nothing goes wrong.
+      2 workers · 1 node · ttl 1 s · redis 7.0.15 · set-nx-px 0.1.0
+      process: asked for with --backend
+      Interrupted: this is what was seen until then.
+
+      exclusion ✔ held            no two clients held a lock at the same time
+      lease     ✔ held            no client was let in while another's lease was running
+      resource  ✔ held            the stock adds up: nothing was sold twice
+      ownership ✔ held            no client released another client's lock
+      fencing   – not applicable  the lock has no fencing tokens
+      progress  ? unknown         the run was interrupted while buyers still wanted the lock
+      claims    ✔ held            what the lock said agrees with what it did
+
+      counts    3 granted · 0 refused · 0 failed · 3 released · 3 sold of 3, 0 left
+      latency        p50     p90     p99   p99.9     max   count
+      acquire       2 ms    2 ms    2 ms    2 ms    2 ms       3
+      release       1 ms    1 ms    1 ms    1 ms    1 ms       3
+      took      setup 12 ms · workload 3.41 s · teardown 3 ms
+
+      See it again
+        picklock scenario calm --impl set-nx-px --backend sim --seed 7 --workers 2
+    ");
 }
 
 #[test]
 fn nobody_got_the_lock() {
-    insta::assert_snapshot!(show(samples::no_grants(), 100));
+    insta::assert_snapshot!(show(samples::no_grants(), 100), @"
+    ✘ setnx-expire × crash-mid-acquire × process   seed 7
+      A worker is killed as the reply of its first acquiring command arrives.
+      2 workers · 1 node · ttl 1 s · redis 7.0.15 · setnx-expire 0.1.0
+      process: asked for with --backend
+
+      exclusion ? unknown                 too little to judge: no grants, the scenario wants 2
+      lease     ? unknown                 too little to judge: no grants, the scenario wants 2
+      resource  ? unknown                 too little to judge: no grants, the scenario wants 2
+      ownership ✔ held                    no client released another client's lock
+      fencing   – not applicable          the lock has no fencing tokens
+      progress  ✘ violated        no-ttl  a key without expiry was left behind: SET it with PX in one
+                                          command
+      claims    ✔ held                    what the lock said agrees with what it did
+
+      What happened (progress)
+        0.004 s  worker 0 was killed between SETNX and EXPIRE
+        6.010 s  the key is still on node 0, and never expires
+
+      Timeline, the whole run of 6.010 s
+        faults    ├─ crash-client w0 ──────────────────────────────────────────────────────────────────┤
+        worker 0  ✝
+        worker 1  ······················································································
+                  ┬─────────────┬─────────────┬─────────────┬──────────────┬─────────────┬──────────────
+                  0 s           1 s           2 s           3 s            4 s           5 s
+        No custody: what the nodes' keys held is not known.
+        · waits  ✝ dies
+
+      Faults
+        from 0.004 s on  crash-client of worker 0
+
+      counts    0 granted · 2 refused · 0 failed · 0 released · 0 sold of 3, 3 left
+      took      setup 12 ms · workload 3.41 s · teardown 3 ms
+
+      See it again
+        picklock scenario crash-mid-acquire --impl setnx-expire --backend sim --seed 7 --workers 2
+    ");
 }
 
 #[test]
 fn one_worker_alone() {
-    insta::assert_snapshot!(show(samples::one_worker(), 80));
+    insta::assert_snapshot!(show(samples::one_worker(), 80), @"
+    ? set-nx-px × calm × process   seed 7
+      Nothing goes wrong.
+      1 worker · 1 node · ttl 1 s · redis 7.0.15 · set-nx-px 0.1.0
+      process: asked for with --backend
+
+      exclusion ? unknown         too little to judge: no two workers ever competed
+      lease     ? unknown         too little to judge: no two workers ever competed
+      resource  ✔ held            the stock adds up: nothing was sold twice
+      ownership ✔ held            no client released another client's lock
+      fencing   – not applicable  the lock has no fencing tokens
+      progress  ✔ held            every client that still wanted the lock got it
+      claims    ✔ held            what the lock said agrees with what it did
+
+      counts    3 granted · 0 refused · 0 failed · 3 released · 3 sold of 3, 0 left
+      latency        p50     p90     p99   p99.9     max   count
+      acquire       2 ms    2 ms    2 ms    2 ms    2 ms       2
+      release       1 ms    1 ms    1 ms    1 ms    1 ms       2
+      took      setup 12 ms · workload 3.41 s · teardown 3 ms
+
+      See it again
+        picklock scenario calm --impl set-nx-px --backend sim --seed 7 --workers 1
+    ");
 }
 
 #[test]

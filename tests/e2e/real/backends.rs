@@ -140,7 +140,7 @@ fn alone_in(backend: BackendName) -> Exclusive {
 /// and crowds included. That takes a quarter of an hour, and a machine that does nothing else:
 ///
 /// `PICKLOCK_WHOLE_TABLE=1 cargo test --test e2e every_verdict`
-const WHOLE: &str = "PICKLOCK_WHOLE_TABLE";
+pub const WHOLE: &str = "PICKLOCK_WHOLE_TABLE";
 
 /// Where it is not set, two of these run through every second scenario, and the others through the rest: so each
 /// scenario has a right lock, and each lock half of the scenarios.

@@ -60,7 +60,14 @@ impl Adapter {
     fn made(language: &str, library: &str) -> Adapter {
         let line = format!("init --lang {language} {library} my-lock");
         let outcome = picklock(&line).run().exits(0);
-        let (_, next) = outcome.stdout.split_once("\nnext:\n").unwrap();
+        let adapter = Adapter { outcome };
+        adapter.prepare(language);
+        adapter
+    }
+
+    /// Follows the printed commands that make the folder ready to run.
+    fn prepare(&self, language: &str) {
+        let (_, next) = self.outcome.stdout.split_once("\nnext:\n").unwrap();
         let prepare = next.lines().map(str::trim);
         for command in
             prepare.filter(|line| !line.starts_with("cd ") && !line.starts_with("picklock "))
@@ -68,7 +75,7 @@ impl Adapter {
             let words = shell_words::split(command).unwrap();
             let output = Command::new(&words[0])
                 .args(&words[1..])
-                .current_dir(outcome.home().join("my-lock"))
+                .current_dir(self.folder())
                 // `scripts/test` may compile this project with clippy; the new one is not its business.
                 .env_remove("RUSTC_WORKSPACE_WRAPPER")
                 .output()
@@ -76,7 +83,6 @@ impl Adapter {
             let errors = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{language}: {command}\n{errors}");
         }
-        Adapter { outcome }
     }
 
     fn folder(&self) -> PathBuf {
@@ -145,6 +151,50 @@ fn as_its_twin(language: &str, twin: &BTreeMap<&str, BTreeMap<String, String>>) 
         untroubled(&document, language);
         outcome.left_no_directory();
     }
+    as_offered(language, &adapter);
+}
+
+/// What the module offers beyond the example, it does.
+fn as_offered(language: &str, adapter: &Adapter) {
+    let Some((_, file, from, to)) = OFFERS.iter().find(|(name, ..)| *name == language) else {
+        return;
+    };
+    let path = adapter.folder().join(file);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{language}: {text}");
+    std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+    adapter.prepare(language);
+    // What each of them cannot.
+    let asked = [
+        ("release_refused = true\nwait = \"0.1ttl\"", &["rust"][..]),
+        ("ending_clients = 1", &["csharp", "node"]),
+        ("cancel = \"0.2ttl\"", &["python"]),
+    ];
+    let asked = asked
+        .iter()
+        .filter(|(_, without)| !without.contains(&language));
+    let asked: Vec<&str> = asked.map(|(line, _)| *line).collect();
+    let scenario = format!(
+        "name = \"asked\"\nsummary = \"Sections fail, and all that the language can.\"\n[workload]\n\
+         workers = 3\nstock = 4\nopening = \"one-first\"\nsection = \"0.3ttl\"\nfailing_sections = 1\n{}\n\
+         [judge]\nmin_grants = 3\n",
+        asked.join("\n")
+    );
+    std::fs::write(adapter.folder().join("asked.toml"), scenario).unwrap();
+    let (seen, outcome) = verdicts("asked.toml", adapter.lock(), &adapter.folder());
+    for (property, verdict) in &seen {
+        let expected = if property == "fencing" {
+            "not-applicable "
+        } else {
+            "held "
+        };
+        assert_eq!(
+            verdict,
+            expected,
+            "{language}: {property}\n{}",
+            outcome.all()
+        );
+    }
 }
 
 #[test]
@@ -170,6 +220,62 @@ fn every_language_is_judged_as_the_built_in_lock() {
         }
     });
 }
+
+/// What the example of a language must have more to be asked about a section that fails and about a release of what was
+/// refused: a file, the text before which that stands, and the methods.
+const OFFERS: [(&str, &str, &str, &str); 6] = [
+    (
+        "csharp",
+        "MyLock.cs",
+        "internal sealed class ExampleLock : IExtendable, ICancellable\n    {",
+        "internal sealed class ExampleLock : IExtendable, ICancellable, IFailingSections, IUnheldRelease
+    {
+        public Task<bool?> SectionFailed(string key, string token) => Release(key, token);
+        public Task<bool?> ReleaseUnheld(string key) => Release(key, \"\");
+",
+    ),
+    (
+        "go",
+        "my_lock.go",
+        "func newToken()",
+        "func (l *myLock) SectionFailed(key, token string) (*bool, error) { return l.Release(key, token) }
+func (l *myLock) ReleaseUnheld(key string) (*bool, error) { return l.Release(key, \"\") }
+func newToken()",
+    ),
+    (
+        "java",
+        "MyLock.java",
+        "implements PicklockAdapter.Extendable {",
+        "implements PicklockAdapter.Extendable, PicklockAdapter.FailingSections, PicklockAdapter.UnheldRelease {
+    public Boolean sectionFailed(String key, String token) throws Exception { return release(key, token); }
+    public Boolean releaseUnheld(String key) throws Exception { return release(key, \"\"); }
+",
+    ),
+    (
+        "node",
+        "my_lock.mjs",
+        "  async release(",
+        "  sectionFailed(key, token) { return this.release(key, token); }
+  releaseUnheld(key) { return this.release(key, \"\"); }
+  async release(",
+    ),
+    (
+        "python",
+        "my_lock.py",
+        "    def release(",
+        "    def section_failed(self, key, token):
+        return self.release(key, token)
+    def release_unheld(self, key):
+        return self.release(key, \"\")
+    def release(",
+    ),
+    (
+        "rust",
+        "src/main.rs",
+        "    const CANCELS: bool = true;",
+        "    const CANCELS: bool = true;\n    const FAILS_SECTIONS: bool = true;",
+    ),
+];
 
 /// For each language that has more in its module for the sake of libraries, a small one, and what fetches it.
 const LIBRARIES: [(&str, &str, &str); 3] = [

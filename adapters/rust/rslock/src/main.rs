@@ -5,12 +5,14 @@
 //! has and for nodes that do not answer: it is passed on as `refused`. Its releases do not say whether
 //! the lock was still held. The command timeout is that of the crate redis: rslock takes none.
 
+mod guards;
 mod picklock_adapter;
 mod small_json;
 
 use std::time::Duration;
 
-use picklock_adapter::{serve_guards, Failure, Guards, Init};
+use guards::{serve_guards, Guards};
+use picklock_adapter::{Failure, Init};
 use rslock::{Lock, LockError, LockManager};
 use tokio::runtime::{Builder, Runtime};
 

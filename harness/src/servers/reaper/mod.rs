@@ -35,39 +35,23 @@ const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Why the clean-up helper cannot be used. A run should not start without it.
 #[derive(Debug, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the messages say what each is, and the names what is in it"
+)]
 pub enum ReaperError {
-    /// It could not be started.
     #[error("cannot start the clean-up helper {}: {source}", program.display())]
-    Start {
-        /// What was to be run.
-        program: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The program that was started is not the helper.
+    Start { program: PathBuf, source: io::Error },
     #[error("{} does not answer as the clean-up helper: {answer:?}", program.display())]
-    Stranger {
-        /// What was run.
-        program: PathBuf,
-        /// Its first line.
-        answer: String,
-    },
-    /// The helper is gone.
+    Stranger { program: PathBuf, answer: String },
     #[error("the clean-up helper is gone ({0}); what the run starts now might outlive it")]
     Gone(io::Error),
-    /// A path that cannot be sent in one line.
     #[error(
         "the path {0:?} is not UTF-8 or holds a line break; choose another temporary directory"
     )]
     Path(PathBuf),
-    /// The process to be registered cannot be examined.
     #[error("cannot look at process {pid}: {source}")]
-    Process {
-        /// Its id.
-        pid: u32,
-        /// What the system said.
-        source: io::Error,
-    },
+    Process { pid: u32, source: io::Error },
 }
 
 /// The handle of the helper process. Clones are the same helper; it ends when the last clone and

@@ -9,7 +9,7 @@ use testcontainers::bollard::query_parameters::{
 use testcontainers::core::client::docker_client_instance;
 
 use super::ask::{ask, is_frozen, is_refused, set_with_replicas};
-use super::power_loss::loses_the_last_second_and_no_more;
+use super::data::loses_the_last_second_and_no_more;
 use super::reexecution::reaper;
 
 async fn start(

@@ -9,7 +9,6 @@ mod docker;
 mod errors;
 mod exclusive;
 mod orphans;
-mod power_loss;
 mod process;
 mod python;
 mod reexecution;

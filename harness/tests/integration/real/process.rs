@@ -6,7 +6,7 @@ use picklock_harness::servers::{BackendError, Binary, Layout, RunDir, ServerKind
 use picklock_scenarios::Persistence;
 
 use super::ask::{ask, is_frozen, is_refused, set_with_replicas};
-use super::power_loss::loses_the_last_second_and_no_more;
+use super::data::loses_the_last_second_and_no_more;
 use super::reexecution::reaper;
 
 fn layout(nodes: usize, replicas: usize, persistence: Persistence) -> Layout {

@@ -1,12 +1,15 @@
-//! Locks that keep a property under single faults of clients and of the network: a sweep finds nothing against it.
+//! Sweeps: nothing is found against a property that a lock keeps under single faults of clients and of the network, and
+//! what is folded is a run that is made.
 
 use std::sync::atomic::AtomicBool;
 
 use picklock_harness::check::Property;
-use picklock_harness::search::Wanted;
+use picklock_harness::search::moments::since_last_struck;
 use picklock_harness::search::vocabulary::Group;
+use picklock_harness::search::{Plan, Target, Wanted};
+use picklock_scenarios::FaultPlan;
 
-use super::sweep;
+use super::{Moment, is_missed, listed, plan, ran, sweep, target, vocabulary};
 
 const SURVIVED: &[Group] = &[Group::Clients, Group::Network];
 
@@ -46,4 +49,43 @@ fn what_a_lock_does_not_promise_to_survive_is_found_in_the_same_sweep() {
         finds.contains(&vec!["evict at granted".to_owned()]),
         "{finds:?}"
     );
+}
+
+/// A few of the faults that can strike at a moment, other ones at each.
+fn some(target: &Target, moment: &Moment, at: usize) -> Vec<FaultPlan> {
+    let all = vocabulary(target, &Group::ALL).at(&moment.trigger);
+    all.into_iter().skip(at % 7).step_by(7).collect()
+}
+
+/// The pair is below the plan of the fault that strikes first, if both strike.
+fn is_below(target: &Target, first: &Plan, second: &FaultPlan) -> bool {
+    let moments = listed(target, first);
+    let mut since = since_last_struck(&moments).iter();
+    since.any(|moment| Some(&moment.trigger) == second.when.as_ref())
+}
+
+#[test]
+fn pair_in_the_other_order_is_the_same_run_and_is_tried() {
+    let mut compared = 0;
+    for lock in ["set-nx-px", "watchdog", "pubsub", "redlock"] {
+        let (target, base) = (target(lock), plan("short"));
+        let moments = listed(&target, &base);
+        let step = moments.len() / 5;
+        for (at, late) in moments.iter().enumerate().skip(step).step_by(step) {
+            let early = some(&target, &moments[at / 2], at + 3);
+            for (a, b) in some(&target, late, at).into_iter().zip(early) {
+                // This one is folded: below `a`, `b` is before `a` has struck.
+                let folded = ran(&target, &base.with(a.clone()).with(b.clone())).history;
+                if is_missed(&folded) {
+                    continue;
+                }
+                let first = base.with(b.clone());
+                let other = ran(&target, &first.with(a.clone())).history;
+                assert_eq!(folded, other, "{lock}: {a:?} and {b:?}");
+                assert!(is_below(&target, &first, &a), "{lock}: {a:?} below {b:?}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 20, "only {compared} pairs were compared");
 }

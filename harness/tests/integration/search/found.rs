@@ -1,9 +1,12 @@
 //! Finds: the same whatever the threads and shards, no larger than they must be, and repeatable.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use picklock_harness::check::{Cause, Property};
+use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::search::vocabulary::Group;
 use picklock_harness::search::{
@@ -209,4 +212,31 @@ fn trial_searches_the_lock_of_a_test() {
     assert!(!hunted.exhaustive && hunted.schedules == 20);
     let complaint = std::panic::catch_unwind(|| hunted.assert_nothing_against(Property::Lease));
     assert!(complaint.is_err());
+}
+
+#[test]
+fn every_find_that_was_kept_shows_itself_again() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/regressions");
+    let mut shown = 0;
+    for file in fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let scenario = Scenario::parse(&text, &path.display().to_string()).unwrap();
+        for lock in scenario.expect.keys() {
+            let plan = Plan {
+                scenario: scenario.clone(),
+                seed: 1,
+            };
+            let verdicts = judge(&ran(&target(lock), &plan).history);
+            let expected = Expected::of(&scenario, lock, Tables::NamedOnly);
+            let surprises = expected.surprises(&verdicts);
+            assert!(
+                surprises.is_empty(),
+                "{lock} × {}: {surprises:?}",
+                path.display()
+            );
+            shown += 1;
+        }
+    }
+    assert!(shown > 0);
 }

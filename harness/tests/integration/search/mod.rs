@@ -2,10 +2,8 @@
 //! locks stay clean.
 
 mod clean;
-mod folded;
 mod found;
 mod moments;
-mod regressions;
 
 use picklock_harness::history::{EventKind, History};
 use picklock_harness::lock_factory::LockFactory;

@@ -47,7 +47,6 @@ mod taking;
 mod trials;
 mod trouble;
 mod undo;
-mod verdicts;
 mod wire_log;
 
 use std::collections::BTreeMap;

@@ -18,7 +18,6 @@
 #![expect(clippy::print_stdout, reason = "a benchmark's output is its purpose")]
 
 mod memory;
-mod processor;
 mod search;
 mod sold;
 
@@ -59,9 +58,9 @@ fn row(history: &History, purchases: usize, input_kib: u64) -> f64 {
     let mut rounds = Vec::new();
     let mut beyond_kib = 0;
     for _ in 0..ROUNDS {
-        let (before_kib, begun_s) = (memory::reset_highest_kib(), processor::now_s());
+        let (before_kib, begun_s) = (memory::reset_highest_kib(), memory::now_s());
         let verdicts = judge(history);
-        rounds.push(processor::now_s() - begun_s);
+        rounds.push(memory::now_s() - begun_s);
         beyond_kib = beyond_kib.max(memory::highest_kib().saturating_sub(before_kib));
         for (property, verdict) in verdicts {
             // What a lock claims is compared with the custody, and this history has none.

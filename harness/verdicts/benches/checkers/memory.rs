@@ -1,4 +1,6 @@
-//! How much memory this process has, by the kernel's word.
+//! How much memory this process has, and how much processor time its thread has used, by the kernel's word.
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// Resident now, KiB.
 pub fn now_kib() -> u64 {
@@ -24,4 +26,10 @@ fn status_kib(field: &str) -> u64 {
     number
         .and_then(|number| number.parse().ok())
         .expect("the kernel tells it in KiB")
+}
+
+/// Seconds of processor time that this thread has used.
+pub fn now_s() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }

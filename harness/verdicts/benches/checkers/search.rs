@@ -3,8 +3,8 @@
 use picklock_verdicts::history::{EventKind, History};
 use stateright::semantics::{ConsistencyTester, LinearizabilityTester, SequentialSpec};
 
+use crate::memory;
 use crate::sold::sold;
-use crate::{memory, processor};
 
 /// The search goes one call deeper with every operation.
 const STACK: usize = 1 << 30;
@@ -67,9 +67,9 @@ pub fn print(once: bool) {
 
 fn row(purchases: usize) -> f64 {
     let history = sold(purchases, 3, 1);
-    let (before_kib, begun_s) = (memory::reset_highest_kib(), processor::now_s());
+    let (before_kib, begun_s) = (memory::reset_highest_kib(), memory::now_s());
     assert!(tester(&history).is_consistent(), "there is an order");
-    let took = processor::now_s() - begun_s;
+    let took = memory::now_s() - begun_s;
     let beyond_kib = memory::highest_kib().saturating_sub(before_kib);
     let operations = 2 * purchases;
     println!(

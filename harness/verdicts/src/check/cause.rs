@@ -2,12 +2,14 @@
 //!
 //! First the clients' own leases are looked at: where they do not overlap, a client outlived its
 //! lease, or used a grant that was over. Everything else is decided by the custody: what became of
-//! the first client's value on the servers (`lost_claim.rs`), of the counter of the tokens
-//! (`lost_counter.rs`), and what stood in the keys of a lock that nobody got (`blocked_lock.rs`).
+//! the first client's value on the servers (`lost_claim.rs`), of the counter of the tokens,
+//! and what stood in the keys of a lock that nobody got (`blocked_lock.rs`).
 //! Histories without custody are explained by releases and faults alone (`bare_cause.rs`).
 //!
 //! If nothing is shown, the cause is `undetermined`. The verdict does not depend on the cause: a
 //! property is violated before its cause is known.
+
+use std::collections::HashSet;
 
 use picklock_scenarios::Phase;
 
@@ -16,10 +18,9 @@ use super::blocked_lock::BlockedLock;
 use super::facts::{Facts, Found, Overlap, Taken};
 use super::finding::{Claim, Taking};
 use super::lost_claim::{LostClaim, is_off_by_its_clock};
-use super::lost_counter;
 use super::verdict::Cause;
-use crate::custody::Custody;
-use crate::history::KeyCommand;
+use crate::custody::{Custody, SpanEnd, ValueSpan};
+use crate::history::{KeyCommand, KeyName};
 use crate::timeline::{Hold, Lease};
 
 /// The cause of a violation.
@@ -85,7 +86,7 @@ fn of_found(facts: &Facts<'_>) -> Cause {
         (Found::StaleToken { stale, before, .. }, Some(account)) => match before {
             Some(before) => {
                 let (spans, from_ns) = (&account.spans, before.acquire_ns);
-                lost_counter::why_lost(spans, stale.highest, from_ns, facts.at_ns)
+                why_lost(spans, stale.highest, from_ns, facts.at_ns)
             }
             None => Cause::Undetermined,
         },
@@ -166,4 +167,25 @@ fn of_false_claim(claim: Claim) -> Cause {
         Claim::Renewal => Cause::SilentLoss,
         Claim::Key => Cause::SharedKey,
     }
+}
+
+/// What took the counter with this token away between two times without a client's command.
+pub(super) fn why_lost(spans: &[ValueSpan], token: u64, from_ns: u64, to_ns: u64) -> Cause {
+    let token = token.to_string();
+    // A value that expires, or that has the lock's name, is a lock.
+    let counters = || spans.iter().filter(|span| !span.may_be_a_claim());
+    let places: HashSet<(usize, &KeyName)> = counters()
+        .filter(|span| *span.value == *token)
+        .map(|span| (span.node, &span.key))
+        .collect();
+    let mut ends = counters().rev().filter(|span| {
+        places.contains(&(span.node, &span.key)) && (from_ns..=to_ns).contains(&span.until_ns)
+    });
+    ends.find_map(|span| match span.end {
+        SpanEnd::Evicted | SpanEnd::Flushed => Some(Cause::Evicted),
+        SpanEnd::LostInRestart => Some(Cause::LostOnRestart),
+        SpanEnd::LostInFailover => Some(Cause::LostOnFailover),
+        _ => None,
+    })
+    .unwrap_or(Cause::Undetermined)
 }

@@ -7,19 +7,17 @@ use std::cell::OnceCell;
 
 use picklock_scenarios::Phase;
 
-use crate::custody::{Custody, ValueSpan};
-use crate::history::{EventKind, History, KeyCommand};
-use crate::timeline::{Hold, Lease, Timeline, overlap};
-
 use super::facts::{Facts, Found, Outside, Overlap, Taken};
 use super::finding::{Finding, ForeignRelease, Seen, StaleToken, Taking, WrongStock};
-use super::late_extension::late_extension_ns;
 use super::lost_claim::{is_same_token, took_again};
 use super::on_time::OnTime;
-use super::promised_renewal::ran_out_ns;
+use super::promised_renewal::{late_extension_ns, ran_out_ns};
 use super::properties::ownership::foreign_releases;
 use super::sales::{Overtaken, overtaken};
 use super::unjudged::Unjudged;
+use crate::custody::{Custody, ValueSpan};
+use crate::history::{EventKind, History, KeyCommand};
+use crate::timeline::{Hold, Lease, Timeline, overlap};
 
 /// What a violation is explained from.
 #[derive(Debug)]

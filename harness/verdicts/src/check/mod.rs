@@ -27,11 +27,8 @@ mod judge;
 
 mod kept_alive;
 mod kept_values;
-mod key_users;
-mod late_extension;
 mod left_value;
 mod lost_claim;
-mod lost_counter;
 mod on_time;
 mod ongoing;
 mod outstanding;
@@ -49,7 +46,6 @@ mod unjudged;
 mod untrue_answers;
 mod verdict;
 mod waiters;
-mod wanted_key;
 mod written_values;
 
 pub use checker::Checker;

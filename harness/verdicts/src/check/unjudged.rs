@@ -18,6 +18,7 @@ const STARVED: &str = "no client got the lock for longer than the bound, but";
 /// since the run began.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the names say what they are")]
 pub enum Unjudged {
     /// The harness stood still during a fault or a hold.
     #[error("the harness stood still for {late_ms} ms until {until:.3} s, while {during}{others}: {RUN_AGAIN}",
@@ -26,11 +27,8 @@ pub enum Unjudged {
     HarnessPause {
         /// For how long, the first time.
         late_ms: u64,
-        /// Until when.
         until_ns: u64,
-        /// What was going on.
         during: Ongoing,
-        /// How often.
         count: u64,
     },
     /// Two clients were inside only because the harness stood still.
@@ -53,11 +51,9 @@ pub enum Unjudged {
         until = seconds(*.until_ns),
         others = other_standstills(*.count))]
     StoodStill {
-        /// Who.
         who: Party,
         /// For how long, the first time.
         stood_ms: u64,
-        /// Until when.
         until_ns: u64,
         /// How often servers and workers did.
         count: u64,
@@ -67,11 +63,8 @@ pub enum Unjudged {
          its lease ran out before its work was done: {RUN_AGAIN}, or with a longer lease (`--ttl`)",
         waited = seconds(*.waited_ns))]
     LateInjection {
-        /// Who.
         worker: usize,
-        /// For how long.
         waited_ns: u64,
-        /// The fault in words.
         fault: String,
     },
     /// A fault of nodes lasted longer than its scenario says, and longer than the hold that it was to strike.
@@ -81,19 +74,14 @@ pub enum Unjudged {
         lasted = seconds(*.lasted_ns),
         late = *.late_ms as f64 / 1e3)]
     FaultOverran {
-        /// The fault in words.
         fault: String,
-        /// How long it lasted.
         lasted_ns: u64,
-        /// How much of that was too long.
         late_ms: u64,
     },
     /// A planned fault did not strike.
     #[error("the fault `{fault}` never struck: {reason}")]
     FaultMissed {
-        /// Its kind.
         fault: String,
-        /// The reason in words.
         reason: String,
         /// The reason, where it matters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,28 +89,18 @@ pub enum Unjudged {
     },
     /// What a fault did could not be undone.
     #[error("the {what} failed: {reason}")]
-    FaultNotUndone {
-        /// What was to be done.
-        what: String,
-        /// The reason in words.
-        reason: String,
-    },
+    FaultNotUndone { what: String, reason: String },
     /// The scenario is not made for this backend.
     #[error("this scenario does not support the {backend} backend (supported: {})", words(.supported))]
     BackendUnsupported {
-        /// This one.
         backend: BackendName,
-        /// Those that it is made for.
         supported: Vec<BackendName>,
     },
     /// A simulated server did not know a command.
     #[error(
         "the simulated Redis does not know `{command}`; run it on a real one (--backend process)"
     )]
-    CommandUnknown {
-        /// Its name.
-        command: String,
-    },
+    CommandUnknown { command: String },
     /// No extension was tested.
     #[error("no extension was tested: {}", not_extended(.unsupported.as_deref()))]
     ExtensionUntested {
@@ -135,45 +113,25 @@ pub enum Unjudged {
         "the lock refuses a lease of {ttl_ms} ms, and grants one of {granted_ms} ms: {message}"
     )]
     LeaseRefused {
-        /// The lease of the scenario.
         ttl_ms: u64,
-        /// Another one.
         granted_ms: u64,
-        /// The lock's words.
         message: String,
     },
     /// The lock does not offer what the scenario asks for.
     #[error("the lock does not offer {ability}")]
-    NotOffered {
-        /// What.
-        ability: Ability,
-    },
+    NotOffered { ability: Ability },
     /// The scenario is about Sentinels, and the lock knows none.
     #[error("the lock does not begin with Sentinels in place of its nodes: {message}")]
-    SentinelsRefused {
-        /// The lock's words.
-        message: String,
-    },
+    SentinelsRefused { message: String },
     /// The server that keeps the stock did not do its part.
     #[error("the stock in Redis is not known: {reason}")]
-    StockUnknown {
-        /// The reason in words.
-        reason: String,
-    },
+    StockUnknown { reason: String },
     /// The locks could not be inspected after the run.
     #[error("the inspection of the locks after the run failed: {reason}")]
-    FinalInspectionFailed {
-        /// The reason in words.
-        reason: String,
-    },
+    FinalInspectionFailed { reason: String },
     /// A server died, and no fault asked for it.
     #[error("node {node} failed on its own: {reason}")]
-    NodeLost {
-        /// Which.
-        node: usize,
-        /// The reason in words.
-        reason: String,
-    },
+    NodeLost { node: usize, reason: String },
     /// Something came from a worker while it was frozen or dead.
     #[error("the fault escaped: worker {worker} was frozen or dead, and at {came:.3} s something came from it to {server}. The \
          process that was frozen or killed is a wrapper, and the lock goes on in one that Picklock cannot reach; start \
@@ -181,12 +139,10 @@ pub enum Unjudged {
         came = seconds(*.came_ns),
         server = server(*.node))]
     FreezeLeak {
-        /// Which.
         worker: usize,
         /// To which node; `None`: to a Sentinel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         node: Option<usize>,
-        /// When.
         came_ns: u64,
     },
     /// The lock's clients belong to a user that the wire does not serve.
@@ -195,22 +151,14 @@ pub enum Unjudged {
          start the adapter as the user who starts Picklock"
     )]
     ClientRefused {
-        /// On whose link.
         worker: usize,
-        /// Whose client it was.
         user: u32,
-        /// Who is served.
         served: u32,
     },
     /// A simulated run had used up what it may use.
     #[error("the simulated run used up its budget of {}, and ended before its time; shorten its `limit`, or let it sell less",
         budget_words(*.budget, *.most))]
-    BudgetSpent {
-        /// What.
-        budget: Budget,
-        /// How much it may use.
-        most: u64,
-    },
+    BudgetSpent { budget: Budget, most: u64 },
     /// The harness ran out of something.
     #[error("the harness itself ran short: {reason}")]
     ResourceExhaustion {
@@ -222,12 +170,7 @@ pub enum Unjudged {
         "the harness was too slow: a client on a link of worker {worker} sent {sent} and was gone before it was known \
          whose it was"
     )]
-    ClientGone {
-        /// On whose link.
-        worker: usize,
-        /// What it sent.
-        sent: String,
-    },
+    ClientGone { worker: usize, sent: String },
     /// The lock does not use the servers of the run: nothing is known about it.
     #[error("the lock does not use the servers that it was given: worker {worker} got the lock without having sent a \
          command to any of them; it should use {} (`nodes` of its `init` request)",
@@ -235,7 +178,6 @@ pub enum Unjudged {
     OtherServers {
         /// Who was granted the lock without a command.
         worker: usize,
-        /// The servers that it was given.
         nodes: Vec<String>,
     },
     /// The user interrupted the run.
@@ -245,24 +187,14 @@ pub enum Unjudged {
     #[error(
         "too little to judge: the lock was granted {granted} times, and the scenario asks for at least {needed}"
     )]
-    TooFewGrants {
-        /// How often.
-        granted: u64,
-        /// How often the scenario wants it.
-        needed: u64,
-    },
+    TooFewGrants { granted: u64, needed: u64 },
     /// Every worker ended, and no fault has killed it.
     #[error("too little to judge: no worker was left to try")]
     EverybodyDied,
     /// Workers died on their own, and the others are too few to compete.
     #[error("too little to judge: {} died on {}, and {} to compete",
         workers(.died), own(.died), left_words(*.left))]
-    TooFewClients {
-        /// Who died on its own.
-        died: Vec<usize>,
-        /// How many were alive.
-        left: usize,
-    },
+    TooFewClients { died: Vec<usize>, left: usize },
     /// No two workers ever wanted a lock at the same time.
     #[error("too little to judge: no two workers ever competed for a lock")]
     NobodyCompeted,
@@ -272,7 +204,6 @@ pub enum Unjudged {
         until = seconds(*.until_ns)
     )]
     NobodyWasReady {
-        /// The first such fault.
         fault: String,
         /// When the holder that it found had left.
         until_ns: u64,
@@ -302,10 +233,7 @@ pub enum Unjudged {
     OwnerUnknown,
     /// Nobody got the lock, for this reason.
     #[error("{by}")]
-    Starved {
-        /// The reason.
-        by: StarvedBy,
-    },
+    Starved { by: StarvedBy },
 }
 
 /// A server or a worker.

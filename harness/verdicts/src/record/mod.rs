@@ -2,7 +2,6 @@
 //!
 //! - [`run`](self): one run, `picklock-run/1`
 //! - [`matrix`](self): many cells of lock, scenario and backend, `picklock-matrix/1`
-//! - [`similarity`](self): which built-in lock a lock behaves like, in the document of a matrix
 //! - [`search`](self): many plans for one lock, `picklock-search/1`
 //! - [`repro`](self): everything needed to repeat a run, `picklock-repro/1`
 
@@ -12,15 +11,12 @@ mod repro;
 mod run;
 mod scenario_hash;
 mod search;
-mod servers_table;
-mod similarity;
 
 pub use matrix::{
-    Cell, CellSetting, CustodyTally, MATRIX_FORMAT, MatrixRecord, SkippedCell, Surprise, Tally,
+    Cell, CellSetting, CustodyTally, MATRIX_FORMAT, MatrixRecord, Similarity, SkippedCell,
+    Surprise, Tally,
 };
-pub use repro::{Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides};
+pub use repro::{Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides, ServersTable};
 pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 pub use scenario_hash::scenario_hash;
 pub use search::{Asked, Coverage, Find, Placed, SEARCH_FORMAT, SearchKind, SearchRecord, Shards};
-pub use servers_table::ServersTable;
-pub use similarity::Similarity;

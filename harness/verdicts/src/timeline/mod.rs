@@ -24,14 +24,13 @@ mod request_read;
 #[cfg(test)]
 mod tests;
 mod tracker;
-mod under_way;
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use crate::history::History;
 
-pub use attempt::{Attempt, Denial, HoldEnd, Step};
+pub use attempt::{Attempt, Denial, HoldEnd, Step, UnderWay};
 pub use fault::{FaultSpan, forgets, leaves_two_masters, lies, loses, spoils_clocks, strikes_once};
 pub(crate) use hold::HoldReader;
 pub use hold::{Hold, LeasePhase, LeaseState};
@@ -39,7 +38,6 @@ pub use lease::{Lease, overlap};
 pub use nanoseconds::{is_rounded_up, ms};
 pub use operation::{Operation, OperationKind, Outcome, each_operation};
 pub use tracker::AttemptTracker;
-pub use under_way::UnderWay;
 
 /// A history as operations, holds and faults. Each part is read when it is first asked for, and
 /// only once.

@@ -7,12 +7,10 @@
 //!
 //! - [`cells`]: which runs
 //! - [`difference`]: where two accounts differ
-//! - [`equal`]: that they do not
-//! - [`spoilt`]: that they do when a report is spoilt
+//! - [`spoilt`]: that they do when a report is spoilt, and otherwise not
 //! - [`told_account`]: the second account
 
 mod cells;
 mod difference;
-mod equal;
 mod spoilt;
 mod told_account;

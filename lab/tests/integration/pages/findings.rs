@@ -6,7 +6,7 @@ use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::check::{Cause, Property, Verdict};
 use picklock_verdicts::record::{Cell, CustodyTally, MATRIX_FORMAT, MatrixRecord, Tally};
 
-use super::cells::{HOSTILE, cell, violated};
+use super::{HOSTILE, cell, violated};
 
 const WORDS: &str = r#"
 format = "picklock-library/1"

@@ -1,6 +1,25 @@
 //! The pages about libraries and servers.
 
-mod cells;
+use picklock_verdicts::check::{Status, Verdict};
+
 mod findings;
 mod program;
 mod servers;
+
+#[path = "../../../../reports/tests/reports/cell.rs"]
+mod cell;
+
+pub use cell::{cell, violated};
+
+/// Everything that a name may do to a report.
+pub const HOSTILE: &str = "a|b`c`</pre></details><script>alert(1)</script>@team #1 https://x.y\n\
+                           ]]>\u{1b}[31m\u{0}\u{fffe}\u{202e}\"'&amp; 🔒";
+
+/// A verdict `unknown` that says this.
+pub fn unjudged(words: &str) -> Verdict {
+    Verdict {
+        status: Status::Unknown,
+        story: vec![words.to_owned()],
+        ..Verdict::held()
+    }
+}

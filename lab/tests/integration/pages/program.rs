@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use picklock_verdicts::record::MatrixRecord;
 
-use super::cells::cell;
+use super::cell;
 use super::servers::on;
 
 fn lab(home: &Path, line: &str) -> Output {

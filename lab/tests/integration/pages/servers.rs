@@ -5,7 +5,7 @@ use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::check::{Cause, Property, Verdict};
 use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, Redis, Surprise};
 
-use super::cells::{HOSTILE, cell, unjudged, violated};
+use super::{HOSTILE, cell, unjudged, violated};
 
 /// Two locks under two scenarios.
 fn cells() -> Vec<Cell> {
@@ -91,7 +91,23 @@ fn what_the_scenario_leaves_open_is_no_difference() {
 
 #[test]
 fn the_same_everywhere() {
-    insta::assert_snapshot!(by_server(&on_two_servers()).unwrap());
+    insta::assert_snapshot!(by_server(&on_two_servers()).unwrap(), @"
+    | server | version | backend | Picklock | cells | as expected | otherwise | not judged | open |
+    |---|---|---|---|---:|---:|---:|---:|---:|
+    | redis | 7.0.15 | sim | 0.1.0 | 4 | 4 | 0 | 0 | 0 |
+    | valkey | 9.1.2 | sim | 0.1.0 | 4 | 4 | 0 | 0 | 0 |
+
+    One run of each cell, with seed 1.
+
+    | scenario | redis 7.0.15 | valkey 9.1.2 |
+    |---|---|---|
+    | <code>calm</code> | 2 locks; as expected | same; as expected |
+    | <code>gc-pause</code> | 2 locks; as expected | same; as expected |
+
+    ### Where the servers differ
+
+    No cell that was compared differs between the servers. Properties that the scenario leaves open (`any`) are not compared: either result may come out on any server.
+    ");
 }
 
 #[test]
@@ -110,7 +126,26 @@ fn one_cell_differs_and_is_not_as_expected() {
         on("redis", "8.0.2", cells()),
         on("valkey", "9.1.2", others),
     ];
-    insta::assert_snapshot!(by_server(&together(parts)).unwrap());
+    insta::assert_snapshot!(by_server(&together(parts)).unwrap(), @"
+    | server | version | backend | Picklock | cells | as expected | otherwise | not judged | open |
+    |---|---|---|---|---:|---:|---:|---:|---:|
+    | redis | 7.0.15 | sim | 0.1.0 | 4 | 4 | 0 | 0 | 0 |
+    | redis | 8.0.2 | sim | 0.1.0 | 4 | 4 | 0 | 0 | 0 |
+    | valkey | 9.1.2 | sim | 0.1.0 | 4 | 3 | 1 | 0 | 0 |
+
+    One run of each cell, with seed 1.
+
+    | scenario | redis 7.0.15 | redis 8.0.2 | valkey 9.1.2 |
+    |---|---|---|---|
+    | <code>calm</code> | 2 locks; as expected | same; as expected | 1 same, **1 different**; **1 otherwise than expected** |
+    | <code>gc-pause</code> | 2 locks; as expected | same; as expected | same; as expected |
+
+    ### Where the servers differ
+
+    | lock | scenario | property | redis 7.0.15 | redis 8.0.2 | valkey 9.1.2 |
+    |---|---|---|---|---|---|
+    | <code>redlock</code> | <code>calm</code> | lease | held | held | **violated**: race ‼ expected held |
+    ");
 }
 
 #[test]
@@ -132,7 +167,40 @@ fn what_cannot_be_compared_is_named_and_is_no_difference() {
     let parts = vec![on("redis", "7.0.15", first), matrix];
     let page = by_server(&together(parts)).unwrap();
     assert!(page.contains("No cell that was compared differs"), "{page}");
-    insta::assert_snapshot!(page);
+    insta::assert_snapshot!(page, @"
+    | server | version | backend | Picklock | cells | as expected | otherwise | not judged | open |
+    |---|---|---|---|---:|---:|---:|---:|---:|
+    | redis | 7.0.15 | sim | 0.1.0 | 5 | 5 | 0 | 0 | 0 |
+    | valkey | 9.1.2 | sim | 0.1.0 | 3 | 2 | 0 | 1 | 0 |
+
+    One run of each cell, with seed 1.
+    The matrix of valkey 9.1.2 was interrupted.
+
+    | scenario | redis 7.0.15 | valkey 9.1.2 |
+    |---|---|---|
+    | <code>calm</code> | 2 locks; as expected | 3 not compared; 1 not judged |
+    | <code>gc-pause</code> | 2 locks; as expected | 2 not compared; as expected |
+    | <code>two-keys</code> | 1 lock; as expected | no cell |
+
+    ### Where the servers differ
+
+    No cell that was compared differs between the servers. Properties that the scenario leaves open (`any`) are not compared: either result may come out on any server.
+
+    ### What could not be compared on all servers
+
+    | lock | scenario | property | redis 7.0.15 | valkey 9.1.2 |
+    |---|---|---|---|---|
+    | <code>set-nx-px</code> | <code>calm</code> | all | was run | could not be run: seed 1: the server ended |
+    | <code>redlock</code> | <code>calm</code> | all | was run | another content of the scenario |
+    | <code>set-nx-px</code> | <code>gc-pause</code> | all | was run | no such cell |
+    | <code>redlock</code> | <code>gc-pause</code> | exclusion | **violated**: outlived-lease | unknown |
+    | <code>redlock</code> | <code>two-keys</code> | all | was run | no such cell |
+    | <code>redlock</code> | <code>calm</code> | all | another content of the scenario | was run |
+
+    ### Skipped
+
+    - m3: no such file or directory
+    ");
 }
 
 #[test]
@@ -167,7 +235,27 @@ fn several_backends_and_runs_and_options_are_kept_apart() {
         parts.iter_mut().for_each(|part| part.matrix.seeds = 20);
         parts
     };
-    insta::assert_snapshot!(by_server(&together(parts())).unwrap());
+    insta::assert_snapshot!(by_server(&together(parts())).unwrap(), @"
+    | server | version | backend | Picklock | cells | as expected | otherwise | not judged | open |
+    |---|---|---|---|---:|---:|---:|---:|---:|
+    | redis | 7.0.15 | sim, docker | 0.1.0 | 6 | 6 | 0 | 0 | 0 |
+    | redis | 8.0.2 | sim, docker | 0.1.0 | 6 | 6 | 0 | 0 | 0 |
+    | valkey | 9.1.2 | sim, docker | 0.1.0 | 6 | 6 | 0 | 0 | 0 |
+
+    20 runs of each cell, with the seeds 1 to 20. Servers differ in a cell if one has a result that the other never has.
+
+    | scenario | redis 7.0.15 | redis 8.0.2 | valkey 9.1.2 |
+    |---|---|---|---|
+    | <code>calm</code> (sim) | 3 locks; as expected | same; as expected | 2 same, **1 different**; as expected |
+    | <code>gc-pause</code> (sim) | 2 locks; as expected | same; as expected | same; as expected |
+    | <code>calm</code> (docker) | 1 lock; as expected | same; as expected | same; as expected |
+
+    ### Where the servers differ
+
+    | lock | scenario | property | redis 7.0.15 | redis 8.0.2 | valkey 9.1.2 |
+    |---|---|---|---|---|---|
+    | <code>set-nx-px</code> | <code>calm</code> (sim) | lease | held in 17, **violated** in 3: race | held in 15, **violated** in 5: race | held in 20 |
+    ");
     // How often is no difference.
     let two = parts().into_iter().take(2).collect();
     let page = by_server(&together(two)).unwrap();
@@ -248,5 +336,13 @@ fn what_cannot_be_told_apart_by_server_is_refused() {
         refusal(vec![redis(), strange]),
     ];
     let words: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
-    insta::assert_snapshot!(words.join("\n"));
+    insta::assert_snapshot!(words.join("\n"), @"
+    there is one matrix only: name two or more, each of another server
+    m2: it ran on more than one server: valkey 9.1.2, redis 7.0.15. Run a matrix for each, with `picklock matrix --server NAME`
+    m2: none of its cells says on which server it ran
+    m1 and m3: both ran on redis 7.0.15
+    m2: it has the cell set-nx-px × calm × sim twice
+    m1 and m2: their seeds differ. Run both with the same `--seed` and `--seeds`
+    the matrices have no cell in common: run the same locks and scenarios in the same backend on each server
+    ");
 }

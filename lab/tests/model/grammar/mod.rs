@@ -1,6 +1,5 @@
 //! What clients may say in a random transcript: templates, and pools of words to fill them with.
 
-mod json_scripts;
 mod pools;
 mod templates;
 

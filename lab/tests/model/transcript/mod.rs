@@ -1,7 +1,6 @@
 //! Transcripts: what several clients say, carried out by the model and by a real server.
 
 mod comparison;
-mod delivery;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -272,7 +271,7 @@ impl Run {
         let own = |(id, message): &(ClientId, Reply)| {
             *id == self.ids[step.client] && matches!(message, Reply::Push(_))
         };
-        if delivery::own_messages_come_first(self.version) && messages.iter().any(own) {
+        if comparison::own_messages_come_first(self.version) && messages.iter().any(own) {
             if step.is("EXEC") {
                 // The messages stand among the replies, which is no RESP.
                 self.left_out = true;
@@ -318,7 +317,7 @@ impl Run {
         bench: &mut Bench,
         messages: Vec<(ClientId, Reply)>,
     ) -> Result<(), String> {
-        for (id, messages) in delivery::by_client(messages) {
+        for (id, messages) in comparison::by_client(messages) {
             self.settle(bench)?;
             if self.left_out {
                 return Ok(());
@@ -328,8 +327,8 @@ impl Run {
             // In RESP3 a blocked client may have subscriptions too, and goes on waiting.
             self.blocked[client] &= messages.iter().all(|one| matches!(one, Reply::Push(_)));
             let real = messages.iter().map(|_| bench.clients[client].read());
-            let real = delivery::without_order_of_patterns(real.collect());
-            let messages = delivery::without_order_of_patterns(messages);
+            let real = comparison::without_order_of_patterns(real.collect());
+            let messages = comparison::without_order_of_patterns(messages);
             for (reply, real) in messages.into_iter().zip(real) {
                 let expected = Expected {
                     step: Step::parse(&format!("{client}: (served)")),

@@ -4,8 +4,7 @@ use anstyle::Style;
 use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::Cell;
 
-use super::super::line::Line;
-use super::super::styles::{BAD, FAINT, GOOD, STRONG, WARN};
+use super::super::line::{BAD, FAINT, GOOD, Line, STRONG, WARN};
 use crate::matrix::{CellOutcome, NOT_APPLICABLE, distinct};
 use crate::units::span_us;
 

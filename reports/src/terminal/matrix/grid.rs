@@ -2,8 +2,7 @@
 
 use picklock_verdicts::record::Cell;
 
-use super::super::line::{Line, columns};
-use super::super::styles::STRONG;
+use super::super::line::{Line, STRONG, columns};
 use super::cell::block;
 use crate::matrix::distinct;
 

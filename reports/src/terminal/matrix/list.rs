@@ -3,8 +3,7 @@
 use picklock_verdicts::check::Status;
 use picklock_verdicts::record::Cell;
 
-use super::super::line::{Line, columns};
-use super::super::styles::{BAD, FAINT, STRONG, WARN};
+use super::super::line::{BAD, FAINT, Line, STRONG, WARN, columns};
 use super::cell::{p99, sign, with};
 use crate::matrix::{CellOutcome, NOT_APPLICABLE, distinct};
 

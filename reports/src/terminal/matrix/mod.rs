@@ -11,9 +11,8 @@ mod surprises;
 
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
-use super::line::Line;
+use super::line::{Line, STRONG};
 use super::run::{NARROWEST, WIDEST, join};
-use super::styles::STRONG;
 use crate::matrix::distinct;
 use crate::scorecard::Scorecard;
 

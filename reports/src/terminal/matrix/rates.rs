@@ -2,8 +2,7 @@
 
 use picklock_verdicts::record::MatrixRecord;
 
-use super::super::line::Line;
-use super::super::styles::{FAINT, STRONG};
+use super::super::line::{FAINT, Line, STRONG};
 use crate::cell_status::title;
 use crate::statistics::{CONFIDENCE_PERCENT, Rate, Round, per_cent};
 use crate::units::count;

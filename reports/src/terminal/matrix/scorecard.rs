@@ -2,8 +2,7 @@
 
 use picklock_scenarios::Family;
 
-use super::super::line::{Line, columns};
-use super::super::styles::{FAINT, GOOD, STRONG};
+use super::super::line::{FAINT, GOOD, Line, STRONG, columns};
 use crate::scorecard::{LockScore, Scorecard};
 
 /// The widest column for names.

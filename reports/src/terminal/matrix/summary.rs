@@ -3,8 +3,7 @@
 use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::{CustodyTally, MatrixRecord};
 
-use super::super::line::Line;
-use super::super::styles::{BAD, FAINT, GOOD, STRONG, WARN};
+use super::super::line::{BAD, FAINT, GOOD, Line, STRONG, WARN};
 use crate::matrix::{
     CellOutcome, all_in_words, cell_counts, distinct, inapplicable, similarity_in_words,
 };

@@ -4,8 +4,7 @@
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::super::command::see_it_again;
-use super::super::line::Line;
-use super::super::styles::{BAD, FAINT, STRONG, WARN};
+use super::super::line::{BAD, FAINT, Line, STRONG, WARN};
 use crate::cell_status::title;
 use crate::matrix::severity;
 

@@ -4,7 +4,6 @@ mod browser;
 mod histories;
 mod runs;
 mod searched;
-mod size;
 mod values;
 mod words;
 

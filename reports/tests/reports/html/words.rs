@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use picklock_reports::html::page;
+use picklock_reports::report_input::Evidence;
 use picklock_verdicts::check::{Property, judge};
 use picklock_verdicts::history::EventKind;
 use picklock_verdicts::record::Tally;
@@ -160,7 +161,7 @@ fn markup_in_names_is_escaped() {
     material.matrix.cells = vec![cell];
     material.matrix.reproduce = attack.into();
     material.skipped = vec![attack.into()];
-    material.evidence = vec![picklock_reports::report_input::Evidence {
+    material.evidence = vec![Evidence {
         run_dir: attack.into(),
         record,
         history: Some(history),
@@ -193,4 +194,24 @@ fn a_name_of_ten_thousand_characters_is_cut_and_whole_on_hover() {
     assert!(page.contains(&format!("title=\"{long}\"")));
     assert!(!page.contains(&format!(">{long}<")));
     assert!(page.len() < 1_000_000);
+}
+
+#[test]
+fn a_million_events_fit_into_ten_megabytes_and_the_page_says_what_it_left_out() {
+    let history = histories::long(166_667);
+    assert!(history.events.len() >= 1_000_000);
+    let record = runs::record(&history, judge(&history), "A long one.");
+    let mut material = runs::nothing(1);
+    material.matrix.cells = vec![runs::of_record(&record, "long", BTreeMap::new())];
+    material.evidence = vec![Evidence {
+        run_dir: "long".into(),
+        record,
+        history: Some(history),
+        wire: None,
+        has_repro: false,
+    }];
+    let page = page(&material).unwrap();
+    assert!(page.len() < 10_000_000, "{} bytes", page.len());
+    assert!(page.contains("is drawn together"));
+    assert!(page.contains("overlapping holds"), "overlaps are kept");
 }

@@ -42,7 +42,7 @@ use crate::check::standstill::Standstill;
 use crate::check::starvation_excuse::StarvationExcuses;
 use crate::check::unjudged::{StarvedBy, Unjudged};
 use crate::check::waiters::Waiters;
-use crate::check::wanted_key::WantedKey;
+use crate::check::outstanding::WantedKey;
 use crate::custody::KeyUpdate;
 use crate::history::{Event, EventKind, Header, Misbehaviour};
 use crate::timeline::{Attempt, Denial, Step, Timeline, is_rounded_up, ms, spoils_clocks};

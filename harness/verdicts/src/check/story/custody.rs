@@ -2,14 +2,12 @@
 
 use picklock_scenarios::Phase;
 
+use super::sentence::{Line, Weight, clock, length};
 use crate::check::facts::Facts;
 use crate::check::lost_claim::late_release;
 use crate::custody::{SpanEnd, ValueSpan};
 use crate::history::KeyCommand;
 use crate::timeline::{Hold, ms};
-
-use super::line::Line;
-use super::sentence::{Weight, clock, length};
 
 /// So many letters of a value are shown.
 const LONGEST_VALUE: usize = 12;
@@ -190,7 +188,7 @@ pub(super) fn command_in_words(
     };
     let (command, worker) = (&by.command, by.worker);
     match by.sent_ns {
-        None => format!("the {command} that worker {worker} sent {asked}"),
+        None => format!("the {command} that worker {worker} then sent {asked}"),
         Some(sent_ns) => {
             let held = held_back_by(facts, worker, (sent_ns, at_ns));
             let sent = clock(sent_ns);

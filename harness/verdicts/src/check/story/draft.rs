@@ -2,15 +2,13 @@
 
 use std::collections::HashSet;
 
+use super::custody::{command_in_words, lost_values, ran_out_ns, shown, taken_with};
+use super::sentence::{Line, Weight, clock, length, sentence};
 use crate::check::facts::{Facts, Taken};
 use crate::check::finding::Taking;
 use crate::check::verdict::STORY_LINES;
 use crate::history::EventKind;
 use crate::timeline::{Hold, HoldEnd};
-
-use super::custody::{command_in_words, lost_values, ran_out_ns, shown, taken_with};
-use super::line::Line;
-use super::sentence::{Weight, clock, length, sentence};
 
 /// These lines as sentences: the most important ones, in order of time.
 pub(super) fn told(lines: Vec<Line<'_>>, facts: &Facts<'_>) -> Vec<String> {

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use super::custody::shown;
+use super::sentence::{Line, Weight, clock, length};
 use crate::check::blocked_lock::BlockedLock;
 use crate::check::facts::Facts;
 use crate::check::finding::Starvation;
 use crate::check::verdict::Cause;
 use crate::custody::{Renewal, ValueSpan};
-
-use super::custody::shown;
-use super::line::Line;
-use super::sentence::{Weight, clock, length};
 
 /// So many values are told.
 const MOST_VALUES: usize = 3;

@@ -6,7 +6,6 @@
 mod custody;
 mod draft;
 mod kept_out;
-mod line;
 mod sentence;
 mod unserved;
 
@@ -18,7 +17,7 @@ use crate::timeline::{Hold, Lease, ms};
 use custody::{ran_out_ns, taken_with, written_values};
 use draft::told;
 use kept_out::kept_out;
-use line::Line;
+use sentence::Line;
 use sentence::{Weight, clock, length, sentence};
 
 pub(super) use unserved::unserved;

@@ -315,7 +315,7 @@ fn commands_stand_with_the_hold_and_arrows_are_drawn_when_asked_for() {
         left_out: 0,
     });
     let page = page(&material).unwrap();
-    assert!(page.contains("Commands per acquisition: 1.0 on average"));
+    assert!(page.contains("Commands to get the lock once: 1.0 on average"));
     let sheet = Sheet::open(&written("messages.html", &page), 1280, 900);
     sheet.focus("canvas");
     let press = |key| {
