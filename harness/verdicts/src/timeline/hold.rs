@@ -2,12 +2,11 @@
 
 use crate::history::{Event, EventKind, History};
 
-use super::attempt::{Attempt, HoldEnd, Step};
+use super::attempt::{Attempt, HoldEnd, Step, UnderWay};
 use super::fault::{FaultSpan, forgets};
 use super::lease::{Lease, overlap};
 use super::nanoseconds::ms;
 use super::tracker::AttemptTracker;
-use super::under_way::UnderWay;
 
 /// A hold: from the grant's arrival until the release was sent, the worker was gone, or the
 /// history ended. All times in nanoseconds since the run began.
