@@ -82,3 +82,76 @@ fn turn() {
         TASKS.set(Some((tasks, waker)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+    use tokio::task::{spawn_local, yield_now};
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::clock::Clock;
+
+    fn done<T: 'static>(work: impl Future<Output = T> + 'static) -> T {
+        block_on(work).unwrap().unwrap()
+    }
+
+    #[test]
+    fn tasks_that_give_way_or_are_many_are_polled_before_time_moves() {
+        let at_ns = done(async {
+            let clock = Clock::start();
+            let passing = spawn_local(sleep(Duration::from_millis(1)));
+            let many = (0..200).map(|_| spawn_local(yield_now()));
+            for one in many.collect::<Vec<_>>() {
+                yield_now().await;
+                one.await.unwrap();
+            }
+            let at_ns = clock.now_ns();
+            passing.await.unwrap();
+            (at_ns, clock.now_ns())
+        });
+        assert_eq!(at_ns, (0, 1_000_000));
+    }
+
+    #[test]
+    fn timers_of_one_time_go_off_in_the_order_in_which_they_were_set() {
+        let order = done(async {
+            let late = (0..3).map(|number| async move {
+                sleep(Duration::from_secs(1)).await;
+                number
+            });
+            let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+            for one in late {
+                let tell = tell.clone();
+                spawn_local(async move { tell.send(one.await) });
+            }
+            [told.recv().await, told.recv().await, told.recv().await]
+        });
+        assert_eq!(order, [Some(0), Some(1), Some(2)]);
+    }
+
+    #[test]
+    fn news_from_another_thread_are_heard() {
+        let (tell, told) = oneshot::channel();
+        let (ready, begun) = std::sync::mpsc::channel();
+        let telling = std::thread::spawn(move || {
+            begun.recv().unwrap();
+            tell.send(7)
+        });
+        let heard = done(async move {
+            ready.send(()).unwrap();
+            told.await
+        });
+        assert_eq!(heard, Ok(7));
+        telling.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn work_that_panics_is_said_to_and_the_next_one_runs() {
+        let work = async { panic!("on purpose") };
+        assert!(block_on::<()>(work).unwrap().unwrap_err().is_panic());
+        assert_eq!(done(async { 1 }), 1);
+    }
+}
