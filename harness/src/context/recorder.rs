@@ -33,13 +33,10 @@ impl Recorder {
     /// are cut.
     pub fn write(&self, mut what: EventKind) -> u64 {
         cut_texts(&mut what);
-        let event = Event {
-            at_ns: self.clock.now_ns(),
-            what,
-        };
-        (self.listener)(&event);
-        let at_ns = event.at_ns;
-        self.events.borrow_mut().push(event);
+        let at_ns = self.clock.now_ns();
+        let mut events = self.events.borrow_mut();
+        events.push(Event { at_ns, what });
+        (self.listener)(&events[events.len() - 1]);
         at_ns
     }
 

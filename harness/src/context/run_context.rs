@@ -45,6 +45,8 @@ pub struct RunContext<W> {
     pub stock: RefCell<Stock>,
     /// What is wrong with the accesses to it.
     pub stock_faults: StockFaults,
+    /// The names of the locks' keys. They are asked for with every request.
+    keys: Vec<String>,
     /// The name and version that the lock reported.
     pub identity: Cell<Option<LockIdentity>>,
     /// The lock was granted after commands to its nodes, so it uses them.
@@ -99,6 +101,7 @@ impl<W> RunContext<W> {
             applicability: Applicability::default(),
             stock: RefCell::new(stock),
             stock_faults: StockFaults::default(),
+            keys: spec.keys(),
             recorder: Recorder::new(clock.clone(), listener),
             backend,
             spec,
@@ -108,6 +111,11 @@ impl<W> RunContext<W> {
             lock_uses_nodes: Cell::new(false),
             next_op: Cell::new(1),
         })
+    }
+
+    /// The name of a lock's key.
+    pub fn key(&self, lock: u32) -> String {
+        self.keys[lock as usize].clone()
     }
 
     /// A number for the next attempt to buy.

@@ -37,6 +37,8 @@ pub struct Buyer<W> {
     /// How often the worker has been started before.
     pub(super) incarnation: u32,
     pub(super) talk: WorkerClient,
+    /// How long its worker may take to answer, in addition to what it was asked to wait.
+    pub(super) patience: Duration,
     pub(super) entropy: StdRng,
     /// Keys that this buyer has not yet seen sold out.
     pub(super) open_keys: Vec<u32>,

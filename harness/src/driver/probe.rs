@@ -100,7 +100,7 @@ async fn refused_lease<W: Backend>(
     match acquire_once(context, prober, talk, ttl_ms).await? {
         Answer::Error { definite: true, .. } => {}
         Answer::Granted { token, .. } => {
-            release(context, talk, &context.spec.key(0), token).await;
+            release(context, talk, &context.key(0), token).await;
             return None;
         }
         _ => return None,
@@ -112,7 +112,7 @@ async fn refused_lease<W: Backend>(
         }
         if let Answer::Granted { token, .. } = acquire_once(context, prober, talk, other_ms).await?
         {
-            release(context, talk, &context.spec.key(0), token).await;
+            release(context, talk, &context.key(0), token).await;
             return Some(EventKind::LeaseRefused {
                 ttl_ms,
                 granted_ms: other_ms,
@@ -131,7 +131,7 @@ async fn acquire_once<W: Backend>(
     ttl_ms: u64,
 ) -> Option<Answer> {
     let ask = RequestKind::Acquire {
-        key: context.spec.key(0),
+        key: context.key(0),
         ttl_ms,
         wait_ms: 0,
     };
@@ -150,7 +150,7 @@ async fn take_once<W: Backend>(
     // Outstanding leases must expire first.
     let bound = spec.ttl() + spec.scenario.judge.progress_within.resolve(spec.ttl());
     let begun = context.clock.elapsed();
-    let name = spec.key(key);
+    let name = context.key(key);
     let mut granted = None;
     while granted.is_none() {
         let left = bound.saturating_sub(context.clock.elapsed().saturating_sub(begun));

@@ -44,7 +44,7 @@ impl<W: Backend> Buyer<W> {
         let context = Rc::clone(&self.context);
         let (worker, op, ttl_ms) = (self.worker, hold.op, millis(lease));
         let ask = RequestKind::Acquire {
-            key: context.spec.key(hold.key),
+            key: context.key(hold.key),
             ttl_ms,
             wait_ms: 0,
         };
@@ -67,7 +67,7 @@ impl<W: Backend> Buyer<W> {
     /// What the lock says about it is not judged, but what it does to the keys.
     async fn release_inner(&mut self, hold: &Hold, token: String) -> Result<(), Broken> {
         let context = Rc::clone(&self.context);
-        let key = context.spec.key(hold.key);
+        let key = context.key(hold.key);
         let ask = RequestKind::Release { key, token };
         match self
             .ask(Phase::Extend, hold.op, ask, Duration::ZERO)

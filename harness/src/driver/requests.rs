@@ -6,7 +6,7 @@ use std::time::Duration;
 use picklock_scenarios::{Ability, Phase, TriggerEvent};
 use rand::RngExt;
 
-use super::buyer::{Broken, Buyer, GRACE, Hold, Purchase};
+use super::buyer::{Broken, Buyer, Hold, Purchase};
 use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
 use crate::clock::millis;
@@ -26,7 +26,7 @@ impl<W: Backend> Buyer<W> {
         let op = context.next_op();
         context.backend.begin_attempt(op, key);
         let ask = RequestKind::Acquire {
-            key: spec.key(key),
+            key: context.key(key),
             ttl_ms: spec.ttl_ms(),
             wait_ms: millis(wait),
         };
@@ -123,7 +123,7 @@ impl<W: Backend> Buyer<W> {
 
     pub(super) async fn release(&mut self, hold: Hold) -> Result<(), Broken> {
         let ask = RequestKind::Release {
-            key: self.context.spec.key(hold.key),
+            key: self.context.key(hold.key),
             token: hold.token,
         };
         self.end_hold(hold.op, hold.key, ask).await
@@ -134,7 +134,7 @@ impl<W: Backend> Buyer<W> {
         let (worker, op) = (self.worker, hold.op);
         self.write(EventKind::SectionFailed { worker, op })?;
         let ask = RequestKind::SectionFailed {
-            key: self.context.spec.key(hold.key),
+            key: self.context.key(hold.key),
             token: hold.token,
         };
         self.end_hold(op, hold.key, ask).await
@@ -179,7 +179,7 @@ impl<W: Backend> Buyer<W> {
             ended_by: None,
         })?;
         context.live_workers.mark_down(worker, false);
-        let patience = self.patience(Duration::ZERO);
+        let patience = self.patience;
         let ask = RequestKind::EndClient;
         match self.talk.ask(&context, hold.op, ask, patience).await {
             Ok(Answer::Ended) => return Err(Broken::Struck),
@@ -216,7 +216,7 @@ impl<W: Backend> Buyer<W> {
             return Ok(());
         }
         let ask = RequestKind::ReleaseUnheld {
-            key: context.spec.key(key),
+            key: context.key(key),
         };
         let tries = context.spec.command_timeout() * RELEASE_TRIES;
         match self.ask(Phase::Release, op, ask, tries).await? {
@@ -249,7 +249,7 @@ impl<W: Backend> Buyer<W> {
     ) -> Result<Answer, Broken> {
         let context = Rc::clone(&self.context);
         context.backend.set_phase(self.worker, op, phase);
-        let patience = self.patience(wait);
+        let patience = wait + self.patience;
         let answer = self.talk.ask_for(&context, op, ask, patience, giving_up);
         let answer = answer.await?;
         if phase == Phase::Acquire && self.alive().is_ok() {
@@ -261,7 +261,7 @@ impl<W: Backend> Buyer<W> {
 
     pub(super) async fn ping(&mut self, hold: &Hold) -> Result<(), Broken> {
         let context = Rc::clone(&self.context);
-        let patience = self.patience(Duration::ZERO);
+        let patience = self.patience;
         let answer = self
             .talk
             .ask(&context, hold.op, RequestKind::Ping, patience);
@@ -269,11 +269,6 @@ impl<W: Backend> Buyer<W> {
             Answer::Pong => Ok(()),
             other => Err(self.talk.broken_by(&context, "ping", &other).into()),
         }
-    }
-
-    pub(super) fn patience(&self, wait: Duration) -> Duration {
-        let spec = &self.context.spec;
-        wait + spec.command_timeout() * 2 + spec.longest_fault() + GRACE
     }
 
     pub(super) async fn event(&self, kind: TriggerEvent, stock: Option<i64>) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use picklock_scenarios::{Ability, Seeds};
 
-use super::buyer::Buyer;
+use super::buyer::{Buyer, GRACE};
 use super::worker_client::{Silence, WorkerClient};
 use crate::adapter::message::{Answer, Init, Offers, PROTOCOL, PROTOCOLS, RequestKind};
 use crate::backend::{Backend, Refusal};
@@ -136,6 +136,7 @@ impl<W: Backend> Buyer<W> {
             worker,
             incarnation,
             talk,
+            patience: spec.command_timeout() * 2 + spec.longest_fault() + GRACE,
             entropy: entropy::stream(
                 spec.seed,
                 &format!("buyer {worker}"),

@@ -72,7 +72,7 @@ impl<W: Backend> Buyer<W> {
         let (worker, op) = (self.worker, hold.op);
         let ttl_ms = context.spec.ttl_ms();
         let ask = RequestKind::Extend {
-            key: context.spec.key(hold.key),
+            key: context.key(hold.key),
             token: hold.token.clone(),
             ttl_ms,
         };

@@ -1,7 +1,7 @@
 //! The driver's connection to one worker: one request at a time, and events at any time.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::{Pin, pin};
@@ -45,7 +45,7 @@ pub enum Silence {
 #[derive(Default)]
 struct Grants {
     /// By a digest, because a token may be as long as a line.
-    by_token: HashMap<u64, u64>,
+    by_token: BTreeMap<u64, u64>,
     lost: Vec<u64>,
     asked: Option<(u64, u64)>,
     /// The latest request that was answered.

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use super::args::Args;
 use super::submission_queue::{
-    Channel, Inbox, ReplySlot, RequestError, RequestId, Submission, SubmissionQueue,
+    Channel, Inbox, RequestError, RequestId, Submission, SubmissionQueue,
 };
 use crate::model::Reply;
 use crate::wire::LinkId;
@@ -119,10 +119,12 @@ impl ClientEndpoint {
         let waker = self.queue(|queue| {
             let slot = queue.slot(request)?;
             slot.reply = Some(reply);
-            slot.waker.take()
+            std::mem::take(&mut slot.waits).then(|| slot.waker.take())
         });
-        if let Some(waker) = waker.flatten() {
-            waker.wake();
+        if let Some(waker) = waker.flatten().flatten() {
+            // Not while the queue is borrowed: a waker can run any code.
+            waker.wake_by_ref();
+            self.queue(|queue| queue.keep_waker(request, waker));
         }
     }
 
@@ -248,8 +250,10 @@ impl Future for ReplyFuture {
         let looked = self.endpoint.queue(|queue| {
             let slot = queue.slot(request)?;
             if let Some(reply) = slot.reply.take() {
-                return Some((Poll::Ready(reply), queue.release(request).waker));
+                queue.release(request);
+                return Some((Poll::Ready(reply), None));
             }
+            slot.waits = true;
             let known = slot.waker.as_ref();
             let known = known.is_some_and(|known| known.will_wake(context.waker()));
             let before = (!known).then(|| slot.waker.replace(context.waker().clone()));
@@ -267,8 +271,7 @@ impl Future for ReplyFuture {
 impl Drop for ReplyFuture {
     fn drop(&mut self) {
         if let Some(request) = self.request {
-            let slot: Option<ReplySlot> = self.endpoint.queue(|queue| queue.release(request));
-            drop(slot);
+            self.endpoint.queue(|queue| queue.release(request));
         }
     }
 }

@@ -100,7 +100,11 @@ impl ClientChannel {
     ) -> RedisResult<Value> {
         let value = self.value(reply)?;
         guard.disarm();
-        value.extract_error()
+        match value {
+            // Nearly all replies, and no error is in them.
+            Value::Int(_) | Value::BulkString(_) | Value::Okay | Value::Nil => Ok(value),
+            value => value.extract_error(),
+        }
     }
 
     /// Sends commands together, and waits for their replies, in order.

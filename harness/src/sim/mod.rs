@@ -4,6 +4,7 @@
 //! - [`run_many`]: many of them, for a search
 //! - [`SimBackend`]: hosts, network and nodes combined as a [`Backend`](crate::backend::Backend)
 //! - `host`: one worker; frozen or dropped with its background tasks
+//! - `turns`: polls all tasks after each step of virtual time
 //! - `watchdog`: what the watching thread knows of the simulation's
 //! - `node`: one Redis server: the model, its `wall_clock`, and what its disk keeps
 //! - [`NodeObserver`]: sees what the servers of a node do
@@ -52,6 +53,7 @@ mod runner;
 mod submission_queue;
 mod subscription;
 mod timer;
+mod turns;
 mod wall_clock;
 mod watchdog;
 

@@ -1,7 +1,6 @@
 //! What the network knows: nodes, connections, events to come, and the workers' operations.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
@@ -348,19 +347,18 @@ impl NetworkState {
     /// The changes of all nodes' keys as one list, in the order of time; at one time in the order of nodes.
     pub(super) fn take_key_records(&mut self, mut take: impl FnMut(usize, KeyRecord)) {
         let lists = self.nodes.iter_mut().map(Node::take_key_records);
-        let mut lists: Vec<_> = lists.map(|list| list.into_iter().peekable()).collect();
+        let mut lists: Vec<_> = lists.map(Vec::into_iter).collect();
         // Each node's list is in order, so the nodes' next records are compared, and nothing is sorted.
-        let next = |node: usize, record: &KeyRecord| Reverse((record.at_ns, node));
-        let heads = lists.iter_mut().enumerate();
-        let mut heads: BinaryHeap<_> = heads
-            .filter_map(|(node, list)| Some(next(node, list.peek()?)))
-            .collect();
-        while let Some(Reverse((_, node))) = heads.pop() {
-            let list = &mut lists[node];
-            if let Some(record) = list.next() {
+        let next = |lists: &[std::vec::IntoIter<KeyRecord>]| {
+            let heads = lists.iter().enumerate();
+            let heads =
+                heads.filter_map(|(node, list)| Some((list.as_slice().first()?.at_ns, node)));
+            heads.min().map(|(_, node)| node)
+        };
+        while let Some(node) = next(&lists) {
+            if let Some(record) = lists[node].next() {
                 take(node, record);
             }
-            heads.extend(list.peek().map(|record| next(node, record)));
         }
     }
 

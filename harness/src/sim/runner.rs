@@ -1,6 +1,5 @@
 //! One simulated run.
 
-use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +7,9 @@ use std::time::Duration;
 use super::backend::{Parts, SimBackend};
 use super::node_observer::NodeObservers;
 use super::run_budget::RunBudget;
+use super::turns;
 use super::watchdog::Watchdog;
-use crate::clock::{self, Clock};
+use crate::clock::Clock;
 use crate::context::{RunContext, Triggers};
 use crate::driver::{self, RunError};
 use crate::history::{EndReason, Event, EventKind, History};
@@ -97,22 +97,12 @@ fn run_within(
     monitor: Watchdog,
     observers: Option<NodeObservers>,
 ) -> Result<RunResult, SimError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .map_err(|error| SimError::Broken(error.to_string()))?;
     monitor.begin_simulation();
-    let tasks = tokio::task::LocalSet::new();
-    // As a task: what is run on a set of tasks is polled whenever any of them is.
-    let playing = async move {
-        let played = tokio::task::spawn_local(play(budget, simulation, monitor, observers)).await;
-        played.unwrap_or_else(|error| Err(SimError::Broken(error.to_string())))
-    };
-    let mut played = std::pin::pin!(tasks.run_until(playing));
-    // Time moves between two polls of everything, and at no other moment.
-    let turns = std::future::poll_fn(|context| clock::holding(|| played.as_mut().poll(context)));
-    runtime.block_on(turns)
+    match turns::block_on(play(budget, simulation, monitor, observers)) {
+        Ok(Ok(played)) => played,
+        Ok(Err(error)) => Err(SimError::Broken(error.to_string())),
+        Err(error) => Err(SimError::Broken(error.to_string())),
+    }
 }
 
 async fn play(

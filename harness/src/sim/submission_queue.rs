@@ -50,11 +50,13 @@ pub(super) enum Submission {
 /// Where a request's reply is put.
 #[derive(Default)]
 pub(super) struct ReplySlot {
-    /// Of the request that has the slot.
+    /// Of the request that has the slot; 0: none has it.
     serial: u64,
     pub(super) reply: Option<Result<Reply, RequestError>>,
-    /// The task that waits for it.
+    /// The task that waits for it, or waited last.
     pub(super) waker: Option<Waker>,
+    /// It waits.
+    pub(super) waits: bool,
 }
 
 /// One client's reconnecting channel to one node.
@@ -149,20 +151,11 @@ impl SubmissionQueue {
     pub(super) fn register(&mut self, deadline_ns: u64) -> RequestId {
         self.serial += 1;
         let serial = self.serial;
-        let empty = ReplySlot {
-            serial,
-            ..ReplySlot::default()
-        };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot] = empty;
-                slot
-            }
-            None => {
-                self.slots.push(empty);
-                self.slots.len() - 1
-            }
-        };
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(ReplySlot::default());
+            self.slots.len() - 1
+        });
+        self.slots[slot].serial = serial;
         let request = RequestId { slot, serial };
         let last = self.deadlines.back();
         if last.is_none_or(|(at_ns, _)| *at_ns <= deadline_ns) {
@@ -175,11 +168,16 @@ impl SubmissionQueue {
         request
     }
 
-    /// The request is over, and its slot is free. The caller drops what was in it, after the queue
-    /// is no longer borrowed: dropping the last waker of a task can run any code.
-    pub(super) fn release(&mut self, request: RequestId) -> ReplySlot {
+    /// The request is over, and its slot is free. Its waker stays there: the next request is often of the same task.
+    pub(super) fn release(&mut self, request: RequestId) {
         self.free.push(request.slot);
-        std::mem::take(&mut self.slots[request.slot])
+        let slot = &mut self.slots[request.slot];
+        (slot.serial, slot.reply, slot.waits) = (0, None, false);
+    }
+
+    /// Puts the waker of a request back into its slot, after its task was woken.
+    pub(super) fn keep_waker(&mut self, request: RequestId, waker: Waker) {
+        self.slots[request.slot].waker.get_or_insert(waker);
     }
 
     /// The earliest deadline of a request that has no reply yet.

@@ -18,7 +18,7 @@ const LONG_TURN: Duration = Duration::from_millis(150);
 
 /// How old the reading may be that a turn is compared with. What the thread did between the
 /// reading and the turn can only make it look busier, never idler.
-const FRESH: Duration = Duration::from_millis(20);
+const FRESH: Duration = Duration::from_millis(50);
 
 /// Marks the turns of a simulation's thread.
 #[derive(Debug, Clone, Default)]

@@ -2,7 +2,7 @@
 
 use super::super::command::Args;
 use super::super::dispatch::Call;
-use super::super::lua::{Run, Script, Sha};
+use super::super::lua::{MISSING, Run, Sha};
 use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
 use super::super::session::ClientId;
@@ -50,15 +50,8 @@ fn run_text(
     read_only: bool,
 ) -> Outcome {
     let keys = count_keys(args)?;
-    let (sha, script) = load(server, args[1])?;
-    run_script(
-        server,
-        &script,
-        client,
-        &run_of(&sha, keys, args),
-        now,
-        read_only,
-    )
+    let sha = load(server, args[1])?;
+    run_script(server, client, &run_of(&sha, keys, args), now, read_only)
 }
 
 /// Runs a script that is given by its digest.
@@ -69,18 +62,9 @@ fn run_known(
     now: Now,
     read_only: bool,
 ) -> Outcome {
-    const MISSING: Refusal = Refusal::fixed("NOSCRIPT No matching script. Please use EVAL.");
     let sha = read_sha(args[1]).ok_or(MISSING)?;
     let keys = count_keys(args)?;
-    let script = server.scripts.find(&sha).ok_or(MISSING)?;
-    run_script(
-        server,
-        &script,
-        client,
-        &run_of(&sha, keys, args),
-        now,
-        read_only,
-    )
+    run_script(server, client, &run_of(&sha, keys, args), now, read_only)
 }
 
 fn run_of<'a>(sha: &'a Sha, keys: usize, args: Args<'a>) -> Run<'a> {
@@ -98,20 +82,13 @@ fn read_sha(text: &[u8]) -> Option<Sha> {
     Some(sha)
 }
 
-const NOT_READ_ONLY: Refusal =
-    Refusal::fixed("ERR Can not execute a script with write flag using *_ro command.");
-
 fn run_script(
     server: &mut Server,
-    script: &Script,
     client: ClientId,
     run: &Run<'_>,
     now: Now,
     read_only: bool,
 ) -> Outcome {
-    if read_only && script.declares_writes() {
-        return Err(NOT_READ_ONLY);
-    }
     let session = server.state.sessions.get(&client);
     let call = Call {
         client,
@@ -123,10 +100,10 @@ fn run_script(
     };
     let database = session.map_or(0, |session| session.database);
     let Server { state, scripts, .. } = server;
-    Ok(scripts.run(state, script, run, call, database, read_only))
+    scripts.run(state, run, call, database, read_only)
 }
 
-fn load(server: &mut Server, body: &[u8]) -> Result<(Sha, Script), Refusal> {
+fn load(server: &mut Server, body: &[u8]) -> Result<Sha, Refusal> {
     if server.scripts.is_full() {
         return Err(server
             .state
@@ -138,13 +115,12 @@ fn load(server: &mut Server, body: &[u8]) -> Result<(Sha, Script), Refusal> {
 pub(super) fn script(server: &mut Server, _: ClientId, args: Args<'_>, _: Now) -> Outcome {
     let name = args[1];
     if is_word(name, "LOAD") {
-        let (sha, _) = load(server, args[2])?;
-        return Ok(Reply::bulk(sha));
+        return Ok(Reply::bulk(load(server, args[2])?));
     }
     if is_word(name, "EXISTS") {
         let known = args[2..].iter().map(|sha| {
-            let script = read_sha(sha).and_then(|sha| server.scripts.find(&sha));
-            Reply::Int(i64::from(script.is_some()))
+            let is_known = read_sha(sha).is_some_and(|sha| server.scripts.knows(&sha));
+            Reply::Int(i64::from(is_known))
         });
         return Ok(Reply::Array(known.collect()));
     }

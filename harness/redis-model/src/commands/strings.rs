@@ -24,7 +24,11 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         None
     };
     let may_write = match options.condition {
-        Condition::Always => true,
+        Condition::Always => {
+            context.state.expire(context.database, key, context.now);
+            true
+        }
+        // Whoever looks at a key has removed it if it is over.
         Condition::Missing => !context.exists(key),
         Condition::Present => context.exists(key),
         Condition::Equals(wanted) => old.as_deref() == Some(wanted),
@@ -41,7 +45,6 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         Lease::Keep => context.entry(key).and_then(|entry| entry.expires_ms),
         _ => until_ms,
     };
-    context.state.expire(context.database, key, context.now);
     context.put(key, Value::String(value.to_vec()), kept_ms);
     match until_ms {
         _ if !context.state.record_effects => {}

@@ -22,7 +22,7 @@ use super::Reply;
 use super::dispatch::Call;
 use super::reply::Refusal;
 use super::state::State;
-pub(super) use scripts::{Script, Scripts};
+pub(super) use scripts::{MISSING, Scripts};
 
 /// What a script gets that passes nearly as many values at once as Lua can hold. There is less room for
 /// them here than on a real server.

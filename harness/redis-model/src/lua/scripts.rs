@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use mlua::Function;
 
+use super::super::ServerVersion;
 use super::super::dispatch::Call;
-use super::super::reply::Refusal;
+use super::super::reply::{Outcome, Refusal};
 use super::super::state::State;
-use super::super::{Reply, ServerVersion};
 use super::shebang::{self, Flags};
 use super::simple::Program;
 use super::{Caller, Engine, Run, Sha, pool, sha_of};
 
 /// A parsed script.
 #[derive(Clone)]
-pub(crate) struct Script {
+struct Script {
     body: Body,
     flags: Option<Flags>,
 }
@@ -29,7 +29,7 @@ enum Body {
 
 impl Script {
     /// It has a flags line, and does not promise never to write.
-    pub(crate) fn declares_writes(&self) -> bool {
+    fn declares_writes(&self) -> bool {
         self.flags.is_some_and(|flags| !flags.no_writes)
     }
 
@@ -70,18 +70,18 @@ impl Scripts {
         self.known.len() >= MOST_SCRIPTS
     }
 
-    pub(crate) fn find(&self, sha: &Sha) -> Option<Script> {
-        self.known.get(sha).cloned()
+    pub(crate) fn knows(&self, sha: &Sha) -> bool {
+        self.known.contains_key(sha)
     }
 
     /// Parses and keeps a script.
-    pub(crate) fn load(&mut self, body: &[u8]) -> Result<(Sha, Script), Refusal> {
+    pub(crate) fn load(&mut self, body: &[u8]) -> Result<Sha, Refusal> {
         let (sha, script) = match simple(self.version, body) {
             Some(known) => known,
             None => self.compile(body)?,
         };
-        self.known.insert(sha, script.clone());
-        Ok((sha, script))
+        self.known.insert(sha, script);
+        Ok(sha)
     }
 
     fn compile(&mut self, body: &[u8]) -> Result<(Sha, Script), Refusal> {
@@ -106,25 +106,28 @@ impl Scripts {
     pub(crate) fn run(
         &mut self,
         state: &mut Box<State>,
-        script: &Script,
         run: &Run<'_>,
         call: Call,
         database: usize,
         read_only: bool,
-    ) -> Reply {
+    ) -> Outcome {
+        let script = self.known.get(run.name).ok_or(MISSING)?;
+        if read_only && script.declares_writes() {
+            return Err(NOT_READ_ONLY);
+        }
         let mut caller = Caller {
             call,
             database,
             no_writes: read_only || script.denies_writes(),
             wrote: false,
         };
-        match &script.body {
+        Ok(match &script.body {
             Body::Simple(program) => program.run(state, &mut caller, run),
-            Body::Lua(function) => match self.engine() {
-                Ok(engine) => engine.run(state, caller, function, run),
-                Err(refusal) => refusal.into(),
-            },
-        }
+            Body::Lua(function) => {
+                let function = function.clone();
+                self.engine()?.run(state, caller, &function, run)
+            }
+        })
     }
 }
 
@@ -133,6 +136,12 @@ impl Drop for Scripts {
         self.flush();
     }
 }
+
+/// No script has this digest.
+pub(crate) const MISSING: Refusal = Refusal::fixed("NOSCRIPT No matching script. Please use EVAL.");
+
+const NOT_READ_ONLY: Refusal =
+    Refusal::fixed("ERR Can not execute a script with write flag using *_ro command.");
 
 /// Lua has handles for 8000 values, and a script takes one.
 const MOST_SCRIPTS: usize = 4000;

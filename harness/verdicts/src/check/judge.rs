@@ -14,7 +14,7 @@ use super::story::{story, unserved};
 use super::sufficiency::{Insufficiency, Sufficiency};
 use super::unjudged::Unjudged;
 use super::verdict::{Status, Verdict, Verdicts};
-use crate::timeline::{AttemptTracker, Hold};
+use crate::timeline::{AttemptTracker, Hold, HoldReader};
 
 /// What the checkers found, by property.
 type Judgements = Vec<(Property, Judgement)>;
@@ -40,6 +40,7 @@ fn check(evidence: &Evidence<'_>) -> (Judgements, Insufficiency) {
     let mut checkers = Checkers::new(&history.header);
     let mut sufficiency = Sufficiency::new(&history.header);
     let mut tracker = AttemptTracker::new(history.header.workers);
+    let mut holds = HoldReader::default();
     let mut keys = history.header.custody.then(KeyTable::default);
     let mut end_ns = 0;
     for event in &history.events {
@@ -47,6 +48,7 @@ fn check(evidence: &Evidence<'_>) -> (Judgements, Insufficiency) {
         let followed = tracker.event(event, |attempt, step| {
             sufficiency.step(event.at_ns, attempt, step);
             checkers.step(event.at_ns, attempt, step);
+            holds.step(event.at_ns, Some(event), attempt, step);
         });
         // Every second event is a changed key, and nothing else asks for those.
         if matches!(event.what, EventKind::KeyChanged { .. }) {
@@ -61,7 +63,9 @@ fn check(evidence: &Evidence<'_>) -> (Judgements, Insufficiency) {
     tracker.close(end_ns, |attempt, step| {
         sufficiency.step(end_ns, attempt, step);
         checkers.step(end_ns, attempt, step);
+        holds.step(end_ns, None, attempt, step);
     });
+    evidence.timeline.have_read(holds.holds);
     let judgements = checkers.finish(&evidence.timeline);
     (judgements, sufficiency.result(end_ns, tracker.under_way()))
 }

@@ -72,7 +72,7 @@ impl KeptAlive {
     /// A value that was written to take a lock.
     fn written(&self, update: &KeyUpdate<'_>) -> Option<Standing> {
         let now = update.now?;
-        let author = now.author.as_ref()?;
+        let author = now.author?;
         let lock = *self.under_way.get(author.op)?;
         let taken =
             author.phase == Phase::Acquire && may_be_a_claim(update.key, now.expiry.is_some());

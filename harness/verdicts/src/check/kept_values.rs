@@ -83,7 +83,7 @@ impl Claims {
             // One that asked once more within its attempt is in it twice, and leaves once.
             let before = update.before.as_ref();
             let counts = before.is_some_and(|before| shares_element(&before.value, &now.value));
-            let mut left = here.values.iter().filter(|(_, value)| *value == now.value);
+            let mut left = here.values.iter().filter(|(_, value)| value == now.value);
             here.worker == command.worker
                 && left.any(|(op, _)| other(op) || counts && *op == command.op)
         })
@@ -133,7 +133,7 @@ impl KeptValues {
         }
         let Some(now) = update.now else { return };
         // What a release wrote is no claim of its own: what is left of others, or a mark that the lock is free.
-        let author = now.author.as_ref();
+        let author = now.author;
         let Some(author) = author.filter(|author| author.phase != Phase::Release) else {
             return;
         };
@@ -161,8 +161,8 @@ impl KeptValues {
     }
 
     /// A value has ended. That its own release removed it is remembered.
-    fn ended(&mut self, before: &Holding, update: &KeyUpdate<'_>, removed_own: bool) {
-        let Some(author) = &before.author else { return };
+    fn ended(&mut self, before: &Holding<'_>, update: &KeyUpdate<'_>, removed_own: bool) {
+        let Some(author) = before.author else { return };
         let Some(values) = self.attempts.get_mut(author.op) else {
             return;
         };
@@ -178,7 +178,7 @@ impl KeptValues {
     fn removed_own(&self, update: &KeyUpdate<'_>) -> Option<u64> {
         let command = update.command()?;
         let before = update.before.as_ref()?;
-        let author = before.author.as_ref()?;
+        let author = before.author?;
         let own = author.shares_attempt(command);
         let releases = matches!(command.phase, Phase::Release | Phase::Idle);
         let gone = update.now.is_none_or(|now| now.value != before.value)

@@ -92,7 +92,7 @@ impl LeftValue {
     pub(super) fn ended(&mut self, at_ns: u64, update: &KeyUpdate<'_>, released: Option<u64>) {
         // One that was written since then is another value.
         let before = (update.before.as_ref()).filter(|before| before.written_ns <= self.at_ns);
-        let author = before.and_then(|before| before.author.as_ref());
+        let author = before.and_then(|before| before.author);
         let is_it = match self.said {
             // What others do to it takes nothing back of that.
             Said::Free => released == Some(self.op),

@@ -30,7 +30,7 @@ impl TakenValue {
     pub(super) fn of(at_ns: u64, update: &KeyUpdate<'_>) -> Option<Self> {
         let command = update.command()?;
         let before = update.before.as_ref()?;
-        let author = before.author.as_ref()?;
+        let author = before.author?;
         let foreign = author.worker != command.worker && author.phase == Phase::Acquire;
         if !foreign || !may_be_a_claim(update.key, before.expiry.is_some()) {
             return None;

@@ -60,7 +60,7 @@ impl WrittenValues {
         let Some(holding) = update.now.or(update.before.as_ref()) else {
             return;
         };
-        let author = holding.author.as_ref();
+        let author = holding.author;
         let own = author.is_some_and(|author| author.shares_attempt(command));
         let Some(written) = self.attempts.get_mut(command.op) else {
             return;
@@ -84,7 +84,7 @@ impl WrittenValues {
             self.there.resize(update.place + 1, None);
         }
         self.there[update.place] = update.now.and_then(|now| {
-            let author = now.author.as_ref()?;
+            let author = now.author?;
             Some(Standing {
                 worker: author.worker,
                 op: author.op,

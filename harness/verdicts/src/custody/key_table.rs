@@ -7,14 +7,14 @@ use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 use super::expiry::Expiry;
 
-/// What a key holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holding {
+/// What a key holds, as the events of the history say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holding<'a> {
     /// The value.
-    pub value: Arc<str>,
+    pub value: &'a Arc<str>,
     /// The command that wrote the value first; `None`: it was found, or came from a disk, and nobody
     /// is known to have written it.
-    pub author: Option<KeyCommand>,
+    pub author: Option<&'a KeyCommand>,
     /// The key was free when the value was written.
     pub on_free_key: bool,
     /// Numbers the values of all keys in the order in which they were written.
@@ -38,9 +38,9 @@ pub struct KeyUpdate<'a> {
     /// Why.
     pub why: &'a KeyChange,
     /// What it held before.
-    pub before: Option<Holding>,
+    pub before: Option<Holding<'a>>,
     /// What it holds now.
-    pub now: Option<&'a Holding>,
+    pub now: Option<&'a Holding<'a>>,
 }
 
 impl KeyUpdate<'_> {
@@ -54,7 +54,7 @@ impl KeyUpdate<'_> {
 
     /// True if the value is still there, and its expiry was set anew or taken away.
     pub fn sets_expiry(&self) -> bool {
-        let over_ns = |holding: &Holding| holding.expiry.map(Expiry::over_ns);
+        let over_ns = |holding: &Holding<'_>| holding.expiry.map(Expiry::over_ns);
         let stays = (self.before.as_ref().zip(self.now))
             .filter(|(before, now)| before.serial == now.serial);
         stays.is_some_and(|(before, now)| now.expiry.is_some() || over_ns(before) != over_ns(now))
@@ -62,7 +62,7 @@ impl KeyUpdate<'_> {
 
     /// True if the value is still there, and lives longer than before.
     pub fn prolongs(&self) -> bool {
-        let over_ns = |holding: &Holding| holding.expiry.map_or(u64::MAX, Expiry::over_ns);
+        let over_ns = |holding: &Holding<'_>| holding.expiry.map_or(u64::MAX, Expiry::over_ns);
         let stays = (self.before.as_ref().zip(self.now))
             .filter(|(before, now)| before.serial == now.serial);
         stays.is_some_and(|(before, now)| over_ns(now) > over_ns(before))
@@ -79,10 +79,10 @@ impl KeyUpdate<'_> {
 
 /// What each key of each node holds.
 #[derive(Debug, Clone, Default)]
-pub struct KeyTable {
+pub struct KeyTable<'a> {
     places: Places,
     /// By place.
-    held: Vec<Option<Holding>>,
+    held: Vec<Option<Holding<'a>>>,
     written: u64,
 }
 
@@ -127,13 +127,13 @@ fn slot<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     &mut list[index]
 }
 
-impl KeyTable {
+impl<'a> KeyTable<'a> {
     /// Reads one event, and calls `see` if it changes a key.
     ///
     /// A value that a worker's command replaces is a new one, unless it belongs to the same attempt:
     /// a hold count that goes up, or a time that is refreshed, is still that attempt's, and was
     /// written by the command that wrote it first.
-    pub fn event(&mut self, event: &Event, see: impl FnOnce(KeyUpdate<'_>)) {
+    pub fn event(&mut self, event: &'a Event, see: impl FnOnce(KeyUpdate<'_>)) {
         let EventKind::KeyChanged {
             node,
             key,
@@ -154,17 +154,16 @@ impl KeyTable {
             };
             let stays = before.filter(|before| {
                 // Only the expiry has changed, or the same attempt has written again.
-                (before.value == *value && !writes_again(why))
-                    || is_of_one_attempt(before.author.as_ref(), by)
+                (before.value == value && !writes_again(why))
+                    || is_of_one_attempt(before.author, by)
             });
             self.written += u64::from(stays.is_none());
-            let author = stays.map_or(by, |before| before.author.as_ref());
             Holding {
-                value: Arc::clone(value),
+                value,
                 serial: stays.map_or(self.written, |before| before.serial),
                 on_free_key: stays.map_or(before.is_none(), |before| before.on_free_key),
                 written_ns: stays.map_or(event.at_ns, |before| before.written_ns),
-                author: author.cloned(),
+                author: stays.map_or(by, |before| before.author),
                 expiry: ttl_ms.map(|ttl_ms| Expiry {
                     set_ns: event.at_ns,
                     ttl_ms,

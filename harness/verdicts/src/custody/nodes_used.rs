@@ -72,7 +72,11 @@ impl NodesUsed {
     /// An attempt made a step.
     pub fn step(&mut self, attempt: &Attempt, step: Step) {
         match step {
-            Step::Asked => (self.under_way).begin(attempt.op, (attempt.key, Vec::new())),
+            Step::Asked => {
+                // More nodes than most locks have.
+                let touched = Vec::with_capacity(8);
+                self.under_way.begin(attempt.op, (attempt.key, touched));
+            }
             Step::Begun | Step::Denied(_) | Step::Gone => self.over(attempt, step == Step::Begun),
             _ => {}
         }

@@ -221,7 +221,7 @@ impl SpanReader {
                 Some(&index) => {
                     let span = &mut self.spans[index];
                     let due_ns = span.expiry.map_or(u64::MAX, Expiry::over_ns);
-                    span.value = Arc::clone(&now.value);
+                    span.value = Arc::clone(now.value);
                     span.expiry = now.expiry;
                     let by = update.command().filter(|_| update.sets_expiry());
                     span.renewals.extend(by.map(|by| Renewal {
@@ -274,12 +274,12 @@ impl SpanReader {
     }
 }
 
-fn begun(update: &KeyUpdate<'_>, now: &Holding) -> ValueSpan {
+fn begun(update: &KeyUpdate<'_>, now: &Holding<'_>) -> ValueSpan {
     ValueSpan {
         node: update.node,
         key: update.key.clone(),
-        value: Arc::clone(&now.value),
-        author: now.author.clone(),
+        value: Arc::clone(now.value),
+        author: now.author.cloned(),
         from_ns: now.written_ns,
         expiry: now.expiry,
         renewals: Vec::new(),

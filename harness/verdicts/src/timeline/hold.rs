@@ -1,10 +1,8 @@
 //! Holds: who had the lock from when to when, and when the lease ran.
 
-use std::collections::HashMap;
-
 use crate::history::{Event, EventKind, History};
 
-use super::attempt::{Attempt, HoldEnd, Step};
+use super::attempt::{Attempt, HoldEnd, Step, UnderWay};
 use super::fault::{FaultSpan, forgets};
 use super::lease::{Lease, overlap};
 use super::nanoseconds::ms;
@@ -221,30 +219,46 @@ fn runs(leases: &[Lease], at_ns: u64) -> (bool, u64) {
     }
 }
 
+/// Collects the holds of a history from the steps of its attempts.
+#[derive(Debug, Default)]
+pub(crate) struct HoldReader {
+    /// In the order in which they began.
+    pub holds: Vec<Hold>,
+    /// Where each attempt's hold is in the list.
+    places: UnderWay<usize>,
+}
+
+impl HoldReader {
+    /// An attempt made a step by an event, or at the end of the history.
+    pub fn step(&mut self, at_ns: u64, event: Option<&Event>, attempt: &Attempt, step: Step) {
+        if step == Step::Begun {
+            self.places.begin(attempt.op, self.holds.len());
+            let token = event.map(token).unwrap_or_default();
+            self.holds.push(Hold::begun(attempt, token));
+        } else if let Some(place) = self.places.get(attempt.op) {
+            self.holds[*place].step(at_ns, attempt, step);
+        }
+        if matches!(step, Step::Answered { .. } | Step::Gone) {
+            self.places.end(attempt.op);
+        }
+    }
+}
+
 /// All holds of a history, in the order in which they began.
 pub(super) fn holds(history: &History) -> Vec<Hold> {
-    let mut holds: Vec<Hold> = Vec::new();
-    // Where each attempt's hold is in the list.
-    let mut places: HashMap<u64, usize> = HashMap::new();
+    let mut reader = HoldReader::default();
     let mut tracker = AttemptTracker::new(history.header.workers);
     let mut end_ns = 0;
     for event in &history.events {
         end_ns = event.at_ns;
         tracker.event(event, |attempt, step| {
-            if step == Step::Begun {
-                places.insert(attempt.op, holds.len());
-                holds.push(Hold::begun(attempt, token(event)));
-            } else if let Some(place) = places.get(&attempt.op) {
-                holds[*place].step(end_ns, attempt, step);
-            }
+            reader.step(end_ns, Some(event), attempt, step);
         });
     }
     tracker.close(end_ns, |attempt, step| {
-        if let Some(place) = places.get(&attempt.op) {
-            holds[*place].step(end_ns, attempt, step);
-        }
+        reader.step(end_ns, None, attempt, step)
     });
-    holds
+    reader.holds
 }
 
 fn token(event: &Event) -> String {

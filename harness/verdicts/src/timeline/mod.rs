@@ -32,6 +32,7 @@ use crate::history::History;
 
 pub use attempt::{Attempt, Denial, HoldEnd, Step, UnderWay};
 pub use fault::{FaultSpan, forgets, leaves_two_masters, lies, loses, spoils_clocks, strikes_once};
+pub(crate) use hold::HoldReader;
 pub use hold::{Hold, LeasePhase, LeaseState};
 pub use lease::{Lease, overlap};
 pub use nanoseconds::{is_rounded_up, ms};
@@ -83,6 +84,11 @@ impl<'a> Timeline<'a> {
     /// All holds, in the order in which they began.
     pub fn holds(&self) -> &[Hold] {
         self.holds.get_or_init(|| hold::holds(self.history))
+    }
+
+    /// These are all holds: somebody has read them together with something else.
+    pub(crate) fn have_read(&self, holds: Vec<Hold>) {
+        self.holds.get_or_init(|| holds);
     }
 
     /// All faults, in the order in which they began.

@@ -134,15 +134,24 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// An argument of a command. `None` if the value cannot be one.
-    fn word(&mut self, expression: &'a Expression) -> Result<Option<Cow<'a, [u8]>>, Raised> {
-        let given = |list: &[&'a [u8]], place: usize| list.get(place).copied().map(Cow::Borrowed);
-        Ok(match expression {
-            Expression::Text(text) => Some(Cow::Borrowed(text)),
-            Expression::Key(place) => given(self.keys, *place),
-            Expression::Argument(place) => given(self.argv, *place),
-            other => self.value(other)?.into_word(),
-        })
+    /// An argument of a command that is there already. Nearly all are.
+    fn given(&self, expression: &'a Expression) -> Option<&'a [u8]> {
+        match expression {
+            Expression::Text(text) => Some(text),
+            Expression::Key(place) => self.keys.get(*place).copied(),
+            Expression::Argument(place) => self.argv.get(*place).copied(),
+            _ => None,
+        }
+    }
+
+    /// The arguments of a command. `None` if one of the values cannot be one.
+    fn words(&mut self, call: &'a Call) -> Result<Option<Vec<Cow<'a, [u8]>>>, Raised> {
+        let words = call.words.iter().map(|word| match self.given(word) {
+            Some(given) => Ok(Some(Cow::Borrowed(given))),
+            None => Ok(self.value(word)?.into_word()),
+        });
+        let words: Result<Vec<_>, _> = words.collect();
+        Ok(words?.into_iter().collect())
     }
 
     fn call(&mut self, call: &'a Call) -> Result<Reply, Raised> {
@@ -150,37 +159,19 @@ impl<'a> Runner<'a> {
             why,
             line: call.line,
         };
-        // Commands with more arguments are rare, and this is not slower for them.
-        const USUAL: usize = 8;
-        let mut few: [Cow<'a, [u8]>; USUAL] = Default::default();
-        let mut many = Vec::new();
-        let words = match call.words.len() {
-            count @ ..=USUAL => &mut few[..count],
-            count => {
-                many.resize(count, Cow::default());
-                &mut many[..]
+        // Commands with more arguments are rare.
+        let mut few: [&[u8]; 8] = [&[]; 8];
+        let mut places = few.iter_mut().zip(&call.words);
+        let are_given = call.words.len() <= 8
+            && places.all(|(place, word)| self.given(word).map(|given| *place = given).is_some());
+        let (words, borrowed);
+        let args = match are_given {
+            true => &few[..call.words.len()],
+            false => {
+                words = self.words(call)?.ok_or_else(|| raised(NOT_WORDS))?;
+                borrowed = words.iter().map(AsRef::as_ref).collect::<Vec<_>>();
+                &borrowed[..]
             }
-        };
-        let mut refused = None;
-        for (place, word) in words.iter_mut().zip(&call.words) {
-            match self.word(word)? {
-                Some(word) => *place = word,
-                None => refused = Some(NOT_WORDS),
-            }
-        }
-        if let Some(why) = refused {
-            return Err(raised(why));
-        }
-        let mut few: [&[u8]; USUAL] = [&[]; USUAL];
-        let many: Vec<&[u8]>;
-        let args = if words.len() <= USUAL {
-            for (place, word) in few.iter_mut().zip(words.iter()) {
-                *place = word;
-            }
-            &few[..words.len()]
-        } else {
-            many = words.iter().map(AsRef::as_ref).collect();
-            &many[..]
         };
         match call::dispatch(self.state, self.caller, args).map_err(raised)? {
             Reply::Error(text) => Err(raised(Refusal(text))),

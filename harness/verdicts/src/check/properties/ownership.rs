@@ -246,7 +246,7 @@ impl Ownership {
     /// An attempt has written a value, or written it once more.
     fn wrote(&mut self, update: &KeyUpdate<'_>, writer: (usize, u64)) {
         let op = writer.1;
-        let author = update.now.and_then(|now| now.author.as_ref());
+        let author = update.now.and_then(|now| now.author);
         if author.is_some_and(|author| author.is_of(writer.0, op)) {
             self.note_written(writer, update.place);
         }
