@@ -159,7 +159,7 @@ public final class PicklockAdapter {
     // Whose grant each token is, for events of background tasks.
     private static final Map<String, Long> CLIENT_OF = new ConcurrentHashMap<>();
 
-    // The threads whose `acquire` requests have no answer yet, by their number.
+    // The threads of `acquire` requests without an answer, by their number; null: it has not begun.
     private static final Map<Long, Thread> WAITS = new HashMap<>();
 
     private final MakeLock makeLock;
@@ -233,6 +233,11 @@ public final class PicklockAdapter {
                 System.err.println("not a request: " + line);
                 continue;
             }
+            if ("acquire".equals(request.get("op"))) {
+                synchronized (WAITS) {
+                    WAITS.put(id, null);
+                }
+            }
             Runnable reply = () -> adapter.reply(id, request, readAt);
             if ("cancel".equals(request.get("op"))) {
                 interrupt((Long) request.get("of"));
@@ -267,6 +272,9 @@ public final class PicklockAdapter {
     private Map<String, Object> acquire(Map<?, ?> request, long readAt) throws Exception {
         Long id = (Long) request.get("id");
         synchronized (WAITS) {
+            if (!WAITS.containsKey(id)) {
+                return message("reply", "cancelled");
+            }
             WAITS.put(id, Thread.currentThread());
         }
         Grant grant = null;
@@ -276,7 +284,8 @@ public final class PicklockAdapter {
             grant = lock.acquire((String) request.get("key"), ttlMs, (Long) request.get("wait_ms"));
         } finally {
             synchronized (WAITS) {
-                isGivenUp = WAITS.remove(id) == null;
+                isGivenUp = !WAITS.containsKey(id);
+                WAITS.remove(id);
                 // It must not end the next wait of this thread.
                 Thread.interrupted();
             }

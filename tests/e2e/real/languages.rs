@@ -181,6 +181,9 @@ fn as_offered(language: &str, adapter: &Adapter) {
         asked.join("\n")
     );
     std::fs::write(adapter.folder().join("asked.toml"), scenario).unwrap();
+    let line = format!("adapter check {}", adapter.lock());
+    let checked = picklock(&line).within(&adapter.folder()).run();
+    assert_eq!(checked.code, Some(0), "{language}: {}", checked.all());
     let (seen, outcome) = verdicts("asked.toml", adapter.lock(), &adapter.folder());
     for (property, verdict) in &seen {
         let expected = if property == "fencing" {
