@@ -72,6 +72,7 @@ pub(crate) fn declared_keys<'a>(
 pub(crate) type DerivedNames = Vec<(u32, Vec<u8>)>;
 
 /// The keys of one node.
+#[derive(Default)]
 pub(crate) struct KeyWatch {
     locks: Rc<[String]>,
     /// The lock that each attempt was for, where there are several.
@@ -112,13 +113,7 @@ impl KeyWatch {
     pub(crate) fn new(locks: Rc<[String]>) -> Self {
         KeyWatch {
             locks,
-            attempts: BTreeMap::new(),
-            known: Vec::new(),
-            records: Vec::new(),
-            is_claim_new: false,
-            derived: DerivedNames::new(),
-            undeclared: Vec::new(),
-            touched: TouchedKeys::default(),
+            ..KeyWatch::default()
         }
     }
 

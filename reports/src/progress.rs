@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::check::unjudged_for;
+use picklock_verdicts::assemble::trouble_in_words;
 use picklock_verdicts::history::{EndedBy, Event, EventKind, Misbehaviour};
 
 use crate::escape::visible;
@@ -78,7 +78,7 @@ fn words(what: &EventKind) -> Option<String> {
             reason,
             ended_by,
         } => match by_fault {
-            true => format!("worker {worker} was killed"),
+            true => format!("worker {worker} is gone: {reason}"),
             false => EndedBy::in_words(*ended_by, *worker, reason),
         },
         EventKind::WorkerUp {
@@ -100,24 +100,21 @@ fn words(what: &EventKind) -> Option<String> {
 /// What went wrong beside the faults.
 fn trouble_words(what: &EventKind) -> Option<String> {
     Some(match what {
-        EventKind::NodeLost { node, reason } => format!("node {node} failed on its own: {reason}"),
         EventKind::FaultEscaped { worker, .. } => format!(
             "worker {worker} went on although it was frozen or dead: the lock is in another process"
         ),
         EventKind::GrantWithoutCommand { worker, .. } => format!(
             "worker {worker} got the lock without a command: the lock does not use the servers that it was given"
         ),
-        EventKind::Shortage { reason } => format!("the harness ran short: {reason}"),
         EventKind::Stalled {
-            late_ms: late_ms @ SHORTEST_PAUSE_MS..,
-        } => format!("the machine stalled for {late_ms} ms"),
-        EventKind::NodeStoodStill { node, stood_ms, .. } => {
-            format!("node {node} stood still for {stood_ms} ms, and no fault asked for it")
+            late_ms: SHORTEST_PAUSE_MS..,
         }
-        EventKind::WorkerStoodStill {
-            worker, stood_ms, ..
-        } => format!("worker {worker} stood still for {stood_ms} ms, and no fault asked for it"),
-        EventKind::BackendUnsupported { .. }
+        | EventKind::NodeLost { .. }
+        | EventKind::Shortage { .. }
+        | EventKind::NodeStoodStill { .. }
+        | EventKind::WorkerStoodStill { .. }
+        | EventKind::CustodyIncomplete { .. }
+        | EventKind::BackendUnsupported { .. }
         | EventKind::CommandUnknown { .. }
         | EventKind::ExtensionUntested { .. }
         | EventKind::LeaseRefused { .. }
@@ -128,10 +125,7 @@ fn trouble_words(what: &EventKind) -> Option<String> {
         | EventKind::FinalInspectionFailed { .. }
         | EventKind::ClientRefused { .. }
         | EventKind::BudgetSpent { .. }
-        | EventKind::ClientGone { .. } => unjudged_for(what)?.to_string(),
-        EventKind::CustodyIncomplete { reason } => {
-            format!("the account of the servers' keys is not complete: {reason}")
-        }
+        | EventKind::ClientGone { .. } => trouble_in_words(what, &[])?,
         EventKind::KeyLeft {
             node, ttl_ms: -1, ..
         } => format!("node {node} still has the lock's key, and it never expires"),

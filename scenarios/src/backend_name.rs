@@ -46,11 +46,6 @@ impl BackendName {
         }
     }
 
-    /// True for backends of real Redis servers, which run in real time.
-    pub fn is_real(self) -> bool {
-        self != BackendName::Sim
-    }
-
     fn list() -> String {
         BackendName::ALL
             .map(|backend| format!("`{backend}`"))

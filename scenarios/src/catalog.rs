@@ -22,6 +22,7 @@ catalog! {
     "flash-sale",
     "crowd",
     "exhausted-pool",
+    "exhausted-connections",
     "steady-load",
     "two-keys",
     "gc-pause",

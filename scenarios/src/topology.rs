@@ -1,5 +1,3 @@
-//! The Redis servers of a scenario.
-
 use serde::{Deserialize, Serialize};
 
 /// The Redis servers of a scenario.

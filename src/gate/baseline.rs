@@ -1,5 +1,3 @@
-//! The baseline file.
-
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,3 @@
-//! How a process ended.
-
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 

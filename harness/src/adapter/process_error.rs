@@ -1,5 +1,3 @@
-//! Why something could not be done to a worker process.
-
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;

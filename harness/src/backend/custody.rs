@@ -1,8 +1,6 @@
 //! What is seen of the nodes' keys, past the links: who wrote which value, how it went away, and what is left after the
 //! run.
 
-use std::future::Future;
-
 use crate::history::{CustodyCheck, Event};
 
 /// What the servers saw.
@@ -11,26 +9,26 @@ pub trait Custody {
     ///
     /// # Errors
     /// There is no custody in this run, or it is not complete: why, in words.
-    fn key_changes(&self) -> impl Future<Output = Result<Vec<Event>, String>>;
+    async fn key_changes(&self) -> Result<Vec<Event>, String>;
 
     /// What a look at the servers' keys has confirmed of the changes that [`Custody::key_changes`] has
     /// given; `None`: nobody has looked.
-    fn custody_check(&self) -> impl Future<Output = Option<CustodyCheck>>;
+    async fn custody_check(&self) -> Option<CustodyCheck>;
 
     /// For each of these locks, the names of the keys that hold it on a node now: its own, and those
     /// that it has written under other names. Without custody none.
-    fn keys_of(&self, node: usize, locks: &[String]) -> impl Future<Output = Vec<Vec<String>>>;
+    async fn keys_of(&self, node: usize, locks: &[String]) -> Vec<Vec<String>>;
 }
 
 /// Looking at nodes, past the links.
 pub trait Probe {
     /// Remaining life of a key on a node, milliseconds; −1 without expiry; `None`: no such key, or
     /// the node does not answer.
-    fn key_ttl_ms(&self, node: usize, key: &str) -> impl Future<Output = Option<i64>>;
+    async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64>;
 
     /// Why a node does not answer, although no fault is on; `None`: it does. A backend whose nodes
     /// cannot die by themselves need not look.
-    fn why_lost(&self, _node: usize) -> impl Future<Output = Option<String>> {
-        std::future::ready(None)
+    async fn why_lost(&self, _node: usize) -> Option<String> {
+        None
     }
 }

@@ -1,8 +1,6 @@
 //! The data and the settings of nodes, changed as an administrator could; and the Redis server that keeps the stock, in
 //! runs whose scenario keeps it in Redis.
 
-use std::future::Future;
-
 use picklock_scenarios::Resource;
 
 use super::Refusal;
@@ -40,18 +38,11 @@ pub(crate) fn keys_to_evict(locks: &[String], held: impl Fn(&str) -> Vec<String>
 pub trait Data {
     /// Changes a node's data or settings; returns when it is done, with the number of keys that
     /// an eviction removed (otherwise 0).
-    fn change_data(
-        &self,
-        node: usize,
-        change: &DataChange,
-    ) -> impl Future<Output = Result<u64, Refusal>>;
+    async fn change_data(&self, node: usize, change: &DataChange) -> Result<u64, Refusal>;
 }
 
 /// A Redis server beside the nodes. No worker reaches it, and no fault strikes it.
 pub trait StockServer {
     /// Sends it a command. Returns its answer as a number; `None`: nil.
-    fn ask_stock_server(
-        &self,
-        command: &[&str],
-    ) -> impl Future<Output = Result<Option<i64>, Refusal>>;
+    async fn ask_stock_server(&self, command: &[&str]) -> Result<Option<i64>, Refusal>;
 }

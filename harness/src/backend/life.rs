@@ -1,6 +1,5 @@
 //! Whether servers and workers live and move, although no fault has stopped them.
 
-use std::future::Future;
 use std::time::Duration;
 
 /// What was seen of a server or a worker. Times are in nanoseconds since the run began.
@@ -43,8 +42,8 @@ pub enum LifeSign {
 /// Watching servers and workers. A backend in which nobody dies or stands still by itself need not look.
 pub trait Life {
     /// Watches them for as long as it is polled. What lasts shorter than this is not told.
-    fn watch_life(&self, _shortest: Duration) -> impl Future<Output = ()> {
-        std::future::pending()
+    async fn watch_life(&self, _shortest: Duration) {
+        std::future::pending().await
     }
 
     /// What was seen since this was last asked. `at_end`: what lasts counts until now.

@@ -1,7 +1,5 @@
 //! The links between workers and nodes.
 
-use std::future::Future;
-
 use picklock_scenarios::Phase;
 
 use crate::wire::{AcquireSilence, CommandsSent, FreezeLeak, ImposedId, LinkFault};
@@ -39,9 +37,7 @@ pub trait Links {
 
     /// From now on nothing may come from this worker: it was frozen or killed. A backend in which a
     /// worker is frozen and killed by definition need not look.
-    fn begin_silence(&self, _worker: usize) -> impl Future<Output = ()> {
-        std::future::ready(())
-    }
+    async fn begin_silence(&self, _worker: usize) {}
     /// What has come from the worker since its silence began; `None`: nothing.
     fn escape(&self, _worker: usize) -> Option<FreezeLeak> {
         None

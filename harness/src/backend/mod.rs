@@ -4,6 +4,11 @@
 //! One trait for each thing that a backend is made of, with the faults that it offers. What a backend
 //! lacks is in its [`Capabilities`], which it declares before the buyers begin.
 
+#![expect(
+    async_fn_in_trait,
+    reason = "driver, nemesis and backend are on one thread"
+)]
+
 mod capabilities;
 mod custody;
 mod data;
@@ -11,8 +16,6 @@ mod life;
 mod links;
 mod nodes;
 mod workers;
-
-use std::future::Future;
 
 use picklock_scenarios::BackendName;
 
@@ -47,7 +50,7 @@ pub trait Backend:
 
     /// What it can do in this run. It is asked when the workers have been started, and before the
     /// first of them takes the lock: it may try things out that leave no trace.
-    fn capabilities(&self) -> impl Future<Output = Capabilities>;
+    async fn capabilities(&self) -> Capabilities;
 
     /// What the harness itself could not do since this was last asked. A simulation does not run out of
     /// anything.

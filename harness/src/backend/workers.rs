@@ -1,7 +1,6 @@
 //! Workers: the clients of the lock. Each is a process of its own, unless the scenario lets several share one: then
 //! what is done to one of them is done to the whole process.
 
-use std::future::Future;
 use std::time::Duration;
 
 use picklock_scenarios::TaskScope;
@@ -13,11 +12,11 @@ use crate::adapter::process::WorkerOutput;
 /// The driver's connection to one worker.
 pub trait Session {
     /// Sends a request. An error means that the worker is gone; `next` says how.
-    fn send(&mut self, request: Request) -> impl Future<Output = Result<(), Refusal>>;
+    async fn send(&mut self, request: Request) -> Result<(), Refusal>;
 
     /// The next thing that the worker says or does. After [`WorkerOutput::Exited`] there is nothing more.
     /// Cancel-safe.
-    fn next(&mut self) -> impl Future<Output = WorkerOutput>;
+    async fn next(&mut self) -> WorkerOutput;
 }
 
 /// Starting, freezing and killing workers.
@@ -27,35 +26,32 @@ pub trait Workers {
 
     /// Starts a worker that is not running, and returns the connection to it and the URLs under
     /// which it reaches the nodes. `incarnation` counts its starts.
-    fn start_worker(
+    async fn start_worker(
         &self,
         worker: usize,
         incarnation: u32,
-    ) -> impl Future<Output = Result<(Self::Session, Vec<String>), Refusal>>;
+    ) -> Result<(Self::Session, Vec<String>), Refusal>;
 
     /// Freezes the worker's whole process; returns when it has stopped.
-    fn freeze_worker(&self, worker: usize) -> impl Future<Output = Result<(), Refusal>>;
+    async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal>;
     /// Lets a frozen process continue.
-    fn thaw_worker(&self, worker: usize) -> impl Future<Output = Result<(), Refusal>>;
+    async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal>;
     /// Kills the worker's whole process.
-    fn kill_worker(&self, worker: usize) -> impl Future<Output = Result<(), Refusal>>;
+    async fn kill_worker(&self, worker: usize) -> Result<(), Refusal>;
     /// Makes the worker block its event loop, or its thread, for so long; returns when it was told to.
-    fn block_worker(
+    async fn block_worker(
         &self,
         worker: usize,
         scope: TaskScope,
         lasts: Duration,
-    ) -> impl Future<Output = Result<(), Refusal>>;
+    ) -> Result<(), Refusal>;
     /// Waits until it is not blocked any more. Returns when that was, nanoseconds since the run began; `None`: now.
-    fn unblock_worker(
-        &self,
-        worker: usize,
-        scope: TaskScope,
-    ) -> impl Future<Output = Result<Option<u64>, Refusal>>;
+    async fn unblock_worker(&self, worker: usize, scope: TaskScope)
+    -> Result<Option<u64>, Refusal>;
     /// True if the clients of a process share its connections, so that a command may be any of theirs.
     fn shares_connections(&self) -> bool {
         false
     }
     /// Kills all workers that still run.
-    fn kill_all_workers(&self) -> impl Future<Output = ()>;
+    async fn kill_all_workers(&self);
 }

@@ -1,5 +1,3 @@
-//! A request and its answer.
-
 use std::time::Duration;
 
 use super::finding::{Mistake, Problem};

@@ -59,8 +59,6 @@ pub(super) fn failed<T>(what: impl Into<String>) -> Result<T, Stop> {
     Err(Problem::new(what).into())
 }
 
-/// `passed`, `not offered: …` or what is wrong.
-
 /// Why an adapter could not be checked. That is not its fault.
 #[derive(Debug, thiserror::Error)]
 pub enum ConformanceError {
@@ -78,6 +76,7 @@ pub enum ConformanceError {
     Unanswered(#[from] redis::RedisError),
 }
 
+/// `passed`, `not offered: …` or what is wrong.
 #[cfg(test)]
 pub(super) fn words(outcome: Outcome) -> String {
     match outcome {

@@ -1,5 +1,3 @@
-//! Why a run left no history.
-
 use crate::driver::RunError;
 #[cfg(feature = "servers")]
 use crate::servers::{BackendError, ReaperError};

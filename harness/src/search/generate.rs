@@ -13,8 +13,8 @@ use picklock_scenarios::{
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::memory::Memory;
 use super::moments::at_worker;
+use super::novelty::Memory;
 use super::plan::Plan;
 use super::vocabulary::{Group, needs_replicas};
 use crate::entropy;

@@ -11,7 +11,7 @@ use picklock_scenarios::Scenario;
 use super::attempt::{Keep, Shown, show};
 use super::finds::Wanted;
 use super::generate::Draw;
-use super::memory::Memory;
+use super::novelty::Memory;
 use super::plan::{Plan, Target};
 use super::share::share;
 use super::sweep::{Progress, Tried};

@@ -6,7 +6,7 @@
 //! - [`workload`]: the small workloads; [`vocabulary`]: the faults; [`moments`](mod@moments): when they can strike
 //! - [`attempt`](show_one): runs plans; [`finds`](Wanted): what counts as a find, and how finds are told apart
 //! - [`Sweep`]: every placement of up to so many faults
-//! - [`Hunt`]: random plans (`generate`), steered by what is new (`novelty`), which it remembers (`memory`)
+//! - [`Hunt`]: random plans (`generate`), steered by what is new (`novelty`)
 //! - [`shrink`](fn@shrink): the smallest plan (`size`) with the same violation by the same cause, by trying
 //!   `candidates`; [`shrink_all`]: of all finds
 //!
@@ -34,7 +34,6 @@ mod candidates;
 mod finds;
 mod generate;
 mod hunt;
-mod memory;
 pub mod moments;
 mod novelty;
 mod plan;
@@ -51,8 +50,8 @@ pub use attempt::{Keep, Shown, show_one};
 pub use finds::{FindGroup, Finds, Place, Violation, Wanted};
 pub use generate::Draw;
 pub use hunt::Hunt;
-pub use memory::Memory;
+pub use novelty::Memory;
 pub use plan::{Plan, Target};
-pub use shrink::{Demand, Shrunk, shrink};
+pub use shrink::{Demand, shrink};
 pub use shrink_all::{Effort, shrink_all};
 pub use sweep::{Progress, Sweep, SweepError, Tried};

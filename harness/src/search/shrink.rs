@@ -16,17 +16,6 @@ use super::steady::is_steady;
 /// So many candidates are run at a time: the first of them that is good ends the rest.
 const CHUNK: usize = 24;
 
-/// What shrinking has made of a plan.
-#[derive(Debug, Clone)]
-pub struct Shrunk {
-    /// The smallest plan that was found.
-    pub plan: Plan,
-    /// How many runs that took.
-    pub runs: u64,
-    /// False: it was interrupted, or its budget was spent.
-    pub complete: bool,
-}
-
 /// What a plan must show to be good.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand {
@@ -36,15 +25,9 @@ pub struct Demand {
     pub steady: bool,
 }
 
-/// Shrinks a plan that shows what is demanded. At most `budget` candidates are run, and those that
-/// have to be steady a few times more.
-pub fn shrink(
-    target: &Target,
-    plan: Plan,
-    demand: Demand,
-    budget: u64,
-    stop: &AtomicBool,
-) -> Shrunk {
+/// The smallest plan that is found to show what is demanded, from one that does. At most `budget` candidates are run,
+/// and those that have to be steady a few times more.
+pub fn shrink(target: &Target, plan: Plan, demand: Demand, budget: u64, stop: &AtomicBool) -> Plan {
     let mut shrinking = Shrinking {
         of: Shrunken {
             target,
@@ -71,11 +54,7 @@ pub fn shrink(
         }
         break;
     }
-    Shrunk {
-        plan,
-        runs: budget - shrinking.left,
-        complete: !shrinking.is_over(),
-    }
+    plan
 }
 
 struct Shrinking<'a> {

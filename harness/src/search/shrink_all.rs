@@ -82,7 +82,7 @@ fn shrink_same(
                     violation: group.violation,
                     steady: group.steady,
                 };
-                shrink(target, group.plan, demand, effort.runs, stop).plan
+                shrink(target, group.plan, demand, effort.runs, stop)
             }
         };
         done.push(FindGroup {

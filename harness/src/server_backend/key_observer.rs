@@ -16,10 +16,10 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::shared_servers::SharedServers;
 use super::stored_keys::{self, Look, Stored};
 use crate::clock::Clock;
 use crate::custody::KeyRecord;
+use crate::external_servers::SharedServers;
 use crate::history::Event;
 use crate::monitor_replay::{MonitorReplay, MonitorStream, ServerReport, Told};
 use crate::servers::ServerAddress;

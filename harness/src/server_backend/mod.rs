@@ -14,12 +14,10 @@ mod probe;
 mod replication;
 mod resource_exhaustion;
 mod sentinels;
-mod shared_servers;
 mod stored_keys;
 mod worker_watch;
 mod workers;
 
-pub use shared_servers::SharedServers;
 pub use workers::ProcessSession;
 
 use std::cell::{Cell, RefCell};
@@ -41,6 +39,7 @@ use crate::adapter::shared_process::{SharedProcess, Unblocked};
 use crate::adapter::worker_command::WorkerCommand;
 use crate::backend::{Backend, Capabilities, Refusal};
 use crate::clock::Clock;
+pub use crate::external_servers::SharedServers;
 use crate::history::CustodyCheck;
 use crate::servers::{
     BackendError, Reaper, Registration, ServerAddress, Servers, ShiftedWallClock, WallClockShim,

@@ -1,5 +1,3 @@
-//! Why a trial did not run.
-
 use picklock_impls::OptionError;
 use picklock_scenarios::{ScenarioError, nearest};
 

@@ -1,5 +1,3 @@
-//! What both directions of a connection share.
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

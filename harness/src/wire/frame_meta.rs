@@ -1,5 +1,3 @@
-//! What the wire knows about a frame besides its bytes.
-
 use super::command::Request;
 use super::operation::Operation;
 use super::scan::Shape;

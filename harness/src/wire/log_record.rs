@@ -1,5 +1,3 @@
-//! What is appended to the command log for one frame.
-
 use picklock_scenarios::{Direction, Phase};
 
 use super::LinkId;

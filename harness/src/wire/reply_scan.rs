@@ -1,5 +1,3 @@
-//! Scans what a node sends.
-
 use memchr::memchr;
 
 use super::scan::{Shape, Stop, bulk, header};

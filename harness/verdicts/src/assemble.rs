@@ -233,7 +233,7 @@ fn trouble(history: &History) -> Vec<String> {
     let is_short = |late_ms: &u64| *late_ms < shortest_ms;
     let in_words = |event: &EventKind| match event {
         EventKind::Stalled { late_ms } if is_short(late_ms) => None,
-        event => trouble_words(event, &history.header.keys),
+        event => trouble_in_words(event, &history.header.keys),
     };
     let is_stall = |what: &EventKind| matches!(what, EventKind::Stalled { .. });
     let events = || history.events.iter().map(|event| &event.what);
@@ -259,8 +259,8 @@ fn delays(history: &History) -> impl Iterator<Item = String> {
     waits.into_iter().map(words)
 }
 
-/// An event in words, if it is trouble.
-fn trouble_words(event: &EventKind, locks: &[String]) -> Option<String> {
+/// An event in words, if it is trouble. `locks`: the names of the locks.
+pub fn trouble_in_words(event: &EventKind, locks: &[String]) -> Option<String> {
     Some(match event {
         EventKind::Misbehaved {
             worker,

@@ -91,7 +91,7 @@ fn smallest(exhibit: &Exhibit, plan: Plan) -> Plan {
         violation,
         steady: false,
     };
-    shrink(&target(exhibit), plan, demand, SHRINKING, &never).plan
+    shrink(&target(exhibit), plan, demand, SHRINKING, &never)
 }
 
 fn target(exhibit: &Exhibit) -> Target {

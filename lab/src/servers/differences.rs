@@ -5,8 +5,7 @@ use std::fmt::{Result, Write};
 use picklock_verdicts::check::Property;
 use picklock_verdicts::record::Cell;
 
-use super::names;
-use super::pairing::{Column, Found, Row};
+use super::pairing::{Column, Found, Row, lock_name, scenario_name, server_names};
 use super::results::{Similarity, compare, in_words};
 use picklock_reports::markdown::quoted::prose;
 
@@ -67,12 +66,12 @@ fn properties<'a>(row: &'a Row<'a>, wanted: Similarity) -> impl Iterator<Item = 
 }
 
 fn table(text: &mut String, columns: &[Column], rows: &[Row], lines: &[Line]) -> Result {
-    let servers = names::servers(columns);
+    let servers = server_names(columns);
     writeln!(text, "| lock | scenario | property | {servers} |")?;
     writeln!(text, "|---|---|---|{}", "---|".repeat(columns.len()))?;
     for (row, property) in lines {
-        let lock = names::lock(row.cell);
-        let scenario = names::scenario(row.cell, rows);
+        let lock = lock_name(row.cell);
+        let scenario = scenario_name(row.cell, rows);
         let about = property.map_or("all", Property::word);
         write!(text, "| {lock} | {scenario} | {about} |")?;
         for found in &row.found {

@@ -4,7 +4,6 @@
 //! backend are.
 
 mod differences;
-mod names;
 mod page;
 mod pairing;
 mod refusal;

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use picklock_verdicts::record::Cell;
 
-use super::pairing::{Column, Row};
+use super::differences;
+use super::pairing::{Column, Row, scenario_name, server_name, server_names};
 use super::results::{Similarity, compare_cells};
-use super::{differences, names};
 use picklock_reports::markdown::quoted::prose;
 use picklock_reports::matrix::CellOutcome;
 
@@ -70,7 +70,7 @@ fn servers(text: &mut String, columns: &[Column]) -> std::fmt::Result {
         writeln!(
             text,
             "The matrix of {} was interrupted.",
-            names::server(column)
+            server_name(column)
         )?;
     }
     Ok(())
@@ -125,11 +125,11 @@ impl Counts {
 }
 
 fn scenarios(text: &mut String, columns: &[Column], rows: &[Row]) -> std::fmt::Result {
-    writeln!(text, "\n| scenario | {} |", names::servers(columns))?;
+    writeln!(text, "\n| scenario | {} |", server_names(columns))?;
     writeln!(text, "|---|{}", "---|".repeat(columns.len()))?;
     let mut lines: Vec<(String, Vec<&Row>)> = Vec::new();
     for row in rows {
-        let scenario = names::scenario(row.cell, rows);
+        let scenario = scenario_name(row.cell, rows);
         match lines.iter_mut().find(|(known, _)| *known == scenario) {
             Some((_, all)) => all.push(row),
             None => lines.push((scenario, vec![row])),

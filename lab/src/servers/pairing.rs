@@ -1,12 +1,13 @@
-//! Which cell of each matrix is the same.
+//! Which cell of each matrix is the same; and what the page calls servers, locks and scenarios, all of it escaped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use picklock_reports::cell_status;
+use picklock_reports::markdown::quoted::{code, prose};
+use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::record::{Cell, MatrixRecord, Redis};
 
 use super::refusal::Refusal;
-use picklock_reports::cell_status;
-use picklock_reports::report_input::ReportInput;
 
 /// A matrix and its server.
 pub struct Column<'a> {
@@ -161,5 +162,35 @@ impl<'a> Row<'a> {
     /// The cell on each server that has it.
     pub fn cells(&self) -> impl Iterator<Item = &'a Cell> {
         self.found.iter().filter_map(Found::cell)
+    }
+}
+
+/// The server of a column: `valkey 9.1.2`.
+pub fn server_name(column: &Column) -> String {
+    prose(&column.server.to_string())
+}
+
+/// The servers as the cells of a table's head.
+pub fn server_names(columns: &[Column]) -> String {
+    let names: Vec<String> = columns.iter().map(server_name).collect();
+    names.join(" | ")
+}
+
+/// The lock of a cell, with its options.
+pub fn lock_name(cell: &Cell) -> String {
+    let mut name = code(&cell.lock.name);
+    for (key, value) in &cell.options {
+        name.push_str(&format!(" {}", code(&format!("{key}={value}"))));
+    }
+    name
+}
+
+/// The scenario of a cell, with its backend if there are several.
+pub fn scenario_name(cell: &Cell, rows: &[Row]) -> String {
+    let backends: BTreeSet<&str> = rows.iter().map(|row| row.cell.backend.word()).collect();
+    let name = code(&cell.scenario);
+    match backends.len() {
+        0 | 1 => name,
+        _ => format!("{name} ({})", cell.backend.word()),
     }
 }

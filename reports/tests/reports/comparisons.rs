@@ -1,6 +1,6 @@
 //! Before and after: what changed is said, and noise is not.
 
-use picklock_reports::comparison::{Direction, compare, json, markdown, text};
+use picklock_reports::comparison::{Comparison, Direction, compare, json, markdown, text};
 use picklock_reports::statistics::{TAIL, enclosing_ranks};
 use picklock_verdicts::check::{Cause, Property, Status, Verdict};
 use picklock_verdicts::latency::summarize;
@@ -43,8 +43,8 @@ fn set_compared_with_itself_has_no_changes() {
     assert!(text(&same).contains("nothing changed"), "{}", text(&same));
 }
 
-#[test]
-fn verdict_changes_come_first_and_the_worse_before_the_better() {
+/// One verdict worse, one better, one with another cause, and one alarm that is dead.
+fn all_directions() -> Comparison {
     let before = with_latency(1, 900.0, 500);
     let mut after = with_latency(2, 900.0, 500);
     let broken = Verdict {
@@ -62,7 +62,12 @@ fn verdict_changes_come_first_and_the_worse_before_the_better() {
     healed.tally.clear();
     after.cells[4].error = None;
     after.cells.remove(2);
-    let comparison = compare(&before, &after).unwrap();
+    compare(&before, &after).unwrap()
+}
+
+#[test]
+fn verdict_changes_come_first_and_the_worse_before_the_better() {
+    let comparison = all_directions();
     let directions: Vec<Direction> = comparison
         .verdicts
         .iter()
@@ -78,6 +83,16 @@ fn verdict_changes_come_first_and_the_worse_before_the_better() {
         ]
     );
     assert_eq!(comparison.only_before.len(), 1);
+    let document: serde_json::Value = serde_json::from_str(&json(&comparison)).unwrap();
+    assert_eq!(document["format"], "picklock-comparison/1");
+    let dead = &document["verdicts"][1];
+    assert_eq!(dead["direction"], "alarm-gone-dead");
+    assert_eq!(dead["expected"], "violated: outlived-lease");
+}
+
+#[test]
+fn all_directions_are_told_in_words() {
+    let comparison = all_directions();
     insta::assert_snapshot!(text(&comparison), @r#"
     Before and after: 4 cells in both
 
@@ -123,11 +138,6 @@ fn verdict_changes_come_first_and_the_worse_before_the_better() {
 
     Bounds are distribution-free 99 % intervals of each quantile, from binomial order statistics; "within noise" means that they overlap. They cover the noise of the count, not of the machine.
     "#);
-    let document: serde_json::Value = serde_json::from_str(&json(&comparison)).unwrap();
-    assert_eq!(document["format"], "picklock-comparison/1");
-    let dead = &document["verdicts"][1];
-    assert_eq!(dead["direction"], "alarm-gone-dead");
-    assert_eq!(dead["expected"], "violated: outlived-lease");
 }
 
 #[test]

@@ -1,5 +1,3 @@
-//! What can be wrong with accesses to the stock, whatever the lock does.
-
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;

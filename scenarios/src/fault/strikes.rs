@@ -1,5 +1,3 @@
-//! What a kind of fault strikes.
-
 /// What a kind of fault strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strikes {

@@ -178,7 +178,7 @@ nodes = "same"
         steady: false,
     };
     let shrunk = shrink(&target, plan, demand, 3_000, &AtomicBool::new(false));
-    let scenario = &shrunk.plan.scenario;
+    let scenario = &shrunk.scenario;
     assert_eq!((scenario.faults.len(), scenario.workload.workers), (1, 2));
 }
 

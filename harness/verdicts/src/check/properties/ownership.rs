@@ -37,6 +37,7 @@ use crate::history::{Header, KeyName};
 use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step, Timeline};
 
 /// The checker.
+#[derive(Default)]
 pub(in crate::check) struct Ownership {
     custody: bool,
     /// Without custody: the releases that claimed success.
@@ -276,12 +277,7 @@ impl Checker for Ownership {
     fn new(header: &Header) -> Self {
         Ownership {
             custody: header.custody,
-            claims: Vec::new(),
-            attempts: Vec::new(),
-            written: Vec::new(),
-            unproven: HashMap::new(),
-            open: Vec::new(),
-            found: Vec::new(),
+            ..Ownership::default()
         }
     }
 
