@@ -82,7 +82,7 @@ impl Claims {
             let other = |op: &u64| *op != command.op && self.unsettled.binary_search(op).is_ok();
             // One that asked once more within its attempt is in it twice, and leaves once.
             let before = update.before.as_ref();
-            let counts = before.is_some_and(|before| shares_element(&before.value, &now.value));
+            let counts = before.is_some_and(|before| shares_element(before.value, now.value));
             let mut left = here.values.iter().filter(|(_, value)| value == now.value);
             here.worker == command.worker
                 && left.any(|(op, _)| other(op) || counts && *op == command.op)

@@ -37,9 +37,9 @@ impl TakenValue {
         }
         let how = match update.now {
             None => Taking::Removed,
-            Some(now) if update.prolongs() && !is_of_several(&now.value) => Taking::Prolonged,
+            Some(now) if update.prolongs() && !is_of_several(now.value) => Taking::Prolonged,
             Some(_) if command.phase == Phase::Acquire => return None,
-            Some(now) if update.ends_value() && !shares_element(&before.value, &now.value) => {
+            Some(now) if update.ends_value() && !shares_element(before.value, now.value) => {
                 Taking::Replaced
             }
             Some(_) => return None,
