@@ -33,9 +33,9 @@ use redis::Script;
 
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
+use crate::node::Subscription;
 use crate::single_node::SingleNode;
 use crate::stopwatch::{Deadline, Stopwatch};
-use crate::node::Subscription;
 use crate::{BuiltInLock, Canceller, Context, Node};
 
 /// Takes the lock, or tells how long its holder's lease lasts.
