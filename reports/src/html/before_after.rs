@@ -124,7 +124,9 @@ pub fn comparison_page(
     after: &ReportInput,
     comparison: &Comparison,
 ) -> Result<String, FormatError> {
-    view(before, after, comparison).render().map_err(super::refused)
+    view(before, after, comparison)
+        .render()
+        .map_err(super::refused)
 }
 
 /// The page as a report's file, `comparison.html`.
@@ -319,7 +321,11 @@ fn lists(comparison: &Comparison) -> Vec<PlaceList> {
         title,
         about,
         more: cells.len().saturating_sub(MOST_PLACES),
-        places: cells.iter().take(MOST_PLACES).map(|cell| sentence(cell)).collect(),
+        places: cells
+            .iter()
+            .take(MOST_PLACES)
+            .map(|cell| sentence(cell))
+            .collect(),
     };
     lists.map(list).collect()
 }

@@ -11,12 +11,12 @@ use super::frame::Command;
 use super::name::{Fact, Name, fact, name, sentence};
 use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, TimelineData, timeline_data};
+use crate::cell_status::verdict_line;
 use crate::costs::commands_in_words;
 use crate::matrix::CellOutcome;
 use crate::report_input::{Evidence, ReportInput};
 use crate::responsibility::responsibility;
 use crate::units::{count, span_ms, span_us};
-use crate::cell_status::verdict_line;
 
 /// Further troubles are omitted.
 const MOST_TROUBLES: usize = 50;

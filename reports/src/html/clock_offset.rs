@@ -83,7 +83,9 @@ fn changes_of<'a>(
         None => None,
     };
     // A fault that could not be applied has changed nothing.
-    let is_undone = fault.clock.is_some_and(|shift| !shift.for_good || fault.missed);
+    let is_undone = fault
+        .clock
+        .is_some_and(|shift| !shift.for_good || fault.missed);
     let ended = fault.ended_ns.filter(|_| is_undone);
     let began = began.map(|change| (fault.began_ns, index, change));
     let ended = ended.map(|at_ns| (at_ns, index, Change::PutRight));
@@ -241,7 +243,10 @@ mod tests {
             because: None,
         };
         let clocks = clock_offsets(&Timeline::of(&history(vec![
-            (10, began(0, "clock-skew", ClockOwner::Worker(0), shift(5, true))),
+            (
+                10,
+                began(0, "clock-skew", ClockOwner::Worker(0), shift(5, true)),
+            ),
             (10, EventKind::FaultEnded { id: 0 }),
             (10, missed),
             (20, began(1, "clock-skew", ClockOwner::Worker(1), None)),

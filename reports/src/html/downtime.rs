@@ -52,7 +52,8 @@ mod tests {
         let down = || EventKind::WorkerDown {
             worker: 1,
             by_fault: true,
-            reason: "killed".into(), ended_by: None
+            reason: "killed".into(),
+            ended_by: None,
         };
         let up = EventKind::WorkerUp {
             worker: 1,

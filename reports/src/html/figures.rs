@@ -187,7 +187,9 @@ fn fairness(measures: &Measures) -> Vec<String> {
 fn commands(cost: &Cost) -> String {
     format!(
         "Commands to get the lock once: {:.1} on average over {}, at most {}, tries that found it taken included.",
-        cost.mean, count(cost.grants, "grant"), cost.most
+        cost.mean,
+        count(cost.grants, "grant"),
+        cost.most
     )
 }
 

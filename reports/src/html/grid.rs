@@ -53,7 +53,9 @@ pub(super) fn backends(matrix: &MatrixRecord) -> Vec<BackendGrid> {
     let words = distinct(run.chain(matrix.skipped.iter().map(|one| one.backend.word())));
     let ranked = ranked_locks(matrix);
     let backends = words.into_iter().filter_map(|word| word.parse().ok());
-    backends.map(|backend| grid(matrix, backend, &ranked)).collect()
+    backends
+        .map(|backend| grid(matrix, backend, &ranked))
+        .collect()
 }
 
 /// The names of the locks, the best first.
@@ -90,7 +92,9 @@ fn grid(matrix: &MatrixRecord, backend: BackendName, ranked: &[&str]) -> Backend
             continue;
         }
         known.push(scenario);
-        let slots = locks.iter().map(|lock| slots(matrix, backend, scenario, lock));
+        let slots = locks
+            .iter()
+            .map(|lock| slots(matrix, backend, scenario, lock));
         let row = Row {
             scenario: name(scenario),
             summary: sentence(summary),
@@ -119,10 +123,12 @@ fn slots(matrix: &MatrixRecord, backend: BackendName, scenario: &str, lock: &str
         index,
         tile: tile(cell),
     });
-    let skipped = matrix.skipped.iter().filter(|one| {
-        one.backend == backend && one.scenario == scenario && one.lock == lock
-    });
-    run.chain(skipped.map(|one| Slot::Skipped(sentence(&one.reason)))).collect()
+    let skipped = matrix
+        .skipped
+        .iter()
+        .filter(|one| one.backend == backend && one.scenario == scenario && one.lock == lock);
+    run.chain(skipped.map(|one| Slot::Skipped(sentence(&one.reason))))
+        .collect()
 }
 
 fn family_rows((family, mut rows): (Option<Family>, Vec<Row>)) -> FamilyRows {
@@ -136,7 +142,10 @@ fn family_rows((family, mut rows): (Option<Family>, Vec<Row>)) -> FamilyRows {
     let red = rows.iter().filter(|row| row.is_red()).count();
     let scenarios = count(rows.len(), "scenario");
     FamilyRows {
-        title: format!("{}: {scenarios}, something violated in {red}", family.word()),
+        title: format!(
+            "{}: {scenarios}, something violated in {red}",
+            family.word()
+        ),
         rows,
     }
 }

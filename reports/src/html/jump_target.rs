@@ -70,7 +70,11 @@ mod tests {
         assert_eq!(
             seen,
             [
-                (5, 8, "exclusion violated: outlived-lease · overlapping holds"),
+                (
+                    5,
+                    8,
+                    "exclusion violated: outlived-lease · overlapping holds"
+                ),
                 (9, 9, "resource violated: outlived-lease"),
                 (20, 30, "overlapping holds"),
             ]

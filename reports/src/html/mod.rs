@@ -18,6 +18,7 @@
 
 mod before_after;
 mod cell_details;
+mod clock_offset;
 mod cluster;
 mod column;
 mod downtime;
@@ -42,7 +43,6 @@ mod tile;
 mod time_series;
 mod timeline_data;
 mod value_rows;
-mod clock_offset;
 
 use askama::Template;
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::history::{History, EventKind};
+use picklock_verdicts::history::{EventKind, History};
 use picklock_verdicts::timeline::Timeline;
 use serde::Serialize;
 
+use super::clock_offset::ClockOffset;
 use super::fault_band::FaultBand;
 use super::name::sentence;
-use super::clock_offset::ClockOffset;
 
 /// Further nodes have no row.
 const MOST_NODES: usize = 64;

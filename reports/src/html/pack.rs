@@ -79,7 +79,9 @@ mod tests {
         assert_eq!(pack.first, 7);
         let bytes = STANDARD.decode(pack.text).unwrap();
         let mut text = String::new();
-        ZlibDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
+        ZlibDecoder::new(&bytes[..])
+            .read_to_string(&mut text)
+            .unwrap();
         let unpacked: Vec<String> = serde_json::from_str(&text).unwrap();
         assert_eq!(unpacked, cells);
     }

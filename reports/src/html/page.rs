@@ -10,9 +10,7 @@ use super::name::{Fact, Name, fact, name, sentence};
 use super::pack::{Pack, packs};
 use super::scorecard::{ScorecardView, scorecard};
 use super::search::{SearchView, searches};
-use crate::matrix::{
-    NOT_APPLICABLE, counts_in_words, distinct, inapplicable, similarity_in_words,
-};
+use crate::matrix::{NOT_APPLICABLE, counts_in_words, distinct, inapplicable, similarity_in_words};
 use crate::report_input::ReportInput;
 use crate::units::{count, span_ms};
 
@@ -158,7 +156,11 @@ fn notices(input: &ReportInput) -> Vec<Name> {
     let left_out = skipped.map(|words| sentence(&format!("Skipped: {words}")));
     let more = input.skipped.len().saturating_sub(MOST_NOTICES);
     let more = (more > 0).then(|| sentence(&format!("Skipped: {more} more.")));
-    interrupted.into_iter().chain(left_out).chain(more).collect()
+    interrupted
+        .into_iter()
+        .chain(left_out)
+        .chain(more)
+        .collect()
 }
 
 /// The number of cells of each status.
@@ -227,9 +229,15 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
     let servers = servers.map(|it| format!("{} {}", it.redis.server, it.redis.version));
     let reasons = records().filter(|record| !record.backend_reason.is_empty());
     let reasons = reasons.map(|it| format!("{}: {}", it.backend, it.backend_reason));
-    for (what, all) in [("server", servers.collect::<Vec<_>>()), ("backend", reasons.collect())] {
+    for (what, all) in [
+        ("server", servers.collect::<Vec<_>>()),
+        ("backend", reasons.collect()),
+    ] {
         if !all.is_empty() {
-            facts.push(fact(what, distinct(all.iter().map(String::as_str)).join(", ")));
+            facts.push(fact(
+                what,
+                distinct(all.iter().map(String::as_str)).join(", "),
+            ));
         }
     }
     if let Some(elapsed_ms) = matrix.elapsed_ms {

@@ -82,6 +82,10 @@ fn score(of: Option<FamilyScore>) -> Score {
     };
     Score {
         words: of.in_words(),
-        tone: if of.survived == of.judged { "good" } else { "some" },
+        tone: if of.survived == of.judged {
+            "good"
+        } else {
+            "some"
+        },
     }
 }

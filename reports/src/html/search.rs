@@ -69,7 +69,10 @@ fn view(search: &SearchRecord, input: &ReportInput) -> SearchView {
     let moments = distinct(placed.iter().map(|one| one.moment.as_str()));
     let row = |moment: &str| HeatRow {
         moment: name(moment),
-        cells: faults.iter().map(|fault| heat(placed, moment, fault)).collect(),
+        cells: faults
+            .iter()
+            .map(|fault| heat(placed, moment, fault))
+            .collect(),
     };
     let finds = search.finds.iter().take(MOST_FINDS);
     SearchView {
@@ -84,8 +87,9 @@ fn view(search: &SearchRecord, input: &ReportInput) -> SearchView {
 
 fn heat(placed: &[Placed], moment: &str, fault: &str) -> Option<Heat> {
     let mut placed = placed.iter();
-    let Placed { schedules, finds, .. } =
-        placed.find(|one| one.moment == moment && one.fault == fault)?;
+    let Placed {
+        schedules, finds, ..
+    } = placed.find(|one| one.moment == moment && one.fault == fault)?;
     let (schedules, finds) = (*schedules, *finds);
     Some(Heat {
         schedules,
@@ -96,7 +100,10 @@ fn heat(placed: &[Placed], moment: &str, fault: &str) -> Option<Heat> {
 
 fn find_view(find: &Find, input: &ReportInput) -> FindView {
     let directory = |path: &str| Path::new(path).file_name().map(ToOwned::to_owned);
-    let own = find.repro.as_deref().and_then(|repro| Path::new(repro).parent()?.to_str());
+    let own = find
+        .repro
+        .as_deref()
+        .and_then(|repro| Path::new(repro).parent()?.to_str());
     let own = own.and_then(directory);
     let mut cells = input.matrix.cells.iter();
     let is_own = |run_dir: &str| own.is_some() && directory(run_dir) == own;

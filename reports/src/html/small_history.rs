@@ -1,6 +1,6 @@
 //! A small history for the unit tests of the timeline.
 
-use picklock_verdicts::history::{Event, History, EventKind, read_history};
+use picklock_verdicts::history::{Event, EventKind, History, read_history};
 
 /// A history of two workers, two nodes and one lock.
 pub(super) fn history(events: Vec<(u64, EventKind)>) -> History {

@@ -110,7 +110,10 @@ fn worst_blame(verdicts: &Verdicts, is_clients: bool) -> Option<&'static str> {
     let violated = verdicts.values();
     let violated = violated.filter(|verdict| verdict.status == Status::Violated);
     let blamed = violated.map(|verdict| {
-        match verdict.cause.map_or(Responsible::Undetermined, Cause::responsible) {
+        match verdict
+            .cause
+            .map_or(Responsible::Undetermined, Cause::responsible)
+        {
             Responsible::Client(_) | Responsible::Application(_) | Responsible::Resource(_) => 0,
             Responsible::Undetermined if is_clients => 0,
             Responsible::Redis => 1,
@@ -176,7 +179,11 @@ fn in_words(cell: &Cell, headline: &str, inapplicable: Option<&str>) -> Name {
         parts.push(format!("{} violated: {causes}", violated.join(", ")));
     }
     parts.extend(part(cell).map(|part| format!("in {part} of the runs")));
-    parts.extend(Some(flag(cell)).filter(|it| !it.is_empty()).map(str::to_owned));
+    parts.extend(
+        Some(flag(cell))
+            .filter(|it| !it.is_empty())
+            .map(str::to_owned),
+    );
     super::name::sentence(&parts.join("; "))
 }
 

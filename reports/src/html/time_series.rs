@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use picklock_verdicts::check::stale_tokens;
-use picklock_verdicts::history::{History, EventKind};
+use picklock_verdicts::history::{EventKind, History};
 use picklock_verdicts::timeline::Timeline;
 use serde::Serialize;
 
@@ -121,7 +121,9 @@ pub(super) fn fences(timeline: &Timeline<'_>, left_out: &mut Vec<String>) -> Opt
     let low = points.iter().map(|point| point.1).min()?;
     let high = points.iter().map(|point| point.1).max()?;
     if points.len() > MOST_POINTS {
-        left_out.push("Of the fencing tokens some are drawn, and all that did not increase.".to_owned());
+        left_out.push(
+            "Of the fencing tokens some are drawn, and all that did not increase.".to_owned(),
+        );
         let every = points.len().div_ceil(MOST_POINTS / 2);
         let mut index = 0;
         points.retain(|point| {
@@ -184,7 +186,11 @@ mod tests {
             let points = STANDARD.decode(drawn.points).unwrap();
             points.chunks(3).map(|point| point[2]).collect::<Vec<u8>>()
         };
-        assert_eq!(stale(4), [0, 0], "both were asked for before either arrived");
+        assert_eq!(
+            stale(4),
+            [0, 0],
+            "both were asked for before either arrived"
+        );
         assert_eq!(stale(5), [0, 1], "the same token twice");
     }
 

@@ -6,6 +6,7 @@ use picklock_verdicts::check::{Status, Verdicts};
 use picklock_verdicts::timeline::{Hold, Timeline};
 use serde::Serialize;
 
+use super::clock_offset::{ClockOffset, clock_offsets};
 use super::cluster::{Piece, clustered, fitting};
 use super::column::Column;
 use super::downtime::{Downtime, downtimes};
@@ -15,7 +16,6 @@ use super::messages::{Messages, messages};
 use super::node_rows::{NodeRow, node_rows};
 use super::time_series;
 use super::value_rows::{ValueRows, value_rows};
-use super::clock_offset::{ClockOffset, clock_offsets};
 use crate::escape::{shortened, visible};
 use crate::measures::{meets, merged};
 use crate::run_log::{EntryKind, Selection, entries};
@@ -260,7 +260,8 @@ fn shown_at(overlaps: &[(u64, u64)], verdicts: &Verdicts) -> Vec<(u64, u64)> {
 /// The attempts that held during an overlap.
 fn together(lanes: &[(usize, Lane)], kept: &[(u64, u64)]) -> BTreeSet<u64> {
     let each = lanes.iter().flat_map(|(_, lane)| &lane.segments);
-    let inside = each.filter(|segment| segment.activity.holds() && meets(kept, segment.from_ns, segment.to_ns));
+    let inside = each
+        .filter(|segment| segment.activity.holds() && meets(kept, segment.from_ns, segment.to_ns));
     inside.map(|segment| segment.op).collect()
 }
 
@@ -299,7 +300,10 @@ fn chosen(
     }
     let interest = |lane: &Lane| {
         let mut holds = lane.segments.iter().filter(|s| s.activity.holds());
-        if holds.clone().any(|segment| meets(kept, segment.from_ns, segment.to_ns)) {
+        if holds
+            .clone()
+            .any(|segment| meets(kept, segment.from_ns, segment.to_ns))
+        {
             0
         } else if holds.next().is_some() || !lane.frozen_ns.is_empty() {
             1

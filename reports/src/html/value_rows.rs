@@ -5,8 +5,8 @@ use picklock_verdicts::timeline::Timeline;
 use serde::Serialize;
 
 use super::cluster::{fitting, grouped};
-use super::name::name;
 use super::column::Texts;
+use super::name::name;
 use crate::measures::meets;
 use crate::node_lanes::{NO_CUSTODY, NodeLane, command_in_words, end_in_words, node_lanes};
 use crate::units::span_ns;
@@ -123,7 +123,9 @@ impl ValueRows {
     /// What these consecutive values, or just one, are drawn as.
     fn piece(&mut self, values: &[ValueSpan]) -> Option<Piece> {
         let (span, last) = (values.first()?, values.last()?);
-        let lasted_ns = values.iter().map(|it| it.until_ns.saturating_sub(it.from_ns));
+        let lasted_ns = values
+            .iter()
+            .map(|it| it.until_ns.saturating_sub(it.from_ns));
         let there_ns = lasted_ns.fold(0, u64::saturating_add);
         let (author, by) = (span.author.as_ref(), span.end.by());
         Some(Piece {
@@ -180,7 +182,13 @@ mod tests {
 
     /// From, to, count and the time that there was any, of what is drawn.
     fn seen(step_ns: u64, kept: &[(u64, u64)]) -> Vec<(u64, u64, u64, u64)> {
-        let spans = [span(0, 2), span(3, 5), span(6, 40), span(40, 41), span(45, 46)];
+        let spans = [
+            span(0, 2),
+            span(3, 5),
+            span(6, 40),
+            span(40, 41),
+            span(45, 46),
+        ];
         let groups = grouped(&spans, step_ns, kept, |it| (it.from_ns, it.until_ns));
         let mut rows = ValueRows::default();
         let pieces = groups.into_iter().filter_map(|group| rows.piece(group));

@@ -16,7 +16,7 @@ mod key_tracks;
 
 use std::borrow::Cow;
 
-use picklock_verdicts::history::{History, EventKind};
+use picklock_verdicts::history::{EventKind, History};
 use picklock_verdicts::timeline::{Hold, HoldEnd, LeaseState, OperationKind, Outcome, Timeline};
 use serde_json::{Value, json};
 
@@ -53,11 +53,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
             continue;
         };
         let record = &evidence.record;
-        let name = names.take(&[
-            &record.lock.name,
-            &record.scenario,
-            record.backend.word(),
-        ]);
+        let name = names.take(&[&record.lock.name, &record.scenario, record.backend.word()]);
         files.push(File {
             name: format!("traces/{name}.trace.json"),
             bytes: trace(evidence, history)?,
@@ -288,7 +284,9 @@ fn instant(at_ns: u64, what: &EventKind) -> Option<TraceEvent<'_>> {
         }
         EventKind::WorkerUp { .. } => ("up", Value::Null),
         EventKind::WorkerDown { reason, .. } => ("down", json!({ "reason": visible(reason) })),
-        EventKind::Misbehaved { detail, .. } => ("misbehaved", json!({ "detail": visible(detail) })),
+        EventKind::Misbehaved { detail, .. } => {
+            ("misbehaved", json!({ "detail": visible(detail) }))
+        }
         _ => return None,
     };
     Some(TraceEvent {
