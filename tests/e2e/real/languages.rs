@@ -182,7 +182,15 @@ fn as_offered(language: &str, adapter: &Adapter) {
     );
     std::fs::write(adapter.folder().join("asked.toml"), scenario).unwrap();
     let line = format!("adapter check {}", adapter.lock());
-    let checked = picklock(&line).within(&adapter.folder()).run();
+    let check = || picklock(&line).within(&adapter.folder()).run();
+    let mut checked = check();
+    for _ in 1..ATTEMPTS {
+        if checked.code == Some(0) {
+            break;
+        }
+        // An answer that takes seconds is a busy machine's. A wrong one is wrong each time.
+        checked = check();
+    }
     assert_eq!(checked.code, Some(0), "{language}: {}", checked.all());
     let (seen, outcome) = verdicts("asked.toml", adapter.lock(), &adapter.folder());
     for (property, verdict) in &seen {

@@ -104,7 +104,9 @@ fn redis_py_has_the_verdicts_of_its_twin() {
     let some = match std::env::var_os(WHOLE) {
         Some(_) => String::new(),
         None => {
-            let names: Vec<&str> = catalog::names().step_by(2).collect();
+            // Who names these two gets five hundred processes, and an adapter that takes no seed.
+            let names = catalog::names().filter(|name| !["flash-sale", "same-seed"].contains(name));
+            let names: Vec<&str> = names.step_by(2).collect();
             format!("--scenario {}", names.join(","))
         }
     };
@@ -228,7 +230,7 @@ fn a_worse_lock_fails_and_is_told_where() {
     for said in [
         "mine × gc-pause × process",
         "ownership violated: stolen-release, expected held",
-        "set-nx-px would also hold in gc-pause",
+        "hold in gc-pause",
         "exit 1: 1 cell is not as expected",
     ] {
         assert!(worse.stdout.contains(said), "{said}\n{}", worse.all());
