@@ -16,9 +16,10 @@ use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::{Clock, millis};
 use crate::context::{RunContext, Triggers};
 use crate::driver::{self, RunError, Shutdown};
+use crate::external_servers::SharedServers;
 use crate::record::Redis;
 use crate::run_result::RunResult;
-use crate::server_backend::{Parts, ServerBackend, SharedServers};
+use crate::server_backend::{Parts, ServerBackend};
 use crate::servers::{
     Adoption, BackendError, DescriptorNeed, Layout, Reaper, RunDir, ServerKind, Servers,
     WallClockShim, WorkerContainers, adopt_orphans, sweep,

@@ -39,7 +39,7 @@ use crate::adapter::shared_process::{SharedProcess, Unblocked};
 use crate::adapter::worker_command::WorkerCommand;
 use crate::backend::{Backend, Capabilities, Refusal};
 use crate::clock::Clock;
-pub use crate::external_servers::SharedServers;
+use crate::external_servers::SharedServers;
 use crate::history::CustodyCheck;
 use crate::servers::{
     BackendError, Reaper, Registration, ServerAddress, Servers, ShiftedWallClock, WallClockShim,
