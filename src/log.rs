@@ -8,7 +8,7 @@ use picklock_harness::check::{Status, judge};
 use picklock_harness::history::History;
 use picklock_reports::run_log::{Entry, EntryKind, Selection, entries};
 use picklock_reports::terminal;
-use picklock_reports::wire_log::{self, WireLog};
+use picklock_reports::wire_log::{self, CommandLog};
 
 use crate::exit::{self, Failure};
 use crate::kept_run::{self, HISTORY, WIRE};
@@ -95,7 +95,7 @@ pub fn run(args: &LogArgs) -> Result<u8, Failure> {
     Ok(exit::HELD)
 }
 
-fn wire(path: PathBuf) -> Result<Option<WireLog>, Failure> {
+fn wire(path: PathBuf) -> Result<Option<CommandLog>, Failure> {
     let wrong = |text: String| Failure::Usage(format!("{}: {text}", path.display()));
     let text = match untrusted_file::read_plain_or_gzip(&path, LONGEST_DOCUMENT, Links::Refused) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

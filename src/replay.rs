@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use picklock_harness::record::Outcome;
+use picklock_harness::record::RecordedVerdict;
 use picklock_reports::repro::compared;
 
 use crate::cli::{BackendChoice, ServerArgs};
@@ -78,7 +78,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     };
     let record = run::execute(spec, backend, &reporting).await?;
     if !record.interrupted {
-        let now = Outcome::of(&record.verdicts);
+        let now = RecordedVerdict::of(&record.verdicts);
         let line = compared(&then, &now, env!("CARGO_PKG_VERSION"));
         match reporting.json {
             true => print::err(&format!("{line}\n")),

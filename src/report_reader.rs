@@ -11,7 +11,7 @@ use picklock_reports::combine::{merge, of_run};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::report_input::{Evidence, ReportInput};
 use picklock_reports::repro;
-use picklock_reports::wire_log::{self, WireLog};
+use picklock_reports::wire_log::{self, CommandLog};
 
 use crate::exit::Failure;
 use crate::kept_run::{self, HISTORY, WIRE};
@@ -174,7 +174,7 @@ fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<
 }
 
 /// The command log beside a record.
-fn wire(dir: &Path, skipped: &mut Vec<String>) -> Option<WireLog> {
+fn wire(dir: &Path, skipped: &mut Vec<String>) -> Option<CommandLog> {
     let path = dir.join(WIRE);
     let text = untrusted_file::read_plain_or_gzip(&path, LONGEST_DOCUMENT, Links::Refused);
     beside(&path, text, skipped, |text| {

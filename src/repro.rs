@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::named_server::UnknownServer;
 use picklock_harness::record::{
-    Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides, RunRecord, scenario_hash,
+    REPRO_FORMAT, RecordedVerdict, Repro, ReproLock, ReproOverrides, RunRecord, scenario_hash,
 };
 use picklock_harness::spec::{LockSpec, Overrides, RunSpec, ScenarioSource, ServerChoice};
 use picklock_reports::configuration::Source;
@@ -44,7 +44,7 @@ pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
             redis_server: server.map(|path| path.display().to_string()),
             servers: spec.servers.external.as_ref().map(ExternalServers::table),
         },
-        verdicts: Outcome::of(&record.verdicts),
+        verdicts: RecordedVerdict::of(&record.verdicts),
         scenario: spec.scenario.clone(),
     }
 }

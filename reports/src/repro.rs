@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use picklock_verdicts::check::{Property, Status};
-use picklock_verdicts::record::{Outcome, Repro};
+use picklock_verdicts::record::{RecordedVerdict, Repro};
 
 use crate::escape::visible;
 
@@ -77,7 +77,7 @@ fn another_backend(repro: &Repro, is_foreign: bool) -> Option<BackendName> {
 }
 
 /// Violated and undecided properties, one per line; held ones on one line.
-fn in_words(verdicts: &BTreeMap<Property, Outcome>) -> Vec<String> {
+fn in_words(verdicts: &BTreeMap<Property, RecordedVerdict>) -> Vec<String> {
     let telling = |status| matches!(status, Status::Violated | Status::Unknown);
     let told = verdicts.iter().filter(|(_, it)| telling(it.status));
     let mut words: Vec<String> = told
@@ -92,10 +92,11 @@ fn in_words(verdicts: &BTreeMap<Property, Outcome>) -> Vec<String> {
 }
 
 /// The comparison of the verdicts now and then: one line, without a newline.
-pub fn compared(then: &Repro, now: &BTreeMap<Property, Outcome>, picklock: &str) -> String {
+pub fn compared(then: &Repro, now: &BTreeMap<Property, RecordedVerdict>, picklock: &str) -> String {
     let properties = Property::ALL.into_iter();
-    let word =
-        |outcome: Option<&Outcome>| outcome.map_or("not judged".to_owned(), ToString::to_string);
+    let word = |outcome: Option<&RecordedVerdict>| {
+        outcome.map_or("not judged".to_owned(), ToString::to_string)
+    };
     let differ: Vec<String> = properties
         .filter(|property| then.verdicts.get(property) != now.get(property))
         .map(|property| {

@@ -37,7 +37,7 @@ pub struct Message {
 
 /// A command log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WireLog {
+pub struct CommandLog {
     /// In order of time.
     pub messages: Vec<Message>,
     /// The number of discarded oldest messages.
@@ -67,7 +67,7 @@ pub enum WireLogError {
 /// # Errors
 /// The first line has another format, or a line cannot be read. An incomplete last line, as a
 /// killed run leaves it, is ignored.
-pub fn read(text: &str) -> Result<WireLog, WireLogError> {
+pub fn read(text: &str) -> Result<CommandLog, WireLogError> {
     #[derive(Deserialize)]
     struct Header {
         format: String,
@@ -94,7 +94,7 @@ pub fn read(text: &str) -> Result<WireLog, WireLogError> {
         }
     }
     messages.sort_by_key(|message: &Message| message.at_ns);
-    Ok(WireLog {
+    Ok(CommandLog {
         messages,
         left_out: header.left_out,
     })
@@ -111,7 +111,7 @@ pub struct Cost {
     pub most: u64,
 }
 
-impl WireLog {
+impl CommandLog {
     /// The cost of these attempts, given as number and time of the request. `None` if the log has
     /// the commands of none of them. If lines were discarded, attempts from before the oldest line
     /// are not counted, because some of their commands may be missing.

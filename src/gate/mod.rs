@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use picklock_harness::record::MatrixRecord;
 use picklock_reports::gate::{
-    Decision, Outcome, annotations, decide, gate_json, markdown, terminal,
+    Decision, GateOutcome, annotations, decide, gate_json, markdown, terminal,
 };
 
 use crate::exit::{self, Failure};
@@ -86,10 +86,10 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
         print::err(&results::write(kept, ran.matrix, &decision)?);
     }
     Ok(match decision.outcome() {
-        Outcome::AsExpected => exit::HELD,
-        Outcome::Differs => exit::VIOLATED,
-        Outcome::NotRun => exit::ENVIRONMENT,
-        Outcome::Inconclusive => exit::INCONCLUSIVE,
+        GateOutcome::AsExpected => exit::HELD,
+        GateOutcome::Differs => exit::VIOLATED,
+        GateOutcome::NotRun => exit::ENVIRONMENT,
+        GateOutcome::Inconclusive => exit::INCONCLUSIVE,
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use super::commands::TABLE;
 use super::context::Context;
-use super::reply::Outcome;
+use super::reply::CommandResult;
 use super::session::ClientId;
 use super::state::State;
 use super::{Now, Server, ServerVersion};
@@ -15,10 +15,10 @@ use super::{Now, Server, ServerVersion};
 pub(super) type Args<'a> = &'a [&'a [u8]];
 
 /// What executes a command on keys and the connection.
-pub(super) type RunData = fn(&mut Context<'_>, Args<'_>) -> Outcome;
+pub(super) type RunData = fn(&mut Context<'_>, Args<'_>) -> CommandResult;
 
 /// What executes a command that runs other commands or scripts.
-pub(super) type RunWhole = fn(&mut Server, ClientId, Args<'_>, Now) -> Outcome;
+pub(super) type RunWhole = fn(&mut Server, ClientId, Args<'_>, Now) -> CommandResult;
 
 /// What executes a command.
 #[derive(Clone, Copy)]

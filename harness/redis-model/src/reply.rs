@@ -88,7 +88,7 @@ impl Reply {
 pub(super) struct Refusal(pub Cow<'static, str>);
 
 /// The result of a command's implementation.
-pub(super) type Outcome = Result<Reply, Refusal>;
+pub(super) type CommandResult = Result<Reply, Refusal>;
 
 impl Refusal {
     pub(super) const SYNTAX: Refusal = Refusal::fixed("ERR syntax error");

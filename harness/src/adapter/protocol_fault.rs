@@ -128,6 +128,7 @@ impl ProtocolFault {
     }
 
     /// True if an adapter shows the same fault twice: ids, times and values differ each time.
+    #[cfg(feature = "servers")]
     pub(crate) fn is_like(&self, other: &ProtocolFault) -> bool {
         use ProtocolFault::{NoAnswer, SecondAnswer, WrongField, WrongId};
         match (self, other) {

@@ -4,7 +4,7 @@ use futures_util::future::LocalBoxFuture;
 
 use super::clients::Clients;
 use super::finding::{CheckResult, CheckStatus, Mistake};
-use super::outcome::{ConformanceError, Outcome, Stop};
+use super::outcome::{CheckEnd, ConformanceError, Stop};
 
 /// One check.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,7 @@ pub struct Check {
     /// The paragraph of `docs/protocol.md` that it is about.
     pub paragraph: &'static str,
     /// Asks the two clients, and judges their answers.
-    pub(super) make: fn(&mut Clients) -> LocalBoxFuture<'_, Outcome>,
+    pub(super) make: fn(&mut Clients) -> LocalBoxFuture<'_, CheckEnd>,
 }
 
 impl Check {

@@ -14,7 +14,7 @@ pub(super) enum Who {
 }
 
 /// How a check ends: what it says of an adapter that did nothing wrong, with a remark or a reason.
-pub(super) type Outcome = Result<(CheckStatus, String), Stop>;
+pub(super) type CheckEnd = Result<(CheckStatus, String), Stop>;
 
 /// Why a check does not get to its end.
 #[derive(Debug)]
@@ -40,17 +40,17 @@ impl<E: Into<ConformanceError>> From<E> for Stop {
 }
 
 /// Passed, and nothing to remark.
-pub(super) fn passed() -> Outcome {
+pub(super) fn passed() -> CheckEnd {
     passed_with("")
 }
 
 /// Passed, with a remark.
-pub(super) fn passed_with(remark: impl Into<String>) -> Outcome {
+pub(super) fn passed_with(remark: impl Into<String>) -> CheckEnd {
     Ok((CheckStatus::Passed, remark.into()))
 }
 
 /// Not offered, with the reason.
-pub(super) fn not_offered(reason: impl Into<String>) -> Outcome {
+pub(super) fn not_offered(reason: impl Into<String>) -> CheckEnd {
     Ok((CheckStatus::NotOffered, reason.into()))
 }
 
@@ -78,7 +78,7 @@ pub enum ConformanceError {
 
 /// `passed`, `not offered: …` or what is wrong.
 #[cfg(test)]
-pub(super) fn words(outcome: Outcome) -> String {
+pub(super) fn words(outcome: CheckEnd) -> String {
     match outcome {
         Ok((CheckStatus::NotOffered, reason)) => format!("not offered: {reason}"),
         Ok(_) => "passed".into(),

@@ -10,7 +10,7 @@ const MOST_EVENTS: u32 = 20_000;
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum LineKind {
     /// The answer to the open request.
     Answer,
     /// An event about a grant that there was.
@@ -28,11 +28,11 @@ pub(super) struct OutputBudget {
 
 impl OutputBudget {
     /// Counts a line. `Some`: it is one too many, and why the worker is ended.
-    pub(super) fn spend(&mut self, line: Line) -> Option<String> {
+    pub(super) fn spend(&mut self, line: LineKind) -> Option<String> {
         match line {
-            Line::Answer => return None,
-            Line::Event => self.events += 1,
-            Line::OutOfTurn => self.out_of_turn += 1,
+            LineKind::Answer => return None,
+            LineKind::Event => self.events += 1,
+            LineKind::OutOfTurn => self.out_of_turn += 1,
         }
         let why = if self.out_of_turn > MOST_OUT_OF_TURN {
             format!("{MOST_OUT_OF_TURN} lines that are no messages or that nobody had asked for")
@@ -52,13 +52,17 @@ mod tests {
     #[test]
     fn one_line_too_many_ends_the_worker() {
         for (line, most, word) in [
-            (Line::OutOfTurn, MOST_OUT_OF_TURN, "nobody had asked for"),
-            (Line::Event, MOST_EVENTS, "20000 events"),
+            (
+                LineKind::OutOfTurn,
+                MOST_OUT_OF_TURN,
+                "nobody had asked for",
+            ),
+            (LineKind::Event, MOST_EVENTS, "20000 events"),
         ] {
             let mut budget = OutputBudget::default();
             for _ in 0..most {
                 assert_eq!(budget.spend(line), None);
-                assert_eq!(budget.spend(Line::Answer), None);
+                assert_eq!(budget.spend(LineKind::Answer), None);
             }
             let reason = budget.spend(line).unwrap();
             assert!(reason.contains(word), "{reason}");

@@ -12,7 +12,7 @@ use futures_util::future::{Either, select};
 use tokio::sync::Notify;
 use tokio::time::Sleep;
 
-use super::output_budget::{Line, OutputBudget};
+use super::output_budget::{LineKind, OutputBudget};
 use crate::adapter::local_channel::{Receiver, Sender, local_channel};
 use crate::adapter::message::{Answer, Notification, Request, RequestKind, WorkerMessage};
 use crate::adapter::process::WorkerOutput;
@@ -294,18 +294,20 @@ impl<W: Backend> OutputListener<W> {
     }
 
     /// What a line is; `None`: it is none.
-    fn line(&self, heard: &WorkerOutput) -> Option<Line> {
+    fn line(&self, heard: &WorkerOutput) -> Option<LineKind> {
         let grants = self.grants.borrow();
         let is_open = |id| {
             let open = grants.asked.filter(|(asked, _)| *asked > grants.answered);
             open.is_some_and(|(asked, _)| asked == id)
         };
         Some(match heard {
-            WorkerOutput::Message(WorkerMessage::Reply { id, .. }) if is_open(*id) => Line::Answer,
+            WorkerOutput::Message(WorkerMessage::Reply { id, .. }) if is_open(*id) => {
+                LineKind::Answer
+            }
             WorkerOutput::Message(WorkerMessage::Event(
                 Notification::Extended { token, .. } | Notification::Lost { token, .. },
-            )) if grants.of(token).is_some() => Line::Event,
-            WorkerOutput::Message(_) | WorkerOutput::Garbage(_) => Line::OutOfTurn,
+            )) if grants.of(token).is_some() => LineKind::Event,
+            WorkerOutput::Message(_) | WorkerOutput::Garbage(_) => LineKind::OutOfTurn,
             WorkerOutput::Exited(_) => return None,
         })
     }

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use crate::custody::KeyRecord;
-use crate::history::{Event, KeyChange};
+#[cfg(feature = "servers")]
+use crate::history::Event;
+use crate::history::KeyChange;
 use crate::key_watch::{KeyWatch, LookTime};
 use crate::model::{CommandKind, HeldValue, Now, ServerVersion};
 use crate::wire::CommandEffect;
@@ -295,6 +297,7 @@ impl MonitorReplay {
     }
 
     /// The keys that scripts changed and had not declared, as events of this node.
+    #[cfg(feature = "servers")]
     pub(crate) fn take_undeclared(&mut self, node: usize) -> Vec<Event> {
         let undeclared = self.watch.take_undeclared().into_iter();
         undeclared

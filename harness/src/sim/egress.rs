@@ -16,7 +16,7 @@ use super::network_state::NetworkState;
 use super::submission_queue::RequestError;
 use crate::model::Reply;
 use crate::wire::{
-    Acquired, Gate, InterceptedFrame, LinkId, Outcome, Step, Terms, Verdict, held_back,
+    Acquired, FrameOutcome, Gate, InterceptedFrame, LinkId, Step, Terms, Verdict, held_back,
 };
 
 impl Network {
@@ -55,7 +55,7 @@ impl Network {
                 self.note_sent(&frame);
                 let at_ns = connection.path(direction).depart(now_ns, entropy);
                 let times = (now_ns, Some(at_ns));
-                self.log_frame(link, names, &frame, times, Outcome::Forwarded);
+                self.log_frame(link, names, &frame, times, FrameOutcome::Forwarded);
                 events.add(at_ns, entropy.random(), NetworkEvent::Arrival(frame));
             }
         }
@@ -108,10 +108,10 @@ impl Network {
                 path.link.admit(frame.answered(terms.answer), now_ns, terms);
             }
             Verdict::Drop => {
-                self.log_frame(link, names, &frame, (now_ns, None), Outcome::Dropped);
+                self.log_frame(link, names, &frame, (now_ns, None), FrameOutcome::Dropped);
             }
             Verdict::Reset => {
-                self.log_frame(link, names, &frame, (now_ns, None), Outcome::Cut);
+                self.log_frame(link, names, &frame, (now_ns, None), FrameOutcome::Cut);
                 drop(state);
                 self.reset(&[way.0], RequestError::Reset);
                 return false;

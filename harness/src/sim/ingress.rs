@@ -10,7 +10,7 @@ use super::node::Node;
 use super::node_observer::NodeMoment;
 use super::submission_queue::RequestError;
 use crate::model::{ClientId, Reply};
-use crate::wire::{Acquired, LinkId, Outcome, REFUSED};
+use crate::wire::{Acquired, FrameOutcome, LinkId, REFUSED};
 
 /// Executes a command at a node.
 fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply {
@@ -99,7 +99,7 @@ impl Network {
                 let closed = state.remove_connection(conn);
                 drop(state);
                 if let Some(closed) = closed {
-                    self.log_lost(conn, &closed, at_ns + 1, Outcome::Cut);
+                    self.log_lost(conn, &closed, at_ns + 1, FrameOutcome::Cut);
                     closed.fail(self.endpoint, RequestError::Reset);
                 }
                 return;

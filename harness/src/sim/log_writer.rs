@@ -10,7 +10,9 @@ use super::args::Args;
 use super::connection_state::Connection;
 use super::frame::{CommandTag, Frame, Payload};
 use super::network::Network;
-use crate::wire::{CommandName, LinkId, LogRecord, Outcome, preview_of_command, preview_of_reply};
+use crate::wire::{
+    CommandName, FrameOutcome, LinkId, LogRecord, preview_of_command, preview_of_reply,
+};
 
 impl Network {
     /// Writes the line of a frame that came and arrives at these times of the simulation; `None`: it never
@@ -21,7 +23,7 @@ impl Network {
         names: &[Arc<str>],
         frame: &Frame,
         (came_ns, arrives_ns): (u64, Option<u64>),
-        outcome: Outcome,
+        outcome: FrameOutcome,
     ) {
         let Some(log) = &self.log else { return };
         let ahead_ns = self.ahead_ns();
@@ -34,7 +36,7 @@ impl Network {
             ..
         } = frame.tag;
         let outcome = match (answer, outcome) {
-            (Some(_), Outcome::Forwarded) => Outcome::Answered,
+            (Some(_), FrameOutcome::Forwarded) => FrameOutcome::Answered,
             _ => outcome,
         };
         let name = names.get(name).map_or("", |name| name);
@@ -75,7 +77,7 @@ impl Network {
         conn: u64,
         connection: &Connection,
         from_ns: u64,
-        outcome: Outcome,
+        outcome: FrameOutcome,
     ) {
         let Some(log) = &self.log else { return };
         log.mark_lost(conn, from_ns.saturating_sub(self.ahead_ns()), outcome);
@@ -98,7 +100,7 @@ impl Network {
     pub(super) fn log_unreachable(&self, conn: u64, at_ns: u64) {
         if let Some(log) = &self.log {
             let at_ns = at_ns.saturating_sub(self.ahead_ns());
-            log.mark_lost(conn, at_ns, Outcome::Unreachable);
+            log.mark_lost(conn, at_ns, FrameOutcome::Unreachable);
         }
     }
 

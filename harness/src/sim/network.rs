@@ -32,8 +32,8 @@ use crate::history::{Event, KeyChange, KeyCommand};
 use crate::model::Reply;
 use crate::spec::RunSpec;
 use crate::wire::{
-    AcquireSilence, Answered, ImposedFaults, Interceptor, LinkId, LinkState, Outcome, SentRequests,
-    WireLog,
+    AcquireSilence, Answered, FrameOutcome, ImposedFaults, Interceptor, LinkId, LinkState,
+    SentRequests, WireLog,
 };
 
 /// How long a frame travels one way, in nanoseconds: as between machines of one data centre.
@@ -246,7 +246,7 @@ impl Network {
                 if let Some(sent) = &self.sent {
                     sent.closed(*conn);
                 }
-                self.log_lost(*conn, &removed, self.clock.now_ns() + 1, Outcome::Cut);
+                self.log_lost(*conn, &removed, self.clock.now_ns() + 1, FrameOutcome::Cut);
                 removed.fail(self.endpoint, error);
                 self.endpoint.end_inbox(*conn);
             }

@@ -12,7 +12,7 @@ use super::connection_state::ConnectionState;
 use super::frame_meta::FrameMeta;
 use super::freeze_check::Received;
 use super::link::ServerLink;
-use super::log_entry::Outcome;
+use super::log_entry::FrameOutcome;
 use super::login::Greeting;
 use super::proxy_state::ProxyState;
 use super::pump::Pump;
@@ -79,7 +79,7 @@ impl ConnectionState<'_> {
             Some(upstream) => format!("{upstream}: {error}"),
             None => error.to_string(),
         };
-        let outcome = Outcome::Unreachable;
+        let outcome = FrameOutcome::Unreachable;
         self.note(Direction::Request, &meta, text.as_bytes(), None, outcome);
         self.no_partition(None, false).await;
         None

@@ -13,7 +13,7 @@ use super::freeze_check::Received;
 use super::imposed_faults::FaultChanges;
 use super::link::ServerLink;
 use super::link_state::held_back;
-use super::log_entry::Outcome;
+use super::log_entry::FrameOutcome;
 use super::log_record::{LogRecord, preview};
 use super::operation::{CurrentOperation, Operation};
 use super::pending::Pending;
@@ -103,7 +103,7 @@ impl<'a> ConnectionState<'a> {
     pub(super) fn turn_raw(&self, direction: Direction, now_ns: u64, reason: &'static str) {
         if !self.raw.swap(true, Ordering::AcqRel) {
             let meta = FrameMeta::unrequested(now_ns, self.operation(), Shape::Blank);
-            let outcome = Outcome::Unparseable;
+            let outcome = FrameOutcome::Unparseable;
             self.note(direction, &meta, reason.as_bytes(), None, outcome);
             // The permit stays for a direction that is not waiting now.
             self.raw_notice.notify_one();
@@ -210,7 +210,7 @@ impl<'a> ConnectionState<'a> {
         meta: &FrameMeta,
         size: usize,
         sent_ns: Option<u64>,
-        outcome: Outcome,
+        outcome: FrameOutcome,
     ) -> LogRecord {
         LogRecord {
             at_ns: meta.at_ns,
@@ -234,7 +234,7 @@ impl<'a> ConnectionState<'a> {
         meta: &FrameMeta,
         frame: &[u8],
         sent_ns: Option<u64>,
-        outcome: Outcome,
+        outcome: FrameOutcome,
     ) {
         if meta.is_raw() {
             return;

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 
 use super::fault::ImposedId;
 use super::fault_rules::{FaultRules, Terms, Verdict};
-use super::log_entry::Outcome;
+use super::log_entry::FrameOutcome;
 
 /// Less than this is no holding back: gates and the network take a moment.
 const LEAST_HELD_BACK_NS: u64 = 10_000_000;
@@ -33,7 +33,7 @@ pub(crate) struct Waiting<T> {
     /// When it came, in nanoseconds on the driver's clock.
     pub(crate) came_ns: u64,
     /// What the log will say of it.
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: FrameOutcome,
     /// It may not go on earlier.
     due_ns: u64,
     /// It may not go on while one of these is in force.
@@ -90,17 +90,17 @@ impl<T> LinkState<T> {
     /// Lets a frame wait for its turn, under the terms of its verdict. What is never judged, such
     /// as the end of the stream, has [`Terms::default`].
     pub(crate) fn admit(&mut self, frame: T, came_ns: u64, terms: Terms) {
-        let mut outcome = Outcome::Forwarded;
+        let mut outcome = FrameOutcome::Forwarded;
         if !terms.delay.is_zero() {
-            outcome = Outcome::Delayed;
+            outcome = FrameOutcome::Delayed;
             let delay_ns = u64::try_from(terms.delay.as_nanos()).unwrap_or(u64::MAX);
             self.latest_due_ns = self.latest_due_ns.max(came_ns.saturating_add(delay_ns));
         }
         if !terms.holds.is_empty() {
-            outcome = Outcome::Held;
+            outcome = FrameOutcome::Held;
         }
         if terms.answer.is_some() {
-            outcome = Outcome::Answered;
+            outcome = FrameOutcome::Answered;
         }
         self.queue.push_back(Waiting {
             frame,
@@ -120,8 +120,8 @@ impl<T> LinkState<T> {
         };
         first.stopped = self.rules.is_partitioned(!first.stopped);
         if first.stopped || self.rules.holds(&first.holds) {
-            if first.outcome != Outcome::Answered {
-                first.outcome = Outcome::Held;
+            if first.outcome != FrameOutcome::Answered {
+                first.outcome = FrameOutcome::Held;
             }
             return Step::WaitForFaults;
         }

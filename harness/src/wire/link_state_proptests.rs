@@ -11,7 +11,7 @@ use super::fault::{Effect, ImposedId, LinkFault};
 use super::fault_rules::Verdict;
 use super::imposed_faults::ImposedFaults;
 use super::link_state::{LinkState, Step};
-use super::log_entry::Outcome;
+use super::log_entry::FrameOutcome;
 
 const LINK: LinkId = LinkId { worker: 0, node: 0 };
 
@@ -74,13 +74,13 @@ struct Frame {
     /// When its own delay ends.
     due_ns: u64,
     held_by: Vec<usize>,
-    outcome: Outcome,
+    outcome: FrameOutcome,
     /// Strikes by the partition that has stopped it are counted.
     counted: bool,
 }
 
 /// What happened to a frame: its number, when, and with which outcome.
-type Ended = (usize, u64, Outcome);
+type Ended = (usize, u64, FrameOutcome);
 
 /// What faults mean, without the machine's shortcuts.
 #[derive(Default)]
@@ -105,7 +105,7 @@ impl Oracle {
                 _ if !applies => {}
                 Effect::Drop => {
                     self.has_hole = true;
-                    self.ended.push((number, now_ns, Outcome::Dropped));
+                    self.ended.push((number, now_ns, FrameOutcome::Dropped));
                     return;
                 }
                 Effect::Delay { by, .. } => due_ns += u64::try_from(by.as_nanos()).unwrap(),
@@ -114,12 +114,12 @@ impl Oracle {
             }
         }
         if self.has_hole {
-            return self.ended.push((number, now_ns, Outcome::Cut));
+            return self.ended.push((number, now_ns, FrameOutcome::Cut));
         }
         let outcome = match () {
-            () if !held_by.is_empty() => Outcome::Held,
-            () if due_ns > now_ns => Outcome::Delayed,
-            () => Outcome::Forwarded,
+            () if !held_by.is_empty() => FrameOutcome::Held,
+            () if due_ns > now_ns => FrameOutcome::Delayed,
+            () => FrameOutcome::Forwarded,
         };
         self.latest_ns = self.latest_ns.max(due_ns);
         self.waiting.push(Frame {
@@ -141,7 +141,7 @@ impl Oracle {
                 if !first.counted {
                     partitions.for_each(|fault| fault.struck += 1);
                 }
-                (first.counted, first.outcome) = (true, Outcome::Held);
+                (first.counted, first.outcome) = (true, FrameOutcome::Held);
                 return;
             }
             first.counted = false;
@@ -193,12 +193,12 @@ impl Machine {
 
     fn frame(&mut self, number: usize, is_message: bool, now_ns: u64) {
         if self.link.is_clear(now_ns) {
-            self.ended.push((number, now_ns, Outcome::Forwarded));
+            self.ended.push((number, now_ns, FrameOutcome::Forwarded));
             return;
         }
         match self.link.judge(is_message.then_some("SET")) {
-            Verdict::Drop => self.ended.push((number, now_ns, Outcome::Dropped)),
-            Verdict::Reset => self.ended.push((number, now_ns, Outcome::Cut)),
+            Verdict::Drop => self.ended.push((number, now_ns, FrameOutcome::Dropped)),
+            Verdict::Reset => self.ended.push((number, now_ns, FrameOutcome::Cut)),
             Verdict::Pass(terms) => self.link.admit(number, now_ns, terms),
         }
     }
@@ -277,7 +277,7 @@ proptest! {
         prop_assert_eq!(machine.ended.len(), ranges.len());
         for (index, (number, at_ns, outcome)) in machine.ended.into_iter().enumerate() {
             let (from_ns, to_ns) = ranges[index];
-            prop_assert_eq!((number, outcome), (index, Outcome::Delayed));
+            prop_assert_eq!((number, outcome), (index, FrameOutcome::Delayed));
             prop_assert!((from_ns.max(looked_ns)..=to_ns.max(looked_ns)).contains(&at_ns));
         }
     }

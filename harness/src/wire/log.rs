@@ -12,7 +12,7 @@ use picklock_scenarios::{Direction, Phase};
 use serde::Serialize;
 
 use super::last_commands::LastCommands;
-use super::log_entry::{LogEntry, Outcome};
+use super::log_entry::{FrameOutcome, LogEntry};
 use super::log_record::LogRecord;
 
 /// Format and version of a wire log; the `format` key of its first line.
@@ -32,7 +32,7 @@ const MOST_IN_TRANSIT: usize = 16 * SEGMENT;
 
 /// A line of the log as it is kept: nothing in it is allocated.
 #[derive(Debug, Clone, Copy)]
-struct Line {
+struct StoredRecord {
     record: LogRecord,
     text_at: u32,
     text_len: u8,
@@ -40,7 +40,7 @@ struct Line {
 
 #[derive(Debug, Default, Clone)]
 struct Segment {
-    lines: Vec<Line>,
+    lines: Vec<StoredRecord>,
     text: Vec<u8>,
 }
 
@@ -96,11 +96,11 @@ impl WireLog {
 
     /// Marks the frames of a connection as lost that would have arrived at this time or later.
     /// Only recent lines can still be in transit.
-    pub(crate) fn mark_lost(&self, conn: u64, from_ns: u64, outcome: Outcome) {
+    pub(crate) fn mark_lost(&self, conn: u64, from_ns: u64, outcome: FrameOutcome) {
         let mut state = self.state();
         let lines = state.segments.iter_mut().rev();
         let lines = lines.flat_map(|segment| segment.lines.iter_mut().rev());
-        for Line { record, .. } in lines.take(MOST_IN_TRANSIT) {
+        for StoredRecord { record, .. } in lines.take(MOST_IN_TRANSIT) {
             if record.conn == conn && record.sent_ns.is_some_and(|sent_ns| sent_ns >= from_ns) {
                 (record.sent_ns, record.outcome) = (None, outcome);
             }
@@ -160,7 +160,10 @@ impl Appending<'_> {
     /// Appends one line. `words`: the preview of the frame; they are joined by spaces.
     pub(crate) fn push<'t>(&mut self, record: &LogRecord, words: impl Iterator<Item = &'t [u8]>) {
         let state = &mut *self.0;
-        let lost = matches!(record.outcome, Outcome::Dropped | Outcome::Answered);
+        let lost = matches!(
+            record.outcome,
+            FrameOutcome::Dropped | FrameOutcome::Answered
+        );
         let sent = !lost && record.direction == Direction::Request;
         if let (Some(sent_ns), Some(key), true) = (record.sent_ns, record.key, sent) {
             let last = state.last.entry(record.link.worker).or_default();
@@ -182,7 +185,7 @@ impl Appending<'_> {
                 .text
                 .extend_from_slice(&word[..word.len().min(room)]);
         }
-        segment.lines.push(Line {
+        segment.lines.push(StoredRecord {
             record: *record,
             // A segment's text is at most SEGMENT * PREVIEW bytes long, an entry's at most PREVIEW.
             text_at: narrow(text_at),
@@ -215,7 +218,7 @@ impl State {
     }
 }
 
-impl Line {
+impl StoredRecord {
     fn entry(&self, text: &[u8]) -> LogEntry {
         let start = self.text_at as usize;
         let preview = &text[start..start + usize::from(self.text_len)];

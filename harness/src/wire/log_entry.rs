@@ -6,7 +6,7 @@ use serde::Serialize;
 /// What happened to a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum FrameOutcome {
     /// It went on at once.
     Forwarded,
     /// It went on after the delay of a fault.
@@ -54,7 +54,7 @@ pub struct LogEntry {
     /// Bytes on the wire.
     pub size: u64,
     /// What happened to it.
-    pub outcome: Outcome,
+    pub outcome: FrameOutcome,
     /// Its first bytes, escaped; for a command, its first words.
     pub preview: String,
 }

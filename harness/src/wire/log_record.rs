@@ -2,7 +2,7 @@ use picklock_scenarios::{Direction, Phase};
 
 use super::LinkId;
 use super::command::{CommandName, arguments};
-use super::log_entry::Outcome;
+use super::log_entry::FrameOutcome;
 use super::scan::Shape;
 
 /// Words of a command that the log shows.
@@ -25,7 +25,7 @@ pub(crate) struct LogRecord {
     pub(crate) op: u64,
     pub(crate) phase: Phase,
     pub(crate) size: usize,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: FrameOutcome,
 }
 
 /// What the log shows of a frame: the words of a command, the text of anything else.

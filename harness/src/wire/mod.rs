@@ -117,7 +117,7 @@ pub use freeze_check::{FreezeLeak, Silences};
 pub use interceptor::{Gate, InterceptedFrame, Interceptor, NoInterceptor};
 pub use link::LinkId;
 pub use log::{FORMAT, WireLog};
-pub use log_entry::{LogEntry, Outcome};
+pub use log_entry::{FrameOutcome, LogEntry};
 pub use proxy::Proxy;
 pub use reply_stream::ReplyStream;
 pub use resource_exhaustion::Shortage;

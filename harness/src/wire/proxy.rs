@@ -152,6 +152,7 @@ impl Proxy {
     }
 
     /// What was sent; `None`: it is not kept.
+    #[cfg(feature = "servers")]
     pub(crate) fn sent_requests(&self) -> Option<&SentRequests> {
         self.state.sent.get()
     }

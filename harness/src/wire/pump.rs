@@ -15,7 +15,7 @@ use super::connection_state::ConnectionState;
 use super::frame_meta::FrameMeta;
 use super::frame_reader::{Extent, FrameReader};
 use super::interceptor::{Gate, InterceptedFrame};
-use super::log_entry::Outcome;
+use super::log_entry::FrameOutcome;
 use super::log_record::preview;
 use super::pending::Pending;
 use super::reply_kind::ReplyKind;
@@ -132,7 +132,7 @@ impl<'a> Pump<'a> {
         for (range, meta) in &self.frames {
             if !meta.is_raw() {
                 let frame = &self.reader.bytes()[range.clone()];
-                let (size, outcome) = (frame.len(), Outcome::Forwarded);
+                let (size, outcome) = (frame.len(), FrameOutcome::Forwarded);
                 let record = self
                     .shared
                     .record(self.direction, meta, size, Some(now_ns), outcome);
@@ -267,7 +267,7 @@ impl Drop for Pump<'_> {
         for (range, meta) in self.frames.iter().skip(self.done) {
             let frame = bytes.get(range.clone()).unwrap_or_default();
             self.shared
-                .note(self.direction, meta, frame, None, Outcome::Cut);
+                .note(self.direction, meta, frame, None, FrameOutcome::Cut);
         }
     }
 }

@@ -13,7 +13,7 @@ use super::frame_budget::FrameShare;
 use super::frame_meta::FrameMeta;
 use super::imposed_faults::FaultChanges;
 use super::link_state::{LinkState, Step};
-use super::log_entry::Outcome;
+use super::log_entry::FrameOutcome;
 use super::refused_command::REFUSED_BYTES;
 
 /// With more waiting bytes than this nothing more is read, and TCP slows the sender down.
@@ -98,9 +98,9 @@ impl<'a> SendQueue<'a> {
     /// Judges the next frame: lets it wait for its turn, drops it, or ends its connection.
     pub(super) fn admit(&mut self, mut meta: FrameMeta, bytes: &[u8]) {
         let mut terms = match self.link.judge(meta.command()) {
-            Verdict::Drop => return self.note(&meta, bytes, None, Outcome::Dropped),
+            Verdict::Drop => return self.note(&meta, bytes, None, FrameOutcome::Dropped),
             Verdict::Reset => {
-                self.note(&meta, bytes, None, Outcome::Cut);
+                self.note(&meta, bytes, None, FrameOutcome::Cut);
                 return self.shared.reset();
             }
             Verdict::Pass(terms) => terms,
@@ -205,7 +205,7 @@ impl<'a> SendQueue<'a> {
         Ok(())
     }
 
-    fn note(&self, meta: &FrameMeta, bytes: &[u8], sent_ns: Option<u64>, outcome: Outcome) {
+    fn note(&self, meta: &FrameMeta, bytes: &[u8], sent_ns: Option<u64>, outcome: FrameOutcome) {
         let direction = self.direction;
         self.shared.note(direction, meta, bytes, sent_ns, outcome);
     }
@@ -216,7 +216,7 @@ impl Drop for SendQueue<'_> {
     fn drop(&mut self) {
         for waiting in self.link.iter() {
             if let Payload::Frame(meta) = &waiting.frame.payload {
-                self.note(meta, &waiting.frame.bytes, None, Outcome::Cut);
+                self.note(meta, &waiting.frame.bytes, None, FrameOutcome::Cut);
             }
         }
     }

@@ -50,6 +50,7 @@ struct Sent {
     digest: u64,
     op: u64,
     phase: Phase,
+    #[cfg(feature = "servers")]
     names_key: bool,
     replied_ns: Option<u64>,
     /// What the server made of it; `None`: it has not answered.
@@ -174,6 +175,7 @@ impl SentRequests {
             digest: request.digest,
             op,
             phase,
+            #[cfg(feature = "servers")]
             names_key: request.key.is_some(),
             replied_ns: None,
             answered: None,
@@ -221,6 +223,7 @@ impl SentRequests {
 
     /// True if the node has carried out a command that names a lock's key, by its reply, and has not told
     /// about it. It tells about each in order, so one that still lives will do so.
+    #[cfg(feature = "servers")]
     pub(crate) fn has_untold(&self, node: usize) -> bool {
         let connections = self.lock();
         let all = connections.by_number.values();

@@ -212,7 +212,7 @@ fn place(cell: &Cell) -> Place {
     }
 }
 
-/// The rank of an [`Outcome`] that is a violation.
+/// The rank of an [`RankedVerdict`] that is a violation.
 const VIOLATED: u8 = 2;
 
 fn direction(before: u8, after: u8, expected: Option<&str>) -> Direction {
@@ -226,10 +226,10 @@ fn direction(before: u8, after: u8, expected: Option<&str>) -> Direction {
 }
 
 /// The rank of a result, and the result in words.
-type Outcome = (u8, String);
+type RankedVerdict = (u8, String);
 
 fn changes(before: &Cell, after: &Cell, after_index: usize) -> Vec<Change> {
-    let change = |property: Option<Property>, one: Outcome, other: Outcome| {
+    let change = |property: Option<Property>, one: RankedVerdict, other: RankedVerdict| {
         let expected = property.and_then(|property| {
             let of = |cell: &Cell| cell.expected.get(&property).cloned();
             of(after).or_else(|| of(before))
@@ -271,12 +271,12 @@ fn changes(before: &Cell, after: &Cell, after_index: usize) -> Vec<Change> {
 }
 
 /// The words without the rate: a different rate does not change the verdict.
-fn outcome(came_out: &Outcome) -> &str {
+fn outcome(came_out: &RankedVerdict) -> &str {
     came_out.1.split(" in ").next().unwrap_or_default()
 }
 
 /// The worst result of the cell's runs, with its frequency.
-fn came_out(cell: &Cell, property: Property) -> Outcome {
+fn came_out(cell: &Cell, property: Property) -> RankedVerdict {
     let verdict = cell.verdicts.get(&property);
     let shown = verdict.map(|verdict| verdict.status);
     let tally = cell.tally.get(&property).cloned().unwrap_or_default();

@@ -35,7 +35,7 @@ pub struct Decision {
 /// The outcome of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum GateOutcome {
     /// Everything is as expected.
     AsExpected,
     /// Something differs.
@@ -48,13 +48,13 @@ pub enum Outcome {
 
 impl Decision {
     /// The outcome: the worst finding decides.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> GateOutcome {
         let kinds: BTreeSet<Kind> = self.findings.iter().map(|one| one.kind).collect();
         match kinds.first() {
-            None => Outcome::AsExpected,
-            Some(Kind::NotRun) => Outcome::NotRun,
-            Some(Kind::NotJudged) => Outcome::Inconclusive,
-            Some(_) => Outcome::Differs,
+            None => GateOutcome::AsExpected,
+            Some(Kind::NotRun) => GateOutcome::NotRun,
+            Some(Kind::NotJudged) => GateOutcome::Inconclusive,
+            Some(_) => GateOutcome::Differs,
         }
     }
 }
@@ -218,7 +218,7 @@ pub const GATE_FORMAT: &str = "picklock-gate/1";
 struct Document<'a> {
     format: &'static str,
     picklock: &'static str,
-    outcome: Outcome,
+    outcome: GateOutcome,
     #[serde(flatten)]
     decision: &'a Decision,
 }

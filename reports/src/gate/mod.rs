@@ -24,7 +24,7 @@ mod verdicts;
 pub use annotations::annotations;
 pub use baseline::{BASELINE_FORMAT, Baseline, BaselineCell, BaselineError, changes};
 pub use cell_key::CellKey;
-pub use decide::{Decision, GATE_FORMAT, Outcome, decide, gate_json};
+pub use decide::{Decision, GATE_FORMAT, GateOutcome, decide, gate_json};
 pub use finding::{Finding, Kind};
 pub use limit::{Limit, Reference, Side};
 pub use limit_check::Measurement;

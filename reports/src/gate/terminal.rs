@@ -1,6 +1,6 @@
 //! The decision as text for a terminal.
 
-use super::decide::{Decision, Outcome};
+use super::decide::{Decision, GateOutcome};
 use super::finding::Finding;
 use super::limit_check::Measurement;
 use crate::escape::visible;
@@ -21,7 +21,7 @@ pub fn terminal(decision: &Decision) -> String {
         text.push_str(&format!("… and {more} more; --json has them all\n\n"));
     }
     // Beside findings, only what took long to find out.
-    let passes = decision.outcome() == Outcome::AsExpected;
+    let passes = decision.outcome() == GateOutcome::AsExpected;
     let is_shown = |one: &&Measurement| one.kept && (passes || one.interval.is_some());
     let kept: Vec<_> = decision.limits.iter().filter(is_shown).collect();
     for one in kept.iter().take(MOST) {
@@ -56,10 +56,12 @@ pub(super) fn headline(decision: &Decision) -> String {
     );
     let wrong = count(decision.findings.len(), "finding");
     match decision.outcome() {
-        Outcome::AsExpected => format!("✔ gate passed: {looked}; all as expected"),
-        Outcome::Differs => format!("✘ gate failed: {looked}; {wrong}"),
-        Outcome::NotRun => format!("✘ gate failed: {looked}; {wrong}, something could not be run"),
-        Outcome::Inconclusive => {
+        GateOutcome::AsExpected => format!("✔ gate passed: {looked}; all as expected"),
+        GateOutcome::Differs => format!("✘ gate failed: {looked}; {wrong}"),
+        GateOutcome::NotRun => {
+            format!("✘ gate failed: {looked}; {wrong}, something could not be run")
+        }
+        GateOutcome::Inconclusive => {
             format!("? gate failed: {looked}; {wrong}, something could not be judged")
         }
     }

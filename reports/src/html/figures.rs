@@ -9,7 +9,7 @@ use super::name::{Name, sentence};
 use super::percentiles::{Drawing, drawing};
 use crate::measures::{Measures, Orphan, Phase, Recovery, Speed, cost, measure};
 use crate::units::{count, moment_ns, span_ns};
-use crate::wire_log::{Cost, WireLog};
+use crate::wire_log::{CommandLog, Cost};
 
 /// Names of the curves.
 const ALL_RUNS: &str = "all runs";
@@ -56,7 +56,7 @@ pub(super) struct Row {
 }
 
 /// The figures of a shown run, phase by phase.
-pub(super) fn of_timeline(timeline: &Timeline<'_>, wire: Option<&WireLog>) -> Figures {
+pub(super) fn of_timeline(timeline: &Timeline<'_>, wire: Option<&CommandLog>) -> Figures {
     let measures = measure(timeline);
     let mut figures = Figures {
         drawings: drawings(&measures.speeds),

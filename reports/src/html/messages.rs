@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::column::Texts;
 use crate::escape::visible;
-use crate::wire_log::{Message, WireLog};
+use crate::wire_log::{CommandLog, Message};
 
 /// The text of a message is truncated after this many characters.
 const LONGEST_WORDS: usize = 64;
@@ -29,7 +29,7 @@ pub(super) struct Messages {
 /// The shown messages: all of them, or if there are too many, those of `ops` (attempts whose holds
 /// overlap), then the oldest.
 pub(super) fn messages(
-    log: &WireLog,
+    log: &CommandLog,
     ops: &BTreeSet<u64>,
     most: usize,
     left_out: &mut Vec<String>,
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn overlaps_come_first_and_what_is_missing_is_said() {
-        let log = WireLog {
+        let log = CommandLog {
             messages: (0..10).map(|n| message(n, n)).collect(),
             left_out: 2,
         };

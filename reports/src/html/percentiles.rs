@@ -29,7 +29,7 @@ pub(super) struct Drawing {
     pub(super) top: f64,
     pub(super) columns: Vec<Tick>,
     pub(super) rows: Vec<Tick>,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<Curve>,
 }
 
 /// A line of the grid and its number.
@@ -41,7 +41,7 @@ pub(super) struct Tick {
 
 /// A curve.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct Curve {
     /// Position in the order of series, which determines colour and dashes.
     pub(super) series: usize,
     pub(super) words: &'static str,
@@ -72,7 +72,7 @@ pub(super) fn drawing(
     let low = (low_us as f64).log10().floor();
     let high = (high_us as f64).log10().ceil().max(low + 1.0);
     let axes = Axes { nines, low, high };
-    let lines = filled.into_iter().map(|&(series, words, histogram)| Line {
+    let lines = filled.into_iter().map(|&(series, words, histogram)| Curve {
         series,
         words,
         points: axes.points(histogram),

@@ -20,7 +20,7 @@ use crate::escape::{shortened, visible};
 use crate::measures::{meets, merged};
 use crate::run_log::{EntryKind, Selection, entries};
 use crate::units::span_ns;
-use crate::wire_log::WireLog;
+use crate::wire_log::CommandLog;
 use crate::worker_lanes::{Activity, Lane, MarkKind, lanes, overlaps_by_key};
 
 /// Further lanes are not drawn.
@@ -152,7 +152,7 @@ impl Room {
 /// The timeline of a run, with the command log that was kept with its history.
 pub(super) fn timeline_data(
     timeline: &Timeline<'_>,
-    wire: Option<&WireLog>,
+    wire: Option<&CommandLog>,
     verdicts: &Verdicts,
     room: Room,
 ) -> TimelineData {
@@ -229,7 +229,7 @@ pub(super) fn timeline_data(
 /// What happened around the first violation; at the beginning of the run if there is none. True if that is not all.
 fn log_rows(
     timeline: &Timeline<'_>,
-    wire: Option<&WireLog>,
+    wire: Option<&CommandLog>,
     verdicts: &Verdicts,
     most: usize,
 ) -> (Vec<LogRow>, bool) {

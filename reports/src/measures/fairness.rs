@@ -1,6 +1,6 @@
 //! Who got the lock how often, and who waited longest.
 
-use picklock_verdicts::timeline::{Operation, OperationKind, Outcome};
+use picklock_verdicts::timeline::{Operation, OperationKind, OperationOutcome};
 
 use super::waits::{LongestWait, Waits};
 
@@ -32,7 +32,7 @@ pub(super) fn of(workers: usize, operations: &[Operation]) -> Fairness {
             asked.get_mut(operation.worker),
         ) {
             *asked = true;
-            *grants += u64::from(operation.outcome == Outcome::Done);
+            *grants += u64::from(operation.outcome == OperationOutcome::Done);
         }
         let wait = waits.over(operation);
         if longest.is_none_or(|longest| wait.waited_ns > longest.waited_ns) {

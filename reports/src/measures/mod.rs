@@ -17,7 +17,7 @@ mod waits;
 
 use picklock_verdicts::timeline::{OperationKind, Timeline};
 
-use crate::wire_log::{Cost, WireLog};
+use crate::wire_log::{CommandLog, Cost};
 
 pub use fairness::Fairness;
 pub use orphan::{Orphan, Recovery};
@@ -52,7 +52,7 @@ pub fn measure(timeline: &Timeline<'_>) -> Measures {
 
 /// The number of commands per acquisition, from the log that was kept with the history. `None` if
 /// nothing was granted, or if the log does not have those commands.
-pub fn cost(timeline: &Timeline<'_>, log: &WireLog) -> Option<Cost> {
+pub fn cost(timeline: &Timeline<'_>, log: &CommandLog) -> Option<Cost> {
     let operations = timeline.operations().iter();
     let granted = operations.filter(|operation| operation.succeeded(OperationKind::Acquire));
     log.cost(granted.map(|operation| (operation.op, operation.asked_ns)))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use picklock_verdicts::timeline::{
-    Hold, HoldEnd, Operation, OperationKind, Outcome, Timeline, strikes_once,
+    Hold, HoldEnd, Operation, OperationKind, OperationOutcome, Timeline, strikes_once,
 };
 
 use super::merged;
@@ -36,7 +36,7 @@ pub(super) fn orphans(timeline: &Timeline<'_>) -> Vec<Orphan> {
     let releases = operations
         .iter()
         .filter(|o| o.kind == OperationKind::Release);
-    let failed = releases.filter(|release| release.outcome == Outcome::Failed);
+    let failed = releases.filter(|release| release.outcome == OperationOutcome::Failed);
     let failed: HashSet<u64> = failed.map(|release| release.op).collect();
     let orphaned = |hold: &&Hold| hold.ended == HoldEnd::Killed || failed.contains(&hold.op);
     let lost: Vec<&Hold> = holds.iter().filter(orphaned).collect();

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use picklock_verdicts::latency::empty_histogram;
-use picklock_verdicts::timeline::{Operation, OperationKind, Outcome};
+use picklock_verdicts::timeline::{Operation, OperationKind, OperationOutcome};
 
 use super::phase::{Phase, Phases};
 
@@ -47,20 +47,20 @@ impl Outcomes {
 
     fn count(&mut self, operation: &Operation) {
         match operation.outcome {
-            Outcome::Done => {
+            OperationOutcome::Done => {
                 let took_ns = operation.over_ns.saturating_sub(operation.wanted_ns());
                 self.latency_us.saturating_record(took_ns / 1_000);
             }
-            Outcome::Refused => self.refused += 1,
-            Outcome::Failed => self.failed += 1,
-            Outcome::Unanswered => self.unanswered += 1,
+            OperationOutcome::Refused => self.refused += 1,
+            OperationOutcome::Failed => self.failed += 1,
+            OperationOutcome::Unanswered => self.unanswered += 1,
         }
     }
 }
 
 impl Speed {
     fn count_asked(&mut self, operation: &Operation) {
-        if operation.intended_ns.is_some() && operation.outcome == Outcome::Done {
+        if operation.intended_ns.is_some() && operation.outcome == OperationOutcome::Done {
             let took_ns = operation.over_ns.saturating_sub(operation.asked_ns);
             self.asked_us.saturating_record(took_ns / 1_000);
         }

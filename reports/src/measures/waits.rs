@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use picklock_verdicts::timeline::{Operation, Outcome};
+use picklock_verdicts::timeline::{Operation, OperationOutcome};
 
 /// A wait, over refusals too, until the grant or the last attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,10 +42,10 @@ impl Waits {
             _ => operation.wanted_ns(),
         };
         match operation.outcome {
-            Outcome::Refused | Outcome::Failed => {
+            OperationOutcome::Refused | OperationOutcome::Failed => {
                 self.since.insert(operation.worker, (wanted, since_ns));
             }
-            Outcome::Done | Outcome::Unanswered => {
+            OperationOutcome::Done | OperationOutcome::Unanswered => {
                 self.since.remove(&operation.worker);
             }
         }
@@ -53,7 +53,7 @@ impl Waits {
             worker: operation.worker,
             from_ns: since_ns,
             waited_ns: operation.over_ns.saturating_sub(since_ns),
-            granted: operation.outcome == Outcome::Done,
+            granted: operation.outcome == OperationOutcome::Done,
         }
     }
 }

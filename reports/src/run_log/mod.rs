@@ -15,7 +15,7 @@ pub use entry::{Entry, EntryKind};
 
 use crate::progress::Progress;
 use crate::units::moment_ns;
-use crate::wire_log::{Message, WireLog};
+use crate::wire_log::{CommandLog, Message};
 
 /// Which entries are asked for.
 #[derive(Debug, Clone, Default)]
@@ -29,7 +29,7 @@ pub struct Selection {
 }
 
 /// The entries of a run that are asked for, in the order of time. Faults concern everybody, so they always stay.
-pub fn entries(history: &History, wire: Option<&WireLog>, wanted: &Selection) -> Vec<Entry> {
+pub fn entries(history: &History, wire: Option<&CommandLog>, wanted: &Selection) -> Vec<Entry> {
     let (events, messages) = near(history, wire, wanted);
     let mut all = of_events(events, history);
     let locks = locks_of_attempts(history);
@@ -72,7 +72,7 @@ fn locks_of_attempts(history: &History) -> HashMap<u64, u32> {
 /// What may be among the entries that are asked for: of a history with a million events a page shows a few.
 fn near<'a>(
     history: &'a History,
-    wire: Option<&'a WireLog>,
+    wire: Option<&'a CommandLog>,
     wanted: &Selection,
 ) -> (&'a [Event], &'a [Message]) {
     let messages = wire.map_or(&[][..], |wire| &wire.messages);

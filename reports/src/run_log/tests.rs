@@ -32,7 +32,7 @@ fn messages_and_commands_stand_in_one_order_of_time() {
         .unwrap()
         .1;
     let at_ns = history.events[history.events.len() / 2].at_ns;
-    let wire = WireLog {
+    let wire = CommandLog {
         messages: vec![message(at_ns, 1, op)],
         left_out: 0,
     };

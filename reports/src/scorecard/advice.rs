@@ -7,7 +7,7 @@ use picklock_scenarios::{BackendName, Cause, Family};
 use serde::Serialize;
 
 use super::lock_score::LockScore;
-use super::outcome::Outcome;
+use super::outcome::ScenarioScore;
 
 /// What somebody needs a lock for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -86,10 +86,11 @@ impl Purpose {
 
     /// True if the lock is good enough.
     fn fits(self, score: &LockScore) -> bool {
-        let harmed_by = |whose: &[Outcome]| whose.iter().any(|it| score.harmed.contains_key(it));
-        let is_its_own = harmed_by(&[Outcome::Lock, Outcome::Undetermined]);
+        let harmed_by =
+            |whose: &[ScenarioScore]| whose.iter().any(|it| score.harmed.contains_key(it));
+        let is_its_own = harmed_by(&[ScenarioScore::Lock, ScenarioScore::Undetermined]);
         match self {
-            Purpose::Money => !is_its_own && !harmed_by(&[Outcome::Client]),
+            Purpose::Money => !is_its_own && !harmed_by(&[ScenarioScore::Client]),
             Purpose::CronJob => !is_its_own && score.progresses,
             Purpose::Uptime => !is_its_own && score.costs.granted_without_minority > Some(0.0),
         }

@@ -7,7 +7,7 @@ use picklock_verdicts::record::Cell;
 use serde::Serialize;
 
 use super::costs::Costs;
-use super::outcome::{Outcome, causes};
+use super::outcome::{ScenarioScore, causes};
 
 /// A lock, and what came out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,12 +24,12 @@ pub struct LockScore {
     /// The same by family; without families in which nothing was judged.
     pub families: BTreeMap<&'static str, FamilyScore>,
     /// Scenarios by what came out, the worst of all runs and backends.
-    pub outcomes: BTreeMap<Outcome, Vec<String>>,
+    pub outcomes: BTreeMap<ScenarioScore, Vec<String>>,
     /// Scenarios in which nothing could be judged, or that could not be run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_judged: Vec<String>,
     /// Scenarios in which the stock came to harm, by who is responsible.
-    pub harmed: BTreeMap<Outcome, Vec<String>>,
+    pub harmed: BTreeMap<ScenarioScore, Vec<String>>,
     /// What made Redis lose the lock where the stock came to harm.
     pub harmed_by: BTreeSet<Cause>,
     /// True if a client that wants the lock gets it, in all scenarios.
@@ -74,7 +74,7 @@ impl LockScore {
     pub(super) fn of(lock: String, cells: &[&Cell]) -> LockScore {
         let judged = worst_of_each(cells);
         let mut families: BTreeMap<&'static str, FamilyScore> = BTreeMap::new();
-        let mut outcomes: BTreeMap<Outcome, Vec<String>> = BTreeMap::new();
+        let mut outcomes: BTreeMap<ScenarioScore, Vec<String>> = BTreeMap::new();
         let mut all = FamilyScore::default();
         for (scenario, family, outcome) in &judged {
             for score in [&mut all, families.entry(family.word()).or_default()] {
@@ -89,7 +89,7 @@ impl LockScore {
         let mut not_judged: Vec<String> = tried.map(|cell| cell.scenario.clone()).collect();
         not_judged.retain(|name| !is_judged(name));
         not_judged.dedup();
-        let harmful = |cell: &&&Cell| Outcome::of(cell).is_some_and(|it| !it.is_survived());
+        let harmful = |cell: &&&Cell| ScenarioScore::of(cell).is_some_and(|it| !it.is_survived());
         let by = |cause: Cause| {
             let mut harmful = cells.iter().filter(harmful);
             harmful.any(|cell| {
@@ -129,7 +129,7 @@ impl LockScore {
             0 => 2.0,
             _ => (judged - survived) as f64 / judged as f64,
         };
-        let own = self.scenarios(Outcome::Lock).len() as f64;
+        let own = self.scenarios(ScenarioScore::Lock).len() as f64;
         [lost, own, self.price()]
     }
 
@@ -143,7 +143,7 @@ impl LockScore {
     }
 
     /// The scenarios in which this came out.
-    pub fn scenarios(&self, outcome: Outcome) -> &[String] {
+    pub fn scenarios(&self, outcome: ScenarioScore) -> &[String] {
         self.outcomes.get(&outcome).map_or(&[], Vec::as_slice)
     }
 
@@ -155,10 +155,10 @@ impl LockScore {
 }
 
 /// Each scenario that was judged, once, with the worst that came out.
-fn worst_of_each<'a>(cells: &[&'a Cell]) -> Vec<(&'a str, Family, Outcome)> {
-    let mut judged: Vec<(&str, Family, Outcome)> = Vec::new();
+fn worst_of_each<'a>(cells: &[&'a Cell]) -> Vec<(&'a str, Family, ScenarioScore)> {
+    let mut judged: Vec<(&str, Family, ScenarioScore)> = Vec::new();
     for cell in cells {
-        let (Some(outcome), Some(setting)) = (Outcome::of(cell), cell.setting) else {
+        let (Some(outcome), Some(setting)) = (ScenarioScore::of(cell), cell.setting) else {
             continue;
         };
         let same = judged
@@ -172,10 +172,10 @@ fn worst_of_each<'a>(cells: &[&'a Cell]) -> Vec<(&'a str, Family, Outcome)> {
     judged
 }
 
-fn harmed(cells: &[&Cell]) -> BTreeMap<Outcome, Vec<String>> {
-    let mut harmed: BTreeMap<Outcome, Vec<String>> = BTreeMap::new();
+fn harmed(cells: &[&Cell]) -> BTreeMap<ScenarioScore, Vec<String>> {
+    let mut harmed: BTreeMap<ScenarioScore, Vec<String>> = BTreeMap::new();
     for cell in cells {
-        if let Some(whose) = Outcome::of_harm(cell) {
+        if let Some(whose) = ScenarioScore::of_harm(cell) {
             let same = harmed.entry(whose).or_default();
             if !same.contains(&cell.scenario) {
                 same.push(cell.scenario.clone());
@@ -188,7 +188,7 @@ fn harmed(cells: &[&Cell]) -> BTreeMap<Outcome, Vec<String>> {
 fn harmed_by(cells: &[&Cell]) -> BTreeSet<Cause> {
     let harmed = cells
         .iter()
-        .filter(|cell| Outcome::of_harm(cell) == Some(Outcome::Redis));
+        .filter(|cell| ScenarioScore::of_harm(cell) == Some(ScenarioScore::Redis));
     harmed
         .flat_map(|cell| causes(cell, Property::Resource))
         .collect()

@@ -23,7 +23,7 @@ use crate::matrix::distinct;
 pub use advice::{Basis, Choice, Purpose};
 pub use costs::{Costs, Percentiles};
 pub use lock_score::{FamilyScore, Fencing, LockScore};
-pub use outcome::Outcome;
+pub use outcome::ScenarioScore;
 
 /// Fewer scenarios are no comparison.
 const FEWEST_SCENARIOS: usize = 2;

@@ -9,7 +9,7 @@ use crate::matrix::CellOutcome;
 /// What came out, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum ScenarioScore {
     /// Nothing was violated.
     Held,
     /// Two clients were inside together, and the fencing tokens kept the stock from harm.
@@ -26,44 +26,48 @@ pub enum Outcome {
     Lock,
 }
 
-impl Outcome {
+impl ScenarioScore {
     /// Those that are no survival, the lock's own fault first.
-    pub const LOST: [Outcome; 5] = [
-        Outcome::Lock,
-        Outcome::Redis,
-        Outcome::Client,
-        Outcome::Outside,
-        Outcome::Undetermined,
+    pub const LOST: [ScenarioScore; 5] = [
+        ScenarioScore::Lock,
+        ScenarioScore::Redis,
+        ScenarioScore::Client,
+        ScenarioScore::Outside,
+        ScenarioScore::Undetermined,
     ];
 
     /// True if nothing came to harm.
     pub fn is_survived(self) -> bool {
-        matches!(self, Outcome::Held | Outcome::Fenced)
+        matches!(self, ScenarioScore::Held | ScenarioScore::Fenced)
     }
 
     /// What came out in a cell; `None`: nothing was judged.
-    pub fn of(cell: &Cell) -> Option<Outcome> {
+    pub fn of(cell: &Cell) -> Option<ScenarioScore> {
         let violated = || cell.tally.iter().filter(|(_, tally)| tally.violated > 0);
         let blamed = violated().map(|(property, _)| blame(cell, *property));
         if let Some(worst) = blamed.max() {
             let of_overlaps =
                 |property: &Property| matches!(property, Property::Exclusion | Property::Lease);
-            let is_fenced = worst <= Outcome::Redis
+            let is_fenced = worst <= ScenarioScore::Redis
                 && violated().all(|(property, _)| of_overlaps(property))
                 && has_held(cell, Property::Fencing)
                 && has_held(cell, Property::Resource);
-            return Some(if is_fenced { Outcome::Fenced } else { worst });
+            return Some(if is_fenced {
+                ScenarioScore::Fenced
+            } else {
+                worst
+            });
         }
         let is_judged = matches!(
             CellOutcome::of(cell),
             CellOutcome::AsExpected | CellOutcome::Surprising | CellOutcome::OpenHeld
         );
         let unknown = cell.tally.values().any(|tally| tally.unknown > 0);
-        (is_judged && !unknown && !cell.tally.is_empty()).then_some(Outcome::Held)
+        (is_judged && !unknown && !cell.tally.is_empty()).then_some(ScenarioScore::Held)
     }
 
     /// Who is responsible for the harm to the stock; `None`: it came to none, or that was not judged.
-    pub fn of_harm(cell: &Cell) -> Option<Outcome> {
+    pub fn of_harm(cell: &Cell) -> Option<ScenarioScore> {
         let tally = cell.tally.get(&Property::Resource)?;
         (tally.violated > 0).then(|| blame(cell, Property::Resource))
     }
@@ -75,15 +79,15 @@ fn has_held(cell: &Cell, property: Property) -> bool {
 }
 
 /// Who is responsible for the violations of a property, the worst of all runs.
-fn blame(cell: &Cell, property: Property) -> Outcome {
+fn blame(cell: &Cell, property: Property) -> ScenarioScore {
     let causes = causes(cell, property).map(|cause| match cause.responsible() {
-        Responsible::Client(_) => Outcome::Client,
-        Responsible::Redis => Outcome::Redis,
-        Responsible::Application(_) | Responsible::Resource(_) => Outcome::Outside,
-        Responsible::Lock => Outcome::Lock,
-        Responsible::Undetermined => Outcome::Undetermined,
+        Responsible::Client(_) => ScenarioScore::Client,
+        Responsible::Redis => ScenarioScore::Redis,
+        Responsible::Application(_) | Responsible::Resource(_) => ScenarioScore::Outside,
+        Responsible::Lock => ScenarioScore::Lock,
+        Responsible::Undetermined => ScenarioScore::Undetermined,
     });
-    causes.max().unwrap_or(Outcome::Undetermined)
+    causes.max().unwrap_or(ScenarioScore::Undetermined)
 }
 
 /// The causes of the violations of a property.

@@ -7,7 +7,7 @@ use picklock_scenarios::{Cause, Family};
 use super::advice::{Basis, Choice, Purpose};
 use super::costs::Percentiles;
 use super::lock_score::{FamilyScore, Fencing, LockScore};
-use super::outcome::Outcome;
+use super::outcome::ScenarioScore;
 use crate::units::{count, span_us};
 
 /// Further names are only counted.
@@ -82,11 +82,11 @@ impl LockScore {
             }
             _ => format!("survives {survived} of {}", count(judged, "scenario")),
         }];
-        let fenced = self.scenarios(Outcome::Fenced).len();
+        let fenced = self.scenarios(ScenarioScore::Fenced).len();
         if fenced > 0 {
             parts[0].push_str(&format!(", {fenced} of them by its fencing tokens"));
         }
-        for outcome in Outcome::LOST {
+        for outcome in ScenarioScore::LOST {
             let scenarios = self.scenarios(outcome);
             if !scenarios.is_empty() {
                 parts.push(format!("{} {}", blamed(outcome), named(scenarios)));
@@ -166,15 +166,15 @@ impl LockScore {
     }
 }
 
-fn blamed(outcome: Outcome) -> &'static str {
+fn blamed(outcome: ScenarioScore) -> &'static str {
     match outcome {
-        Outcome::Lock => "its own fault in",
-        Outcome::Redis => "Redis lost the lock in",
-        Outcome::Client => "a client went on too long in",
-        Outcome::Outside => "harmed outside the lock in",
-        Outcome::Undetermined => "not explained in",
-        Outcome::Held => "held in",
-        Outcome::Fenced => "saved by fencing in",
+        ScenarioScore::Lock => "its own fault in",
+        ScenarioScore::Redis => "Redis lost the lock in",
+        ScenarioScore::Client => "a client went on too long in",
+        ScenarioScore::Outside => "harmed outside the lock in",
+        ScenarioScore::Undetermined => "not explained in",
+        ScenarioScore::Held => "held in",
+        ScenarioScore::Fenced => "saved by fencing in",
     }
 }
 
@@ -261,9 +261,9 @@ fn why_for_money(score: &LockScore, given_no: &BTreeSet<Cause>) -> String {
         ),
     };
     let ways = [
-        (Outcome::Redis, "because Redis had lost the lock"),
+        (ScenarioScore::Redis, "because Redis had lost the lock"),
         (
-            Outcome::Outside,
+            ScenarioScore::Outside,
             "outside of the lock, which no lock prevents",
         ),
     ];
@@ -286,7 +286,7 @@ fn why_for_money(score: &LockScore, given_no: &BTreeSet<Cause>) -> String {
             listed(&ways, "and")
         ),
     };
-    match score.scenarios(Outcome::Lock) {
+    match score.scenarios(ScenarioScore::Lock) {
         [] => harm,
         own => format!(
             "{harm} It failed by its own fault in {}, without harm.",
@@ -298,22 +298,22 @@ fn why_for_money(score: &LockScore, given_no: &BTreeSet<Cause>) -> String {
 fn why_for_a_cron_job(score: &LockScore) -> String {
     let free = |commands: f64| format!(" and {commands:.1} commands for each acquisition");
     let commands = score.costs.commands.map_or_else(String::new, free);
-    let times = |outcomes: &[Outcome]| -> usize {
+    let times = |outcomes: &[ScenarioScore]| -> usize {
         outcomes.iter().map(|it| score.scenarios(*it).len()).sum()
     };
     let own = format!(
         "by its own fault ({})",
-        named(score.scenarios(Outcome::Lock))
+        named(score.scenarios(ScenarioScore::Lock))
     );
     let ways = [
         (
-            times(&[Outcome::Client, Outcome::Redis]),
+            times(&[ScenarioScore::Client, ScenarioScore::Redis]),
             "through a client or Redis",
         ),
-        (times(&[Outcome::Outside]), "outside of the lock"),
-        (times(&[Outcome::Lock]), own.as_str()),
+        (times(&[ScenarioScore::Outside]), "outside of the lock"),
+        (times(&[ScenarioScore::Lock]), own.as_str()),
         (
-            times(&[Outcome::Undetermined]),
+            times(&[ScenarioScore::Undetermined]),
             "for reasons that are not known",
         ),
     ];
@@ -328,7 +328,7 @@ fn why_for_a_cron_job(score: &LockScore) -> String {
                 .iter()
                 .map(|(times, how)| format!("{times} {how}"))
                 .collect();
-            let all = times(&Outcome::LOST);
+            let all = times(&ScenarioScore::LOST);
             format!("; it failed in {all} of {judged}: {}", listed(&ways, "and"))
         }
     };

@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::event::{TraceEvent, TraceWriter, track, us};
 use crate::escape::visible;
-use crate::wire_log::WireLog;
+use crate::wire_log::CommandLog;
 
 /// The messages, in process `pid`.
-pub(super) fn commands(wire: &WireLog, pid: u32, events: &mut TraceWriter) {
+pub(super) fn commands(wire: &CommandLog, pid: u32, events: &mut TraceWriter) {
     if wire.messages.is_empty() {
         return;
     }

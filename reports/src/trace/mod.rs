@@ -17,7 +17,9 @@ mod key_tracks;
 use std::borrow::Cow;
 
 use picklock_verdicts::history::{EventKind, History};
-use picklock_verdicts::timeline::{Hold, HoldEnd, LeaseState, OperationKind, Outcome, Timeline};
+use picklock_verdicts::timeline::{
+    Hold, HoldEnd, LeaseState, OperationKind, OperationOutcome, Timeline,
+};
 use serde_json::{Value, json};
 
 use self::event::{TraceEvent, TraceWriter, complete, track, us};
@@ -117,7 +119,7 @@ fn holding(timeline: &Timeline<'_>, events: &mut TraceWriter) {
     let operations = timeline.operations().iter();
     for wait in operations.filter(|operation| operation.kind == OperationKind::Acquire) {
         let args = match wait.outcome {
-            Outcome::Done => json!({ "op": wait.op }),
+            OperationOutcome::Done => json!({ "op": wait.op }),
             _ => json!({ "op": wait.op, "granted": false }),
         };
         let track = (WORKERS, wait.worker);

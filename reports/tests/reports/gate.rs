@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use picklock_reports::gate::{
-    Baseline, CellKey, CellRules, Decision, GateRuns, Limit, Metric, Outcome, Pair, Paired,
+    Baseline, CellKey, CellRules, Decision, GateOutcome, GateRuns, Limit, Metric, Pair, Paired,
     Reference, Rules, Side, absorb, annotations, changes, decide, gate_json, markdown, terminal,
 };
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
@@ -146,7 +146,7 @@ fn nothing_differs() {
             ("granted", Side::Min, Reference::Baseline, 1.0, 0.0),
         ],
     );
-    assert_eq!(decision.outcome(), Outcome::AsExpected);
+    assert_eq!(decision.outcome(), GateOutcome::AsExpected);
     assert_eq!((decision.expectations, decision.limits.len()), (2, 6));
     insta::assert_snapshot!(terminal(&decision));
     assert_eq!(annotations(&decision), "");
@@ -161,7 +161,7 @@ fn a_verdict_differs() {
         &[(Property::Lease, violated(Cause::Race))],
     );
     let decision = decided(two(), now, &[]);
-    assert_eq!(decision.outcome(), Outcome::Differs);
+    assert_eq!(decision.outcome(), GateOutcome::Differs);
     let all = [
         terminal(&decision),
         markdown(&decision),
@@ -178,7 +178,7 @@ fn an_alarm_has_gone_dead() {
         .expected
         .insert(Property::Lease, "violated: race".into());
     let decision = decided(two(), now, &[]);
-    assert_eq!(decision.outcome(), Outcome::Differs);
+    assert_eq!(decision.outcome(), GateOutcome::Differs);
     insta::assert_snapshot!(terminal(&decision), @"
     ✘ redlock × calm × sim: dead alarm
       lease held, expected violated: race: dead alarm
@@ -204,7 +204,7 @@ fn an_alarm_rings_for_another_reason() {
     let problem = "lease violated: race, expected violated: evicted";
     assert_eq!(decision.findings[0].problem, problem);
     now[0].expected.insert(Property::Lease, "violated".into());
-    assert_eq!(decided(two(), now, &[]).outcome(), Outcome::AsExpected);
+    assert_eq!(decided(two(), now, &[]).outcome(), GateOutcome::AsExpected);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_latency_regressed() {
     let mut now = two();
     now[0].latency = latency(&[1_000, 2_000, 60_000]);
     let decision = decided(two(), now, &[P99]);
-    assert_eq!(decision.outcome(), Outcome::Differs);
+    assert_eq!(decision.outcome(), GateOutcome::Differs);
     insta::assert_snapshot!(terminal(&decision), @"
     ✘ redlock × calm × sim: limit broken
       acquire.p99 is 60 ms, and must be <= 54 ms (acquire.p99 <= baseline * 1.3 + 2ms; baseline 40 ms)
@@ -241,7 +241,7 @@ fn a_cell_is_missing_on_either_side() {
     let skipped = decide(&rules(&one(), &[]), Some(&baseline), &skipped);
     let all = [left_out, added, lost, skipped];
     for decision in &all {
-        assert_eq!(decision.outcome(), Outcome::Differs);
+        assert_eq!(decision.outcome(), GateOutcome::Differs);
     }
     insta::assert_snapshot!(all.each_ref().map(terminal).join("---\n"));
 }
@@ -255,7 +255,7 @@ fn the_baseline_is_about_something_else() {
         tally.held = 3;
     }
     let decision = decided(two(), other, &[P99]);
-    assert_eq!(decision.outcome(), Outcome::Differs);
+    assert_eq!(decision.outcome(), GateOutcome::Differs);
     let new_limit = decide(
         &rules(
             &two(),
@@ -264,7 +264,7 @@ fn the_baseline_is_about_something_else() {
         Some(&Baseline::of(&rules(&two(), &[P99]), &ran(two()))),
         &ran(two()),
     );
-    assert_eq!(new_limit.outcome(), Outcome::Differs);
+    assert_eq!(new_limit.outcome(), GateOutcome::Differs);
     insta::assert_snapshot!([terminal(&decision), terminal(&new_limit)].join("---\n"));
 }
 
@@ -283,23 +283,23 @@ fn a_baseline_of_another_server_is_stale() {
     };
     let then = on("redis", "7.0.15");
     for (server, version, outcome) in [
-        ("redis", "7.0.16", Outcome::AsExpected),
-        ("redis", "8.0.2", Outcome::Differs),
-        ("valkey", "7.0.15", Outcome::Differs),
+        ("redis", "7.0.16", GateOutcome::AsExpected),
+        ("redis", "8.0.2", GateOutcome::Differs),
+        ("valkey", "7.0.15", GateOutcome::Differs),
     ] {
         let decision = decided(then.clone(), on(server, version), &[]);
         assert_eq!(decision.outcome(), outcome, "{server} {version}");
     }
     // A baseline of before does not say on which server it was written.
-    assert_eq!(decided(two(), then, &[]).outcome(), Outcome::AsExpected);
+    assert_eq!(decided(two(), then, &[]).outcome(), GateOutcome::AsExpected);
 }
 
 #[test]
 fn without_a_baseline_or_without_any_run_nothing_passes() {
     let no_baseline = decide(&rules(&two(), &[P99]), None, &ran(two()));
     let empty = decide(&rules(&[], &[]), None, &ran(Vec::new()));
-    assert_eq!(no_baseline.outcome(), Outcome::Differs);
-    assert_eq!(empty.outcome(), Outcome::Differs);
+    assert_eq!(no_baseline.outcome(), GateOutcome::Differs);
+    assert_eq!(empty.outcome(), GateOutcome::Differs);
     insta::assert_snapshot!([terminal(&no_baseline), terminal(&empty)].join("---\n"));
 }
 
@@ -313,13 +313,13 @@ fn what_could_not_be_run_or_judged_never_passes() {
         &[(Property::Lease, crate::unjudged("too little"))],
     );
     let both = decided(two(), now.clone(), &[]);
-    assert_eq!(both.outcome(), Outcome::NotRun);
+    assert_eq!(both.outcome(), GateOutcome::NotRun);
     let unknown = decided(vec![now[1].clone()], vec![now[1].clone()], &[]);
-    assert_eq!(unknown.outcome(), Outcome::Inconclusive);
+    assert_eq!(unknown.outcome(), GateOutcome::Inconclusive);
     let mut open = cell("no-lock", "calm", &[]);
     open.expected.clear();
     let nothing_expected = decided(vec![open.clone()], vec![open], &[]);
-    assert_eq!(nothing_expected.outcome(), Outcome::Inconclusive);
+    assert_eq!(nothing_expected.outcome(), GateOutcome::Inconclusive);
     let mut idle = cell("redlock", "calm", &[]);
     idle.latency = latency(&[]);
     let unmeasured = decided(
@@ -327,7 +327,7 @@ fn what_could_not_be_run_or_judged_never_passes() {
         vec![idle],
         &[("acquire.p99", Side::Max, Reference::Number, 2e6, 0.0)],
     );
-    assert_eq!(unmeasured.outcome(), Outcome::Inconclusive);
+    assert_eq!(unmeasured.outcome(), GateOutcome::Inconclusive);
     let all = [both, unknown, nothing_expected, unmeasured];
     insta::assert_snapshot!(all.each_ref().map(terminal).join("---\n"));
 }
@@ -391,17 +391,17 @@ fn in_pairs(baseline_times: f64, times: f64, limit: Bound) -> Decision {
 #[test]
 fn pairs_tell_a_slow_lock_from_a_slow_machine() {
     let same = in_pairs(1.0, 1.0, AGAINST_CONTROL);
-    assert_eq!(same.outcome(), Outcome::AsExpected);
+    assert_eq!(same.outcome(), GateOutcome::AsExpected);
     let slower = in_pairs(1.0, 2.0, AGAINST_CONTROL);
-    assert_eq!(slower.outcome(), Outcome::Differs);
+    assert_eq!(slower.outcome(), GateOutcome::Differs);
     // Slow from the beginning is the baseline; slower than that is not.
-    assert_eq!(in_pairs(2.0, 2.0, P99).outcome(), Outcome::AsExpected);
+    assert_eq!(in_pairs(2.0, 2.0, P99).outcome(), GateOutcome::AsExpected);
     let regressed = in_pairs(2.0, 4.0, P99);
-    assert_eq!(regressed.outcome(), Outcome::Differs);
+    assert_eq!(regressed.outcome(), GateOutcome::Differs);
     // Not sure to 95 %: no alarm.
     assert_eq!(
         in_pairs(1.0, 1.5, AGAINST_CONTROL).outcome(),
-        Outcome::AsExpected
+        GateOutcome::AsExpected
     );
     let all = [same, slower, regressed];
     insta::assert_snapshot!(all.each_ref().map(terminal).join("---\n"));
@@ -414,9 +414,12 @@ fn a_control_that_could_not_be_run_is_no_pass() {
     let mut ran = ran(vec![cell]);
     let wanted = rules(&ran.matrix.cells, &[AGAINST_CONTROL]);
     ran.paired.push(paired);
-    assert_eq!(decide(&wanted, None, &ran).outcome(), Outcome::NotRun);
+    assert_eq!(decide(&wanted, None, &ran).outcome(), GateOutcome::NotRun);
     ran.paired.clear();
-    assert_eq!(decide(&wanted, None, &ran).outcome(), Outcome::Inconclusive);
+    assert_eq!(
+        decide(&wanted, None, &ran).outcome(),
+        GateOutcome::Inconclusive
+    );
 }
 
 #[test]

@@ -8,13 +8,13 @@ use picklock_reports::report_input::ReportInput;
 use picklock_reports::repro::{compared, text};
 use picklock_scenarios::{BackendName, Scenario, arbitrary, catalog};
 use picklock_verdicts::check::{Cause, Property, Status};
-use picklock_verdicts::record::{Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides};
+use picklock_verdicts::record::{REPRO_FORMAT, RecordedVerdict, Repro, ReproLock, ReproOverrides};
 use proptest::prelude::*;
 
 use crate::cells::{HOSTILE, file, matrix};
 
-fn outcome(status: Status, cause: Option<Cause>) -> Outcome {
-    Outcome { status, cause }
+fn outcome(status: Status, cause: Option<Cause>) -> RecordedVerdict {
+    RecordedVerdict { status, cause }
 }
 
 fn repro(scenario: Scenario) -> Repro {

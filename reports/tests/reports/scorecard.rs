@@ -1,7 +1,7 @@
 //! The scorecard: what is computed, and that nothing is said without evidence.
 
 use picklock_reports::report_input::ReportInput;
-use picklock_reports::scorecard::{Choice, Fencing, LockScore, Outcome, Purpose, Scorecard};
+use picklock_reports::scorecard::{Choice, Fencing, LockScore, Purpose, ScenarioScore, Scorecard};
 use picklock_reports::{documents, terminal};
 use picklock_scenarios::{Cause, Family, Measure};
 use picklock_verdicts::check::{Property, Verdict};
@@ -98,15 +98,18 @@ fn three() -> Vec<Cell> {
 fn violation_counts_by_whose_fault_it_was() {
     let card = scorecard(three());
     let tokens = score(&card, "tokens");
-    assert_eq!(tokens.scenarios(Outcome::Fenced), ["clients"]);
-    assert_eq!(tokens.scenarios(Outcome::Redis), ["nodes"]);
+    assert_eq!(tokens.scenarios(ScenarioScore::Fenced), ["clients"]);
+    assert_eq!(tokens.scenarios(ScenarioScore::Redis), ["nodes"]);
     assert_eq!(tokens.fencing, Fencing::Held);
     assert_eq!(tokens.all.in_words(), "4/5");
     assert_eq!(
-        score(&card, "plain").scenarios(Outcome::Client),
+        score(&card, "plain").scenarios(ScenarioScore::Client),
         ["clients"]
     );
-    assert_eq!(score(&card, "thief").scenarios(Outcome::Lock), ["network"]);
+    assert_eq!(
+        score(&card, "thief").scenarios(ScenarioScore::Lock),
+        ["network"]
+    );
     assert_eq!(
         tokens.sentence(),
         "Survives 4 of 5 scenarios, 1 of them by its fencing tokens; Redis lost the lock in nodes."

@@ -3,11 +3,11 @@
 use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
-use super::super::reply::{Outcome, Refusal};
+use super::super::reply::{CommandResult, Refusal};
 use super::connection::check_name;
 use super::option_word::is_word;
 
-pub(super) fn client(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn client(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if is_word(args[1], "ID") {
         return Ok(Reply::Int(i64::from(context.client.0)));
     }

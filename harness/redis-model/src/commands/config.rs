@@ -4,7 +4,7 @@ use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::keyspace::DATABASES;
-use super::super::reply::{Outcome, Refusal};
+use super::super::reply::{CommandResult, Refusal};
 use super::option_word::is_word;
 
 /// Parameters that nothing in a simulation changes, with their values.
@@ -14,7 +14,7 @@ const KNOWN: [(&str, &str); 3] = [
     ("replica-read-only", "yes"),
 ];
 
-pub(super) fn config(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn config(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let [name] = args[2..] else {
         return Err(context.not_modelled("CONFIG GET of several parameters"));
     };

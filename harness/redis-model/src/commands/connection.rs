@@ -5,11 +5,11 @@ use super::super::command::Args;
 use super::super::context::Context;
 use super::super::keyspace::DATABASES;
 use super::super::number::integer_argument;
-use super::super::reply::{Outcome, Refusal};
+use super::super::reply::{CommandResult, Refusal};
 use super::super::session::Session;
 use super::option_word::is_word;
 
-pub(super) fn ping(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn ping(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let subscribed = context.session().only_listens();
     match args[1..] {
         [] if subscribed => Ok(Reply::bulks(["pong", ""])),
@@ -20,11 +20,11 @@ pub(super) fn ping(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
 }
 
-pub(super) fn echo(_: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn echo(_: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Ok(Reply::bulk(args[1]))
 }
 
-pub(super) fn quit(_: &mut Context<'_>, _: Args<'_>) -> Outcome {
+pub(super) fn quit(_: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     Ok(Reply::OK)
 }
 
@@ -39,7 +39,7 @@ fn check_user(user: &[u8]) -> Result<(), Refusal> {
     }
 }
 
-pub(super) fn auth(_: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn auth(_: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     match args[1..] {
         [_] => Err(Refusal::fixed(
             "ERR AUTH <password> called without any password configured for the default user. \
@@ -50,7 +50,7 @@ pub(super) fn auth(_: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
 }
 
-pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let resp3 = match args.get(1) {
         None => context.session().resp3,
         Some(version) => {
@@ -108,7 +108,7 @@ pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     ))
 }
 
-pub(super) fn select(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn select(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     context.database = database_index(args[1])?;
     Ok(Reply::OK)
 }
@@ -136,7 +136,7 @@ pub(super) fn check_name(context: &Context<'_>, name: &[u8]) -> Result<(), Refus
 }
 
 /// The few lines that clients read. The requested section is ignored.
-pub(super) fn info(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+pub(super) fn info(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     let version = context.state.version;
     let role = if context.state.read_only {
         "slave"
@@ -157,7 +157,7 @@ pub(super) fn info(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     Ok(Reply::Verbatim("txt", text.into_bytes()))
 }
 
-pub(super) fn reset(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+pub(super) fn reset(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     let client = context.client;
     context.state.unwatch(client);
     *context.session() = Session::default();
@@ -165,7 +165,7 @@ pub(super) fn reset(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     Ok(Reply::Simple("RESET".into()))
 }
 
-pub(super) fn readonly(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+pub(super) fn readonly(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     if context.state.version.is_valkey() {
         return Ok(Reply::OK);
     }

@@ -4,28 +4,28 @@ use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::number::{integer, integer_argument};
-use super::super::reply::{Outcome, Refusal};
+use super::super::reply::{CommandResult, Refusal};
 use super::super::values::Value;
 
-pub(super) fn incr(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn incr(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     add(context, args[1], 1)
 }
 
-pub(super) fn decr(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn decr(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     add(context, args[1], -1)
 }
 
-pub(super) fn incrby(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn incrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     add(context, args[1], integer_argument(args[2])?)
 }
 
-pub(super) fn decrby(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn decrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let step = integer_argument(args[2])?;
     let overflow = Refusal::fixed("ERR decrement would overflow");
     add(context, args[1], step.checked_neg().ok_or(overflow)?)
 }
 
-fn add(context: &mut Context<'_>, key: &[u8], step: i64) -> Outcome {
+fn add(context: &mut Context<'_>, key: &[u8], step: i64) -> CommandResult {
     let Some(bytes) = context.string(key)? else {
         context.put(key, Value::String(step.to_string().into_bytes()), None);
         return Ok(Reply::Int(step));

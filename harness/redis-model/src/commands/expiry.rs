@@ -4,7 +4,7 @@ use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::number::integer_argument;
-use super::super::reply::{Outcome, Refusal};
+use super::super::reply::{CommandResult, Refusal};
 use super::option_word::is_word;
 
 /// `NX`, `XX`, `GT`, `LT`.
@@ -56,26 +56,26 @@ impl Conditions {
     }
 }
 
-pub(super) fn expire(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn expire(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let now_ms = context.now.ms();
     set(context, args, 1000, now_ms)
 }
 
-pub(super) fn pexpire(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn pexpire(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let now_ms = context.now.ms();
     set(context, args, 1, now_ms)
 }
 
-pub(super) fn expireat(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn expireat(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     set(context, args, 1000, 0)
 }
 
-pub(super) fn pexpireat(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn pexpireat(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     set(context, args, 1, 0)
 }
 
 /// Sets an expiry that is given in units of so many milliseconds, counted from `origin_ms`.
-fn set(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, origin_ms: i64) -> Outcome {
+fn set(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, origin_ms: i64) -> CommandResult {
     let key = args[1];
     let conditions = Conditions::read(&args[3..])?;
     let at_ms = integer_argument(args[2])?
@@ -101,15 +101,15 @@ fn set(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, origin_ms: i64) 
     Ok(Reply::Int(1))
 }
 
-pub(super) fn ttl(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn ttl(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     left(context, args, |ms| (ms + 500) / 1000)
 }
 
-pub(super) fn pttl(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn pttl(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     left(context, args, |ms| ms)
 }
 
-fn left(context: &mut Context<'_>, args: Args<'_>, unit: fn(i64) -> i64) -> Outcome {
+fn left(context: &mut Context<'_>, args: Args<'_>, unit: fn(i64) -> i64) -> CommandResult {
     let now_ms = context.now.ms();
     Ok(Reply::Int(match context.entry(args[1]) {
         None => -2,
@@ -120,7 +120,7 @@ fn left(context: &mut Context<'_>, args: Args<'_>, unit: fn(i64) -> i64) -> Outc
     }))
 }
 
-pub(super) fn persist(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn persist(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let Some(entry) = context.entry(args[1]) else {
         return Ok(Reply::Int(0));
     };

@@ -4,7 +4,7 @@ use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::number::{integer, integer_argument};
-use super::super::reply::{Outcome, Refusal};
+use super::super::reply::{CommandResult, Refusal};
 use super::super::values::{Hash, Value};
 
 /// The hash of a key, created if it is missing.
@@ -15,7 +15,7 @@ fn hash_or_new<'a>(context: &'a mut Context<'_>, key: &[u8]) -> Result<&'a mut H
     }
 }
 
-pub(super) fn hset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn hset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let pairs = args[2..].chunks_exact(2);
     if !pairs.remainder().is_empty() {
         return Err(Refusal::arity(context.name));
@@ -33,35 +33,35 @@ fn field(context: &mut Context<'_>, key: &[u8], name: &[u8]) -> Result<Option<Ve
     Ok(hash.and_then(|hash| hash.get(name).cloned()))
 }
 
-pub(super) fn hget(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn hget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let value = field(context, args[1], args[2])?;
     Ok(value.map_or(Reply::Nil, Reply::Bulk))
 }
 
-pub(super) fn hgetall(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn hgetall(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let hash = context.hash(args[1])?;
     let pairs = hash.iter().flat_map(|hash| hash.iter());
     let pairs = pairs.map(|(name, value)| (Reply::bulk(name), Reply::bulk(value)));
     Ok(Reply::Map(pairs.collect()))
 }
 
-pub(super) fn hkeys(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn hkeys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let hash = context.hash(args[1])?;
     Ok(Reply::bulks(hash.iter().flat_map(|hash| hash.keys())))
 }
 
-pub(super) fn hlen(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn hlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let len = context.hash(args[1])?.map_or(0, |hash| hash.len());
     Ok(Reply::Int(len as i64))
 }
 
-pub(super) fn hexists(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn hexists(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let hash = context.hash(args[1])?;
     let there = hash.is_some_and(|hash| hash.contains_key(args[2]));
     Ok(Reply::Int(i64::from(there)))
 }
 
-pub(super) fn hdel(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn hdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let Some(hash) = context.hash(args[1])? else {
         return Ok(Reply::Int(0));
     };
@@ -76,7 +76,7 @@ pub(super) fn hdel(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::Int(removed as i64))
 }
 
-pub(super) fn hincrby(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn hincrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let step = integer_argument(args[3])?;
     let old = match field(context, args[1], args[2])? {
         Some(text) => integer(&text).ok_or(Refusal::fixed("ERR hash value is not an integer"))?,

@@ -7,16 +7,16 @@ use super::super::blocking::{block, deadline, pop_first};
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::number::{count_argument, integer_argument};
-use super::super::reply::{Outcome, Refusal};
+use super::super::reply::{CommandResult, Refusal};
 use super::super::values::Value;
 use super::super::waiter::Wait;
 use super::index_range::index_range;
 
-pub(super) fn lpush(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn lpush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     push(context, args, VecDeque::push_front)
 }
 
-pub(super) fn rpush(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn rpush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     push(context, args, VecDeque::push_back)
 }
 
@@ -25,7 +25,7 @@ fn push(
     context: &mut Context<'_>,
     args: Args<'_>,
     add: fn(&mut VecDeque<Vec<u8>>, Vec<u8>),
-) -> Outcome {
+) -> CommandResult {
     let Value::List(list) = context.value_or(args[1], || Value::List(VecDeque::new())) else {
         return Err(Refusal::WRONG_TYPE);
     };
@@ -37,7 +37,7 @@ fn push(
     Ok(Reply::Int(len as i64))
 }
 
-pub(super) fn lpop(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn lpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = args[1];
     let count = match args[2..] {
         [] => None,
@@ -60,7 +60,7 @@ pub(super) fn lpop(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     })
 }
 
-pub(super) fn blpop(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn blpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (keys, timeout) = (&args[1..args.len() - 1], args[args.len() - 1]);
     let until = deadline(context.now, timeout)?;
     let keys: Vec<Vec<u8>> = keys.iter().map(|key| key.to_vec()).collect();
@@ -75,12 +75,12 @@ pub(super) fn blpop(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::Blocked)
 }
 
-pub(super) fn llen(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn llen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let len = context.list(args[1])?.map_or(0, |list| list.len());
     Ok(Reply::Int(len as i64))
 }
 
-pub(super) fn lrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn lrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (start, end) = (integer_argument(args[2])?, integer_argument(args[3])?);
     let Some(list) = context.list(args[1])? else {
         return Ok(Reply::Array(Vec::new()));
@@ -91,7 +91,7 @@ pub(super) fn lrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     })
 }
 
-pub(super) fn lindex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn lindex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let Some(list) = context.list(args[1])? else {
         return Ok(Reply::Nil);
     };
@@ -105,7 +105,7 @@ pub(super) fn lindex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(found.map_or(Reply::Nil, Reply::bulk))
 }
 
-pub(super) fn lrem(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn lrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let count = integer_argument(args[2])?;
     let Some(list) = context.list(args[1])? else {
         return Ok(Reply::Int(0));

@@ -4,7 +4,7 @@ use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::glob::matches;
-use super::super::reply::Outcome;
+use super::super::reply::CommandResult;
 use super::super::session::Session;
 
 /// What a client subscribes to.
@@ -32,7 +32,7 @@ impl Kind {
 }
 
 /// Those who subscribed to the channel get it before those whose pattern matches.
-pub(super) fn publish(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn publish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (channel, message) = (args[1], args[2]);
     let state = &mut *context.state;
     let before = state.messages.len();
@@ -53,23 +53,23 @@ pub(super) fn publish(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::Int((state.messages.len() - before) as i64))
 }
 
-pub(super) fn subscribe(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn subscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     begin(context, args, Kind::Channel)
 }
 
-pub(super) fn psubscribe(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn psubscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     begin(context, args, Kind::Pattern)
 }
 
-pub(super) fn unsubscribe(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn unsubscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     end(context, args, Kind::Channel)
 }
 
-pub(super) fn punsubscribe(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn punsubscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     end(context, args, Kind::Pattern)
 }
 
-fn begin(context: &mut Context<'_>, args: Args<'_>, kind: Kind) -> Outcome {
+fn begin(context: &mut Context<'_>, args: Args<'_>, kind: Kind) -> CommandResult {
     let session = context.session();
     let mut replies = Vec::new();
     for channel in &args[1..] {
@@ -83,7 +83,7 @@ fn begin(context: &mut Context<'_>, args: Args<'_>, kind: Kind) -> Outcome {
     Ok(several(replies))
 }
 
-fn end(context: &mut Context<'_>, args: Args<'_>, kind: Kind) -> Outcome {
+fn end(context: &mut Context<'_>, args: Args<'_>, kind: Kind) -> CommandResult {
     let session = context.session();
     let channels: Vec<Vec<u8>> = if args.len() > 1 {
         args[1..].iter().map(|channel| channel.to_vec()).collect()

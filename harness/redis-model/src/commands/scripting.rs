@@ -4,7 +4,7 @@ use super::super::command::Args;
 use super::super::dispatch::Call;
 use super::super::lua::{MISSING, Run, Sha};
 use super::super::number::integer_argument;
-use super::super::reply::{Outcome, Refusal};
+use super::super::reply::{CommandResult, Refusal};
 use super::super::session::ClientId;
 use super::super::{Now, Reply, Server};
 use super::option_word::is_word;
@@ -20,15 +20,30 @@ fn count_keys(args: Args<'_>) -> Result<usize, Refusal> {
     usize::try_from(count).map_err(|_| Refusal::fixed("ERR Number of keys can't be negative"))
 }
 
-pub(super) fn eval(server: &mut Server, client: ClientId, args: Args<'_>, now: Now) -> Outcome {
+pub(super) fn eval(
+    server: &mut Server,
+    client: ClientId,
+    args: Args<'_>,
+    now: Now,
+) -> CommandResult {
     run_text(server, client, args, now, false)
 }
 
-pub(super) fn eval_ro(server: &mut Server, client: ClientId, args: Args<'_>, now: Now) -> Outcome {
+pub(super) fn eval_ro(
+    server: &mut Server,
+    client: ClientId,
+    args: Args<'_>,
+    now: Now,
+) -> CommandResult {
     run_text(server, client, args, now, true)
 }
 
-pub(super) fn evalsha(server: &mut Server, client: ClientId, args: Args<'_>, now: Now) -> Outcome {
+pub(super) fn evalsha(
+    server: &mut Server,
+    client: ClientId,
+    args: Args<'_>,
+    now: Now,
+) -> CommandResult {
     run_known(server, client, args, now, false)
 }
 
@@ -37,7 +52,7 @@ pub(super) fn evalsha_ro(
     client: ClientId,
     args: Args<'_>,
     now: Now,
-) -> Outcome {
+) -> CommandResult {
     run_known(server, client, args, now, true)
 }
 
@@ -48,7 +63,7 @@ fn run_text(
     args: Args<'_>,
     now: Now,
     read_only: bool,
-) -> Outcome {
+) -> CommandResult {
     let keys = count_keys(args)?;
     let sha = load(server, args[1])?;
     run_script(server, client, &run_of(&sha, keys, args), now, read_only)
@@ -61,7 +76,7 @@ fn run_known(
     args: Args<'_>,
     now: Now,
     read_only: bool,
-) -> Outcome {
+) -> CommandResult {
     let sha = read_sha(args[1]).ok_or(MISSING)?;
     let keys = count_keys(args)?;
     run_script(server, client, &run_of(&sha, keys, args), now, read_only)
@@ -88,7 +103,7 @@ fn run_script(
     run: &Run<'_>,
     now: Now,
     read_only: bool,
-) -> Outcome {
+) -> CommandResult {
     let session = server.state.sessions.get(&client);
     let call = Call {
         client,
@@ -112,7 +127,7 @@ fn load(server: &mut Server, body: &[u8]) -> Result<Sha, Refusal> {
     server.scripts.load(body)
 }
 
-pub(super) fn script(server: &mut Server, _: ClientId, args: Args<'_>, _: Now) -> Outcome {
+pub(super) fn script(server: &mut Server, _: ClientId, args: Args<'_>, _: Now) -> CommandResult {
     let name = args[1];
     if is_word(name, "LOAD") {
         return Ok(Reply::bulk(load(server, args[2])?));

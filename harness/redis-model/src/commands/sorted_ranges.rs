@@ -4,7 +4,7 @@ use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::number::{integer_argument, is_read_differently};
-use super::super::reply::{Outcome, Refusal};
+use super::super::reply::{CommandResult, Refusal};
 use super::super::values::{Bound, SortedSet};
 use super::index_range::index_range;
 use super::option_word::is_word;
@@ -25,18 +25,18 @@ struct Query {
     limit: Option<(i64, i64)>,
 }
 
-pub(super) fn zrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn zrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let query = Query::read(context, &args[4..], By::Rank, true)?;
     query.answer(context, args)
 }
 
-pub(super) fn zrevrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn zrevrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let mut query = Query::read(context, &args[4..], By::Rank, false)?;
     query.reverse = true;
     query.answer(context, args)
 }
 
-pub(super) fn zrangebyscore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn zrangebyscore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let query = Query::read(context, &args[4..], By::Score, false)?;
     query.answer(context, args)
 }
@@ -81,7 +81,7 @@ impl Query {
         Ok(query)
     }
 
-    fn answer(&self, context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    fn answer(&self, context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         let (low, high) = (args[2], args[3]);
         let range = match (self.by, self.reverse) {
             (By::Score, true) => Range::scores(context, high, low)?,
@@ -160,14 +160,14 @@ fn with_scores(context: &Context<'_>, found: &[(Vec<u8>, f64)]) -> Reply {
     })
 }
 
-pub(super) fn zcount(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn zcount(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let range = Range::scores(context, args[2], args[3])?;
     let set = context.sorted_set(args[1])?;
     let count = set.map_or(0, |set| range.select(set, false).len());
     Ok(Reply::Int(count as i64))
 }
 
-pub(super) fn zremrangebyscore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn zremrangebyscore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let range = Range::scores(context, args[2], args[3])?;
     let Some(set) = context.sorted_set(args[1])? else {
         return Ok(Reply::Int(0));

@@ -4,7 +4,7 @@ use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::number::{double, is_read_differently};
-use super::super::reply::{Outcome, Refusal};
+use super::super::reply::{CommandResult, Refusal};
 use super::super::values::{SortedSet, Value};
 use super::option_word::is_word;
 
@@ -83,7 +83,7 @@ fn score(context: &mut Context<'_>, text: &[u8]) -> Result<f64, Refusal> {
     }
 }
 
-pub(super) fn zadd(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn zadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (options, words) = Options::read(&args[2..]);
     let rest = &args[2 + words..];
     if rest.is_empty() || !rest.len().is_multiple_of(2) {
@@ -97,7 +97,7 @@ pub(super) fn zadd(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     add_all(context, args[1], &options, &pairs)
 }
 
-pub(super) fn zincrby(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn zincrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let step = score(context, args[2])?;
     let options = Options {
         increment: true,
@@ -111,7 +111,7 @@ fn add_all(
     key: &[u8],
     options: &Options,
     pairs: &[(f64, &[u8])],
-) -> Outcome {
+) -> CommandResult {
     if context.sorted_set(key)?.is_none() && options.present {
         return Ok(if options.increment {
             Reply::Nil
@@ -195,7 +195,7 @@ fn add_one(
     Ok(Change::Updated(new))
 }
 
-pub(super) fn zrem(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn zrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let Some(set) = context.sorted_set(args[1])? else {
         return Ok(Reply::Int(0));
     };
@@ -208,14 +208,14 @@ pub(super) fn zrem(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::Int(removed as i64))
 }
 
-pub(super) fn zscore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn zscore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let score = context
         .sorted_set(args[1])?
         .and_then(|set| set.score(args[2]));
     Ok(score.map_or(Reply::Nil, |score| context.double(score)))
 }
 
-pub(super) fn zcard(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn zcard(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let len = context.sorted_set(args[1])?.map_or(0, |set| set.len());
     Ok(Reply::Int(len as i64))
 }

@@ -4,13 +4,13 @@ use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::number::integer_argument;
-use super::super::reply::{Outcome, Refusal};
+use super::super::reply::{CommandResult, Refusal};
 use super::super::values::Value;
 use super::index_range::index_range;
 use super::option_word::is_word;
 use super::set_options::{Condition, Lease, NewExpiry, Unit, deadline_ms, read_getex, read_set};
 
-pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (key, value) = (args[1], args[2]);
     let options = read_set(context, &args[3..])?;
     let until_ms = match options.lease {
@@ -57,7 +57,7 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(answer(true))
 }
 
-pub(super) fn setnx(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn setnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if context.exists(args[1]) {
         return Ok(Reply::Int(0));
     }
@@ -65,7 +65,7 @@ pub(super) fn setnx(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::Int(1))
 }
 
-pub(super) fn psetex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn psetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (key, value) = (args[1], args[3]);
     let at_ms = deadline_ms(context, Unit::Milliseconds, args[2])?;
     context.state.expire(context.database, key, context.now);
@@ -74,21 +74,21 @@ pub(super) fn psetex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::OK)
 }
 
-pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Ok(match context.string(args[1])? {
         Some(bytes) => Reply::Bulk(bytes.clone()),
         None => Reply::Nil,
     })
 }
 
-pub(super) fn getset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn getset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let reply = get(context, args)?;
     context.put(args[1], Value::String(args[2].to_vec()), None);
     context.reword(&[b"SET", args[1], args[2]]);
     Ok(reply)
 }
 
-pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = args[1];
     let expiry = read_getex(&args[2..])?;
     if let NewExpiry::Until(unit, amount) = expiry
@@ -135,7 +135,7 @@ fn set_expiry(context: &mut Context<'_>, key: &[u8], until_ms: Option<i64>) -> b
     changed
 }
 
-pub(super) fn mget(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn mget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let values = args[1..].iter().map(|key| match context.string(key) {
         Ok(Some(bytes)) => Reply::Bulk(bytes.clone()),
         _ => Reply::Nil,
@@ -143,7 +143,7 @@ pub(super) fn mget(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::Array(values.collect()))
 }
 
-pub(super) fn mset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn mset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let pairs = args[1..].chunks_exact(2);
     if !pairs.remainder().is_empty() {
         return Err(Refusal::arity(context.name));
@@ -155,7 +155,7 @@ pub(super) fn mset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::OK)
 }
 
-pub(super) fn msetnx(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn msetnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let pairs = args[1..].chunks_exact(2);
     if !pairs.remainder().is_empty() {
         return Err(Refusal::arity(context.name));
@@ -167,12 +167,12 @@ pub(super) fn msetnx(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::Int(1))
 }
 
-pub(super) fn strlen(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn strlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let len = context.string(args[1])?.map_or(0, |bytes| bytes.len());
     Ok(Reply::Int(len as i64))
 }
 
-pub(super) fn getrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn getrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (start, end) = (integer_argument(args[2])?, integer_argument(args[3])?);
     let Some(bytes) = context.string(args[1])? else {
         return Ok(Reply::Bulk(Vec::new()));
@@ -192,7 +192,7 @@ pub(super) fn getrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 /// Redis 8.4: deletes if the value is this one, or whatever it is.
-pub(super) fn delex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn delex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = args[1];
     let wanted = match args[2..] {
         [] => true,
@@ -206,7 +206,7 @@ pub(super) fn delex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 /// Valkey 9.0: deletes if the value is this one.
-pub(super) fn delifeq(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn delifeq(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let equal = context
         .string(args[1])?
         .is_some_and(|bytes| bytes == args[2]);

@@ -4,11 +4,11 @@ use super::super::blocking::{acknowledged, block};
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::number::integer_argument;
-use super::super::reply::{Outcome, Refusal};
+use super::super::reply::{CommandResult, Refusal};
 use super::super::waiter::Wait;
 use super::super::{Now, Reply};
 
-pub(super) fn time(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+pub(super) fn time(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     let now_us = context.now.wall_us;
     let parts = [now_us.div_euclid(1_000_000), now_us.rem_euclid(1_000_000)];
     Ok(Reply::bulks(parts.map(|part| part.to_string())))
@@ -16,7 +16,7 @@ pub(super) fn time(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
 
 /// Waits for the earlier changes of this connection. The backend reports how far the replicas are,
 /// by `Server::set_acknowledged`.
-pub(super) fn wait(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn wait(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let wanted = integer_argument(args[1])?;
     let timeout = integer_argument(args[2])
         .map_err(|_| Refusal::fixed("ERR timeout is not an integer or out of range"))?;

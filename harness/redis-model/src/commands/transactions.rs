@@ -3,11 +3,11 @@
 use super::super::command::{Args, find};
 use super::super::context::Context;
 use super::super::dispatch;
-use super::super::reply::{Outcome, Refusal};
+use super::super::reply::{CommandResult, Refusal};
 use super::super::session::{ClientId, Transaction};
 use super::super::{Now, Reply, Server};
 
-pub(super) fn multi(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+pub(super) fn multi(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     let session = context.session();
     if session.transaction.is_some() {
         return Err(Refusal::fixed("ERR MULTI calls can not be nested"));
@@ -16,7 +16,7 @@ pub(super) fn multi(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     Ok(Reply::OK)
 }
 
-pub(super) fn discard(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+pub(super) fn discard(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     if context.session().transaction.take().is_none() {
         return Err(Refusal::fixed("ERR DISCARD without MULTI"));
     }
@@ -24,7 +24,7 @@ pub(super) fn discard(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     Ok(Reply::OK)
 }
 
-pub(super) fn watch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn watch(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let session = context.session();
     if session.transaction.is_some() {
         return Err(Refusal::fixed("ERR WATCH inside MULTI is not allowed"));
@@ -41,12 +41,12 @@ pub(super) fn watch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::OK)
 }
 
-pub(super) fn unwatch(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+pub(super) fn unwatch(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     context.state.unwatch(context.client);
     Ok(Reply::OK)
 }
 
-pub(super) fn exec(server: &mut Server, client: ClientId, _: Args<'_>, now: Now) -> Outcome {
+pub(super) fn exec(server: &mut Server, client: ClientId, _: Args<'_>, now: Now) -> CommandResult {
     let Some(session) = server.state.sessions.get_mut(&client) else {
         return Err(Refusal::fixed("ERR EXEC without MULTI"));
     };

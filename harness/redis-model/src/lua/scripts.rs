@@ -8,7 +8,7 @@ use mlua::Function;
 
 use super::super::ServerVersion;
 use super::super::dispatch::Call;
-use super::super::reply::{Outcome, Refusal};
+use super::super::reply::{CommandResult, Refusal};
 use super::super::state::State;
 use super::shebang::{self, Flags};
 use super::simple::Program;
@@ -110,7 +110,7 @@ impl Scripts {
         call: Call,
         database: usize,
         read_only: bool,
-    ) -> Outcome {
+    ) -> CommandResult {
         let script = self.known.get(run.name).ok_or(MISSING)?;
         if read_only && script.declares_writes() {
             return Err(NOT_READ_ONLY);

@@ -1,12 +1,12 @@
 //! What an `acquire` of a free or a held lock is answered with.
 
 use super::{
-    Answer, Clients, Exchange, LONG, LockName, Mistake, Outcome, Stop, Who, not_offered, passed,
+    Answer, CheckEnd, Clients, Exchange, LONG, LockName, Mistake, Stop, Who, not_offered, passed,
     passed_with,
 };
 
 /// `grant`: a lock that nobody holds is granted.
-pub(super) async fn free_lock_is_granted(clients: &mut Clients) -> Outcome {
+pub(super) async fn free_lock_is_granted(clients: &mut Clients) -> CheckEnd {
     let before = clients.keys().await?;
     let grant = clients.take(Who::One).await?;
     let after = clients.keys().await?;
@@ -24,7 +24,7 @@ pub(super) async fn free_lock_is_granted(clients: &mut Clients) -> Outcome {
 }
 
 /// `refusal`: a lock that somebody holds is refused.
-pub(super) async fn held_lock_is_refused(clients: &mut Clients) -> Outcome {
+pub(super) async fn held_lock_is_refused(clients: &mut Clients) -> CheckEnd {
     let grant = clients.take(Who::One).await?;
     let second = clients.take(Who::Two).await?;
     clients.release(Who::One, &grant).await?;
@@ -62,7 +62,7 @@ pub(super) fn lease_was_running(exchange: &Exchange) -> Stop {
 const WAIT_MS: u64 = 300;
 
 /// `wait`: it gives up when `wait_ms` has run out.
-pub(super) async fn waiting_ends_in_time(clients: &mut Clients) -> Outcome {
+pub(super) async fn waiting_ends_in_time(clients: &mut Clients) -> CheckEnd {
     let grant = clients.take(Who::One).await?;
     let second = clients
         .acquire(Who::Two, LockName::First, LONG, WAIT_MS)
@@ -76,7 +76,7 @@ pub(super) async fn waiting_ends_in_time(clients: &mut Clients) -> Outcome {
 }
 
 /// `fence`: fencing tokens grow.
-pub(super) async fn fences_grow(clients: &mut Clients) -> Outcome {
+pub(super) async fn fences_grow(clients: &mut Clients) -> CheckEnd {
     let first = clients.take(Who::One).await?;
     clients.release(Who::One, &first).await?;
     let second = clients.take(Who::Two).await?;

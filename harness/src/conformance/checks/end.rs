@@ -2,17 +2,17 @@
 
 use std::process::ExitStatus;
 
-use super::{Clients, END_PATIENCE, EndSeen, Outcome, RequestKind, Who, failed, passed};
+use super::{CheckEnd, Clients, END_PATIENCE, EndSeen, RequestKind, Who, failed, passed};
 use crate::adapter::exit::in_words;
 
-pub(super) async fn end_is_clean(clients: &mut Clients) -> Outcome {
+pub(super) async fn end_is_clean(clients: &mut Clients) -> CheckEnd {
     clients.ask(Who::One, RequestKind::Ping).await?;
     let end = clients.client(Who::One).await?.end_input().await;
     clients.dismiss(Who::One).await;
     judge(&end)
 }
 
-fn judge(end: &EndSeen) -> Outcome {
+fn judge(end: &EndSeen) -> CheckEnd {
     let Some(how) = &end.how else {
         return failed(format!(
             "it did not exit within {} s after its standard input had ended; it was killed",

@@ -2,12 +2,12 @@
 
 use super::acquire::lease_was_running;
 use super::lease::{most_ms, ms};
-use super::{Answer, Clients, LockName, Outcome, Who, not_offered, passed};
+use super::{Answer, CheckEnd, Clients, LockName, Who, not_offered, passed};
 
 /// Long enough that it does not run out on a busy machine while the check waits.
 const LEASES: f64 = 8.0;
 
-pub(super) async fn extension_reaches_the_key(clients: &mut Clients) -> Outcome {
+pub(super) async fn extension_reaches_the_key(clients: &mut Clients) -> CheckEnd {
     let lock = LockName::First;
     let before = clients.keys().await?;
     let grant = clients.acquire(Who::One, lock, LEASES, 0).await?;

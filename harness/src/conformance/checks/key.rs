@@ -1,10 +1,10 @@
 //! `key`: the key that it writes is the lock's, and two locks are two keys.
 
 use super::{
-    Answer, Clients, Exchange, Keys, LONG, LockName, Outcome, Who, failed, passed, passed_with,
+    Answer, CheckEnd, Clients, Exchange, Keys, LONG, LockName, Who, failed, passed, passed_with,
 };
 
-pub(super) async fn two_locks_are_two_keys(clients: &mut Clients) -> Outcome {
+pub(super) async fn two_locks_are_two_keys(clients: &mut Clients) -> CheckEnd {
     let before = clients.keys().await?;
     let first = clients.take(Who::One).await?;
     let with_first = clients.keys().await?;
@@ -18,7 +18,7 @@ pub(super) async fn two_locks_are_two_keys(clients: &mut Clients) -> Outcome {
 }
 
 /// `first`: the keys that were written for the first lock; `both`: those for both.
-fn judge([name, other]: &[String; 2], first: &Keys, second: &Exchange, both: &Keys) -> Outcome {
+fn judge([name, other]: &[String; 2], first: &Keys, second: &Exchange, both: &Keys) -> CheckEnd {
     if first.is_empty() {
         return failed(format!(
             "it granted `{name}`, and wrote no key to the server that it was given"

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::{
-    Answer, Clients, Exchange, Keys, LockName, Outcome, Who, failed, not_offered, passed,
+    Answer, CheckEnd, Clients, Exchange, Keys, LockName, Who, failed, not_offered, passed,
     passed_with,
 };
 
 /// Two times were rounded to whole milliseconds.
 const ROUNDING_MS: i64 = 2;
 
-pub(super) async fn the_key_is_worth_the_lease(clients: &mut Clients) -> Outcome {
+pub(super) async fn the_key_is_worth_the_lease(clients: &mut Clients) -> CheckEnd {
     let lock = LockName::First;
     let before = clients.keys().await?;
     let grant = clients.acquire(Who::One, lock, 1.0, 0).await?;
@@ -21,7 +21,7 @@ pub(super) async fn the_key_is_worth_the_lease(clients: &mut Clients) -> Outcome
 }
 
 /// `keys`: those of the lock, as they were seen at this time.
-fn judge(grant: &Exchange, keys: &Keys, seen_at: Duration) -> Outcome {
+fn judge(grant: &Exchange, keys: &Keys, seen_at: Duration) -> CheckEnd {
     let Answer::Granted {
         valid_ms,
         elapsed_ms,

@@ -6,7 +6,7 @@ use super::clients::{Clients, LONG, LockName};
 use super::exchange::Exchange;
 use super::finding::{Mistake, Problem};
 use super::keys::Keys;
-use super::outcome::{Outcome, Stop, Who, failed, not_offered, passed, passed_with};
+use super::outcome::{CheckEnd, Stop, Who, failed, not_offered, passed, passed_with};
 use crate::adapter::message::{Answer, RequestKind};
 use crate::adapter::protocol_fault::ProtocolFault;
 

@@ -1,10 +1,10 @@
 //! What is released, and what a holder hears of a lock that is gone.
 
 use super::acquire::{lease_was_running, must_be_refused};
-use super::{Answer, Clients, LockName, Outcome, Problem, Who, not_offered, passed, passed_with};
+use super::{Answer, CheckEnd, Clients, LockName, Problem, Who, not_offered, passed, passed_with};
 
 /// `release`: after it the lock is free.
-pub(super) async fn released_lock_is_free(clients: &mut Clients) -> Outcome {
+pub(super) async fn released_lock_is_free(clients: &mut Clients) -> CheckEnd {
     let grant = clients.take(Who::One).await?;
     let release = clients.release(Who::One, &grant).await?;
     let next = clients.take(Who::Two).await?;
@@ -34,7 +34,7 @@ pub(super) async fn released_lock_is_free(clients: &mut Clients) -> Outcome {
 }
 
 /// `double-release`: a second release finds nothing to release.
-pub(super) async fn second_release_finds_nothing(clients: &mut Clients) -> Outcome {
+pub(super) async fn second_release_finds_nothing(clients: &mut Clients) -> CheckEnd {
     let grant = clients.take(Who::One).await?;
     clients.release(Who::One, &grant).await?;
     let again = clients.release(Who::One, &grant).await?;
@@ -53,7 +53,7 @@ pub(super) async fn second_release_finds_nothing(clients: &mut Clients) -> Outco
 }
 
 /// `late-release`: a release after the lease has run out says so.
-pub(super) async fn expired_lock_is_not_released(clients: &mut Clients) -> Outcome {
+pub(super) async fn expired_lock_is_not_released(clients: &mut Clients) -> CheckEnd {
     let lock = LockName::First;
     let before = clients.keys().await?;
     let grant = clients.acquire(Who::One, lock, 1.0, 0).await?;
@@ -74,7 +74,7 @@ pub(super) async fn expired_lock_is_not_released(clients: &mut Clients) -> Outco
 }
 
 /// `lost`: a holder whose key is gone is told so, if the lock notices.
-pub(super) async fn loss_is_noticed(clients: &mut Clients) -> Outcome {
+pub(super) async fn loss_is_noticed(clients: &mut Clients) -> CheckEnd {
     let before = clients.keys().await?;
     let grant = clients.acquire(Who::One, LockName::First, 1.0, 0).await?;
     clients.remove_keys_since(&before).await?;

@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::{
-    Answer, Clients, Mistake, Outcome, ProtocolFault, RequestKind, Stop, Who, passed, passed_with,
+    Answer, CheckEnd, Clients, Mistake, ProtocolFault, RequestKind, Stop, Who, passed, passed_with,
 };
 
 /// `handshake`: it starts, and answers `init` with `ready`.
-pub(super) async fn answers_init(clients: &mut Clients) -> Outcome {
+pub(super) async fn answers_init(clients: &mut Clients) -> CheckEnd {
     match clients.start(Who::One).await?.answer {
         Answer::Ready {
             name: Some(name),
@@ -22,7 +22,7 @@ pub(super) async fn answers_init(clients: &mut Clients) -> Outcome {
 }
 
 /// `ping`: it answers at once.
-pub(super) async fn answers_ping(clients: &mut Clients) -> Outcome {
+pub(super) async fn answers_ping(clients: &mut Clients) -> CheckEnd {
     clients.ask(Who::One, RequestKind::Ping).await?;
     passed()
 }
@@ -31,7 +31,7 @@ pub(super) async fn answers_ping(clients: &mut Clients) -> Outcome {
 const LARGE_ID: u64 = (1 << 32) + 5;
 
 /// `ids`: the answer has the id of its request, whatever that is.
-pub(super) async fn answer_has_the_id_of_its_request(clients: &mut Clients) -> Outcome {
+pub(super) async fn answer_has_the_id_of_its_request(clients: &mut Clients) -> CheckEnd {
     clients.client(Who::One).await?.continue_ids_at(LARGE_ID);
     clients.ask(Who::One, RequestKind::Ping).await?;
     clients.ask(Who::One, RequestKind::Ping).await?;
@@ -39,7 +39,7 @@ pub(super) async fn answer_has_the_id_of_its_request(clients: &mut Clients) -> O
 }
 
 /// `unknown-words`: fields of later versions are ignored, and their requests answered with `error`.
-pub(super) async fn unknown_words_do_no_harm(clients: &mut Clients) -> Outcome {
+pub(super) async fn unknown_words_do_no_harm(clients: &mut Clients) -> CheckEnd {
     let field = json!({"op": "ping", "colour": {"of": ["no", "meaning"]}});
     clients.ask_oddly(Who::One, "ping", field).await?;
     let op = json!({"op": "dance"});
@@ -54,7 +54,7 @@ pub(super) async fn unknown_words_do_no_harm(clients: &mut Clients) -> Outcome {
 }
 
 /// `garbage`: a line that is not a request is not answered, and does no harm.
-pub(super) async fn garbage_is_not_answered(clients: &mut Clients) -> Outcome {
+pub(super) async fn garbage_is_not_answered(clients: &mut Clients) -> CheckEnd {
     clients.client(Who::One).await?.babble().await;
     let Err(stop) = clients.ask(Who::One, RequestKind::Ping).await else {
         return passed();

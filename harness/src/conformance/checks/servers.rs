@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use super::{Clients, Outcome, Who, failed, not_offered, passed, passed_with};
+use super::{CheckEnd, Clients, Who, failed, not_offered, passed, passed_with};
 
-pub(super) async fn only_the_given_server_is_used(clients: &mut Clients) -> Outcome {
+pub(super) async fn only_the_given_server_is_used(clients: &mut Clients) -> CheckEnd {
     let grant = clients.take(Who::One).await?;
     let peers = clients.client(Who::One).await?.peers().await;
     clients.release(Who::One, &grant).await?;
@@ -15,7 +15,7 @@ pub(super) async fn only_the_given_server_is_used(clients: &mut Clients) -> Outc
     }
 }
 
-fn judge(given: SocketAddr, peers: &BTreeSet<SocketAddr>) -> Outcome {
+fn judge(given: SocketAddr, peers: &BTreeSet<SocketAddr>) -> CheckEnd {
     let others = peers.iter().filter(|peer| **peer != given);
     let others: Vec<String> = others.map(ToString::to_string).collect();
     if !others.is_empty() {

@@ -1,8 +1,8 @@
 //! `time-out`: a server that does not answer ends in an error in time, and in an honest one.
 
-use super::{Answer, Clients, Exchange, LONG, LockName, Outcome, Who, passed, passed_with};
+use super::{Answer, CheckEnd, Clients, Exchange, LONG, LockName, Who, passed, passed_with};
 
-pub(super) async fn frozen_server_is_an_error_in_time(clients: &mut Clients) -> Outcome {
+pub(super) async fn frozen_server_is_an_error_in_time(clients: &mut Clients) -> CheckEnd {
     // So that there is a connection.
     let grant = clients.take(Who::One).await?;
     clients.release(Who::One, &grant).await?;
@@ -17,7 +17,7 @@ pub(super) async fn frozen_server_is_an_error_in_time(clients: &mut Clients) -> 
 }
 
 /// `wrote`: whether the server, once it went on, did what it was asked.
-fn judge(frozen: &Exchange, wrote: bool) -> Outcome {
+fn judge(frozen: &Exchange, wrote: bool) -> CheckEnd {
     match &frozen.answer {
         Answer::Granted { .. } => frozen.wrong("it granted the lock while the server was frozen"),
         Answer::Error { definite: true, .. } if wrote => frozen.wrong(

@@ -6,7 +6,7 @@ use picklock_scenarios::{Ability, TaskScope};
 
 use super::acquire::must_be_refused;
 use super::{
-    Answer, Clients, Exchange, LONG, LockName, Outcome, RequestKind, Stop, Who, failed,
+    Answer, CheckEnd, Clients, Exchange, LONG, LockName, RequestKind, Stop, Who, failed,
     not_offered, passed, passed_with,
 };
 
@@ -19,7 +19,7 @@ const BLOCK_MS: u64 = 300;
 const ONE_AFTER_THE_OTHER: &str = "while one client waited for the lock, the `ping` of another client of its process was not answered: do not serve one client after the other";
 
 /// `clients`: while one client of a process waits for the lock, another one is answered.
-pub(super) async fn waiting_client_keeps_nobody_waiting(clients: &mut Clients) -> Outcome {
+pub(super) async fn waiting_client_keeps_nobody_waiting(clients: &mut Clients) -> CheckEnd {
     if !clients.offers(Ability::Clients) {
         return not_offered("no `clients`");
     }
@@ -30,7 +30,7 @@ pub(super) async fn waiting_client_keeps_nobody_waiting(clients: &mut Clients) -
     outcome
 }
 
-async fn two_clients(clients: &mut Clients) -> Outcome {
+async fn two_clients(clients: &mut Clients) -> CheckEnd {
     let who = Who::Two;
     for client in [0, 1] {
         let join = clients.join();
@@ -75,7 +75,7 @@ async fn two_clients(clients: &mut Clients) -> Outcome {
 }
 
 /// `cancel`: an `acquire` that is given up is answered, and takes nothing.
-pub(super) async fn cancelled_wait_ends(clients: &mut Clients) -> Outcome {
+pub(super) async fn cancelled_wait_ends(clients: &mut Clients) -> CheckEnd {
     if !clients.offers(Ability::Cancel) {
         return not_offered("no `cancels`");
     }
@@ -107,7 +107,7 @@ pub(super) async fn cancelled_wait_ends(clients: &mut Clients) -> Outcome {
 }
 
 /// `block`: it does nothing for so long.
-pub(super) async fn blocked_task_does_nothing(clients: &mut Clients) -> Outcome {
+pub(super) async fn blocked_task_does_nothing(clients: &mut Clients) -> CheckEnd {
     let scope = match clients.offers(Ability::BlockLoop) {
         true => TaskScope::Loop,
         false if clients.offers(Ability::BlockThread) => TaskScope::Thread,
@@ -140,7 +140,7 @@ pub(super) async fn blocked_task_does_nothing(clients: &mut Clients) -> Outcome 
 }
 
 /// `section-failed`: it says what becomes of the lock, and that is true.
-pub(super) async fn failed_section_is_answered(clients: &mut Clients) -> Outcome {
+pub(super) async fn failed_section_is_answered(clients: &mut Clients) -> CheckEnd {
     if !clients.offers(Ability::FailSection) {
         return not_offered("no `fails_sections`");
     }
@@ -171,7 +171,7 @@ pub(super) async fn failed_section_is_answered(clients: &mut Clients) -> Outcome
 }
 
 /// `reentrant`: the holder gets the lock again, and has it until its outermost release.
-pub(super) async fn holder_is_granted_again(clients: &mut Clients) -> Outcome {
+pub(super) async fn holder_is_granted_again(clients: &mut Clients) -> CheckEnd {
     if !clients.offers(Ability::Reenter) {
         return not_offered("no `reentrant`");
     }

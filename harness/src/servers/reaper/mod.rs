@@ -58,12 +58,12 @@ pub enum ReaperError {
 /// the last [`Registration`] are dropped, or when this process ends.
 #[derive(Debug, Clone)]
 pub struct Reaper {
-    line: Arc<Line>,
+    process: Arc<ReaperProcess>,
     owner: ProcessIdentity,
 }
 
 #[derive(Debug)]
-struct Line {
+struct ReaperProcess {
     pipe: Mutex<Option<ChildStdin>>,
     child: Mutex<Child>,
     /// The helper outlives this process if need be: nobody waits for its end.
@@ -74,7 +74,7 @@ struct Line {
 /// the thing has ended or was removed.
 #[derive(Debug)]
 pub struct Registration {
-    line: Arc<Line>,
+    process: Arc<ReaperProcess>,
     belonging: Belonging,
 }
 
@@ -126,12 +126,12 @@ impl Reaper {
             // A helper that somebody has stopped reads nothing, and nobody may wait for it for ever.
             rustix::io::ioctl_fionbio(pipe, true).map_err(|error| start(error.into()))?;
         }
-        let line = Arc::new(Line {
+        let process = Arc::new(ReaperProcess {
             pipe: Mutex::new(pipe),
             child: Mutex::new(child),
             is_left: AtomicBool::new(false),
         });
-        line.tell(&Order::Owner(owner.to_string()))?;
+        process.tell(&Order::Owner(owner.to_string()))?;
         let answer = output.map(first_line_of_interest).unwrap_or_default();
         if answer != READY {
             return Err(ReaperError::Stranger {
@@ -139,7 +139,7 @@ impl Reaper {
                 answer,
             });
         }
-        Ok(Reaper { line, owner })
+        Ok(Reaper { process, owner })
     }
 
     /// Lets the helper clean up everything that it knows of, and waits for that, but no longer than
@@ -147,26 +147,26 @@ impl Reaper {
     ///
     /// Must be called inside a runtime with time.
     pub async fn finish_within(self, patience: Duration) {
-        self.line.end();
+        self.process.end();
         let ended = async {
-            while self.line.is_running() {
-                self.line.go_on();
+            while self.process.is_running() {
+                self.process.go_on();
                 tokio::time::sleep(LOOK).await;
             }
         };
         let in_time = tokio::time::timeout(patience, ended).await.is_ok();
-        self.line.is_left.store(!in_time, Ordering::Relaxed);
+        self.process.is_left.store(!in_time, Ordering::Relaxed);
     }
 
     /// From now on the helper forgets nothing, and nobody waits for its end: what is not gone when this
     /// process ends is cleaned up after it.
     pub fn leave(&self) {
-        self.line.is_left.store(true, Ordering::Relaxed);
+        self.process.is_left.store(true, Ordering::Relaxed);
     }
 
     /// Process id of the helper, for those who look for it in a list of processes.
     pub fn process_id(&self) -> u32 {
-        let child = &self.line.child;
+        let child = &self.process.child;
         child.lock().unwrap_or_else(PoisonError::into_inner).id()
     }
 
@@ -225,9 +225,9 @@ impl Reaper {
     }
 
     fn register(&self, belonging: Belonging) -> Result<Registration, ReaperError> {
-        self.line.tell(&Order::Remember(belonging.clone()))?;
+        self.process.tell(&Order::Remember(belonging.clone()))?;
         Ok(Registration {
-            line: Arc::clone(&self.line),
+            process: Arc::clone(&self.process),
             belonging,
         })
     }
@@ -246,7 +246,7 @@ fn first_line_of_interest(output: impl BufRead) -> String {
     last
 }
 
-impl Line {
+impl ReaperProcess {
     fn tell(&self, order: &Order) -> Result<(), ReaperError> {
         let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(pipe) = pipe.as_mut() else {
@@ -299,14 +299,14 @@ impl Line {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        if !self.line.is_left.load(Ordering::Relaxed) {
+        if !self.process.is_left.load(Ordering::Relaxed) {
             // Where the helper is gone it has nothing to forget.
-            let _ = self.line.tell(&Order::Forget(self.belonging.clone()));
+            let _ = self.process.tell(&Order::Forget(self.belonging.clone()));
         }
     }
 }
 
-impl Drop for Line {
+impl Drop for ReaperProcess {
     fn drop(&mut self) {
         self.end();
         if *self.is_left.get_mut() {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use picklock_harness::check::judge;
 use picklock_harness::history::{EventKind, History, KeyChange};
 use picklock_harness::sim::{LockFactory, Simulation, run};
-use picklock_harness::wire::{FORMAT, LogEntry, Outcome, WireLog};
+use picklock_harness::wire::{FORMAT, FrameOutcome, LogEntry, WireLog};
 use picklock_impls::find;
 use picklock_scenarios::{Direction, Phase, catalog};
 
@@ -78,7 +78,7 @@ fn every_grant_has_its_commands_in_the_log() {
 }
 
 /// What came out of the entries that a test is about, in words.
-fn outcomes(entries: &[LogEntry], of: impl Fn(&LogEntry) -> bool) -> Vec<(Outcome, bool)> {
+fn outcomes(entries: &[LogEntry], of: impl Fn(&LogEntry) -> bool) -> Vec<(FrameOutcome, bool)> {
     let entries = entries.iter().filter(|entry| of(entry));
     entries
         .map(|entry| (entry.outcome, entry.sent_ns.is_some()))
@@ -90,13 +90,13 @@ fn what_was_swallowed_held_late_or_unreachable_is_called_so() {
     let (_, log) = logged("lost-reply", &lock("set-nx-px"), 3);
     let first_reply = |entry: &LogEntry| entry.direction == Direction::Reply && entry.op == 1;
     let first = outcomes(&log.entries(), first_reply);
-    assert_eq!(first[0], (Outcome::Dropped, false));
+    assert_eq!(first[0], (FrameOutcome::Dropped, false));
 
     let (history, log) = logged("network-delay", &lock("set-nx-px"), 3);
     let began =
         |what: &EventKind| matches!(what, EventKind::FaultBegan { fault, .. } if fault == "delay");
     assert!(history.events.iter().any(|event| began(&event.what)));
-    let late = |entry: &LogEntry| entry.outcome == Outcome::Delayed;
+    let late = |entry: &LogEntry| entry.outcome == FrameOutcome::Delayed;
     let waited = |entry: &&LogEntry| entry.sent_ns.unwrap_or(0) - entry.at_ns > 250_000;
     let entries = log.entries();
     assert!(
@@ -108,7 +108,7 @@ fn what_was_swallowed_held_late_or_unreachable_is_called_so() {
     assert!(entries.iter().any(late));
 
     let (_, log) = logged("node-restart", &lock("set-nx-px"), 3);
-    let lost = |entry: &LogEntry| entry.outcome == Outcome::Unreachable;
+    let lost = |entry: &LogEntry| entry.outcome == FrameOutcome::Unreachable;
     let lost = outcomes(&log.entries(), lost);
     assert!(
         !lost.is_empty() && lost.iter().all(|(_, sent)| !sent),
@@ -116,7 +116,7 @@ fn what_was_swallowed_held_late_or_unreachable_is_called_so() {
     );
 
     let (_, log) = logged("partition-holder", &lock("set-nx-px"), 3);
-    let apart = |entry: &LogEntry| matches!(entry.outcome, Outcome::Cut | Outcome::Held);
+    let apart = |entry: &LogEntry| matches!(entry.outcome, FrameOutcome::Cut | FrameOutcome::Held);
     assert!(!outcomes(&log.entries(), apart).is_empty());
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use picklock_harness::wire::{Effect, ImposedId, LinkFault, LinkId, LogEntry, Outcome, Proxy};
+use picklock_harness::wire::{Effect, FrameOutcome, ImposedId, LinkFault, LinkId, LogEntry, Proxy};
 use picklock_scenarios::Direction;
 
 use super::client::Client;
@@ -16,7 +16,7 @@ fn on(direction: Direction, effect: Effect) -> LinkFault {
     }
 }
 
-fn outcomes(wire: &Proxy, direction: Direction) -> Vec<(String, Outcome)> {
+fn outcomes(wire: &Proxy, direction: Direction) -> Vec<(String, FrameOutcome)> {
     let entries = wire.log().entries().into_iter();
     entries
         .filter(|entry| entry.direction == direction)
@@ -24,7 +24,7 @@ fn outcomes(wire: &Proxy, direction: Direction) -> Vec<(String, Outcome)> {
         .collect()
 }
 
-fn told(pairs: &[(&str, Outcome)]) -> Vec<(String, Outcome)> {
+fn told(pairs: &[(&str, FrameOutcome)]) -> Vec<(String, FrameOutcome)> {
     let pairs = pairs.iter();
     pairs
         .map(|(name, outcome)| ((*name).to_owned(), *outcome))
@@ -65,7 +65,7 @@ async fn a_dropped_request_never_arrives_and_neither_does_what_follows_it() {
     let mut next = Client::connect(address).await;
     assert_eq!(next.ask("GET lock:1").await, "$-1\\r\\n");
     wire.close().await;
-    use Outcome::{Cut, Dropped, Forwarded};
+    use FrameOutcome::{Cut, Dropped, Forwarded};
     let requests = told(&[("SET", Dropped), ("GET", Cut), ("GET", Forwarded)]);
     assert_eq!(outcomes(&wire, Direction::Request), requests);
     let replies = told(&[("GET", Forwarded)]);
@@ -106,7 +106,7 @@ async fn a_dropped_reply_is_never_replaced_by_the_next_one() {
     let mut next = Client::connect(address).await;
     assert_eq!(next.ask("GET lock:1").await, "$4\\r\\nmine\\r\\n");
     wire.close().await;
-    use Outcome::{Cut, Dropped, Forwarded};
+    use FrameOutcome::{Cut, Dropped, Forwarded};
     let expected = told(&[("SET", Dropped), ("GET", Cut), ("GET", Forwarded)]);
     assert_eq!(outcomes(&wire, Direction::Reply), expected);
 }
@@ -160,10 +160,10 @@ async fn an_answered_command_never_reaches_its_server_and_replies_stay_in_order(
     wire.lift(fault);
     assert_eq!(client.ask("SET lock:1 mine").await, "+OK\\r\\n");
     wire.close().await;
-    let answered = |pairs: Vec<(String, Outcome)>| {
+    let answered = |pairs: Vec<(String, FrameOutcome)>| {
         pairs
             .into_iter()
-            .filter(|(_, outcome)| *outcome == Outcome::Answered)
+            .filter(|(_, outcome)| *outcome == FrameOutcome::Answered)
             .count()
     };
     assert_eq!(answered(outcomes(&wire, Direction::Request)), 2);
@@ -227,7 +227,9 @@ async fn holds_and_lets_go_in_order(direction: Direction) {
     );
     wire.close().await;
     let held = wire.log().entries().into_iter();
-    let held = held.filter(|entry| entry.outcome == Outcome::Held).count();
+    let held = held
+        .filter(|entry| entry.outcome == FrameOutcome::Held)
+        .count();
     assert_eq!(held, 20);
 }
 
@@ -266,7 +268,7 @@ async fn delays_each_frame_by_itself(direction: Direction) {
     assert_eq!(entries.len(), 10);
     let sent = |entry: &LogEntry| entry.sent_ns.unwrap();
     for entry in &entries {
-        assert_eq!(entry.outcome, Outcome::Delayed);
+        assert_eq!(entry.outcome, FrameOutcome::Delayed);
         assert!(u128::from(sent(entry) - entry.at_ns) >= by.as_nanos());
     }
     assert!(entries.is_sorted_by_key(sent));

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
-use picklock_harness::wire::{LinkId, Outcome};
+use picklock_harness::wire::{FrameOutcome, LinkId};
 
 use super::client::Client;
 use super::node::{Redis, Stage};
@@ -80,7 +80,7 @@ async fn a_node_that_refuses_resets_the_worker() {
     client.is_reset().await;
     wire.close().await;
     let entries = wire.log().entries();
-    assert_eq!(entries[0].outcome, Outcome::Unreachable);
+    assert_eq!(entries[0].outcome, FrameOutcome::Unreachable);
     assert!(entries[0].preview.starts_with(&nobody.to_string()));
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use picklock_harness::wire::{Effect, Gate, InterceptedFrame, LinkFault, LinkId, Outcome, Proxy};
+use picklock_harness::wire::{
+    Effect, FrameOutcome, Gate, InterceptedFrame, LinkFault, LinkId, Proxy,
+};
 use picklock_scenarios::Direction;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::sync::oneshot;
@@ -121,7 +123,7 @@ async fn a_strike_drops_exactly_the_frame_at_its_gate() {
     let entries = wire.log().entries();
     let dropped: Vec<_> = entries
         .iter()
-        .filter(|entry| entry.outcome == Outcome::Dropped)
+        .filter(|entry| entry.outcome == FrameOutcome::Dropped)
         .map(|entry| entry.preview.as_str())
         .collect();
     assert_eq!(dropped, ["EXPIRE lock:1 100"]);
@@ -141,7 +143,7 @@ async fn a_frame_that_is_cut_at_its_gate_never_goes_on() {
     wire.close().await;
     let entries = wire.log().entries();
     let del = entries.iter().find(|entry| entry.command == "DEL").unwrap();
-    assert_eq!((del.outcome, del.sent_ns), (Outcome::Cut, None));
+    assert_eq!((del.outcome, del.sent_ns), (FrameOutcome::Cut, None));
 }
 
 #[tokio::test]

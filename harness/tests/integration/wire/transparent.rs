@@ -1,6 +1,6 @@
 //! Without faults nothing changes, and the log tells what passed.
 
-use picklock_harness::wire::{LogEntry, Outcome, Proxy};
+use picklock_harness::wire::{FrameOutcome, LogEntry, Proxy};
 use picklock_scenarios::{Direction, Phase};
 use proptest::prelude::*;
 
@@ -50,7 +50,7 @@ async fn pipelines_ten_thousand() {
     assert!(
         requests(&wire)
             .iter()
-            .all(|e| e.outcome == Outcome::Forwarded)
+            .all(|e| e.outcome == FrameOutcome::Forwarded)
     );
 }
 
@@ -314,7 +314,7 @@ proptest! {
             block_on(exchange(&cut_at(&up, &cuts), &cut_at(&down, &cuts)));
         prop_assert_eq!(sent, up);
         prop_assert_eq!(received, down);
-        let notes = entries.iter().filter(|entry| entry.outcome == Outcome::Unparseable);
+        let notes = entries.iter().filter(|entry| entry.outcome == FrameOutcome::Unparseable);
         prop_assert!(notes.count() <= 1);
     }
 

@@ -26,7 +26,7 @@ struct Head<'a> {
 
 /// One value.
 #[derive(Serialize)]
-struct Line<'a> {
+struct ValueRecord<'a> {
     node: usize,
     key: &'a str,
     value: &'a str,
@@ -85,8 +85,8 @@ pub fn write_custody(history: &History, mut output: impl Write) -> io::Result<()
     output.flush()
 }
 
-fn line<'a>(span: &'a ValueSpan, locks: &'a [String]) -> Line<'a> {
-    Line {
+fn line<'a>(span: &'a ValueSpan, locks: &'a [String]) -> ValueRecord<'a> {
+    ValueRecord {
         node: span.node,
         key: span.key.text(locks),
         value: &span.value,

@@ -16,7 +16,7 @@ pub use matrix::{
     Cell, CellSetting, CustodyTally, MATRIX_FORMAT, MatrixRecord, Similarity, SkippedCell,
     Surprise, Tally,
 };
-pub use repro::{Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides, ServersTable};
+pub use repro::{REPRO_FORMAT, RecordedVerdict, Repro, ReproLock, ReproOverrides, ServersTable};
 pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 pub use scenario_hash::scenario_hash;
 pub use search::{Asked, Coverage, Find, Placed, SEARCH_FORMAT, SearchKind, SearchRecord, Shards};

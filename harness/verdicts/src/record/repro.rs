@@ -35,7 +35,7 @@ pub struct Repro {
     #[serde(default, skip_serializing_if = "ReproOverrides::is_empty")]
     pub overrides: ReproOverrides,
     /// The verdicts.
-    pub verdicts: BTreeMap<Property, Outcome>,
+    pub verdicts: BTreeMap<Property, RecordedVerdict>,
     /// The scenario, with the overrides in it.
     pub scenario: Scenario,
 }
@@ -107,7 +107,7 @@ impl ReproOverrides {
 /// The verdict on one property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Outcome {
+pub struct RecordedVerdict {
     /// The verdict.
     pub status: Status,
     /// Why it was violated.
@@ -115,11 +115,11 @@ pub struct Outcome {
     pub cause: Option<Cause>,
 }
 
-impl Outcome {
+impl RecordedVerdict {
     /// The outcome of each property, without the story.
-    pub fn of(verdicts: &Verdicts) -> BTreeMap<Property, Outcome> {
+    pub fn of(verdicts: &Verdicts) -> BTreeMap<Property, RecordedVerdict> {
         let outcomes = verdicts.iter().map(|(property, verdict)| {
-            let outcome = Outcome {
+            let outcome = RecordedVerdict {
                 status: verdict.status,
                 cause: verdict.cause,
             };
@@ -129,7 +129,7 @@ impl Outcome {
     }
 }
 
-impl std::fmt::Display for Outcome {
+impl std::fmt::Display for RecordedVerdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.status.word())?;
         match self.cause {

@@ -36,7 +36,7 @@ pub(crate) use hold::HoldReader;
 pub use hold::{Hold, LeasePhase, LeaseState};
 pub use lease::{Lease, overlap};
 pub use nanoseconds::{is_rounded_up, ms};
-pub use operation::{Operation, OperationKind, Outcome, each_operation};
+pub use operation::{Operation, OperationKind, OperationOutcome, each_operation};
 pub use tracker::AttemptTracker;
 
 /// A history as operations, holds and faults. Each part is read when it is first asked for, and

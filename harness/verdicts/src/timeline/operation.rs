@@ -23,7 +23,7 @@ pub struct Operation {
     /// When it was answered, its worker died, or the history ended.
     pub over_ns: u64,
     /// Its outcome.
-    pub outcome: Outcome,
+    pub outcome: OperationOutcome,
 }
 
 /// What was asked for.
@@ -37,7 +37,7 @@ pub enum OperationKind {
 
 /// What became of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum OperationOutcome {
     /// Granted, or released.
     Done,
     /// Refused: another client has the lock.
@@ -57,10 +57,10 @@ impl Operation {
 
     /// True for a request of this kind that was granted, or answered.
     pub fn succeeded(&self, kind: OperationKind) -> bool {
-        self.kind == kind && self.outcome == Outcome::Done
+        self.kind == kind && self.outcome == OperationOutcome::Done
     }
 
-    fn acquisition(attempt: &Attempt, over_ns: u64, outcome: Outcome) -> Self {
+    fn acquisition(attempt: &Attempt, over_ns: u64, outcome: OperationOutcome) -> Self {
         Operation {
             worker: attempt.worker,
             op: attempt.op,
@@ -73,7 +73,7 @@ impl Operation {
         }
     }
 
-    fn release(attempt: &Attempt, asked_ns: u64, over_ns: u64, outcome: Outcome) -> Self {
+    fn release(attempt: &Attempt, asked_ns: u64, over_ns: u64, outcome: OperationOutcome) -> Self {
         Operation {
             kind: OperationKind::Release,
             intended_ns: None,
@@ -88,13 +88,13 @@ impl Operation {
             (None, _) => Some(Operation::acquisition(
                 attempt,
                 over_ns,
-                Outcome::Unanswered,
+                OperationOutcome::Unanswered,
             )),
             (Some(_), Some((asked_ns, HoldEnd::Released))) => Some(Operation::release(
                 attempt,
                 asked_ns,
                 over_ns,
-                Outcome::Unanswered,
+                OperationOutcome::Unanswered,
             )),
             _ => None,
         }
@@ -123,17 +123,17 @@ fn read(tracker: &mut AttemptTracker, event: &Event, see: &mut impl FnMut(Operat
     tracker.event(event, |attempt, step| {
         let acquisition = |outcome| Some(Operation::acquisition(attempt, at_ns, outcome));
         let operation = match step {
-            Step::Begun => acquisition(Outcome::Done),
-            Step::Denied(Denial::Refused) => acquisition(Outcome::Refused),
-            Step::Denied(Denial::Failed { .. }) => acquisition(Outcome::Failed),
+            Step::Begun => acquisition(OperationOutcome::Done),
+            Step::Denied(Denial::Refused) => acquisition(OperationOutcome::Refused),
+            Step::Denied(Denial::Failed { .. }) => acquisition(OperationOutcome::Failed),
             Step::Ended(_) => {
                 ended_now = true;
                 None
             }
             Step::Answered { failed, .. } => {
                 let outcome = match failed {
-                    false => Outcome::Done,
-                    true => Outcome::Failed,
+                    false => OperationOutcome::Done,
+                    true => OperationOutcome::Failed,
                 };
                 let asked = attempt.ended.filter(|_| !ended_now);
                 asked.map(|(asked_ns, _)| Operation::release(attempt, asked_ns, at_ns, outcome))

@@ -2,7 +2,7 @@
 
 use crate::history::{Event, EventKind, History, read_history};
 
-use super::{LeaseState, OperationKind, Outcome, Timeline};
+use super::{LeaseState, OperationKind, OperationOutcome, Timeline};
 
 const MS: u64 = 1_000_000;
 
@@ -249,9 +249,9 @@ fn requests_end_with_their_answer_their_worker_or_the_history() {
     assert_eq!(
         found,
         [
-            (1, Acquire, 0, 10, Outcome::Done),
-            (1, Release, 20, 30, Outcome::Unanswered),
-            (2, Acquire, 15, 40, Outcome::Unanswered),
+            (1, Acquire, 0, 10, OperationOutcome::Done),
+            (1, Release, 20, 30, OperationOutcome::Unanswered),
+            (2, Acquire, 15, 40, OperationOutcome::Unanswered),
         ]
     );
 }

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use picklock_harness::clock::Clock;
-use picklock_harness::wire::{LinkId, NoInterceptor, Outcome, Proxy};
+use picklock_harness::wire::{FrameOutcome, LinkId, NoInterceptor, Proxy};
 use picklock_scenarios::Direction;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -86,7 +86,7 @@ async fn through(direction: Direction, asked: &[u8], bytes: &[u8], size: usize) 
     let mut reading = Reading::default();
     for entry in wire.log().entries() {
         // The link tells this before it sends what was whole.
-        if entry.outcome == Outcome::Unparseable {
+        if entry.outcome == FrameOutcome::Unparseable {
             reading.why_raw = Some(entry.preview);
             continue;
         }

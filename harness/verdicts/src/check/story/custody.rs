@@ -2,7 +2,7 @@
 
 use picklock_scenarios::Phase;
 
-use super::sentence::{Line, Weight, clock, length};
+use super::sentence::{StoryItem, Weight, clock, length};
 use crate::check::facts::Facts;
 use crate::check::lost_claim::late_release;
 use crate::custody::{SpanEnd, ValueSpan};
@@ -94,7 +94,7 @@ pub(super) fn taken_with(facts: &Facts<'_>, hold: &Hold) -> String {
 }
 
 /// The values that an attempt has written, and how long they were to live.
-pub(super) fn written_values<'a>(facts: &Facts<'_>, hold: &Hold) -> Vec<Line<'a>> {
+pub(super) fn written_values<'a>(facts: &Facts<'_>, hold: &Hold) -> Vec<StoryItem<'a>> {
     let spans = spans_of(facts, hold).filter(|span| span.may_be_a_claim());
     let told = spans.take(MOST_VALUES).filter_map(|span| {
         let (by, value) = (span.author.as_ref()?, shown(&span.value));
@@ -113,7 +113,7 @@ pub(super) fn written_values<'a>(facts: &Facts<'_>, hold: &Hold) -> Vec<Line<'a>
         };
         let (command, worker, node) = (&by.command, by.worker, span.node);
         let text = format!("{command} of worker {worker} wrote {value} on node {node}, {lasts}");
-        Some(Line::Said(span.from_ns, Weight::Reason, text))
+        Some(StoryItem::Said(span.from_ns, Weight::Reason, text))
     });
     told.collect()
 }

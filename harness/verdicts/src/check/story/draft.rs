@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::custody::{command_in_words, lost_values, ran_out_ns, shown, taken_with};
-use super::sentence::{Line, Weight, clock, length, sentence};
+use super::sentence::{StoryItem, Weight, clock, length, sentence};
 use crate::check::facts::{Facts, Taken};
 use crate::check::finding::Taking;
 use crate::check::verdict::STORY_LINES;
@@ -11,7 +11,7 @@ use crate::history::EventKind;
 use crate::timeline::{Hold, HoldEnd};
 
 /// These lines as sentences: the most important ones, in order of time.
-pub(super) fn told(lines: Vec<Line<'_>>, facts: &Facts<'_>) -> Vec<String> {
+pub(super) fn told(lines: Vec<StoryItem<'_>>, facts: &Facts<'_>) -> Vec<String> {
     let mut draft = Draft {
         facts,
         lines: Vec::new(),
@@ -29,11 +29,11 @@ struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    fn add(&mut self, line: Line<'_>) {
+    fn add(&mut self, line: StoryItem<'_>) {
         match line {
-            Line::Said(at_ns, weight, text) => self.tell(at_ns, weight, text),
-            Line::Grant(hold) => self.tell_grant(hold),
-            Line::Attempts {
+            StoryItem::Said(at_ns, weight, text) => self.tell(at_ns, weight, text),
+            StoryItem::Grant(hold) => self.tell_grant(hold),
+            StoryItem::Attempts {
                 ops,
                 from_ns,
                 to_ns,
@@ -41,19 +41,19 @@ impl Draft<'_> {
                 self.tell_attempts(&ops, from_ns, to_ns);
                 self.tell_faults(from_ns, to_ns);
             }
-            Line::Faults { from_ns, to_ns } => self.tell_faults(from_ns, to_ns),
-            Line::Taken(taken) => self.tell_taken(taken),
-            Line::LostValues { hold, to_ns } => {
+            StoryItem::Faults { from_ns, to_ns } => self.tell_faults(from_ns, to_ns),
+            StoryItem::Taken(taken) => self.tell_taken(taken),
+            StoryItem::LostValues { hold, to_ns } => {
                 for (at_ns, text) in lost_values(self.facts, hold, to_ns) {
                     self.tell(at_ns, Weight::Plot, text);
                 }
             }
-            Line::ResumedLease(hold) => self.tell_resumed_lease(hold),
-            Line::Death(hold) if hold.ended == HoldEnd::Killed => {
+            StoryItem::ResumedLease(hold) => self.tell_resumed_lease(hold),
+            StoryItem::Death(hold) if hold.ended == HoldEnd::Killed => {
                 let text = format!("worker {} died", hold.worker);
                 self.tell(hold.end_ns, Weight::Reason, text);
             }
-            Line::Death(_) => {}
+            StoryItem::Death(_) => {}
         }
     }
 

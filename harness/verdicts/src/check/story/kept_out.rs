@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::custody::shown;
-use super::sentence::{Line, Weight, clock, length};
+use super::sentence::{StoryItem, Weight, clock, length};
 use crate::check::blocked_lock::BlockedLock;
 use crate::check::facts::Facts;
 use crate::check::finding::Starvation;
@@ -14,7 +14,7 @@ use crate::custody::{Renewal, ValueSpan};
 const MOST_VALUES: usize = 3;
 
 /// What kept the clients out, or that they slept.
-pub(super) fn kept_out<'a>(facts: &Facts<'_>, starvation: &Starvation) -> Vec<Line<'a>> {
+pub(super) fn kept_out<'a>(facts: &Facts<'_>, starvation: &Starvation) -> Vec<StoryItem<'a>> {
     let Some(custody) = facts.custody else {
         return Vec::new();
     };
@@ -28,7 +28,7 @@ pub(super) fn kept_out<'a>(facts: &Facts<'_>, starvation: &Starvation) -> Vec<Li
         let who = client(facts, starvation.worker.unwrap_or(probe));
         let slept = length(until_ns - from_ns);
         let text = format!("{who} sent nothing that could take the lock for {slept}");
-        lines.push(Line::Said(from_ns, Weight::Plot, text));
+        lines.push(StoryItem::Said(from_ns, Weight::Plot, text));
     }
     lines
 }
@@ -42,7 +42,7 @@ fn client(facts: &Facts<'_>, worker: usize) -> String {
 }
 
 /// A value, and the commands that have prolonged it.
-fn of_value<'a>(facts: &Facts<'_>, span: &ValueSpan, why: Cause) -> Vec<Line<'a>> {
+fn of_value<'a>(facts: &Facts<'_>, span: &ValueSpan, why: Cause) -> Vec<StoryItem<'a>> {
     let Some(author) = &span.author else {
         return Vec::new();
     };
@@ -53,7 +53,7 @@ fn of_value<'a>(facts: &Facts<'_>, span: &ValueSpan, why: Cause) -> Vec<Line<'a>
         shown(&span.value),
         span.node
     );
-    let mut lines = vec![Line::Said(span.from_ns, Weight::Plot, text)];
+    let mut lines = vec![StoryItem::Said(span.from_ns, Weight::Plot, text)];
     let foreign = why == Cause::ForeignRenewal;
     let all = span.renewals.iter().filter(|renewal| renewal.prolongs());
     let told: Vec<&Renewal> = all
@@ -73,9 +73,9 @@ fn of_value<'a>(facts: &Facts<'_>, span: &ValueSpan, why: Cause) -> Vec<Line<'a>
             clock(last.at_ns),
         ),
     };
-    lines.push(Line::Said(first.at_ns, Weight::Plot, text));
+    lines.push(StoryItem::Said(first.at_ns, Weight::Plot, text));
     if matches!(why, Cause::RenewedAfterRelease | Cause::RenewedAfterEnd) {
-        lines.push(Line::Attempts {
+        lines.push(StoryItem::Attempts {
             ops: vec![author.op],
             from_ns: span.from_ns,
             to_ns: last.at_ns,

@@ -17,7 +17,7 @@ use crate::timeline::{Hold, Lease, ms};
 use custody::{ran_out_ns, taken_with, written_values};
 use draft::told;
 use kept_out::kept_out;
-use sentence::Line;
+use sentence::StoryItem;
 use sentence::{Weight, clock, length, sentence};
 
 pub(super) use unserved::unserved;
@@ -29,7 +29,7 @@ pub(super) fn story(facts: &Facts<'_>) -> Vec<String> {
 }
 
 /// What there is to tell.
-fn plot<'a>(facts: &'a Facts<'a>) -> Vec<Line<'a>> {
+fn plot<'a>(facts: &'a Facts<'a>) -> Vec<StoryItem<'a>> {
     match &facts.found {
         Found::Overlap(holds) => of_overlap(facts, holds),
         Found::WrongStock {
@@ -56,7 +56,7 @@ fn plot<'a>(facts: &'a Facts<'a>) -> Vec<Line<'a>> {
 }
 
 /// Two holds of one key that overlap.
-fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<Line<'a>> {
+fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<StoryItem<'a>> {
     let (first, second) = (holds.first, holds.second);
     let lock = &facts.lock;
     let lease = if holds.second_arrived_late {
@@ -72,8 +72,8 @@ fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<Line<'a>> {
         first.worker,
     );
     let mut lines = vec![
-        Line::Grant(first),
-        Line::Said(second.begin_ns, Weight::Plot, text),
+        StoryItem::Grant(first),
+        StoryItem::Said(second.begin_ns, Weight::Plot, text),
     ];
     lines.extend(last_extension(facts, first, second.begin_ns));
     lines.extend(long_section(facts, holds));
@@ -82,7 +82,7 @@ fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<Line<'a>> {
             "worker {} asked to extend its lease, and no server heard of it before that was over",
             first.worker
         );
-        Line::Said(asked_ns, Weight::Plot, text)
+        StoryItem::Said(asked_ns, Weight::Plot, text)
     }));
     // What was taken from the first holder is told with its values.
     let is_told = |taken: &&Taken<'_>| {
@@ -90,24 +90,24 @@ fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<Line<'a>> {
         of_first && taken.by.is_some() && taken.release.how != Taking::Prolonged
     };
     let taken = holds.taken.iter().filter(|taken| !is_told(taken));
-    lines.extend(taken.map(Line::Taken));
-    lines.push(Line::LostValues {
+    lines.extend(taken.map(StoryItem::Taken));
+    lines.push(StoryItem::LostValues {
         hold: first,
         to_ns: second.begin_ns,
     });
-    lines.push(Line::Attempts {
+    lines.push(StoryItem::Attempts {
         ops: vec![first.op, second.op],
         from_ns: first.acquire_ns.min(second.acquire_ns),
         to_ns: first.end_ns.max(second.end_ns),
     });
     for hold in [first, second] {
-        lines.extend([Line::ResumedLease(hold), Line::Death(hold)]);
+        lines.extend([StoryItem::ResumedLease(hold), StoryItem::Death(hold)]);
     }
     lines
 }
 
 /// The last extension of a hold before this time: without it, the end of its lease would not be understood.
-fn last_extension<'a>(facts: &Facts<'_>, hold: &Hold, by_ns: u64) -> Option<Line<'a>> {
+fn last_extension<'a>(facts: &Facts<'_>, hold: &Hold, by_ns: u64) -> Option<StoryItem<'a>> {
     let history = facts.history;
     let extended = history.events.iter().rev().find(|event| {
         let is_extension = matches!(
@@ -118,11 +118,11 @@ fn last_extension<'a>(facts: &Facts<'_>, hold: &Hold, by_ns: u64) -> Option<Line
         event.at_ns < by_ns && is_extension && attempt.is_some_and(|(_, op)| op == hold.op)
     })?;
     let (_, text) = sentence(&history.header, &extended.what)?;
-    Some(Line::Said(extended.at_ns, Weight::Plot, text))
+    Some(StoryItem::Said(extended.at_ns, Weight::Plot, text))
 }
 
 /// That a client was told at its grant how little of its lease was left, and began a section that took longer.
-fn long_section<'a>(facts: &Facts<'_>, holds: &Overlap<'_>) -> Option<Line<'a>> {
+fn long_section<'a>(facts: &Facts<'_>, holds: &Overlap<'_>) -> Option<StoryItem<'a>> {
     let hold = holds.first;
     let left_ns = hold.first_deadline_ns.saturating_sub(hold.begin_ns);
     let took_ns = hold.end_ns.saturating_sub(hold.begin_ns);
@@ -139,7 +139,7 @@ fn long_section<'a>(facts: &Facts<'_>, holds: &Overlap<'_>) -> Option<Line<'a>> 
             length(left_ns),
             length(took_ns)
         );
-        Line::Said(hold.begin_ns, Weight::Plot, text)
+        StoryItem::Said(hold.begin_ns, Weight::Plot, text)
     })
 }
 
@@ -177,14 +177,14 @@ fn of_wrong_stock<'a>(
     wrong: &WrongStock,
     sellers: Option<&'a Overlap<'a>>,
     outside: Option<&'a Outside<'a>>,
-) -> Vec<Line<'a>> {
+) -> Vec<StoryItem<'a>> {
     let (header, at_ns) = (&facts.history.header, facts.at_ns);
     let mut lines = sellers.map_or_else(Vec::new, |sellers| of_overlap(facts, sellers));
     let (ops, from_ns) = match (outside, sellers) {
         (Some(outside), _) => {
             // The other story has told of their grants.
             if sellers.is_none() {
-                lines.extend(outside.holds.map(Line::Grant));
+                lines.extend(outside.holds.map(StoryItem::Grant));
             }
             let from_ns = outside.holds.iter().map(|hold| hold.acquire_ns).min();
             let ops = outside.holds.map(|hold| hold.op).to_vec();
@@ -194,7 +194,7 @@ fn of_wrong_stock<'a>(
         (None, Some(_)) => (wrong.op.into_iter().collect(), at_ns),
         (None, None) => (wrong.op.into_iter().collect(), 0),
     };
-    lines.push(Line::Attempts {
+    lines.push(StoryItem::Attempts {
         ops,
         from_ns,
         to_ns: at_ns,
@@ -205,21 +205,21 @@ fn of_wrong_stock<'a>(
             "{} sold and {} left do not add up to the {} that {stock} started with",
             wrong.sold, wrong.left, header.stock_start
         );
-        lines.push(Line::Said(at_ns, Weight::Plot, text));
+        lines.push(StoryItem::Said(at_ns, Weight::Plot, text));
     }
     lines
 }
 
 /// A command that took another client's lock.
-fn of_foreign_release<'a>(taken: &'a Taken<'a>) -> Vec<Line<'a>> {
+fn of_foreign_release<'a>(taken: &'a Taken<'a>) -> Vec<StoryItem<'a>> {
     let release = taken.release;
     let holds = || taken.taker_hold.into_iter().chain(taken.owner_hold);
-    let mut lines = vec![Line::Taken(taken)];
-    lines.extend(holds().map(Line::Grant));
+    let mut lines = vec![StoryItem::Taken(taken)];
+    lines.extend(holds().map(StoryItem::Grant));
     let from_ns = holds().map(|hold| hold.acquire_ns).min();
     let until_ns = taken.owner_hold.map(|owner| owner.end_ns);
     let until_ns = until_ns.unwrap_or(release.struck_ns);
-    lines.push(Line::Attempts {
+    lines.push(StoryItem::Attempts {
         ops: vec![release.releaser, release.owner],
         from_ns: from_ns.unwrap_or(release.owned_ns),
         to_ns: until_ns.max(release.struck_ns),
@@ -233,15 +233,15 @@ fn of_stale_token<'a>(
     stale: &StaleToken,
     hold: Option<&Hold>,
     before: Option<&Hold>,
-) -> Vec<Line<'a>> {
+) -> Vec<StoryItem<'a>> {
     let mut lines = Vec::new();
     if let Some(earlier) = before {
         let text = format!(
             "worker {} got the lock with token {}",
             earlier.worker, stale.highest
         );
-        lines.push(Line::Said(earlier.begin_ns, Weight::Plot, text));
-        lines.push(Line::Faults {
+        lines.push(StoryItem::Said(earlier.begin_ns, Weight::Plot, text));
+        lines.push(StoryItem::Faults {
             from_ns: earlier.acquire_ns,
             to_ns: at_ns,
         });
@@ -251,7 +251,7 @@ fn of_stale_token<'a>(
             "worker {} got the lock with token {}, which is not higher than {}",
             hold.worker, stale.fence, stale.highest
         );
-        lines.push(Line::Said(at_ns, Weight::Plot, text));
+        lines.push(StoryItem::Said(at_ns, Weight::Plot, text));
     }
     lines
 }
@@ -262,17 +262,17 @@ fn of_attempts<'a>(
     ops: &[u64],
     holds: &[&'a Hold],
     statement: &str,
-) -> Vec<Line<'a>> {
+) -> Vec<StoryItem<'a>> {
     let at_ns = facts.at_ns;
-    let mut lines: Vec<Line<'_>> = holds.iter().copied().map(Line::Grant).collect();
+    let mut lines: Vec<StoryItem<'_>> = holds.iter().copied().map(StoryItem::Grant).collect();
     lines.extend(holds.iter().flat_map(|hold| written_values(facts, hold)));
     let from_ns = holds.iter().map(|hold| hold.acquire_ns).min();
-    lines.push(Line::Attempts {
+    lines.push(StoryItem::Attempts {
         ops: ops.to_vec(),
         from_ns: from_ns.unwrap_or(0),
         to_ns: at_ns,
     });
-    lines.push(Line::Said(at_ns, Weight::Plot, statement.to_owned()));
+    lines.push(StoryItem::Said(at_ns, Weight::Plot, statement.to_owned()));
     lines
 }
 
@@ -281,16 +281,16 @@ fn of_starvation<'a>(
     facts: &Facts<'_>,
     starvation: &Starvation,
     last: Option<&'a Hold>,
-) -> Vec<Line<'a>> {
+) -> Vec<StoryItem<'a>> {
     let lock = &facts.lock;
     let from_ns = starvation.from_ns;
-    let mut lines = vec![Line::Faults {
+    let mut lines = vec![StoryItem::Faults {
         from_ns: 0,
         to_ns: from_ns,
     }];
     if let Some(last) = last {
-        lines.extend([Line::Grant(last), Line::Death(last)]);
-        lines.push(Line::Attempts {
+        lines.extend([StoryItem::Grant(last), StoryItem::Death(last)]);
+        lines.push(StoryItem::Attempts {
             ops: vec![last.op],
             from_ns: last.begin_ns,
             to_ns: from_ns,
@@ -302,7 +302,7 @@ fn of_starvation<'a>(
         let text = format!(
             "the outcome of worker {worker}'s attempt to get {lock} is unknown: it may hold it"
         );
-        lines.push(Line::Said(at_ns, Weight::Plot, text));
+        lines.push(StoryItem::Said(at_ns, Weight::Plot, text));
     }
     if starvation.until_ns > starvation.from_ns {
         let text = match starvation.worker {
@@ -312,10 +312,10 @@ fn of_starvation<'a>(
             Some(worker) => format!("{lock} should have been free, and worker {worker} wanted it"),
             None => format!("{lock} should have been free, and the probe after the run wanted it"),
         };
-        lines.push(Line::Said(from_ns, Weight::Plot, text));
+        lines.push(StoryItem::Said(from_ns, Weight::Plot, text));
         let waited = length(starvation.until_ns - from_ns);
         let text = format!("no client had got it for {waited}");
-        lines.push(Line::Said(starvation.until_ns, Weight::Plot, text));
+        lines.push(StoryItem::Said(starvation.until_ns, Weight::Plot, text));
     }
     lines.extend(kept_out(facts, starvation));
     lines.extend(aftermath(facts, starvation));
@@ -323,7 +323,10 @@ fn of_starvation<'a>(
 }
 
 /// What was found after the run.
-fn aftermath<'a>(facts: &Facts<'_>, starvation: &Starvation) -> impl Iterator<Item = Line<'a>> {
+fn aftermath<'a>(
+    facts: &Facts<'_>,
+    starvation: &Starvation,
+) -> impl Iterator<Item = StoryItem<'a>> {
     let events = facts.history.events.iter();
     events.filter_map(|event| match event.what {
         EventKind::KeyLeft {
@@ -332,7 +335,7 @@ fn aftermath<'a>(facts: &Facts<'_>, starvation: &Starvation) -> impl Iterator<It
             ttl_ms: -1,
         } if key == starvation.key => {
             let text = format!("after the run the key was still on node {node}, without expiry");
-            Some(Line::Said(event.at_ns, Weight::Plot, text))
+            Some(StoryItem::Said(event.at_ns, Weight::Plot, text))
         }
         EventKind::Probe {
             key,
@@ -341,7 +344,7 @@ fn aftermath<'a>(facts: &Facts<'_>, starvation: &Starvation) -> impl Iterator<It
         } if key == starvation.key => {
             let waited = length(ms(waited_ms));
             let text = format!("a probe after the run waited {waited} and was not granted");
-            Some(Line::Said(event.at_ns, Weight::Reason, text))
+            Some(StoryItem::Said(event.at_ns, Weight::Reason, text))
         }
         _ => None,
     })

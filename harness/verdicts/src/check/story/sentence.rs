@@ -165,7 +165,7 @@ fn said(what: &EventKind) -> Option<(Weight, String)> {
 }
 
 /// Something that a story can tell. Times are in nanoseconds since the run began.
-pub(super) enum Line<'a> {
+pub(super) enum StoryItem<'a> {
     /// A sentence of its own, and its time.
     Said(u64, Weight, String),
     /// A grant, with its lease.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use picklock_reports::html::page;
-use picklock_reports::wire_log::{Message, WireLog};
+use picklock_reports::wire_log::{CommandLog, Message};
 use picklock_scenarios::{Direction, Phase};
 use picklock_verdicts::check::Property;
 use picklock_verdicts::history::EventKind;
@@ -310,7 +310,7 @@ fn commands_stand_with_the_hold_and_arrows_are_drawn_when_asked_for() {
         }
     }
     let count = messages.len();
-    material.evidence[0].wire = Some(WireLog {
+    material.evidence[0].wire = Some(CommandLog {
         messages,
         left_out: 0,
     });

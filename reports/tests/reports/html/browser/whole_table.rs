@@ -9,7 +9,7 @@ use picklock_harness::spec::RunSpec;
 use picklock_impls::{LOCKS, find};
 use picklock_reports::html::page;
 use picklock_reports::report_input::ReportInput;
-use picklock_reports::wire_log::{self, WireLog};
+use picklock_reports::wire_log::{self, CommandLog};
 use picklock_scenarios::{BackendName, catalog};
 use picklock_verdicts::record::SkippedCell;
 
@@ -58,7 +58,7 @@ fn whole_table() -> ReportInput {
 }
 
 /// The command log of the first run of a cell.
-fn wire(lock: &str, scenario: &str) -> WireLog {
+fn wire(lock: &str, scenario: &str) -> CommandLog {
     let lock = LockFactory::of(find(lock).expect("a built-in lock"));
     let scenario = catalog::named(scenario).expect("a scenario of the catalog");
     let spec = RunSpec::simulated(lock.spec(&BTreeMap::new()), scenario, 1).resolved();
