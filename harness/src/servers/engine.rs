@@ -108,15 +108,19 @@ const FREEZES: usize = 5;
 
 /// Freezes a container: all its processes have stopped when this returns.
 pub(super) async fn pause_container(engine: &Docker, id: &str) -> Result<(), Error> {
+    insist(async || engine.pause_container(id).await).await
+}
+
+async fn insist(freeze: impl AsyncFn() -> Result<(), Error>) -> Result<(), Error> {
     for _ in 1..FREEZES {
-        match engine.pause_container(id).await {
+        match freeze().await {
             Err(Error::DockerResponseServerError {
                 status_code: 500, ..
             }) => {}
             other => return other,
         }
     }
-    engine.pause_container(id).await
+    freeze().await
 }
 
 /// Kills a container if it is up, and removes it with its volumes. One that is gone already, or is being
@@ -145,5 +149,39 @@ pub(super) fn refused<E: std::error::Error + Send + Sync + 'static>(
         node,
         doing,
         source: Box::new(source),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn refusal(status_code: u16) -> Error {
+        Error::DockerResponseServerError {
+            status_code,
+            message: "no".to_owned(),
+        }
+    }
+
+    /// An engine that gives these answers in turn, and the last one from then on: what came of it, and how often it
+    /// was asked.
+    async fn insisted(answers: &[Option<u16>]) -> (bool, usize) {
+        let asked = Cell::new(0);
+        let outcome = insist(async || {
+            let answer = answers[asked.get().min(answers.len() - 1)];
+            asked.set(asked.get() + 1);
+            answer.map_or(Ok(()), |code| Err(refusal(code)))
+        });
+        (outcome.await.is_ok(), asked.get())
+    }
+
+    #[tokio::test]
+    async fn busy_engine_is_asked_again_and_another_refusal_is_final() {
+        assert_eq!(insisted(&[Some(500), Some(500), None]).await, (true, 3));
+        assert_eq!(insisted(&[Some(500)]).await, (false, FREEZES));
+        assert_eq!(insisted(&[Some(409)]).await, (false, 1));
+        assert_eq!(insisted(&[None]).await, (true, 1));
     }
 }
