@@ -66,7 +66,8 @@ impl NodeClocks {
         })
     }
 
-    /// When an expiry is over, by the node's clock.
+    /// When an expiry is over, by the node's clock. A clock that was set in the same nanosecond as the expiry counts as
+    /// set after it: on servers nobody knows their order.
     pub fn over_ns(&self, of: usize, expiry: Expiry) -> u64 {
         let (from_ns, mut over_ns) = (expiry.set_ns, expiry.over_ns());
         for (at_ns, _, by_ns) in self.shifts.iter().filter(|(_, node, _)| *node == of) {

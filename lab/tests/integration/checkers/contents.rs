@@ -87,7 +87,8 @@ pub(super) fn places(events: &[Event]) -> Vec<Place<'_>> {
 }
 
 /// When the expiry is over of what a key held before an event, and whether that is early because the
-/// node's clock was set forward. Millisecond by millisecond, on the node's clock.
+/// node's clock was set forward. Millisecond by millisecond, on the node's clock. A clock that was set in the
+/// same nanosecond as the value was written counts as set after it: on servers nobody knows their order.
 pub(super) fn over_ns(events: &[Event], place: Place<'_>, before: usize) -> (u64, bool) {
     const NEVER: (u64, bool) = (u64::MAX, false);
     let here = |event: &Event| change(event).is_some_and(|change| change.0 == place);
@@ -104,7 +105,8 @@ pub(super) fn over_ns(events: &[Event], place: Place<'_>, before: usize) -> (u64
         if clock_ms >= ttl_ms {
             return (now_ms * MS, leapt && now_ms < from_ms + ttl_ms as u64);
         }
-        for event in &events[set + 1..before] {
+        let set_ns = events[set].at_ns;
+        for event in events[..before].iter().filter(|it| it.at_ns >= set_ns) {
             if let EventKind::FaultBegan {
                 nodes,
                 clock: Some(shift),
