@@ -185,9 +185,9 @@ impl Written {
         }
     }
 
-    /// On how many nodes it has written this key.
+    /// On how many nodes it has written this key as a lock's.
     pub(super) fn nodes_of(&self, key: &KeyName) -> usize {
-        self.values.iter().filter(|value| value.key == *key).count()
+        self.lock_values().filter(|value| value.key == *key).count()
     }
 
     /// The values that are a lock's: they expire, or have its name.
@@ -264,5 +264,33 @@ impl KeyUsers {
             }
         }
         shared.filter(|_| !has_own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A key beside the lock, on two nodes, stays for ever on one of them: there it is no lock's.
+    #[test]
+    fn key_that_stays_for_ever_beside_the_lock_is_not_counted() {
+        let key = KeyName::Other("beside".into());
+        let value = |node, ttl_ms: Option<i64>| WrittenValue {
+            node,
+            key: key.clone(),
+            expiry: ttl_ms.map(|ttl_ms| Expiry { set_ns: 0, ttl_ms }),
+            at_first: true,
+            at_extension: false,
+        };
+        let on_nodes = |last| {
+            let values = vec![value(0, Some(1_002)), value(1, last)];
+            let written = Written {
+                values,
+                ..Written::default()
+            };
+            written.nodes_of(&key)
+        };
+        assert_eq!(on_nodes(None), 1);
+        assert_eq!(on_nodes(Some(1_002)), 2);
     }
 }

@@ -418,7 +418,7 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
                 && change(&events[at]).is_some_and(|change| change.0 == *place)
         });
         let passing = passing || marked;
-        let lives = certainly_over_ns(events, *place, index) > until_ns + SLACK_NS;
+        let lives = over_ns(events, *place, index).0 > until_ns + SLACK_NS;
         let runs = now.expires || lease_ns > until_ns;
         // Who writes over what stands there may take no lock.
         let is_own = !said.is_empty() || now.on_free;
@@ -480,21 +480,5 @@ fn is_restored(events: &[Event], removal: usize, until: usize, op: u64) -> bool 
 
 /// True if the value there is not over yet, by the node's clock.
 fn lives(events: &[Event], index: usize, place: Place<'_>) -> bool {
-    certainly_over_ns(events, place, index) > events[index].at_ns + SLACK_NS
-}
-
-/// The earliest end: whether a clock was set just before or just after, in the same moment, is not known.
-fn certainly_over_ns(events: &[Event], place: Place<'_>, index: usize) -> u64 {
-    let here = |event: &Event| change(event).is_some_and(|it| it.0 == place);
-    let set = events[..index].iter().rposition(here).unwrap_or(0);
-    let shifted_ns = events[..set].iter().map(|event| match &event.what {
-        EventKind::FaultBegan {
-            nodes,
-            clock: Some(shift),
-            ..
-        } if nodes.contains(&place.0) && event.at_ns == events[set].at_ns => shift.by_ns,
-        _ => 0,
-    });
-    let shifted_ns: i64 = shifted_ns.sum();
-    (over_ns(events, place, index).0).saturating_add_signed(-shifted_ns)
+    over_ns(events, place, index).0 > events[index].at_ns + SLACK_NS
 }
