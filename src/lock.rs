@@ -58,6 +58,7 @@ pub fn configured(one: &ConfiguredLock, options: &[(String, String)]) -> Result<
         nodes: one.nodes,
         replicas: one.replicas,
         renews: one.claims.renews,
+        needs_every_node: one.needs_every_node,
         command: Some(WorkerCommand {
             directory: one.directory.clone().filter(|_| command.image.is_none()),
             environment: one.environment.clone(),
@@ -97,6 +98,7 @@ fn spec(
             nodes: 1,
             replicas: 0,
             renews: false,
+            needs_every_node: false,
             command: Some(command),
         });
     }
@@ -115,6 +117,7 @@ fn spec(
         nodes: lock.nodes,
         replicas: lock.replicas,
         renews: false,
+        needs_every_node: false,
         command: None,
     })
 }

@@ -63,6 +63,7 @@ fn repro_lock(lock: &LockSpec, record: &RunRecord) -> ReproLock {
             .and(Some(lock.replicas))
             .filter(|replicas| *replicas != 0),
         renews: lock.renews,
+        needs_every_node: lock.needs_every_node,
         version: record.lock.version.clone(),
         options: lock.options_by_name(),
         environment: command
@@ -100,6 +101,7 @@ fn lock_of(lock: &ReproLock) -> Result<LockSpec, Failure> {
             renews: lock.renews,
             ..Claims::default()
         },
+        needs_every_node: lock.needs_every_node,
         like: None,
     };
     lock::configured(&one, &options)

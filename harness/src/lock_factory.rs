@@ -79,6 +79,7 @@ impl LockFactory {
             nodes: self.nodes,
             replicas: self.replicas,
             renews: false,
+            needs_every_node: false,
             command: None,
         }
     }

@@ -58,6 +58,8 @@ pub struct LockSpec {
     pub replicas: usize,
     /// It promises to renew its lease while its client works.
     pub renews: bool,
+    /// It needs all of its nodes, and not a majority.
+    pub needs_every_node: bool,
     /// What starts a program that speaks the adapter protocol; `None` for a lock whose code is in
     /// this process.
     pub command: Option<WorkerCommand>,
@@ -279,19 +281,20 @@ impl RunSpec {
     /// How many of the nodes the lock needs; `None`: a majority.
     ///
     /// A lock whose code is here and that wants one node uses one, however many there are. Which of
-    /// them is not known here, so it counts as needing them all. What a program does with several
-    /// nodes it does not say.
+    /// them is not known here, so it counts as needing them all. A program says whether it does.
     pub fn quorum(&self) -> Option<usize> {
-        let nodes = self.nodes();
-        let uses_one = self.lock.is_in_process() && self.lock.nodes == 1 && nodes > 1;
-        uses_one.then_some(nodes)
+        (self.uses_one_of_many() || self.lock.needs_every_node).then_some(self.nodes())
+    }
+
+    fn uses_one_of_many(&self) -> bool {
+        self.lock.is_in_process() && self.lock.nodes == 1 && self.nodes() > 1
     }
 
     /// On how many nodes the lock has to be taken. One that uses one node does not say which.
     pub fn needed_nodes(&self) -> usize {
-        match self.quorum() {
-            Some(_) => 1,
-            None => self.nodes() / 2 + 1,
+        match self.uses_one_of_many() {
+            true => 1,
+            false => self.quorum().unwrap_or(self.nodes() / 2 + 1),
         }
     }
 
@@ -334,6 +337,7 @@ mod tests {
             nodes,
             replicas,
             renews: false,
+            needs_every_node: false,
             command: None,
         }
     }
@@ -371,6 +375,26 @@ mod tests {
         assert_eq!(once.ttl(), Duration::from_millis(1500));
         assert_eq!(once.scenario.workload.workers, 3);
         assert_eq!(once.scenario.topology.replicas, 2);
+    }
+
+    #[test]
+    fn quorum_is_a_majority_unless_the_lock_needs_every_node_or_uses_one_of_many() {
+        let numbers = |lock: LockSpec, command: Option<WorkerCommand>, nodes| {
+            let lock = LockSpec { command, ..lock };
+            let mut scenario = catalog::named("calm").unwrap();
+            scenario.topology.nodes = nodes;
+            let spec = RunSpec::simulated(lock, scenario, 0);
+            (spec.quorum(), spec.needed_nodes())
+        };
+        let program = || Some(WorkerCommand::new(vec!["lock".into()]));
+        let every = || LockSpec {
+            needs_every_node: true,
+            ..lock(3, 0)
+        };
+        assert_eq!(numbers(lock(3, 0), program(), None), (None, 2));
+        assert_eq!(numbers(every(), program(), None), (Some(3), 3));
+        assert_eq!(numbers(every(), program(), Some(5)), (Some(5), 5));
+        assert_eq!(numbers(lock(1, 0), None, Some(5)), (Some(5), 1));
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub struct ConfiguredLock {
     pub nodes: usize,
     /// How many replicas of each node it needs at least.
     pub replicas: usize,
+    /// It needs all of its nodes, and not a majority.
+    pub needs_every_node: bool,
     /// What else it claims.
     pub claims: Claims,
     /// The built-in lock that it is held to.
@@ -96,6 +98,7 @@ impl ConfiguredLock {
             options: table.options.clone(),
             nodes: number(source, table.nodes.as_ref(), "nodes", NODES)?,
             replicas: number(source, table.replicas.as_ref(), "replicas", REPLICAS)?,
+            needs_every_node: table.needs_every_node,
             claims: Claims {
                 renews: table.renews,
                 fences: table.fences,

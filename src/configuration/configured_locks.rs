@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn a_table_says_where_and_how_a_program_is_started() {
         let text = "[impl.mine]\ncommand = \"./lock --ttl 'a b'\"\ndirectory = \"bin\"\n\
-                    environment = { A = \"1\" }\nnodes = 5\noptions = { retries = \"3\" }\n\
+                    environment = { A = \"1\" }\nnodes = 5\nneeds_every_node = true\noptions = { retries = \"3\" }\n\
                     [impl.other]\ncommand = \"python3 other.py\"\n";
         let impls = impls(text).unwrap();
         assert_eq!(impls.names().collect::<Vec<_>>(), ["mine", "other"]);
@@ -132,9 +132,11 @@ mod tests {
         assert_eq!(mine.environment["A"], "1");
         assert_eq!(mine.options["retries"], "3");
         assert_eq!((mine.nodes, mine.replicas), (5, 0));
+        assert!(mine.needs_every_node);
         let (other, _) = impls.get("other").unwrap();
         assert_eq!(other.directory, Some(PathBuf::from("/home/me")));
         assert_eq!((other.nodes, other.replicas), (1, 0));
+        assert!(!other.needs_every_node);
         assert!(impls.get("third").is_none());
     }
 

@@ -58,6 +58,12 @@ struct Program {
     nodes: usize,
     /// How many replicas of each node it needs.
     replicas: usize,
+    /// It needs all of its nodes.
+    #[serde(default)]
+    needs_every_node: bool,
+    /// It promises to renew its lease.
+    #[serde(default)]
+    renews: bool,
 }
 
 impl Program {
@@ -69,6 +75,8 @@ impl Program {
             environment: command.environment.clone(),
             nodes: lock.nodes,
             replicas: lock.replicas,
+            needs_every_node: lock.needs_every_node,
+            renews: lock.renews,
         })
     }
 }

@@ -61,6 +61,8 @@ pub struct ImplTable {
     pub nodes: Option<Spanned<usize>>,
     pub replicas: Option<Spanned<usize>>,
     #[serde(default)]
+    pub needs_every_node: bool,
+    #[serde(default)]
     pub renews: bool,
     #[serde(default)]
     pub fences: bool,

@@ -28,6 +28,7 @@ fn repro(scenario: Scenario) -> Repro {
             label: None,
             name: "redlock".into(),
             renews: false,
+            needs_every_node: false,
             version: "0.1.0".into(),
             directory: None,
             nodes: None,

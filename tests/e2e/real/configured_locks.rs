@@ -118,3 +118,66 @@ fn its_run_is_replayed_from_another_folder_without_the_configuration() {
     let once_more = judged(|| picklock(&once_more).run()).exits(0);
     assert!(once_more.stdout.contains(said), "{}", once_more.all());
 }
+
+/// `my_lock.py`, on every node.
+const ON_EVERY_NODE: &str = r#"
+import secrets
+from picklock_adapter import Grant, serve, try_for
+from resp_client import RespClient
+
+class OnEveryNode:
+    def __init__(self, nodes, timeout_ms, options):
+        self.nodes = [RespClient(node, timeout_ms) for node in nodes]
+
+    def acquire(self, key, ttl_ms, wait_ms):
+        return try_for(wait_ms, lambda: self.take(key, secrets.token_hex(20), ttl_ms))
+
+    def take(self, key, token, ttl_ms):
+        try:
+            if all(node("SET", key, token, "NX", "PX", ttl_ms) for node in self.nodes):
+                return Grant(token)
+        except OSError:
+            pass
+        self.release(key, token)
+
+    def release(self, key, token):
+        script = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+        removed = []
+        for node in self.nodes:
+            try:
+                removed.append(node("EVAL", script, 1, key, token))
+            except OSError:
+                pass
+        return sum(removed) == len(self.nodes)
+
+serve(OnEveryNode, name="on-every-node", version="1")
+"#;
+
+/// Two of five nodes cannot be reached: a majority has to go on, and who needs all of them cannot.
+#[test]
+fn lock_that_says_it_needs_every_node_is_not_asked_to_go_on_without_one() {
+    let project = project();
+    fs::write(path(&project, "lock/every.py"), ON_EVERY_NODE).unwrap();
+    let scenario = "name = \"two-away\"\nsummary = \"Two of five nodes cannot be reached.\"\n\
+                    [topology]\nnodes = 5\n\
+                    [workload]\nworkers = 2\nstock = 2\nttl = \"500ms\"\nsection = \"0.1ttl\"\nlimit = \"8s\"\n\
+                    [[fault]]\nkind = \"partition\"\nat = \"0ms\"\nworkers = \"all\"\nnodes = [3, 4]\n";
+    fs::write(path(&project, "two-away.toml"), scenario).unwrap();
+    let progress = |claim: &str| {
+        let table = format!(
+            "[impl.mine]\ncommand = \"python3 every.py\"\ndirectory = \"lock\"\nnodes = 5\n{claim}\n"
+        );
+        fs::write(path(&project, "picklock.toml"), table).unwrap();
+        let line = "scenario two-away.toml --impl mine --backend process --json --once";
+        let document = picklock(line).within(project.path()).run().document();
+        document["verdicts"]["progress"].clone()
+    };
+    // Again, where the machine stood still.
+    let mut tries = (1..4).map(|_| progress(""));
+    let blamed = tries.find(|it| it["status"] != "unknown");
+    let blamed = blamed.expect("a run in which the machine does not stand still");
+    assert_eq!(blamed["status"], "violated", "{blamed:#}");
+    assert_eq!(blamed["cause"], "waits-for-every-node", "{blamed:#}");
+    let excused = progress("needs_every_node = true");
+    assert_ne!(excused["status"], "violated", "{excused:#}");
+}

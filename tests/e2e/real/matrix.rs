@@ -138,6 +138,8 @@ fn a_lock_whose_table_changed_runs_again() {
         "environment = { A = \"1\" }",
         "directory = \"/\"",
         "nodes = 2",
+        "needs_every_node = true",
+        "renews = true",
     ] {
         let changed = again(added);
         let said = "mine × calm × process: runs again, because the lock changed";

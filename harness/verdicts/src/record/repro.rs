@@ -61,6 +61,9 @@ pub struct ReproLock {
     /// The program promises to renew its lease while its client works.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub renews: bool,
+    /// The program needs all of its nodes, and not a majority.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_every_node: bool,
     /// The adapter's own version, or picklock's for built-in locks.
     pub version: String,
     /// Its options, from `--impl-option`.
