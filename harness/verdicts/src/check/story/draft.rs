@@ -127,15 +127,13 @@ impl Draft<'_> {
             Some(worker) => format!("worker {worker}"),
             None => "another client".to_owned(),
         };
-        let since = match taken.owner_hold {
-            Some(owner) if owner.begin_ns <= release.struck_ns => {
-                let ago = length(release.struck_ns - owner.begin_ns);
-                format!("granted {ago} earlier")
-            }
-            _ => {
-                let ago = length(release.struck_ns.saturating_sub(release.owned_ns));
-                format!("written {ago} earlier")
-            }
+        let (done, at_ns) = match taken.owner_hold {
+            Some(owner) if owner.begin_ns <= release.struck_ns => ("granted", owner.begin_ns),
+            _ => ("written", release.owned_ns),
+        };
+        let since = match release.struck_ns.saturating_sub(at_ns) {
+            0 => format!("{done} just before"),
+            ago => format!("{done} {} earlier", length(ago)),
         };
         let taker = name(taken.taker);
         let what = match taken.by {
