@@ -281,7 +281,7 @@ impl RunSpec {
     /// How many of the nodes the lock needs; `None`: a majority.
     ///
     /// A lock whose code is here and that wants one node uses one, however many there are. Which of
-    /// them is not known here, so it counts as needing them all. A program says whether it does.
+    /// them is not known here, so it counts as needing them all. A program may say that it needs all of its nodes.
     pub fn quorum(&self) -> Option<usize> {
         (self.uses_one_of_many() || self.lock.needs_every_node).then_some(self.nodes())
     }
