@@ -46,25 +46,43 @@ pub(super) fn begin<W: Backend>(context: &Rc<RunContext<W>>) -> [JoinHandle<()>;
 async fn watch<W: Backend>(context: Rc<RunContext<W>>) {
     let clock = &context.clock;
     let long = SHORTEST.max(context.spec.ttl() / TOLD_PART_OF_LEASE);
+    let mut looks = Looks(clock.elapsed());
     loop {
-        let due = clock.elapsed() + LOOK;
         tokio::time::sleep(LOOK).await;
-        let late = clock.elapsed().saturating_sub(due);
+        let late = looks.late(clock.elapsed());
         if late >= long {
             let late_ms = millis(late);
             context.recorder.write(EventKind::Stalled { late_ms });
         }
         note_shortages(&context);
-        note_life_signs(&context, false).await;
+    }
+}
+
+/// When the driver looked at the clock last.
+///
+/// Each look is held against the one before it, so that no time lies between two of them: what is done after a look
+/// takes little, but the machine can stand still just then.
+struct Looks(Duration);
+
+impl Looks {
+    /// How late this look is.
+    fn late(&mut self, now: Duration) -> Duration {
+        let before = std::mem::replace(&mut self.0, now);
+        now.saturating_sub(before + LOOK)
     }
 }
 
 /// Watches servers and workers, for as long as it is polled.
 async fn watch_life<W: Backend>(context: Rc<RunContext<W>>) {
     let shortest = SHORTEST_STANDSTILL.max(context.spec.shortest_delay());
-    context.backend.watch_life(shortest).await;
+    let tell = async {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            note_life_signs(&context, false).await;
+        }
+    };
     // Somebody else ends the run.
-    std::future::pending().await
+    tokio::join!(context.backend.watch_life(shortest), tell);
 }
 
 /// Records who stood still or died and was not told yet. A run without one of its servers ends.
@@ -133,5 +151,20 @@ pub(super) fn note_shortages<W: Backend>(context: &RunContext<W>) {
     let is_kept_out = |worker| refused.contains(&worker) && !context.backend.has_spoken(worker);
     if !refused.is_empty() && (0..context.spec.scenario.workload.workers).all(is_kept_out) {
         context.early_end.request(EndReason::ClientsRefused);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_lost_after_a_look_makes_the_next_one_late() {
+        let at = Duration::from_millis;
+        let mut looks = Looks(at(100));
+        assert_eq!(looks.late(at(105)), at(0));
+        // 700 ms were lost before the driver slept again.
+        assert_eq!(looks.late(at(811)), at(701));
+        assert_eq!(looks.late(at(814)), at(0));
     }
 }
