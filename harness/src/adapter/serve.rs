@@ -357,18 +357,20 @@ where
         millis(self.clock.elapsed().saturating_sub(then))
     }
 
-    /// Keeps the grant. The remaining lease is computed last, immediately before it is written.
+    /// Keeps the grant. The remaining lease is computed last, immediately before it is written: time that passes between
+    /// the two figures must not make it longer.
     fn granted(&mut self, grant: Grant, read_at: Duration, acquired_at: Duration) -> Answer {
         let held = Held {
             grant: grant.clone(),
             read_at: acquired_at,
         };
         self.grants.insert(grant.token.clone(), held);
+        let elapsed_ms = Some(self.since(read_at));
         Answer::Granted {
             token: grant.token,
             fence: grant.fence,
             valid_ms: grant.valid_until.map(|deadline| millis(deadline.left())),
-            elapsed_ms: Some(self.since(read_at)),
+            elapsed_ms,
         }
     }
 }
