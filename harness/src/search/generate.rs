@@ -161,8 +161,7 @@ impl Draw<'_> {
 
     fn fault(&self, rng: &mut StdRng, plan: &Plan, memory: &Memory) -> FaultPlan {
         let workload = &plan.scenario.workload;
-        let kinds: Vec<FaultKind> = self.kinds();
-        let kind = one_of(rng, &kinds);
+        let kind = one_of(rng, &self.kinds(&plan.scenario.faults));
         let mut fault = FaultPlan::of(kind);
         match rng.random_bool(if !self.plain { 0.85 } else { 0.5 }) {
             true => fault.when = Some(self.trigger(rng, workload, kind, memory)),
@@ -178,7 +177,8 @@ impl Draw<'_> {
         fault
     }
 
-    fn kinds(&self) -> Vec<FaultKind> {
+    /// The kinds of a fault beside those that a plan has already; with bias, some stand there more than once.
+    fn kinds(&self, faults: &[FaultPlan]) -> Vec<FaultKind> {
         let has_replicas = self.lock.replicas.max(self.base.topology.replicas) > 0;
         let kinds = FaultKind::all().filter(|kind| {
             let group = group_of(*kind);
@@ -203,6 +203,11 @@ impl Draw<'_> {
             ];
             let often = often.into_iter().filter(|kind| kinds.contains(kind));
             kinds.extend(often.collect::<Vec<_>>());
+            // What a replica lacks shows when it takes over.
+            let has = |kind| faults.iter().any(|fault| fault.kind == kind);
+            if has(Kind::CutReplication) && !has(Kind::Failover) {
+                kinds.extend(vec![Kind::Failover; kinds.len()]);
+            }
         }
         kinds
     }
@@ -290,7 +295,10 @@ impl Draw<'_> {
         }
         if strikes != Strikes::Workers {
             let at_node = on.is_some_and(TriggerEvent::is_message);
-            let same = at_node && rng.random_bool(0.7);
+            // A quorum does not notice that one link is down.
+            let is_down = matches!(fault.kind, FaultKind::Partition | FaultKind::Hold);
+            let rarely = is_down && nodes > 1 && !self.plain;
+            let same = at_node && rng.random_bool(if rarely { 0.2 } else { 0.7 });
             let least = nodes / 2 + 1;
             let counts = [1, least.saturating_sub(1).max(1), least, nodes];
             fault.nodes = Some(match same {
