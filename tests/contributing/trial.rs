@@ -55,6 +55,9 @@ pub fn add_crate(workspace: &Workspace) {
 
 /// Its tests do what the page says: one fails, and what it keeps can be read.
 pub fn crate_tests_its_lock(workspace: &Workspace, picklock: &Picklock) {
+    let mut compiler = workspace.cargo_when_idle("test");
+    let compiled = compiler.args(["--test", "stock_lock", "--no-run"]).status();
+    assert!(compiled.expect("cargo starts").success());
     let mut cargo = workspace.cargo("test");
     let output = cargo.args(["--test", "stock_lock"]).output();
     let output = output.expect("cargo starts");

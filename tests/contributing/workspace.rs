@@ -56,7 +56,18 @@ impl Workspace {
 
     /// A command of cargo for the whole copy, so that all of them use the same external crates.
     pub fn cargo(&self, command: &str) -> Command {
-        let mut cargo = Command::new(env!("CARGO"));
+        self.in_the_copy(Command::new(env!("CARGO")), command)
+    }
+
+    /// The same for a command that compiles. It takes what others leave of the processors: tests with servers run
+    /// beside it, and they take times.
+    pub fn cargo_when_idle(&self, command: &str) -> Command {
+        let mut idle = Command::new("chrt");
+        idle.args(["--idle", "0", env!("CARGO")]);
+        self.in_the_copy(idle, command)
+    }
+
+    fn in_the_copy(&self, mut cargo: Command, command: &str) -> Command {
         cargo
             .args([command, "--offline", "--quiet", "--workspace"])
             .current_dir(self.root.path())
@@ -79,7 +90,7 @@ impl Workspace {
         let test = std::env::current_exe()?;
         let profile = test.ancestors().nth(2).expect("a profile's directory");
         share(profile, &target.join("debug"))?;
-        let mut cargo = self.cargo("build");
+        let mut cargo = self.cargo_when_idle("build");
         cargo.args(["--bin", "picklock", "--test", "none"]);
         let output = cargo.output()?;
         let errors = String::from_utf8_lossy(&output.stderr);
