@@ -96,12 +96,13 @@ impl Client {
             stdout,
         } = process;
         control.spare_group();
+        // At once: a process that has ended is soon gone.
+        let group = reaper.group(control.pid()).map_err(BackendError::from)?;
+        let marked = reaper.marked(&control.mark()).map_err(BackendError::from)?;
         if let Some(container) = &container {
             // If it has ended, the adapter's first answer says so.
             container.until_begun(control.exited()).await?;
         }
-        let group = reaper.group(control.pid()).map_err(BackendError::from)?;
-        let marked = reaper.marked(&control.mark()).map_err(BackendError::from)?;
         Ok(Client {
             control,
             container,

@@ -197,7 +197,7 @@ fn rounder_times(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     rounder
 }
 
-/// Each fault at the first steps of anybody and of each worker, and at the first messages of its sort.
+/// Each fault at the first steps of anybody and of each worker, and at the first events of its sort.
 fn simpler_moments(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     const STEPS: [TriggerEvent; 5] = [
         TriggerEvent::Granted,
@@ -220,7 +220,7 @@ fn simpler_moments(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
             takes: true,
             ..event(TriggerEvent::Reply, None)
         });
-        if let Some(when) = fault.when.as_ref().filter(|when| when.on.is_message()) {
+        if let Some(when) = &fault.when {
             let of_anybody = Trigger {
                 worker: None,
                 ..when.clone()

@@ -219,6 +219,9 @@ impl ServerBackend {
             Refusal::Failed(failure)
         })?;
         let control = process.control.clone();
+        // At once: a process that has ended is soon gone.
+        let group = self.parts.reaper.group(control.pid()).map_err(failed)?;
+        let marked = self.parts.reaper.marked(&control.mark()).map_err(failed)?;
         if let Some(container) = &container {
             // A busy engine takes longer than an adapter may take to answer. If the container has ended, its
             // first answer says so.
@@ -227,8 +230,6 @@ impl ServerBackend {
                 .await
                 .map_err(failed)?;
         }
-        let group = self.parts.reaper.group(control.pid()).map_err(failed)?;
-        let marked = self.parts.reaper.marked(&control.mark()).map_err(failed)?;
         self.life.go_on(Watched::Worker(worker));
         self.workers.borrow_mut().insert(
             worker,

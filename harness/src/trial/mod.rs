@@ -170,7 +170,8 @@ impl Trial {
     /// this binary, so the workers are this binary, started again: `entry` says where it calls
     /// [`serve_worker`].
     ///
-    /// Runs take real time, one after the other, and no two are the same; choose few seeds.
+    /// Runs take real time, one after the other, and no two are the same; choose few seeds. A run for which the machine
+    /// was too slow is made again, three times at most.
     ///
     /// ```no_run
     /// use picklock_harness::Trial;

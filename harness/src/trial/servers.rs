@@ -15,6 +15,7 @@ use super::error::TrialError;
 use super::outcome::TrialRun;
 use super::worker_entry::{REAPER, ROLE, WORKER, WorkerEntry, WorkerError};
 use crate::adapter::worker_command::WorkerCommand;
+use crate::check::machine_was_too_slow;
 use crate::lock_factory::LockFactory;
 use crate::run::{BackendSetup, RunFailure, ServerSetup, run};
 use crate::servers::{Binary, ReaperError, ServerKind, run_reaper};
@@ -87,6 +88,9 @@ fn worker(name: &str, locks: &[LockFactory]) -> Result<(), WorkerError> {
     })
 }
 
+/// How often a run is made again for which the machine was too slow.
+const REPEATS: usize = 3;
+
 /// Runs the specifications, one after the other.
 pub(super) fn run_all(
     specs: Vec<RunSpec>,
@@ -95,25 +99,46 @@ pub(super) fn run_all(
     on_own_thread(async || {
         let mut runs = Vec::new();
         for spec in &specs {
-            let servers = Binary::find(spec.servers.redis_server.as_deref())?;
-            let mut reaper = entry.command(REAPER)?.into_iter();
-            let backend = BackendSetup::Servers(ServerSetup {
-                servers: ServerKind::Process(servers),
-                worker: WorkerCommand::new(entry.command(&format!("{WORKER}{}", spec.lock.name))?),
-                reaper: reaper.next().unwrap_or_default().into(),
-                reaper_args: reaper.map(OsString::from).collect(),
-                // The process is the user's.
-                starts_only_runs: false,
-            });
-            let output = run(spec, backend, Rc::new(()), std::future::pending()).await;
-            if let Err(RunFailure::Reaper(helper @ ReaperError::Stranger { .. })) = output {
-                let entry = entry.clone();
-                return Err(WorkerError::NoEntry { entry, helper }.into());
-            }
-            runs.push(TrialRun::of(spec.seed, output)?);
+            let make = async || one_run(spec, entry).await;
+            let is_spoiled = |run: &TrialRun| machine_was_too_slow(&run.verdicts);
+            runs.push(again_while(is_spoiled, make).await?);
         }
         Ok(runs)
     })
+}
+
+async fn one_run(spec: &RunSpec, entry: &WorkerEntry) -> Result<TrialRun, TrialError> {
+    let servers = Binary::find(spec.servers.redis_server.as_deref())?;
+    let mut reaper = entry.command(REAPER)?.into_iter();
+    let backend = BackendSetup::Servers(ServerSetup {
+        servers: ServerKind::Process(servers),
+        worker: WorkerCommand::new(entry.command(&format!("{WORKER}{}", spec.lock.name))?),
+        reaper: reaper.next().unwrap_or_default().into(),
+        reaper_args: reaper.map(OsString::from).collect(),
+        // The process is the user's.
+        starts_only_runs: false,
+    });
+    let output = run(spec, backend, Rc::new(()), std::future::pending()).await;
+    if let Err(RunFailure::Reaper(helper @ ReaperError::Stranger { .. })) = output {
+        let entry = entry.clone();
+        return Err(WorkerError::NoEntry { entry, helper }.into());
+    }
+    TrialRun::of(spec.seed, output)
+}
+
+/// Makes it, and makes it again while it is spoiled.
+async fn again_while<T, E>(
+    is_spoiled: impl Fn(&T) -> bool,
+    mut make: impl AsyncFnMut() -> Result<T, E>,
+) -> Result<T, E> {
+    let mut made = make().await?;
+    for _ in 0..REPEATS {
+        if !is_spoiled(&made) {
+            break;
+        }
+        made = make().await?;
+    }
+    Ok(made)
 }
 
 /// Runs the work on a thread and a runtime of its own, and waits for it: the calling thread may
@@ -135,4 +160,30 @@ fn on_own_thread<T: Send, E: From<WorkerError> + Send>(
         let joined = scope.spawn(work).join();
         joined.unwrap_or_else(|_| Err(WorkerError::Panicked.into()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of the run that counts, and how many were made, if so many are spoiled.
+    fn runs(spoiled: usize) -> (usize, usize) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let mut made = 0;
+        let make = async || {
+            made += 1;
+            Ok::<_, ()>(made)
+        };
+        let counts = runtime
+            .unwrap()
+            .block_on(again_while(|number| *number <= spoiled, make));
+        (counts.unwrap(), made)
+    }
+
+    #[test]
+    fn run_that_the_machine_spoiled_is_made_again_up_to_three_times() {
+        assert_eq!(runs(0), (1, 1));
+        assert_eq!(runs(2), (3, 3));
+        assert_eq!(runs(9), (4, 4));
+    }
 }
