@@ -280,12 +280,12 @@ fn simulation_and_processes_agree_on_getset() {
     compare(BackendName::Process, &flags, 6);
 }
 
+/// A lock on five nodes. What else there is of locks is the same to containers.
 #[test]
-fn simulation_and_containers_agree_on_the_other_locks() {
+fn simulation_and_containers_agree_on_several_nodes() {
     let _alone = alone_in(BackendName::Docker);
-    let scenarios = ["calm", "holder-crash", "network-delay", "steady-load"];
-    let flags = cells_of(&scenarios, &["redlock", "setnx-expire", "getset"]);
-    compare(BackendName::Docker, &flags, 24);
+    let flags = cells_of(&["calm", "holder-crash", "network-delay"], &["redlock"]);
+    compare(BackendName::Docker, &flags, 6);
 }
 
 /// The verdicts do not say that everything was sold: a stock that is left over is no violation.
@@ -298,7 +298,7 @@ fn everything_is_sold_where_nothing_goes_wrong() {
     let tables = [
         ("sim", calm.as_str(), LOCKS.len()),
         ("process", &calm, LOCKS.len()),
-        ("docker", &calm, LOCKS.len()),
+        ("docker", "--scenario calm --impl set-nx-px", 1),
         ("sim", crowd, 1),
     ];
     for (backend, flags, count) in tables {
