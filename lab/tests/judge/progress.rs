@@ -449,6 +449,9 @@ fn of_wait(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
         causes.extend(foreign.then_some("foreign-renewal"));
         causes.extend((after_release && !foreign).then_some("renewed-after-release"));
         causes.extend((too_long && value.expiries.len() == 1).then_some("wrong-expiry"));
+        // Its release was answered, and it stands.
+        let answered = by.is_some_and(|one| one.released.is_some());
+        causes.extend(answered.then_some("false-release"));
         causes.push(match () {
             () if value.runs_out(at) == u64::MAX => "no-ttl",
             () if other_lock => "shared-key",

@@ -31,10 +31,12 @@ struct Asked {
     in_doubt: bool,
     /// When it was refused, or given up.
     refused_ns: Option<u64>,
-    /// Its grant arrived.
-    granted: bool,
+    /// When its grant arrived.
+    granted_ns: Option<u64>,
     /// When it was told to release.
     released_ns: Option<u64>,
+    /// When that was answered, whatever the answer says of its success.
+    answered_ns: Option<u64>,
     /// When its client ended, if it had not been told to release before.
     ended_ns: Option<u64>,
 }
@@ -91,15 +93,45 @@ impl<'a> BlockedLock<'a> {
     }
 
     /// The values that kept the client out when it had waited for too long; if there were none then, those
-    /// that did so last.
+    /// that did so last. Where several have a part of the nodes each, its own part is among them; and where nothing else
+    /// stood, what it wrote itself kept others out.
     pub(super) fn standing(&self) -> Vec<&'a ValueSpan> {
-        let at_ns = self.blocked_last_ns();
-        at_ns.map_or_else(Vec::new, |at_ns| self.standing_at(at_ns).collect())
+        let (at_ns, only_own) = match (self.blocked_last_ns(), self.moments_with_own().next()) {
+            (Some(at_ns), _) => (at_ns, false),
+            (None, Some(at_ns)) => (at_ns, true),
+            (None, None) => return Vec::new(),
+        };
+        let own_too = only_own || self.cause() == Cause::SplitVote;
+        let standing = self.standing_at(at_ns);
+        standing
+            .filter(|span| own_too || !self.is_own_try(span, at_ns))
+            .collect()
     }
 
-    /// When the values that stood were last no quorum for a client.
+    /// True if the client that waits wrote it in the attempt that was under way at this time. That keeps only others
+    /// out.
+    fn is_own_try(&self, span: &ValueSpan, at_ns: u64) -> bool {
+        let author = (span.author.as_ref())
+            .filter(|author| Some(author.worker) == self.starvation.worker);
+        let attempt = author.and_then(|author| self.asked.get(&author.op));
+        attempt.is_some_and(|attempt| {
+            let answered_ns = [attempt.granted_ns, attempt.refused_ns];
+            let is_over = answered_ns.into_iter().flatten().any(|ns| ns < at_ns);
+            !attempt.in_doubt && !is_over
+        })
+    }
+
+    /// When the values that stood last left the client no quorum.
     fn blocked_last_ns(&self) -> Option<u64> {
         self.moments().find(|at_ns| self.blocking(*at_ns).is_some())
+    }
+
+    /// When the values that stood, its own among them, left nobody else a quorum, the last such moment first.
+    fn moments_with_own(&self) -> impl Iterator<Item = u64> {
+        self.moments().filter(|at_ns| {
+            let nodes: HashSet<usize> = self.standing_at(*at_ns).map(|span| span.node).collect();
+            self.nodes.saturating_sub(nodes.len()) < self.quorum
+        })
     }
 
     fn is_free_at_last(&self) -> bool {
@@ -130,6 +162,7 @@ impl<'a> BlockedLock<'a> {
     fn blocking(&self, at_ns: u64) -> Option<Cause> {
         let blocks: Vec<(usize, Cause)> = self
             .standing_at(at_ns)
+            .filter(|span| !self.is_own_try(span, at_ns))
             .map(|span| (span.node, self.of_value(span, at_ns)))
             .collect();
         let without = |cause: Option<Cause>| {
@@ -168,12 +201,30 @@ impl<'a> BlockedLock<'a> {
             _ if is_kept_by_others(span, at_ns) => Cause::ForeignRenewal,
             // What that attempt left should have expired long ago, so something keeps renewing it.
             owner if owner.in_doubt && renewed && !took_back(span) => Cause::AmbiguousAcquire,
-            owner if renewed_after(span, owner.refused_ns) => Cause::AmbiguousAcquire,
-            owner if renewed_after(span, owner.released_ns) => Cause::RenewedAfterRelease,
-            owner if renewed_after(span, owner.ended_ns) => Cause::RenewedAfterEnd,
+            owner if self.renewed_after(span, owner.refused_ns) => Cause::AmbiguousAcquire,
+            owner if self.renewed_after(span, owner.released_ns) => Cause::RenewedAfterRelease,
+            owner if self.renewed_after(span, owner.ended_ns) => Cause::RenewedAfterEnd,
+            owner if outlasted(span, owner.answered_ns) => Cause::FalseRelease,
             _ if span.renewals.is_empty() && is_longer() => Cause::WrongExpiry,
             _ => Cause::Undetermined,
         }
+    }
+
+    /// True if the worker that wrote the value prolonged it after it had been told to release it, or was refused. What a
+    /// later grant of its own rests on as well is prolonged by no renewal.
+    fn renewed_after(&self, span: &ValueSpan, over_ns: Option<u64>) -> bool {
+        let Some(author) = &span.author else {
+            return false;
+        };
+        let granted = |op| {
+            let attempt: Option<&Asked> = self.asked.get(op);
+            attempt.is_some_and(|attempt| attempt.granted_ns.is_some())
+        };
+        let mut own = (span.renewals.iter()).filter(|renewal| {
+            let is_taken_up = renewal.by.op != author.op && granted(&renewal.by.op);
+            renewal.by.worker == author.worker && renewal.prolongs() && !is_taken_up
+        });
+        over_ns.is_some_and(|over_ns| own.any(|renewal| renewal.at_ns > over_ns))
     }
 
     /// Who sent nothing that could take a lock, from when to when.
@@ -222,7 +273,10 @@ impl<'a> BlockedLock<'a> {
             .filter(|fault| fault.struck() && fault.touches(from_ns, until_ns))
             .flat_map(|fault| fault.nodes);
         let lost: HashSet<usize> = lost.copied().collect();
-        let granted = |op| self.asked.get(op).is_none_or(|attempt| attempt.granted);
+        let granted = |op| {
+            let attempt: Option<&Asked> = self.asked.get(op);
+            attempt.is_none_or(|attempt| attempt.granted_ns.is_some())
+        };
         taken.iter().any(|(op, nodes)| {
             nodes.len() >= self.quorum
                 && !granted(op)
@@ -241,7 +295,8 @@ impl<'a> BlockedLock<'a> {
             return false;
         }
         let mut taken: HashMap<u64, HashSet<usize>> = HashMap::new();
-        for span in self.standing() {
+        let at_ns = self.blocked_last_ns();
+        for span in at_ns.into_iter().flat_map(|at_ns| self.standing_at(at_ns)) {
             if let Some(author) = &span.author {
                 taken.entry(author.op).or_default().insert(span.node);
             }
@@ -274,12 +329,11 @@ fn is_kept_by_others(span: &ValueSpan, at_ns: u64) -> bool {
     any && first.due_ns <= at_ns && (lived(false) <= at_ns || lived(true) > at_ns)
 }
 
-/// True if the worker that wrote the value prolonged it after it had been told to release it, or was refused.
-fn renewed_after(span: &ValueSpan, over_ns: Option<u64>) -> bool {
+/// True if the value still stood when the release had been answered, and no command of its own client removed it.
+fn outlasted(span: &ValueSpan, answered_ns: Option<u64>) -> bool {
     let author = span.author.as_ref().map(|author| author.worker);
-    let mut own = (span.renewals.iter())
-        .filter(|renewal| Some(renewal.by.worker) == author && renewal.prolongs());
-    over_ns.is_some_and(|over_ns| own.any(|renewal| renewal.at_ns > over_ns))
+    let was_under_way = matches!(&span.end, SpanEnd::Removed(by) if Some(by.worker) == author);
+    answered_ns.is_some_and(|answered_ns| span.stands_at(answered_ns)) && !was_under_way
 }
 
 fn asked(history: &History) -> HashMap<u64, Asked> {
@@ -316,12 +370,19 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
                     .and_modify(|attempt| attempt.refused_ns = Some(event.at_ns));
             }
             EventKind::Granted { op, .. } => {
-                asked.entry(op).and_modify(|attempt| attempt.granted = true);
+                asked
+                    .entry(op)
+                    .and_modify(|attempt| attempt.granted_ns = Some(event.at_ns));
             }
             EventKind::Release { op, .. } => {
                 asked
                     .entry(op)
                     .and_modify(|attempt| attempt.released_ns = Some(event.at_ns));
+            }
+            EventKind::Released { op, .. } => {
+                asked
+                    .entry(op)
+                    .and_modify(|attempt| attempt.answered_ns = Some(event.at_ns));
             }
             EventKind::WorkerDown { worker, .. } => {
                 let own = asked

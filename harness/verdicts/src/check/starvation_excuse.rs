@@ -7,7 +7,11 @@ use super::standstill::Standstill;
 use super::sufficiency::unjudged_for;
 use super::unjudged::Unjudged;
 use crate::history::{Event, EventKind};
-use crate::timeline::ms;
+use crate::timeline::{Operation, OperationKind, ms};
+
+/// A client that waited for a processor for this part of the time within which somebody must get the lock has been kept
+/// from its first command.
+const DELAYED_PART: u64 = 10;
 
 /// What the machine did in a run that can keep everybody from a lock.
 #[derive(Debug, Default)]
@@ -23,6 +27,8 @@ pub(super) struct StarvationExcuses {
     harness_pauses: Vec<(u64, u64)>,
     /// How long each worker waited for a processor: from, until, for how long of that.
     delays: BTreeMap<usize, Vec<(u64, u64, u64)>>,
+    /// When a worker was asked for a lock for the first time, and when it sent its first command, if that was late.
+    slow_starts: BTreeMap<usize, (u64, u64)>,
 }
 
 impl StarvationExcuses {
@@ -57,6 +63,13 @@ impl StarvationExcuses {
                 let delay = (*since_ns, event.at_ns, ms(*waited_ms));
                 self.delays.entry(*worker).or_default().push(delay);
             }
+            EventKind::SlowStart {
+                worker,
+                from_ns,
+                until_ns,
+            } => {
+                self.slow_starts.insert(*worker, (*from_ns, *until_ns));
+            }
             _ => {}
         }
     }
@@ -64,14 +77,42 @@ impl StarvationExcuses {
     /// For how long, at most, a worker waited for a processor between two times. Nobody knows who of them would have
     /// got the lock, so it is the one that waited longest.
     pub(super) fn delayed_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
-        let of_worker = |delays: &Vec<(u64, u64, u64)>| {
-            let within = delays.iter().map(|(began_ns, ended_ns, waited_ns)| {
-                let (began_ns, ended_ns) = (*began_ns.max(&from_ns), *ended_ns.min(&until_ns));
-                ended_ns.saturating_sub(began_ns).min(*waited_ns)
-            });
-            within.fold(0, u64::saturating_add)
-        };
-        self.delays.values().map(of_worker).max().unwrap_or(0)
+        let workers = self.delays.keys();
+        let each = workers.map(|worker| self.delayed_of_ns(*worker, from_ns, until_ns));
+        each.max().unwrap_or(0)
+    }
+
+    fn delayed_of_ns(&self, worker: usize, from_ns: u64, until_ns: u64) -> u64 {
+        let delays = self.delays.get(&worker).into_iter().flatten();
+        let within = delays.map(|(began_ns, ended_ns, waited_ns)| {
+            let (began_ns, ended_ns) = (*began_ns.max(&from_ns), *ended_ns.min(&until_ns));
+            ended_ns.saturating_sub(began_ns).min(*waited_ns)
+        });
+        within.fold(0, u64::saturating_add)
+    }
+
+    /// For how long clients waited for a processor, if none of those that wanted the lock for `bound_ns` without success
+    /// has asked for it that long: each had sent no command yet, and was kept from it.
+    pub(super) fn not_begun_ns(
+        &self,
+        first: &Starvation,
+        bound_ns: u64,
+        operations: &[Operation],
+    ) -> Option<u64> {
+        let wanting = operations.iter().filter(|asked| {
+            asked.kind == OperationKind::Acquire
+                && asked.key == first.key
+                && asked.asked_ns < first.until_ns
+                && asked.over_ns > first.from_ns
+        });
+        let waited = wanting.map(|asked| {
+            let (from_ns, spoke_ns) = *self.slow_starts.get(&asked.worker)?;
+            let spoke_ns = spoke_ns.min(first.until_ns);
+            let delayed_ns = self.delayed_of_ns(asked.worker, from_ns, spoke_ns);
+            let asked_long = first.until_ns - spoke_ns.max(first.from_ns) >= bound_ns;
+            (!asked_long && delayed_ns >= bound_ns / DELAYED_PART).then_some(delayed_ns)
+        });
+        waited.reduce(|one, other| Some(one?.max(other?))).flatten()
     }
 
     /// Somebody stood still for so short a time that the lock is not judged anew after it.
@@ -118,6 +159,67 @@ impl StarvationExcuses {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timeline::OperationOutcome;
+
+    fn told(excuses: &mut StarvationExcuses, at_ns: u64, what: EventKind) {
+        excuses.event(&Event { at_ns, what });
+    }
+
+    /// For how long clients waited that wanted the lock from 1 to 5 s, and had to get it within 3 s: when each sent its
+    /// first command, and for how much of the first second it waited for a processor, milliseconds.
+    fn not_begun(clients: &[(u64, u64)]) -> Option<u64> {
+        let mut excuses = StarvationExcuses::new(clients.len());
+        let mut operations = Vec::new();
+        for (worker, (spoke_ms, waited_ms)) in clients.iter().copied().enumerate() {
+            let (from_ns, until_ns) = (0, ms(spoke_ms));
+            let delayed = EventKind::WorkerDelayed {
+                worker,
+                since_ns: 0,
+                waited_ms,
+            };
+            told(&mut excuses, ms(1000), delayed);
+            let slow = EventKind::SlowStart {
+                worker,
+                from_ns,
+                until_ns,
+            };
+            told(&mut excuses, ms(5000), slow);
+            operations.push(Operation {
+                worker,
+                op: worker as u64,
+                key: 0,
+                kind: OperationKind::Acquire,
+                intended_ns: None,
+                asked_ns: 0,
+                over_ns: ms(5000),
+                outcome: OperationOutcome::Unanswered,
+            });
+        }
+        let first = Starvation {
+            key: 0,
+            from_ns: ms(1000),
+            until_ns: ms(5000),
+            worker: Some(0),
+            in_turn: false,
+            doubt: None,
+            has_unexpiring_key: false,
+        };
+        let waited_ns = excuses.not_begun_ns(&first, ms(3000), &operations)?;
+        Some(waited_ns / ms(1))
+    }
+
+    #[test]
+    fn clients_that_the_machine_kept_from_their_first_command_starve_for_no_fault_of_the_lock() {
+        assert_eq!(not_begun(&[(4000, 700), (9000, 900)]), Some(900));
+        assert_eq!(not_begun(&[(2500, 700)]), Some(700));
+    }
+
+    #[test]
+    fn one_client_that_asked_for_long_enough_shows_that_nobody_gets_the_lock() {
+        assert_eq!(not_begun(&[(4000, 700), (1900, 900)]), None);
+        assert_eq!(not_begun(&[(4000, 700), (4000, 200)]), None);
+        assert_eq!(not_begun(&[]), None);
+    }
 
     #[test]
     fn pause_counts_as_far_as_it_lies_in_the_wait_and_a_long_one_for_longer() {

@@ -421,7 +421,8 @@ impl Checker for Progress {
                 }
             }
             EventKind::WorkerDelayed { since_ns, .. } => self.delayed(*since_ns, at_ns),
-            EventKind::End { .. } => self.run_over(at_ns),
+            // What the workers have sent is counted when they are about to be ended.
+            EventKind::End { .. } | EventKind::CommandsSent { .. } => self.run_over(at_ns),
             _ => {}
         }
     }
@@ -450,7 +451,7 @@ impl Checker for Progress {
         }
     }
 
-    fn finish(mut self, _: &Timeline<'_>) -> Judgement {
+    fn finish(mut self, timeline: &Timeline<'_>) -> Judgement {
         self.run_over(self.latest_ns);
         if self.keys.iter().any(|key| key.kept_away) {
             self.undecided.get_or_insert(StarvedBy::NodesOutOfReach);
@@ -481,7 +482,13 @@ impl Checker for Progress {
         // nothing.
         let kept = state.left || state.probe_granted == Some(true);
         first.doubt = first.doubt.filter(|_| kept);
-        if let (false, Some(reason)) = (first.has_unexpiring_key, self.excuses.of(&first)) {
+        let operations = timeline.operations();
+        let not_begun_ns = (self.excuses).not_begun_ns(&first, self.bound_ns, operations);
+        let not_begun = not_begun_ns.map(|waited_ns| Unjudged::Starved {
+            by: StarvedBy::HarnessPause(waited_ns / 1_000_000),
+        });
+        let excuse = self.excuses.of(&first).or(not_begun);
+        if let (false, Some(reason)) = (first.has_unexpiring_key, excuse) {
             return Judgement::Unknown(reason);
         }
         Judgement::Violated {

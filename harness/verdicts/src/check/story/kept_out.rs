@@ -54,6 +54,13 @@ fn of_value<'a>(facts: &Facts<'_>, span: &ValueSpan, why: Cause) -> Vec<StoryIte
         span.node
     );
     let mut lines = vec![StoryItem::Said(span.from_ns, Weight::Plot, text)];
+    if why == Cause::FalseRelease {
+        lines.push(StoryItem::Attempts {
+            ops: vec![author.op],
+            from_ns: span.from_ns,
+            to_ns: span.until_ns,
+        });
+    }
     let foreign = why == Cause::ForeignRenewal;
     let all = span.renewals.iter().filter(|renewal| renewal.prolongs());
     let told: Vec<&Renewal> = all
