@@ -16,6 +16,7 @@ use picklock_harness::record::{Cell, MatrixRecord, Surprise, Tally};
 use picklock_scenarios::{BackendName, Expectation};
 
 use crate::running::CHANCES;
+use crate::slots::Slot;
 
 /// How many seeds show what may happen in the simulation: what happens in one run of a hundred is missed
 /// in fewer than one comparison of a hundred.
@@ -23,6 +24,9 @@ pub const MANY: u64 = 500;
 
 /// The seed of the runs that are compared.
 pub const SEED: u64 = 7;
+
+/// What a table weighs beside other runs.
+const TABLE: usize = 3;
 
 /// How often a cell is run that a busy machine keeps from being judged.
 const ATTEMPTS: u64 = 10;
@@ -156,6 +160,8 @@ fn matrix(backend: BackendName, seed: u64, seeds: u64, flags: &[&str]) -> Matrix
         BackendName::Process => command.args(["--jobs", "10"]),
         BackendName::Sim | BackendName::External => &mut command,
     };
+    // A table is several runs at a time.
+    let _slot = (backend != BackendName::Sim).then(|| Slot::take(TABLE));
     let output = command.output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         let said = String::from_utf8_lossy(&output.stderr);

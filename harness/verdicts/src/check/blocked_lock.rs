@@ -111,8 +111,8 @@ impl<'a> BlockedLock<'a> {
     /// True if the client that waits wrote it in the attempt that was under way at this time. That keeps only others
     /// out.
     fn is_own_try(&self, span: &ValueSpan, at_ns: u64) -> bool {
-        let author = (span.author.as_ref())
-            .filter(|author| Some(author.worker) == self.starvation.worker);
+        let author =
+            (span.author.as_ref()).filter(|author| Some(author.worker) == self.starvation.worker);
         let attempt = author.and_then(|author| self.asked.get(&author.op));
         attempt.is_some_and(|attempt| {
             let answered_ns = [attempt.granted_ns, attempt.refused_ns];

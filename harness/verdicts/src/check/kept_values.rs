@@ -201,7 +201,9 @@ impl KeptValues {
                 _ => self.standing(at_ns, attempt),
             };
             if !kept.is_empty() {
-                self.left.push(LeftValue::of(at_ns, attempt, said, kept));
+                let written_ns = self.written_ns(attempt.op);
+                let left = LeftValue::of(at_ns, attempt, said, kept, written_ns);
+                self.left.push(left);
             }
         }
         let certain = match step {
@@ -250,6 +252,12 @@ impl KeptValues {
         standing
             .map(|value| (value.node, value.key.clone()))
             .collect()
+    }
+
+    /// When the attempt wrote what stands last, if that expires.
+    fn written_ns(&self, op: u64) -> Option<u64> {
+        let values = self.attempts.get(op)?.iter();
+        values.filter_map(|value| Some(value.expiry?.set_ns)).max()
     }
 
     /// What stayed, in the order in which it was spoken of.

@@ -62,6 +62,8 @@ pub(super) struct LeftValue {
     pub(super) op: u64,
     /// The lock.
     pub(super) lock: u32,
+    /// When its attempt wrote the last one, if that is known.
+    pub(super) written_ns: Option<u64>,
     /// What ends before this time was on its way to its end.
     passing_until_ns: u64,
     /// Where the values were.
@@ -75,6 +77,7 @@ impl LeftValue {
         attempt: &Attempt,
         said: Said,
         kept: Vec<(usize, KeyName)>,
+        written_ns: Option<u64>,
     ) -> Self {
         LeftValue {
             at_ns,
@@ -82,6 +85,7 @@ impl LeftValue {
             worker: attempt.worker,
             op: attempt.op,
             lock: attempt.key,
+            written_ns,
             passing_until_ns: passing_until_ns(at_ns, attempt),
             kept,
         }

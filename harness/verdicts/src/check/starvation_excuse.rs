@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::finding::Starvation;
 use super::standstill::Standstill;
 use super::sufficiency::unjudged_for;
-use super::unjudged::Unjudged;
+use super::unjudged::{StarvedBy, Unjudged};
 use crate::history::{Event, EventKind};
 use crate::timeline::{Operation, OperationKind, ms};
 
@@ -93,7 +93,7 @@ impl StarvationExcuses {
 
     /// For how long clients waited for a processor, if none of those that wanted the lock for `bound_ns` without success
     /// has asked for it that long: each had sent no command yet, and was kept from it.
-    pub(super) fn not_begun_ns(
+    fn not_begun_ns(
         &self,
         first: &Starvation,
         bound_ns: u64,
@@ -120,8 +120,13 @@ impl StarvationExcuses {
         self.standstills.push(standstill);
     }
 
-    /// Why this may be due to the machine and not to the lock.
-    pub(super) fn of(&self, first: &Starvation) -> Option<Unjudged> {
+    /// Why this may be due to the machine and not to the lock. `bound_ns`: within which time somebody must get it.
+    pub(super) fn of(
+        &self,
+        first: &Starvation,
+        bound_ns: u64,
+        operations: &[Operation],
+    ) -> Option<Unjudged> {
         // It is not known since when the node was gone, so no waiting can be held against the lock.
         if self.lost_node.is_some() {
             return self.lost_node.clone();
@@ -132,8 +137,13 @@ impl StarvationExcuses {
         }
         let span = (first.from_ns, first.until_ns);
         let mut standstills = self.standstills.iter();
-        let standstill = standstills.find(|it| it.meets(span))?;
-        Some(standstill.reason())
+        let standstill = standstills.find(|it| it.meets(span));
+        let not_begun = || {
+            let waited_ns = self.not_begun_ns(first, bound_ns, operations)?;
+            let by = StarvedBy::HarnessPause(waited_ns / 1_000_000);
+            Some(Unjudged::Starved { by })
+        };
+        standstill.map(Standstill::reason).or_else(not_begun)
     }
 
     /// For how long the harness stood still between two times, and so may have kept clients waiting. After a

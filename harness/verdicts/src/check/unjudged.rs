@@ -258,6 +258,9 @@ pub enum Ongoing {
     /// A hold.
     #[error("a client held the lock")]
     Hold,
+    /// The writing of a value that its client was refused.
+    #[error("a client asked for the lock, and may have given up an answer that was on its way")]
+    Attempt,
 }
 
 /// Why it is not the lock's fault, or may not be, that nobody got it.

@@ -35,11 +35,12 @@ use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
 use crate::check::kept_values::KeptValues;
 use crate::check::left_value::{LeftValue, Said};
 use crate::check::promised_renewal::ran_out_ns;
+use crate::check::unjudged::{Ongoing, Unjudged};
 use crate::check::untrue_answers::{gone_ns, refused_ns};
 use crate::check::written_values::{KeyUsers, Written, WrittenValue, WrittenValues};
 use crate::custody::{Custody, Expiry, KeyUpdate, NodesUsed};
 use crate::history::{Event, EventKind, Header, KeyName};
-use crate::timeline::{Attempt, Step, Timeline};
+use crate::timeline::{Attempt, Step, Timeline, ms};
 
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
 const SLACK_NS: u64 = 2_000_000;
@@ -51,6 +52,13 @@ const SLACK_MS: i64 = 1;
 /// between. So a lease proves nothing that is longer than the key that it wrote by no more than this part of the lease
 /// asked for.
 const TELLING_PART_OF_LEASE: u64 = 100;
+
+/// A client that waits for a node for a tenth of its lease gives up an answer that comes somewhat later. So a value that
+/// stands after a refusal proves nothing where the harness stood still for this part of the lease in all...
+const LATE_PART_OF_LEASE: u64 = 50;
+
+/// ... within this part of the lease before and after the value was written.
+const AROUND_PART_OF_LEASE: u64 = 5;
 
 /// The checker.
 pub(in crate::check) struct Claims {
@@ -67,6 +75,11 @@ pub(in crate::check) struct Claims {
     kept: KeptValues,
     /// A release claimed success when the lease that was asked for was over.
     released_late: bool,
+    ttl_ns: u64,
+    /// When the harness stood still: from, until.
+    pauses: Vec<(u64, u64)>,
+    /// The first refusal that may be due to that.
+    late: Option<Unjudged>,
     found: Vec<Found>,
 }
 
@@ -264,7 +277,12 @@ impl Claims {
                 (false, true) => self.nodes - quorum + 1,
                 (false, false) => quorum,
             };
-            if stayed >= too_many {
+            if stayed >= too_many
+                && left.said == Said::Refused
+                && let Some(late) = self.held_back(&left)
+            {
+                self.late.get_or_insert(late);
+            } else if stayed >= too_many {
                 let statement = format!(
                     "worker {} {}, and its value stayed on {stayed} of {} nodes",
                     left.worker,
@@ -278,6 +296,30 @@ impl Claims {
                 self.found(left.at_ns, about, vec![left.op], statement);
             }
         }
+    }
+
+    /// Why a client may have given up an answer that the harness held back: it stood still about the time at which the
+    /// value was written.
+    fn held_back(&self, left: &LeftValue) -> Option<Unjudged> {
+        let written_ns = left.written_ns?;
+        let around_ns = self.ttl_ns / AROUND_PART_OF_LEASE;
+        let from_ns = written_ns.saturating_sub(around_ns);
+        let until_ns = written_ns.saturating_add(around_ns).min(left.at_ns);
+        let pauses = self.pauses.iter();
+        let near =
+            pauses.filter(|(began_ns, ended_ns)| *began_ns < until_ns && *ended_ns > from_ns);
+        let (mut paused_ns, mut last_ns) = (0, 0);
+        for (began_ns, ended_ns) in near {
+            paused_ns += ended_ns - began_ns;
+            last_ns = *ended_ns;
+        }
+        let suffices = paused_ns >= (self.ttl_ns / LATE_PART_OF_LEASE).max(1);
+        suffices.then_some(Unjudged::HarnessPause {
+            late_ms: paused_ns / 1_000_000,
+            until_ns: last_ns,
+            during: Ongoing::Attempt,
+            count: 1,
+        })
     }
 
     /// "I shall renew it", "you have it no longer", and "you had it until now".
@@ -357,6 +399,9 @@ impl Checker for Claims {
             in_doubt: HashSet::new(),
             kept: KeptValues::default(),
             released_late: false,
+            ttl_ns: header.ttl_ms.saturating_mul(1_000_000),
+            pauses: Vec::new(),
+            late: None,
             found: Vec::new(),
         }
     }
@@ -396,6 +441,10 @@ impl Checker for Claims {
 
     fn event(&mut self, event: &Event) {
         self.kept.event(event);
+        if let EventKind::Stalled { late_ms } = event.what {
+            let from_ns = event.at_ns.saturating_sub(ms(late_ms));
+            self.pauses.push((from_ns, event.at_ns));
+        }
     }
 
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
@@ -415,6 +464,9 @@ impl Checker for Claims {
         let is_alone = |lock: u32| nodes_used.only_node(lock).is_some();
         self.found
             .retain(|found| !found.unless_alone.is_some_and(is_alone));
+        if let (true, Some(late)) = (self.found.is_empty(), self.late) {
+            return Judgement::Unknown(late);
+        }
         let found = self.found.into_iter();
         let found = found.map(|found| (found.at_ns, Seen::FalseClaim(found.claim)));
         Judgement::of(Property::Claims, found.collect())

@@ -483,11 +483,7 @@ impl Checker for Progress {
         let kept = state.left || state.probe_granted == Some(true);
         first.doubt = first.doubt.filter(|_| kept);
         let operations = timeline.operations();
-        let not_begun_ns = (self.excuses).not_begun_ns(&first, self.bound_ns, operations);
-        let not_begun = not_begun_ns.map(|waited_ns| Unjudged::Starved {
-            by: StarvedBy::HarnessPause(waited_ns / 1_000_000),
-        });
-        let excuse = self.excuses.of(&first).or(not_begun);
+        let excuse = self.excuses.of(&first, self.bound_ns, operations);
         if let (false, Some(reason)) = (first.has_unexpiring_key, excuse) {
             return Judgement::Unknown(reason);
         }
