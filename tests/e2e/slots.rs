@@ -7,6 +7,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// What all runs together may weigh.
 const ROOM: usize = 9;
 
+/// What a table weighs, which makes several runs at a time.
+pub const TABLE: usize = 3;
+
 /// Who has room, and who waits for it. Nobody overtakes: a heavy run would wait until all light ones are over,
 /// and then be alone.
 struct Room {

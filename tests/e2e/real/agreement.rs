@@ -12,11 +12,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use picklock_harness::check::{Cause, Property, Status, Verdict};
+use picklock_harness::expectation;
 use picklock_harness::record::{Cell, MatrixRecord, Surprise, Tally};
 use picklock_scenarios::{BackendName, Expectation};
 
 use crate::running::CHANCES;
-use crate::slots::Slot;
+use crate::slots::{Slot, TABLE};
 
 /// How many seeds show what may happen in the simulation: what happens in one run of a hundred is missed
 /// in fewer than one comparison of a hundred.
@@ -24,9 +25,6 @@ pub const MANY: u64 = 500;
 
 /// The seed of the runs that are compared.
 pub const SEED: u64 = 7;
-
-/// What a table weighs beside other runs.
-const TABLE: usize = 3;
 
 /// How often a cell is run that a busy machine keeps from being judged.
 const ATTEMPTS: u64 = 10;
@@ -160,7 +158,6 @@ fn matrix(backend: BackendName, seed: u64, seeds: u64, flags: &[&str]) -> Matrix
         BackendName::Process => command.args(["--jobs", "10"]),
         BackendName::Sim | BackendName::External => &mut command,
     };
-    // A table is several runs at a time.
     let _slot = (backend != BackendName::Sim).then(|| Slot::take(TABLE));
     let output = command.output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
@@ -287,10 +284,7 @@ fn disagreements(real: &Cell, simulated: &Cell, possible: impl Fn(&Cell) -> Cell
 }
 
 fn in_words(verdict: Option<&Verdict>) -> String {
-    match verdict {
-        Some(verdict) => picklock_harness::expectation::in_words(verdict),
-        None => "not judged".to_owned(),
-    }
+    verdict.map_or_else(|| "not judged".to_owned(), expectation::in_words)
 }
 
 /// What came out in many runs, in the words of a verdict, and how often.
