@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What all runs together may weigh.
-const ROOM: usize = 9;
+const ROOM: usize = 11;
 
 /// What a table weighs, which makes several runs at a time.
-pub const TABLE: usize = 3;
+pub const TABLE: usize = 4;
 
 /// Who has room, and who waits for it. Nobody overtakes: a heavy run would wait until all light ones are over,
 /// and then be alone.

@@ -85,50 +85,40 @@ impl<'a> BlockedLock<'a> {
         match blocked {
             Some(cause) if cause != Cause::Undetermined => cause,
             _ if self.waited_for_all() => Cause::WaitsForEveryNode,
-            Some(_) if self.is_split() => Cause::SplitVote,
+            _ if self.is_split() => Cause::SplitVote,
             // What stood there first went, and it was free when the wait had lasted for too long.
             _ if self.is_free_at_last() && self.sleep().is_some() => Cause::LostWakeUp,
             _ => Cause::Undetermined,
         }
     }
 
-    /// The values that kept the client out when it had waited for too long; if there were none then, those
-    /// that did so last. Where several have a part of the nodes each, its own part is among them; and where nothing else
-    /// stood, what it wrote itself kept others out.
+    /// The values that kept the client out when it had waited for too long; if there were none then, those that did so
+    /// last. Where several have a part of the nodes each, or nothing else stood, they are those of attempts under way.
     pub(super) fn standing(&self) -> Vec<&'a ValueSpan> {
-        let (at_ns, only_own) = match (self.blocked_last_ns(), self.moments_with_own().next()) {
-            (Some(at_ns), _) => (at_ns, false),
-            (None, Some(at_ns)) => (at_ns, true),
-            (None, None) => return Vec::new(),
-        };
-        let own_too = only_own || self.cause() == Cause::SplitVote;
-        let standing = self.standing_at(at_ns);
-        standing
-            .filter(|span| own_too || !self.is_own_try(span, at_ns))
-            .collect()
+        let is_left = |at_ns: &u64| self.blocking(*at_ns).is_some();
+        let left_ns = self.moments().find(is_left);
+        let left_ns = left_ns.filter(|_| self.cause() != Cause::SplitVote);
+        let is_left = |span: &&ValueSpan| left_ns.is_none_or(|at_ns| !self.is_try(span, at_ns));
+        let at_ns = left_ns.or_else(|| self.taken_last_ns());
+        let standing = at_ns.into_iter().flat_map(|at_ns| self.standing_at(at_ns));
+        standing.filter(is_left).collect()
     }
 
-    /// True if the client that waits wrote it in the attempt that was under way at this time. That keeps only others
-    /// out.
-    fn is_own_try(&self, span: &ValueSpan, at_ns: u64) -> bool {
-        let author =
-            (span.author.as_ref()).filter(|author| Some(author.worker) == self.starvation.worker);
+    /// True if it was written by an attempt that was under way at this time. That keeps others out as well; but who
+    /// waits like them gives way, or gets the lock, once what was left there is gone.
+    fn is_try(&self, span: &ValueSpan, at_ns: u64) -> bool {
+        let author = span.author.as_ref();
         let attempt = author.and_then(|author| self.asked.get(&author.op));
         attempt.is_some_and(|attempt| {
-            let answered_ns = [attempt.granted_ns, attempt.refused_ns];
-            let is_over = answered_ns.into_iter().flatten().any(|ns| ns < at_ns);
+            let over_ns = [attempt.granted_ns, attempt.refused_ns, attempt.ended_ns];
+            let is_over = over_ns.into_iter().flatten().any(|ns| ns < at_ns);
             !attempt.in_doubt && !is_over
         })
     }
 
-    /// When the values that stood last left the client no quorum.
-    fn blocked_last_ns(&self) -> Option<u64> {
-        self.moments().find(|at_ns| self.blocking(*at_ns).is_some())
-    }
-
-    /// When the values that stood, its own among them, left nobody else a quorum, the last such moment first.
-    fn moments_with_own(&self) -> impl Iterator<Item = u64> {
-        self.moments().filter(|at_ns| {
+    /// When the values that stood, those of attempts under way among them, last left nobody else a quorum.
+    fn taken_last_ns(&self) -> Option<u64> {
+        self.moments().find(|at_ns| {
             let nodes: HashSet<usize> = self.standing_at(*at_ns).map(|span| span.node).collect();
             self.nodes.saturating_sub(nodes.len()) < self.quorum
         })
@@ -158,11 +148,11 @@ impl<'a> BlockedLock<'a> {
         claims.filter(move |span| span.stands_at(at_ns))
     }
 
-    /// Why the nodes that are not blocked at this time are no quorum. `None`: they are one.
+    /// Why the nodes are no quorum that nothing was left on at this time. `None`: they are one.
     fn blocking(&self, at_ns: u64) -> Option<Cause> {
         let blocks: Vec<(usize, Cause)> = self
             .standing_at(at_ns)
-            .filter(|span| !self.is_own_try(span, at_ns))
+            .filter(|span| !self.is_try(span, at_ns))
             .map(|span| (span.node, self.of_value(span, at_ns)))
             .collect();
         let without = |cause: Option<Cause>| {
@@ -211,7 +201,7 @@ impl<'a> BlockedLock<'a> {
     }
 
     /// True if the worker that wrote the value prolonged it after it had been told to release it, or was refused. What a
-    /// later grant of its own rests on as well is prolonged by no renewal.
+    /// later grant of its own rests on as well is prolonged by no renewal, nor by a release that counts.
     fn renewed_after(&self, span: &ValueSpan, over_ns: Option<u64>) -> bool {
         let Some(author) = &span.author else {
             return false;
@@ -222,7 +212,9 @@ impl<'a> BlockedLock<'a> {
         };
         let mut own = (span.renewals.iter()).filter(|renewal| {
             let is_taken_up = renewal.by.op != author.op && granted(&renewal.by.op);
-            renewal.by.worker == author.worker && renewal.prolongs() && !is_taken_up
+            let is_release = renewal.by.phase == Phase::Release;
+            let is_renewal = renewal.prolongs() && !is_taken_up && !is_release;
+            renewal.by.worker == author.worker && is_renewal
         });
         over_ns.is_some_and(|over_ns| own.any(|renewal| renewal.at_ns > over_ns))
     }
@@ -288,15 +280,14 @@ impl<'a> BlockedLock<'a> {
     /// before, and none had enough. Who lost its part earlier had the time to try again.
     fn is_split(&self) -> bool {
         let mut attempts = self.asked.values();
-        let is_late = |at_ns: u64| {
+        let mut is_late = |at_ns: u64| {
             attempts.any(|attempt| at_ns.saturating_add(attempt.ttl_ns) >= self.starvation.until_ns)
         };
-        if !self.blocked_last_ns().is_some_and(is_late) {
+        let Some(at_ns) = self.taken_last_ns().filter(|at_ns| is_late(*at_ns)) else {
             return false;
-        }
+        };
         let mut taken: HashMap<u64, HashSet<usize>> = HashMap::new();
-        let at_ns = self.blocked_last_ns();
-        for span in at_ns.into_iter().flat_map(|at_ns| self.standing_at(at_ns)) {
+        for span in self.standing_at(at_ns) {
             if let Some(author) = &span.author {
                 taken.entry(author.op).or_default().insert(span.node);
             }
