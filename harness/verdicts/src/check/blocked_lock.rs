@@ -104,15 +104,15 @@ impl<'a> BlockedLock<'a> {
         standing.filter(is_left).collect()
     }
 
-    /// True if it was written by an attempt that was under way at this time. That keeps others out as well; but who
-    /// waits like them gives way, or gets the lock, once what was left there is gone.
+    /// True if it was written by an attempt that was under way at this time, and runs out. That keeps others out as well;
+    /// but who waits like them gives way, or gets the lock, once what was left there is gone.
     fn is_try(&self, span: &ValueSpan, at_ns: u64) -> bool {
         let author = span.author.as_ref();
         let attempt = author.and_then(|author| self.asked.get(&author.op));
         attempt.is_some_and(|attempt| {
             let over_ns = [attempt.granted_ns, attempt.refused_ns, attempt.ended_ns];
             let is_over = over_ns.into_iter().flatten().any(|ns| ns < at_ns);
-            !attempt.in_doubt && !is_over
+            span.expiry.is_some() && !attempt.in_doubt && !is_over
         })
     }
 
