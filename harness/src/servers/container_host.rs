@@ -1,7 +1,7 @@
 //! What the containers of a run's servers have in common.
 
+use bollard::Docker;
 use picklock_scenarios::Persistence;
-use testcontainers::bollard::Docker;
 
 use super::reaper::ContainerWatch;
 use super::{BackendError, Image, Layout, Reaper, engine, server_network};
@@ -33,7 +33,7 @@ impl ContainerHost {
         reaper: &Reaper,
     ) -> Result<ContainerHost, BackendError> {
         let engine = engine::connect().await?;
-        image.fetch().await?;
+        image.fetch(&engine).await?;
         let program = image.program(&engine).await?;
         let user = match layout.persistence {
             Persistence::AofEverysec => engine::user_of_our_files(&engine).await,

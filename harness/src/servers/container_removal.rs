@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use bollard::Docker;
+use bollard::errors::Error;
+use bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
+use bollard::query_parameters::ListContainersOptionsBuilder;
 use futures_util::future::join_all;
-use testcontainers::bollard::Docker;
-use testcontainers::bollard::errors::Error;
-use testcontainers::bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
-use testcontainers::bollard::query_parameters::ListContainersOptionsBuilder;
 
 use super::engine::{OWNER_LABEL, RUN_LABEL, connect, connect_at_once, owner, remove_container};
 use super::reaper::ContainerWatch;

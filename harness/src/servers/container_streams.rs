@@ -3,13 +3,13 @@
 
 use std::pin::Pin;
 
-use futures_util::{Stream, StreamExt};
-use testcontainers::bollard::Docker;
-use testcontainers::bollard::container::{AttachContainerResults, LogOutput};
-use testcontainers::bollard::errors::Error;
-use testcontainers::bollard::query_parameters::{
+use bollard::Docker;
+use bollard::container::{AttachContainerResults, LogOutput};
+use bollard::errors::Error;
+use bollard::query_parameters::{
     AttachContainerOptionsBuilder, StartContainerOptions, WaitContainerOptions,
 };
+use futures_util::{Stream, StreamExt};
 use tokio::io::{AsyncWrite, AsyncWriteExt, copy, stderr, stdin, stdout};
 
 use super::BackendError;

@@ -1,12 +1,13 @@
 //! Requests to the container engine, apart from those of single containers.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use testcontainers::bollard::Docker;
-use testcontainers::bollard::errors::Error;
-use testcontainers::bollard::models::HostConfig;
-use testcontainers::bollard::query_parameters::RemoveContainerOptionsBuilder;
+use bollard::Docker;
+use bollard::errors::Error;
+use bollard::models::HostConfig;
+use bollard::query_parameters::RemoveContainerOptionsBuilder;
 use tokio::time::timeout;
 
 use super::{BackendError, ProcessIdentity};
@@ -58,9 +59,7 @@ pub(super) async fn connect_at_once() -> Result<Docker, BackendError> {
 
 async fn connect_within(patience: Duration) -> Result<Docker, BackendError> {
     let asked = async {
-        let engine = testcontainers::core::client::docker_client_instance()
-            .await
-            .map_err(|e| e.to_string())?;
+        let engine = client().map_err(|e| sentence(&e))?;
         engine.ping().await.map_err(|e| sentence(&e))?;
         Ok(engine)
     };
@@ -68,6 +67,31 @@ async fn connect_within(patience: Duration) -> Result<Docker, BackendError> {
         .await
         .unwrap_or_else(|_| Err(format!("no answer within {patience:?}")))
         .map_err(BackendError::Engine)
+}
+
+/// A client of the engine that `DOCKER_HOST` names, else of the one that listens at the first of the places that engines
+/// of this machine use. Nothing is asked yet.
+fn client() -> Result<Docker, Error> {
+    if let Ok(host) = std::env::var("DOCKER_HOST") {
+        return Docker::connect_with_host(&host);
+    }
+    let below = |variable: &str, path: &str| {
+        let folder = std::env::var_os(variable)?;
+        Some(PathBuf::from(folder).join(path))
+    };
+    // Without root; Docker Desktop.
+    let others = [
+        below("XDG_RUNTIME_DIR", "docker.sock"),
+        below("HOME", ".docker/run/docker.sock"),
+        below("HOME", ".docker/desktop/docker.sock"),
+    ];
+    let usual = PathBuf::from("/var/run/docker.sock");
+    let mut places = others.into_iter().flatten();
+    let place = match usual.exists() {
+        true => usual,
+        false => places.find(|path| path.exists()).unwrap_or(usual),
+    };
+    Docker::connect_with_host(&format!("unix://{}", place.display()))
 }
 
 /// An error with its causes: the texts of the engine client leave out the cause.

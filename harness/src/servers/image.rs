@@ -1,9 +1,11 @@
 use std::time::Duration;
 
-use testcontainers::GenericImage;
-use testcontainers::bollard::Docker;
-use testcontainers::bollard::errors::Error;
-use testcontainers::runners::AsyncRunner;
+use bollard::Docker;
+use bollard::auth::DockerCredentials;
+use bollard::errors::Error;
+use bollard::query_parameters::CreateImageOptionsBuilder;
+use docker_credential::DockerCredential;
+use futures_util::TryStreamExt;
 use tokio::time::timeout;
 
 use super::BackendError;
@@ -85,28 +87,22 @@ impl Image {
         &self.reason
     }
 
-    /// Name and tag, as testcontainers expects them: joined by a colon they give the reference. The
-    /// colon of a digest also works. A colon before a `/` belongs to a port.
-    pub(super) fn name_and_tag(&self) -> (&str, &str) {
-        match self.reference.rsplit_once(':') {
-            Some((name, tag)) if !tag.contains('/') => (name, tag),
-            _ => (&self.reference, "latest"),
-        }
-    }
-
     /// Pulls it, if it is not present, with the credentials of the user's Docker.
-    pub(super) async fn fetch(&self) -> Result<(), BackendError> {
+    pub(super) async fn fetch(&self, engine: &Docker) -> Result<(), BackendError> {
         if self.here {
             return Ok(());
         }
-        let (name, tag) = self.name_and_tag();
-        let pull = GenericImage::new(name, tag).pull_image();
+        let options = CreateImageOptionsBuilder::new()
+            .from_image(&with_tag(&self.reference))
+            .build();
+        let credentials = credentials(registry(&self.reference)).await;
+        let pull = engine.create_image(Some(options), None, credentials);
         let failed = |why| BackendError::NoImage {
             image: self.reference.clone(),
             why,
         };
-        match timeout(PULL_PATIENCE, pull).await {
-            Ok(pulled) => pulled.map(drop).map_err(|e| failed(sentence(&e))),
+        match timeout(PULL_PATIENCE, pull.try_for_each(async |_| Ok(()))).await {
+            Ok(pulled) => pulled.map_err(|e| failed(sentence(&e))),
             Err(_) => Err(failed(format!(
                 "the pull was not done in {PULL_PATIENCE:?}"
             ))),
@@ -131,6 +127,41 @@ impl Image {
             .filter(|word| word.ends_with("-server"));
         Ok(server.unwrap_or_else(|| USUAL_SERVER.to_owned()))
     }
+}
+
+/// A reference that names one image: without a tag an engine pulls all of them.
+fn with_tag(reference: &str) -> String {
+    let (_, name) = reference.rsplit_once('/').unwrap_or(("", reference));
+    match name.contains([':', '@']) {
+        true => reference.to_owned(),
+        false => format!("{reference}:latest"),
+    }
+}
+
+/// The registry of an image, as Docker's own configuration names it.
+fn registry(reference: &str) -> &str {
+    match reference.split_once('/') {
+        Some((host, _)) if host.contains(['.', ':']) || host == "localhost" => host,
+        _ => "https://index.docker.io/v1/",
+    }
+}
+
+/// What the user's Docker has been given for this registry; `None`: nothing.
+async fn credentials(registry: &str) -> Option<DockerCredentials> {
+    let server = registry.to_owned();
+    // It may start a program that keeps them.
+    let asked = tokio::task::spawn_blocking(move || docker_credential::get_credential(&server));
+    let mut found = DockerCredentials {
+        serveraddress: Some(registry.to_owned()),
+        ..DockerCredentials::default()
+    };
+    match asked.await.ok()?.ok()? {
+        DockerCredential::IdentityToken(token) => found.identitytoken = Some(token),
+        DockerCredential::UsernamePassword(user, password) => {
+            (found.username, found.password) = (Some(user), Some(password));
+        }
+    }
+    Some(found)
 }
 
 async fn is_here(engine: &Docker, reference: &str) -> bool {
@@ -168,21 +199,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_is_split_where_the_tag_begins() {
-        let split = |reference: &str| {
-            let image = Image {
-                reference: reference.into(),
-                reason: String::new(),
-                here: true,
-            };
-            let (name, tag) = image.name_and_tag();
-            (name.to_owned(), tag.to_owned())
-        };
-        let pair = |name: &str, tag: &str| (name.to_owned(), tag.to_owned());
-        assert_eq!(split("redis:8"), pair("redis", "8"));
-        assert_eq!(split("redis"), pair("redis", "latest"));
-        assert_eq!(split("host:5000/redis"), pair("host:5000/redis", "latest"));
-        assert_eq!(split("host:5000/redis:7"), pair("host:5000/redis", "7"));
-        assert_eq!(split("redis@sha256:ab"), pair("redis@sha256", "ab"));
+    fn reference_without_a_tag_is_that_of_the_latest() {
+        assert_eq!(with_tag("redis:8"), "redis:8");
+        assert_eq!(with_tag("redis"), "redis:latest");
+        assert_eq!(with_tag("host:5000/redis"), "host:5000/redis:latest");
+        assert_eq!(with_tag("host:5000/redis:7"), "host:5000/redis:7");
+        assert_eq!(with_tag("redis@sha256:ab"), "redis@sha256:ab");
+    }
+
+    #[test]
+    fn registry_is_named_as_docker_keeps_its_credentials() {
+        assert_eq!(registry("redis:8"), "https://index.docker.io/v1/");
+        assert_eq!(registry("me/redis"), "https://index.docker.io/v1/");
+        assert_eq!(registry("host:5000/redis"), "host:5000");
+        assert_eq!(registry("ghcr.io/me/redis:7"), "ghcr.io");
+        assert_eq!(registry("localhost/redis"), "localhost");
     }
 }

@@ -1,24 +1,24 @@
 //! A server in a container, published on loopback only.
 
 use std::collections::HashMap;
-use std::mem::ManuallyDrop;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use bollard::Docker;
+use bollard::body_full;
+use bollard::errors::Error;
+use bollard::models::{
+    ContainerCreateBody, ContainerInspectResponse, HostConfig, Mount, MountType, PortBinding,
+};
+use bollard::query_parameters::{
+    CreateContainerOptions, InspectContainerOptions, KillContainerOptionsBuilder,
+    LogsOptionsBuilder, StartContainerOptions, UploadToContainerOptionsBuilder,
+    WaitContainerOptions,
+};
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
-use testcontainers::bollard::Docker;
-use testcontainers::bollard::errors::Error;
-use testcontainers::bollard::models::{HostConfig, PortBinding};
-use testcontainers::bollard::query_parameters::{
-    InspectContainerOptions, KillContainerOptionsBuilder, LogsOptionsBuilder, WaitContainerOptions,
-};
-use testcontainers::core::{AccessMode, IntoContainerPort, Mount};
-use testcontainers::runners::AsyncRunner;
-use testcontainers::{ContainerAsync, ContainerRequest, GenericImage, ImageExt};
-use tokio::io::AsyncBufReadExt;
 use tokio::time::timeout;
 
 use super::container_host::ContainerHost;
@@ -27,16 +27,13 @@ use super::error::{io_error, not_ready};
 use super::node_log::{last_words, says_ready};
 use super::server::{Answer, Host, Server};
 use super::server_order::ServerOrder;
-use super::{
-    BackendError, Password, ServerAddress, ShiftedWallClock, container_removal, server_queries,
-};
+use super::{BackendError, Password, ServerAddress, container_removal, server_queries};
 
 /// Redis's port inside a container.
 const PORT: u16 = 6379;
 
-/// A Sentinel's configuration, which it rewrites. The directory is the one that the images give
-/// their server to write to.
-const SENTINEL_FILE: &str = "/data/sentinel.conf";
+/// A Sentinel's configuration in [`DATA`], which it rewrites.
+const SENTINEL_FILE: &str = "sentinel.conf";
 
 /// What the entry point of official images needs: it gives the data directory to a user of its own, and
 /// becomes that user. A server without such a user reads directories that are ours.
@@ -77,9 +74,8 @@ pub(super) struct ServerContainer {
     name: String,
     log: PathBuf,
     engine: Docker,
-    /// Never dropped: that would remove the container, and nothing else could happen meanwhile, one container
-    /// after the other. What was not removed is left to the reaper.
-    container: ManuallyDrop<ContainerAsync<GenericImage>>,
+    /// By which the engine knows it. A container that is not removed is left to the reaper.
+    id: String,
     address: Mutex<SocketAddr>,
     password: Password,
     /// The user as which it follows a master of its node; `None`: a Sentinel.
@@ -92,38 +88,21 @@ impl ServerContainer {
         host: &ContainerHost,
         order: ServerOrder,
     ) -> Result<Self, BackendError> {
-        let (image, tag) = host.image.name_and_tag();
-        let image = GenericImage::new(image, tag).with_exposed_port(PORT.tcp());
         // Only the replicas of its own node get a master's data.
         let follower = match order.sentinel {
             Some(_) => None,
             None => Some(format!("{}-{}", host.run(), order.family)),
         };
-        let command = command(&host.program, &order, follower.as_deref());
-        let request = match &order.sentinel {
-            Some(text) => image
-                .with_copy_to(SENTINEL_FILE, text.clone().into_bytes())
-                .with_cmd(command),
-            None => image.with_cmd(command),
-        };
-        let request = with_data(request, host, &order)?;
-        let request = with_wall_clock(request, order.wall_clock.as_deref());
-        let network = host.network.clone();
-        let request = request
-            .with_label(RUN_LABEL, host.run())
-            .with_label(OWNER_LABEL, &host.owner)
-            .with_host_config_modifier(move |config| {
-                config.network_mode = Some(network.clone());
-                publish_on_loopback(config);
-                confine(config, &CAPABILITIES);
-            });
-        // A start that is cancelled is not dropped either, for the same reason.
-        let mut start = ManuallyDrop::new(request.start());
-        let started = start.as_mut().await;
-        drop(ManuallyDrop::into_inner(start));
+        let body = body(host, &order, follower.as_deref())?;
         let name = order.name;
+        let created = host
+            .engine
+            .create_container(None::<CreateContainerOptions>, body);
+        let created = created
+            .await
+            .map_err(refused(&name, "make the container"))?;
         let server = ServerContainer {
-            container: ManuallyDrop::new(started.map_err(refused(&name, "start the container"))?),
+            id: created.id,
             name,
             log: order.log,
             engine: host.engine.clone(),
@@ -132,6 +111,10 @@ impl ServerContainer {
             password: order.password,
             follower,
         };
+        if let Some(text) = &order.sentinel {
+            server.write(SENTINEL_FILE, text).await?;
+        }
+        server.begin("start the container").await?;
         match timeout(START_PATIENCE, server.is_ready()).await {
             Ok(true) => {}
             Ok(false) => return Err(server.died_at_start(host).await),
@@ -145,21 +128,55 @@ impl ServerContainer {
         Ok(server)
     }
 
+    async fn begin(&self, doing: &'static str) -> Result<(), BackendError> {
+        let options = None::<StartContainerOptions>;
+        let started = self.engine.start_container(&self.id, options).await;
+        started.map_err(refused(&self.name, doing))
+    }
+
+    /// Writes a file into [`DATA`].
+    async fn write(&self, file: &str, text: &str) -> Result<(), BackendError> {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        // Read and written by the user that the server becomes.
+        header.set_mode(0o666);
+        let mut archive = tar::Builder::new(Vec::new());
+        let packed = archive
+            .append_data(&mut header, file, text.as_bytes())
+            .and_then(|()| archive.into_inner())
+            .map_err(io_error(format!("pack {file}")))?;
+        let options = UploadToContainerOptionsBuilder::new().path(DATA).build();
+        let body = body_full(packed.into());
+        let written = self
+            .engine
+            .upload_to_container(&self.id, Some(options), body);
+        written
+            .await
+            .map_err(refused(&self.name, "write its configuration"))
+    }
+
     /// Waits until the server's log says that it accepts connections; false if it ended first.
     async fn is_ready(&self) -> bool {
-        let mut lines = self.container.stdout(true).lines();
-        while let Ok(Some(line)) = lines.next_line().await {
-            if says_ready(&line) {
+        let options = LogsOptionsBuilder::new().stdout(true).follow(true).build();
+        let mut frames = self.engine.logs(&self.id, Some(options));
+        let mut text = String::new();
+        while let Some(Ok(frame)) = frames.next().await {
+            text.push_str(&String::from_utf8_lossy(&frame.into_bytes()));
+            if text.lines().any(says_ready) {
                 return true;
             }
+            // The rest of a line comes with the next frame.
+            text.drain(..text.rfind('\n').map_or(0, |end| end + 1));
         }
         false
     }
 
     async fn died_at_start(&self, host: &ContainerHost) -> BackendError {
-        let status = match self.container.exit_code().await {
-            Ok(Some(code)) => format!("exit status: {code}"),
-            _ => "exit status unknown".to_owned(),
+        let found = self.inspect("ask for the exit status").await;
+        let state = found.ok().and_then(|found| found.state);
+        let status = match state.and_then(|state| state.exit_code) {
+            Some(code) => format!("exit status: {code}"),
+            None => "exit status unknown".to_owned(),
         };
         let program = format!("{} of {}", host.program, host.image.reference());
         BackendError::DiedAtStart {
@@ -170,10 +187,23 @@ impl ServerContainer {
         }
     }
 
+    async fn inspect(&self, doing: &'static str) -> Result<ContainerInspectResponse, BackendError> {
+        let options = None::<InspectContainerOptions>;
+        let found = self.engine.inspect_container(&self.id, options).await;
+        found.map_err(refused(&self.name, doing))
+    }
+
     /// Asks the engine where the port is published. It changes with every start.
     async fn ask_for_the_address(&self) -> Result<(), BackendError> {
-        let port = self.container.get_host_port_ipv4(PORT.tcp()).await;
-        let port = port.map_err(refused(&self.name, "ask for the published port"))?;
+        let found = self.inspect("ask for the published port").await?;
+        let ports = found.network_settings.and_then(|it| it.ports);
+        let mut bindings = ports
+            .into_iter()
+            .flatten()
+            .flat_map(|(_, bindings)| bindings)
+            .flatten();
+        let port = bindings.find_map(|it| it.host_port?.parse().ok());
+        let port: u16 = port.ok_or_else(|| BackendError::NoNetwork(self.name.clone()))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         *self.address.lock().unwrap_or_else(PoisonError::into_inner) = address;
         Ok(())
@@ -196,7 +226,7 @@ impl ServerContainer {
             .stderr(true)
             .tail(lines)
             .build();
-        let mut frames = self.engine.logs(self.container.id(), Some(options));
+        let mut frames = self.engine.logs(&self.id, Some(options));
         let mut text = String::new();
         while let Some(Ok(frame)) = frames.next().await {
             text.push_str(&String::from_utf8_lossy(&frame.into_bytes()));
@@ -205,8 +235,9 @@ impl ServerContainer {
     }
 
     async fn is_running(&self) -> Result<bool, BackendError> {
-        let asked = self.container.is_running().await;
-        asked.map_err(refused(&self.name, "ask for the container's state"))
+        let found = self.inspect("ask for the container's state").await?;
+        let running = found.state.and_then(|state| state.running);
+        Ok(running.unwrap_or_default())
     }
 }
 
@@ -220,13 +251,7 @@ impl Server for ServerContainer {
     /// Its address for other containers of the engine.
     fn announced(&self) -> Answer<'_, SocketAddr> {
         Box::pin(async move {
-            let id = self.container.id();
-            let found = self
-                .engine
-                .inspect_container(id, None::<InspectContainerOptions>);
-            let found = found
-                .await
-                .map_err(refused(&self.name, "inspect the container"))?;
+            let found = self.inspect("inspect the container").await?;
             let networks = found
                 .network_settings
                 .and_then(|settings| settings.networks);
@@ -245,7 +270,7 @@ impl Server for ServerContainer {
     fn pause(&self) -> Answer<'_> {
         Box::pin(async move {
             self.must_run().await?;
-            let paused = engine::pause_container(&self.engine, self.container.id()).await;
+            let paused = engine::pause_container(&self.engine, &self.id).await;
             paused.map_err(refused(&self.name, "pause the container"))
         })
     }
@@ -253,7 +278,7 @@ impl Server for ServerContainer {
     fn resume(&self) -> Answer<'_> {
         Box::pin(async move {
             self.must_run().await?;
-            let resumed = self.container.unpause().await;
+            let resumed = self.engine.unpause_container(&self.id).await;
             resumed.map_err(refused(&self.name, "resume the container"))
         })
     }
@@ -270,7 +295,7 @@ impl Server for ServerContainer {
     /// Kills it, and waits until the engine has noticed its death.
     fn kill(&self) -> Answer<'_> {
         Box::pin(async move {
-            let id = self.container.id();
+            let id = &self.id;
             let options = KillContainerOptionsBuilder::new().signal("SIGKILL").build();
             let killed = self.engine.kill_container(id, Some(options)).await;
             killed.map_err(refused(&self.name, "kill the container"))?;
@@ -288,8 +313,7 @@ impl Server for ServerContainer {
             if self.is_running().await? {
                 return Err(BackendError::Up(self.name.clone()));
             }
-            let started = self.container.start().await;
-            started.map_err(refused(&self.name, "start the container again"))?;
+            self.begin("start the container again").await?;
             self.ask_for_the_address().await?;
             server_queries::await_answer(&self.name, self.address()).await?;
             self.give_password_to_masters().await
@@ -300,7 +324,7 @@ impl Server for ServerContainer {
     fn end(&self) -> Answer<'_> {
         Box::pin(async move {
             let text = self.log("all").await;
-            let removed = engine::remove_container(&self.engine, self.container.id()).await;
+            let removed = engine::remove_container(&self.engine, &self.id).await;
             removed.map_err(refused(&self.name, "remove the container"))?;
             let doing = format!("write {}", self.log.display());
             std::fs::write(&self.log, text).map_err(io_error(doing))
@@ -317,7 +341,9 @@ fn command(program: &str, order: &ServerOrder, follower: Option<&str>) -> Vec<St
     let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
     let mut command = vec![program.to_owned()];
     let Some(follower) = follower else {
-        command.extend(words(&format!("{SENTINEL_FILE} --sentinel --port {PORT}")));
+        command.extend(words(&format!(
+            "{DATA}/{SENTINEL_FILE} --sentinel --port {PORT}"
+        )));
         return command;
     };
     command.extend(order.arguments.iter().cloned());
@@ -334,60 +360,70 @@ fn command(program: &str, order: &ServerOrder, follower: Option<&str>) -> Vec<St
     command
 }
 
-/// Keeps the server's data in a directory of this machine, so that a power loss can cut the append-only
-/// file. The engine must run on this machine, and reach the run's directory: an engine that cannot mount
-/// the directory refuses to start the container.
+/// What the engine makes the container of.
 ///
 /// # Errors
-/// The directory cannot be created.
-fn with_data(
-    request: ContainerRequest<GenericImage>,
+/// The directory of its data cannot be created.
+fn body(
     host: &ContainerHost,
     order: &ServerOrder,
-) -> Result<ContainerRequest<GenericImage>, BackendError> {
-    if !order.loses_tail {
-        return Ok(request);
-    }
-    let doing = format!("make {}", order.data.display());
-    std::fs::create_dir_all(&order.data).map_err(io_error(doing))?;
-    let mount = Mount::bind_mount(order.data.to_string_lossy(), DATA);
-    let request = request.with_mount(mount).with_working_dir(DATA);
-    Ok(match &host.user {
-        Some(user) => request.with_user(user),
-        None => request,
-    })
-}
-
-/// Mounts the library and its file, read-only, if the wall clock of the server can be shifted.
-fn with_wall_clock(
-    request: ContainerRequest<GenericImage>,
-    wall_clock: Option<&ShiftedWallClock>,
-) -> ContainerRequest<GenericImage> {
-    let Some(wall_clock) = wall_clock else {
-        return request;
+    follower: Option<&str>,
+) -> Result<ContainerCreateBody, BackendError> {
+    let mut config = HostConfig {
+        network_mode: Some(host.network.clone()),
+        port_bindings: Some(on_loopback()),
+        ..HostConfig::default()
     };
-    let (variables, files) = wall_clock.in_container();
-    let request = variables
-        .into_iter()
-        .fold(request, |request, (name, value)| {
-            request.with_env_var(name, value)
-        });
-    files.into_iter().fold(request, |request, (ours, theirs)| {
-        let mount = Mount::bind_mount(ours.to_string_lossy(), theirs);
-        request.with_mount(mount.with_access_mode(AccessMode::ReadOnly))
-    })
+    confine(&mut config, &CAPABILITIES);
+    let labels = [(RUN_LABEL, host.run()), (OWNER_LABEL, &host.owner)];
+    let mut body = ContainerCreateBody {
+        image: Some(host.image.reference().to_owned()),
+        cmd: Some(command(&host.program, order, follower)),
+        labels: Some(
+            labels
+                .map(|(name, value)| (name.into(), value.into()))
+                .into(),
+        ),
+        exposed_ports: Some(vec![format!("{PORT}/tcp")]),
+        ..ContainerCreateBody::default()
+    };
+    let mut mounts = Vec::new();
+    // A power loss cuts the append-only file in a directory of this machine. The engine must run on this machine, and
+    // reach the run's directory: an engine that cannot mount the directory refuses to start the container.
+    if order.loses_tail {
+        let doing = format!("make {}", order.data.display());
+        std::fs::create_dir_all(&order.data).map_err(io_error(doing))?;
+        mounts.push(mount(&order.data, DATA, false));
+        body.working_dir = Some(DATA.to_owned());
+        body.user.clone_from(&host.user);
+    }
+    // The library and its file, if the wall clock of the server can be shifted.
+    if let Some(wall_clock) = order.wall_clock.as_deref() {
+        let (variables, files) = wall_clock.in_container();
+        let variables = variables.map(|(name, value)| format!("{name}={value}"));
+        body.env = Some(variables.into());
+        mounts.extend(files.map(|(ours, theirs)| mount(ours, theirs, true)));
+    }
+    config.mounts = Some(mounts);
+    body.host_config = Some(config);
+    Ok(body)
 }
 
-/// Replaces "publish all ports everywhere", the default of testcontainers: a server of ours must only be
-/// reachable from this machine.
-fn publish_on_loopback(config: &mut HostConfig) {
+fn mount(ours: &Path, theirs: &str, read_only: bool) -> Mount {
+    Mount {
+        typ: Some(MountType::BIND),
+        source: Some(ours.to_string_lossy().into_owned()),
+        target: Some(theirs.to_owned()),
+        read_only: Some(read_only),
+        ..Mount::default()
+    }
+}
+
+/// A server of ours must only be reachable from this machine.
+fn on_loopback() -> HashMap<String, Option<Vec<PortBinding>>> {
     let binding = PortBinding {
         host_ip: Some(Ipv4Addr::LOCALHOST.to_string()),
         host_port: None,
     };
-    config.publish_all_ports = Some(false);
-    config.port_bindings = Some(HashMap::from([(
-        format!("{PORT}/tcp"),
-        Some(vec![binding]),
-    )]));
+    HashMap::from([(format!("{PORT}/tcp"), Some(vec![binding]))])
 }

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use bollard::Docker;
+use bollard::errors::Error;
+use bollard::models::{Network, NetworkCreateRequest};
+use bollard::query_parameters::ListNetworksOptionsBuilder;
 use futures_util::future::join_all;
-use testcontainers::bollard::Docker;
-use testcontainers::bollard::errors::Error;
-use testcontainers::bollard::models::{Network, NetworkCreateRequest};
-use testcontainers::bollard::query_parameters::ListNetworksOptionsBuilder;
 
 use super::BackendError;
 use super::engine::{OWNER_LABEL, RUN_LABEL, owner, refused};

@@ -8,15 +8,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use testcontainers::bollard::Docker;
-use testcontainers::bollard::errors::Error;
-use testcontainers::bollard::models::{
+use bollard::Docker;
+use bollard::errors::Error;
+use bollard::models::{
     ContainerCreateBody, ContainerState, HostConfig, HostConfigLogConfig, RestartPolicy,
     RestartPolicyNameEnum,
 };
-use testcontainers::bollard::query_parameters::{
-    CreateContainerOptionsBuilder, InspectContainerOptions,
-};
+use bollard::query_parameters::{CreateContainerOptionsBuilder, InspectContainerOptions};
 
 use tokio::time::timeout;
 

@@ -170,20 +170,34 @@ fn reply_that_lay_in_the_stopped_harness_is_no_late_grant() {
     assert!(trouble.contains("stalled"), "{trouble}");
 }
 
-/// A lock whose only node is dead for good has used the servers that it was given.
+/// A lock whose only node is dead for good has used the servers that it was given. So has one that goes on
+/// without them, and its clients that begin after the crash: that is a grant which nothing stands behind.
 #[test]
 fn crashed_only_node_is_no_reason_to_say_that_the_lock_uses_no_server() {
-    let scenario = LONG_SALE.replace(r#"limit = "60s""#, r#"limit = "6s""#);
+    let closed = LONG_SALE.replace(r#"limit = "60s""#, r#"limit = "6s""#);
+    let open = format!("{closed}arrivals = \"2/s\"\nduration = \"2s\"\n");
     let crash = "[[fault]]\nkind = \"crash-node\"\nnodes = [0]\nwhen = { on = \"stock-read\", worker = 0 }\n";
-    let line = "scenario long-sale.toml --impl set-nx-px --backend process --json --once";
-    let call = picklock(line).file("long-sale.toml", &format!("{scenario}\n{crash}"));
-    let outcome = call.run();
-    let said = outcome.all();
-    assert!(!said.contains("does not use the servers"), "{said}");
-    assert!(
-        outcome.document()["counts"]["granted"].as_u64() > Some(0),
-        "{said}"
-    );
+    let cases = [
+        ("set-nx-px", "process", closed, None),
+        (
+            "error-is-grant",
+            "process",
+            open.clone(),
+            Some("unbacked-grant"),
+        ),
+        ("error-is-grant", "sim", open, Some("unbacked-grant")),
+    ];
+    for (lock, backend, scenario, cause) in cases {
+        let line =
+            format!("scenario long-sale.toml --impl {lock} --backend {backend} --json --once");
+        let call = picklock(&line).file("long-sale.toml", &format!("{scenario}\n{crash}"));
+        let outcome = call.run();
+        let (said, document) = (outcome.all(), outcome.document());
+        assert!(!said.contains("does not use the servers"), "{said}");
+        assert!(document["counts"]["granted"].as_u64() > Some(0), "{said}");
+        let shown = document["verdicts"]["lease"]["cause"].as_str();
+        assert_eq!(shown, cause, "{lock} on {backend}: {said}");
+    }
 }
 
 /// A fault of the scenario is no standstill: a paused and a crashed server, a frozen worker.

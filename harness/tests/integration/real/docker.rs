@@ -1,12 +1,11 @@
 use std::collections::{BTreeSet, HashMap};
 
-use picklock_harness::servers::{BackendError, Image, Layout, RunDir, ServerKind, Servers};
-use picklock_scenarios::Persistence;
-use testcontainers::bollard::models::PortBinding;
-use testcontainers::bollard::query_parameters::{
+use bollard::models::PortBinding;
+use bollard::query_parameters::{
     InspectContainerOptions, InspectNetworkOptions, ListContainersOptionsBuilder,
 };
-use testcontainers::core::client::docker_client_instance;
+use picklock_harness::servers::{BackendError, Image, Layout, RunDir, ServerKind, Servers};
+use picklock_scenarios::Persistence;
 
 use super::ask::{ask, is_frozen, is_refused, set_with_replicas};
 use super::data::loses_the_last_second_and_no_more;
@@ -40,7 +39,7 @@ async fn start(
 
 /// The ids of the containers of a run.
 pub async fn containers_of(run: &str) -> Vec<String> {
-    let engine = docker_client_instance().await.unwrap();
+    let engine = bollard::Docker::connect_with_defaults().unwrap();
     let filters = HashMap::from([("label", vec![format!("picklock.run={run}")])]);
     let options = ListContainersOptionsBuilder::new()
         .all(true)
@@ -55,7 +54,7 @@ pub async fn containers_of(run: &str) -> Vec<String> {
 
 /// Every port of every container of a run, as it is published on the host.
 async fn published(run: &str) -> Vec<PortBinding> {
-    let engine = docker_client_instance().await.unwrap();
+    let engine = bollard::Docker::connect_with_defaults().unwrap();
     let mut bindings = Vec::new();
     for id in containers_of(run).await {
         let found = engine
@@ -96,7 +95,7 @@ async fn five_containers_come_up_on_loopback_only_and_are_removed() {
 #[tokio::test]
 async fn servers_have_a_network_of_their_own_and_bounds() {
     let (servers, _dir, run) = start(2, 1, Persistence::None).await;
-    let engine = docker_client_instance().await.unwrap();
+    let engine = bollard::Docker::connect_with_defaults().unwrap();
     let mut networks = BTreeSet::new();
     for id in containers_of(&run).await {
         let found = engine
