@@ -195,7 +195,7 @@ fn crashed_only_node_is_no_reason_to_say_that_the_lock_uses_no_server() {
         let (said, document) = (outcome.all(), outcome.document());
         assert!(!said.contains("does not use the servers"), "{said}");
         assert!(document["counts"]["granted"].as_u64() > Some(0), "{said}");
-        let shown = document["verdicts"]["lease"]["cause"].as_str();
+        let shown = document["verdicts"]["claims"]["cause"].as_str();
         assert_eq!(shown, cause, "{lock} on {backend}: {said}");
     }
 }
