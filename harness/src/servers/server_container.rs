@@ -174,7 +174,8 @@ impl ServerContainer {
     async fn died_at_start(&self, host: &ContainerHost) -> BackendError {
         let found = self.inspect("ask for the exit status").await;
         let state = found.ok().and_then(|found| found.state);
-        let status = match state.and_then(|state| state.exit_code) {
+        let ended = state.filter(|state| state.running != Some(true));
+        let status = match ended.and_then(|state| state.exit_code) {
             Some(code) => format!("exit status: {code}"),
             None => "exit status unknown".to_owned(),
         };
