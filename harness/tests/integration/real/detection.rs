@@ -65,7 +65,7 @@ pub fn say_what_is_detected() {
 #[test]
 fn an_engine_that_is_not_there_is_no_mystery() {
     let dir = tempfile::tempdir().unwrap();
-    assert_snapshot!(detected_with_engine_at(&dir.path().join("none.sock")), @"not docker: no container engine answers (failed to initialize a docker client: Socket not found: [socket]); not process: no Redis or Valkey server on PATH");
+    assert_snapshot!(detected_with_engine_at(&dir.path().join("none.sock")), @"not docker: no container engine answers (Socket not found: [socket]); not process: no Redis or Valkey server on PATH");
 }
 
 #[test]
