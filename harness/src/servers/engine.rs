@@ -72,7 +72,8 @@ async fn connect_within(patience: Duration) -> Result<Docker, BackendError> {
 /// A client of the engine that `DOCKER_HOST` names, else of the one that listens at the first of the places that engines
 /// of this machine use. Nothing is asked yet.
 fn client() -> Result<Docker, Error> {
-    if let Ok(host) = std::env::var("DOCKER_HOST") {
+    let named = std::env::var("DOCKER_HOST").ok();
+    if let Some(host) = named.filter(|host| !host.is_empty()) {
         return Docker::connect_with_host(&host);
     }
     let below = |variable: &str, path: &str| {
@@ -86,11 +87,8 @@ fn client() -> Result<Docker, Error> {
         below("HOME", ".docker/desktop/docker.sock"),
     ];
     let usual = PathBuf::from("/var/run/docker.sock");
-    let mut places = others.into_iter().flatten();
-    let place = match usual.exists() {
-        true => usual,
-        false => places.find(|path| path.exists()).unwrap_or(usual),
-    };
+    let mut all = std::iter::once(usual.clone()).chain(others.into_iter().flatten());
+    let place = all.find(|path| path.exists()).unwrap_or(usual);
     Docker::connect_with_host(&format!("unix://{}", place.display()))
 }
 
