@@ -20,7 +20,7 @@ use crate::adapter::process::{
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
-use crate::process_stat::{ProcessStat, peers_of};
+use crate::process_stat::{ProcessStat, peers_of, waited_ns};
 use crate::servers::{BackendError, Reaper, Registration, WorkerContainer, parent_death_signal};
 
 /// How long an adapter may be silent beyond all waiting that was asked for.
@@ -28,15 +28,19 @@ const PATIENCE: Duration = Duration::from_millis(1_500);
 /// How long it may take to get ready. Nothing is tested by then, and on a machine that is busy a program
 /// that starts may have to wait for the disk or a processor for seconds, without using one.
 const START_PATIENCE: Duration = Duration::from_secs(10);
-/// One that works is given more time, so that a busy machine accuses nobody: as long as it uses more
-/// than [`IDLE_TICKS`] in each of these.
+/// More for one in a container, each time: what goes to it and comes from it passes the engine, which a busy machine
+/// keeps waiting as well, and nobody sees for how long.
+const ENGINE_PATIENCE: Duration = Duration::from_secs(10);
+/// One that works is given more time, so that a busy machine accuses nobody: as long as it uses a processor, or waits
+/// for one, for longer than [`IDLE`] in each of these.
 const WINDOW: Duration = Duration::from_secs(1);
-/// Clock ticks of processor time, a hundredth of a second each.
-const IDLE_TICKS: u64 = 5;
+const IDLE: Duration = Duration::from_millis(50);
+/// What the kernel counts processor time in.
+const TICK: Duration = Duration::from_millis(10);
 /// At last, patience ends.
 const LONGEST: Duration = Duration::from_secs(20);
 /// How long it may take to exit after its input has ended.
-pub(super) const END_PATIENCE: Duration = Duration::from_secs(3);
+const END_PATIENCE: Duration = Duration::from_secs(3);
 /// How long what it started may take to follow.
 const FOLLOW_PATIENCE: Duration = Duration::from_millis(1_500);
 /// Pause between two looks at processes that should end.
@@ -68,6 +72,8 @@ pub(super) struct Client {
 pub(super) struct EndSeen {
     /// In words; `None`: it went on, and was killed.
     pub how: Option<String>,
+    /// How long it was given for it.
+    pub within: Duration,
     /// The processes that it left behind: name and number.
     pub left: Vec<String>,
 }
@@ -286,28 +292,40 @@ impl Client {
 
     /// What it says next; `None`: nothing, for longer than patience lasts.
     async fn hear(&mut self, patience: Duration) -> Option<WorkerOutput> {
+        let patience = patience + self.engine_patience();
         if let Ok(heard) = timeout(patience, self.stdout.next()).await {
             return Some(heard);
         }
         let mut waited = Duration::ZERO;
         while waited < LONGEST {
-            let before = self.ticks().await;
+            let before = self.busy_time().await;
             if let Ok(heard) = timeout(WINDOW, self.stdout.next()).await {
                 return Some(heard);
             }
             waited += WINDOW;
-            if self.ticks().await.saturating_sub(before) < IDLE_TICKS {
+            if self.busy_time().await.saturating_sub(before) < IDLE {
                 return None;
             }
         }
         None
     }
 
-    /// Processor time of all its processes.
-    async fn ticks(&self) -> u64 {
+    fn engine_patience(&self) -> Duration {
+        match self.container {
+            Some(_) => ENGINE_PATIENCE,
+            None => Duration::ZERO,
+        }
+    }
+
+    /// How long all its processes have used a processor, or waited for one although they could run.
+    async fn busy_time(&self) -> Duration {
         let living = self.living().await.unwrap_or_default();
-        let stats = living.into_iter().map(ProcessStat::of);
-        stats.flatten().map(|stat| stat.cpu_ticks).sum()
+        let busy = living.into_iter().map(|pid| {
+            let ticks = ProcessStat::of(pid).map_or(0, |stat| stat.cpu_ticks);
+            let used = TICK.saturating_mul(u32::try_from(ticks).unwrap_or(u32::MAX));
+            used + Duration::from_nanos(waited_ns(pid).unwrap_or(0))
+        });
+        busy.sum()
     }
 
     /// A fault, with the line that it has not finished.
@@ -355,7 +373,8 @@ impl Client {
         // What is known of its descendants before it ends is known after.
         let _ = self.living().await;
         self.stdin = None;
-        let how = timeout(END_PATIENCE, self.control.exited()).await.ok();
+        let within = END_PATIENCE + self.engine_patience();
+        let how = timeout(within, self.control.exited()).await.ok();
         let begun = self.clock.elapsed();
         let mut left = self.control.living().await.unwrap_or_default();
         while how.is_some()
@@ -368,7 +387,7 @@ impl Client {
         let pid = self.control.pid();
         let left = left.into_iter().filter(|one| *one != pid).map(named);
         let left = left.collect();
-        EndSeen { how, left }
+        EndSeen { how, within, left }
     }
 
     /// The ids of its processes that live.

@@ -2,7 +2,7 @@
 
 use std::process::ExitStatus;
 
-use super::{CheckEnd, Clients, END_PATIENCE, EndSeen, RequestKind, Who, failed, passed};
+use super::{CheckEnd, Clients, EndSeen, RequestKind, Who, failed, passed};
 use crate::adapter::exit::in_words;
 
 pub(super) async fn end_is_clean(clients: &mut Clients) -> CheckEnd {
@@ -16,7 +16,7 @@ fn judge(end: &EndSeen) -> CheckEnd {
     let Some(how) = &end.how else {
         return failed(format!(
             "it did not exit within {} s after its standard input had ended; it was killed",
-            END_PATIENCE.as_secs()
+            end.within.as_secs()
         ));
     };
     if !end.left.is_empty() {
@@ -35,6 +35,8 @@ fn judge(end: &EndSeen) -> CheckEnd {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::conformance::outcome::words;
 
@@ -52,6 +54,7 @@ mod tests {
         ] {
             let told = words(judge(&EndSeen {
                 how: how.map(str::to_owned),
+                within: Duration::from_secs(3),
                 left: left.into_iter().map(str::to_owned).collect(),
             }));
             assert!(told.contains(expected), "{told}");

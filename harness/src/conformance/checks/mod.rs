@@ -1,7 +1,7 @@
 //! The table of the checks. A new one is one function here, and one line below.
 
 use super::check::Check;
-use super::client::{END_PATIENCE, EndSeen};
+use super::client::EndSeen;
 use super::clients::{Clients, LONG, LockName};
 use super::exchange::Exchange;
 use super::finding::{Mistake, Problem};
