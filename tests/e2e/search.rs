@@ -13,13 +13,26 @@ fn names(finds: &Value) -> Vec<String> {
     names
 }
 
-fn shard(part: &str, more: &str) -> Outcome {
-    let line =
-        "sweep --impl release-without-token --faults network --property ownership --json --out out";
+const SWEEP: &str =
+    "sweep --impl release-without-token --faults clocks --property ownership --json --out out";
+
+/// One without a find, and short.
+const OTHER_SWEEP: &str =
+    "sweep --impl set-nx-px --faults clients --property lease,ownership --json --out out";
+
+fn shard(line: &str, part: &str, more: &str) -> Outcome {
     // Not every part has a find.
     let ran = picklock(&format!("{line} --shard {part} {more}")).run();
     assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.all());
     ran
+}
+
+fn merge(parts: &[&Outcome]) -> Outcome {
+    let mut call = String::from("merge --json");
+    for part in parts {
+        call.push_str(&format!(" {}/out/search.json", part.home().display()));
+    }
+    picklock(&call).run()
 }
 
 #[test]
@@ -37,9 +50,7 @@ fn sweep_without_a_find_says_what_it_covers_and_keeps_nothing() {
 
 #[test]
 fn find_is_kept_and_its_replay_writes_the_same_bytes() {
-    let line =
-        "sweep --impl release-without-token --faults network --property ownership --json --out out";
-    let swept = picklock(line).run().exits(1);
+    let swept = picklock(SWEEP).run().exits(1);
     let document = swept.document();
     assert_eq!(document["format"], "picklock-search/1");
     assert_eq!(document["exhaustive"], true);
@@ -66,37 +77,33 @@ fn find_is_kept_and_its_replay_writes_the_same_bytes() {
 
 #[test]
 fn merged_shards_are_the_whole_sweep_and_missing_ones_are_named() {
-    let line =
-        "sweep --impl release-without-token --faults network --property ownership --json --out out";
-    let whole = picklock(line).run().exits(1).document();
-    let parts: Vec<Outcome> = ["1/3", "2/3", "3/3"].map(|part| shard(part, "")).into();
-    let merge = |which: &[usize]| {
-        let mut call = String::from("merge --json");
-        for at in which {
-            call.push_str(&format!(" {}/out/search.json", parts[*at].home().display()));
-        }
-        picklock(&call).run()
-    };
-    let merged = merge(&[2, 0, 1]).exits(1).document();
+    let whole = picklock(SWEEP).run().exits(1).document();
+    let parts = ["1/3", "2/3", "3/3"].map(|part| shard(SWEEP, part, ""));
+    let [one, two, three] = &parts;
+    let merged = merge(&[three, one, two]).exits(1).document();
     assert_eq!(merged["exhaustive"], true);
     for key in ["schedules", "violations"] {
         assert_eq!(merged[key], whole[key], "{key}");
     }
     assert_eq!(merged["coverage"], whole["coverage"]);
     assert_eq!(names(&merged), names(&whole));
-    let some = merge(&[0, 2]).exits(3).document();
+    let twice = merge(&[one, one]).exits(2);
+    assert!(twice.stderr.contains("shard 1 of 3"), "{}", twice.all());
+    let parts = ["1/3", "3/3"].map(|part| shard(OTHER_SWEEP, part, ""));
+    let some = merge(&[&parts[0], &parts[1]]).exits(3).document();
     assert_eq!(some["exhaustive"], false);
     assert_eq!(
         some["shards"],
         serde_json::json!({ "of": 3, "have": [1, 3] })
     );
-    let twice = merge(&[0, 0]).exits(2);
-    assert!(twice.stderr.contains("shard 1 of 3"), "{}", twice.all());
 }
 
 #[test]
 fn what_is_no_shard_of_the_search_is_refused() {
-    let (one, other) = (shard("1/2", ""), shard("2/2", "--seed 2"));
+    let (one, other) = (
+        shard(OTHER_SWEEP, "1/2", ""),
+        shard(OTHER_SWEEP, "2/2", "--seed 2"),
+    );
     let files = [&one, &other].map(|it| format!("{}/out/search.json", it.home().display()));
     let foreign = picklock(&format!("merge {} {}", files[0], files[1]))
         .run()
@@ -163,7 +170,7 @@ fn parts_of_a_matrix_are_joined_and_what_does_not_belong_to_them_is_refused() {
         "{}",
         refused.all()
     );
-    let search = shard("1/2", "");
+    let search = shard(OTHER_SWEEP, "1/2", "");
     let search = search.home().join("out/search.json");
     let mixed = picklock(&format!("merge {} {}", file(&one), search.display()))
         .run()
@@ -173,7 +180,8 @@ fn parts_of_a_matrix_are_joined_and_what_does_not_belong_to_them_is_refused() {
 
 #[test]
 fn kept_search_is_a_page_with_the_runs_of_its_finds() {
-    let line = "sweep --impl release-without-token --faults network --property ownership --out out --quiet";
+    let line =
+        "sweep --impl release-without-token --faults clocks --property ownership --out out --quiet";
     let swept = picklock(line).run().exits(1);
     let page = std::fs::read_to_string(swept.home().join("out/report.html")).unwrap();
     assert!(page.len() < 1_000_000, "{} bytes", page.len());

@@ -63,7 +63,8 @@ pub(super) fn header(bytes: &[u8], at: usize, wrong: &'static str) -> Result<(i6
             Some(&digit @ b'0'..=b'9') if index - first_digit < 18 => {
                 value = value * 10 + i64::from(digit - b'0');
             }
-            Some(b'\r') if index > first_digit => {
+            // Redis takes `-0` for no number.
+            Some(b'\r') if index > first_digit && !(negative && value == 0) => {
                 return match bytes.get(index + 1) {
                     None => Err(Stop::after(bytes)),
                     Some(b'\n') => Ok((if negative { -value } else { value }, index + 2)),

@@ -299,6 +299,14 @@ fn a_value_that_its_type_does_not_have_is_refused() {
 }
 
 #[test]
+fn minus_zero_is_no_length() {
+    for bytes in [">-0\r\n", "*-0\r\n", "$-0\r\n\r\n"] {
+        let (frames, gave_up) = found(Direction::Reply, bytes.as_bytes(), &[]);
+        assert!(frames.is_empty() && gave_up, "{bytes:?}");
+    }
+}
+
+#[test]
 fn a_frame_beyond_the_limit_is_refused_by_its_header() {
     let (_, gave_up) = found(Direction::Reply, b"$67108865\r\n", &[]);
     assert!(gave_up);

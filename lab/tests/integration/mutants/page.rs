@@ -41,13 +41,17 @@ fn caught_by(mutant: &'static BuiltInLock, original: &str) -> Vec<&'static str> 
     catalog::names().filter(is_caught).collect()
 }
 
-/// Which scenarios catch which mutant without being told what to look for.
-fn by_likeness(text: &mut String) {
+/// One in so many rows of the second table is made anew by the test. A row takes a second, the update makes all.
+const STEP: usize = 5;
+
+/// Which scenarios catch which mutant without being told what to look for. `page`: where rows outside the sample are
+/// taken from; `None`: all are made anew.
+fn by_likeness(text: &mut String, page: Option<&str>) {
     let quick = profile::named("quick").expect("there is such a profile");
     text.push_str(
         "\n| mutant | held to | `--profile quick` | other scenarios |\n|---|---|---|---|\n",
     );
-    for mutant in MUTANTS {
+    for (number, mutant) in MUTANTS.iter().enumerate() {
         let row = ROWS.iter().find(|row| row.mutant == mutant.name);
         let alike = if mutant.nodes > 1 {
             "redlock"
@@ -55,6 +59,13 @@ fn by_likeness(text: &mut String) {
             "set-nx-px"
         };
         let original = row.map_or(alike, |row| row.original);
+        let name = mutant.name;
+        let begins = format!("| `{name}` | `{original}` | ");
+        let kept = page.filter(|_| !number.is_multiple_of(STEP));
+        if let Some(line) = kept.and_then(|page| page.lines().find(|it| it.starts_with(&begins))) {
+            writeln!(text, "{line}").ok();
+            continue;
+        }
         let caught = caught_by(mutant, original);
         let (quick, others): (Vec<&str>, Vec<&str>) = caught
             .into_iter()
@@ -69,8 +80,7 @@ fn by_likeness(text: &mut String) {
             ),
         };
         let (quick, others) = (words(quick), words(others));
-        let name = mutant.name;
-        writeln!(text, "| `{name}` | `{original}` | {quick} | {others} |").ok();
+        writeln!(text, "{begins}{quick} | {others} |").ok();
     }
 }
 
@@ -146,14 +156,15 @@ fn of_classes(text: &mut String) {
 
 #[test]
 fn the_page_is_the_tables() {
-    let mut tables = String::new();
-    of_mutants(&mut tables);
-    by_likeness(&mut tables);
-    of_classes(&mut tables);
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/pages/mutants.md");
     let page = std::fs::read_to_string(path).expect("the page can be read");
+    let is_update = std::env::var_os(UPDATE).is_some();
+    let mut tables = String::new();
+    of_mutants(&mut tables);
+    by_likeness(&mut tables, (!is_update).then_some(&page));
+    of_classes(&mut tables);
     let wanted = replaced_between(&page, &tables).expect("lab/pages/mutants.md has both markers");
-    if std::env::var_os(UPDATE).is_some() {
+    if is_update {
         std::fs::write(path, wanted).expect("the page can be written");
         return;
     }
