@@ -377,11 +377,15 @@ fn plain_end_of(
     }
 }
 
-/// The attempt wrote this value before, in order to take the lock.
+/// The attempt took the lock with this value. What it wrote over itself while it did so is not it.
 fn took_again(events: &[Event], by: &KeyCommand, value: Option<&str>) -> bool {
-    events.iter().any(|event| {
-        let took =
-            command(event).is_some_and(|other| other.op == by.op && other.phase == Phase::Acquire);
-        took && change(event).is_some_and(|(_, written, ..)| written == value)
-    })
+    let took = |place: Place<'_>| {
+        let mut values = values_of(events, by.op, place);
+        values.any(|(begun, now)| {
+            let acquires = now.author.is_some_and(|it| it.phase == Phase::Acquire);
+            let last = last_content(events, place, begun);
+            acquires && last.is_some_and(|last| Some(last.value) == value)
+        })
+    };
+    places(events).into_iter().any(took)
 }

@@ -475,9 +475,7 @@ fn is_restored(events: &[Event], removal: usize, until: usize, op: u64) -> bool 
         let here = change(&events[at]).is_some_and(|change| Some(change.0) == place);
         let now = place.and_then(|place| content(events, at + 1, place));
         let before = place.and_then(|place| content(events, at, place));
-        let is_own = |one: Option<Content<'_>>| {
-            one.is_some_and(|one| one.author.is_some_and(|author| author.op == op))
-        };
+        let is_own = |one: Option<Content<'_>>| one.is_some_and(|one| is_claim_of(&one, op));
         let rewritten = is_own(now);
         let lost = is_own(before) && !is_own(now);
         here && (rewritten || lost) && !removed_own(events, at, op)
