@@ -25,6 +25,8 @@ pub(super) async fn free_lock_is_granted(clients: &mut Clients) -> CheckEnd {
 
 /// `refusal`: a lock that somebody holds is refused.
 pub(super) async fn held_lock_is_refused(clients: &mut Clients) -> CheckEnd {
+    // One that starts slowly must not come when the lease is over.
+    clients.client(Who::Two).await?;
     let grant = clients.take(Who::One).await?;
     let second = clients.take(Who::Two).await?;
     clients.release(Who::One, &grant).await?;
@@ -63,6 +65,7 @@ const WAIT_MS: u64 = 300;
 
 /// `wait`: it gives up when `wait_ms` has run out.
 pub(super) async fn waiting_ends_in_time(clients: &mut Clients) -> CheckEnd {
+    clients.client(Who::Two).await?;
     let grant = clients.take(Who::One).await?;
     let second = clients
         .acquire(Who::Two, LockName::First, LONG, WAIT_MS)
