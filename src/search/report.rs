@@ -8,6 +8,7 @@ use picklock_harness::record::{
     Asked, Coverage, Find, Placed, SEARCH_FORMAT, SearchKind, SearchRecord, Shards, Subject as Lock,
 };
 use picklock_harness::search::{Effort, Target, Tried, shrink_all};
+use picklock_reports::search::MOST_SHAPES;
 use picklock_reports::{documents, terminal};
 use picklock_scenarios::BackendName;
 
@@ -30,7 +31,7 @@ const FILE: &str = "search.json";
 /// How much work goes into shrinking.
 const EFFORT: Effort = Effort {
     runs: 2_000,
-    shapes: 3,
+    shapes: MOST_SHAPES,
 };
 
 /// What a record says besides what was tried.
@@ -105,12 +106,16 @@ fn record(
     subject: &Subject,
     about: About,
     tried: &Tried,
-    finds: Vec<Find>,
+    mut finds: Vec<Find>,
     elapsed_s: f64,
     interrupt: &Interrupt,
 ) -> SearchRecord {
     let (shard, of) = subject.shard;
     let is_whole = of == 1;
+    if is_whole {
+        // Only shards are joined.
+        finds.iter_mut().for_each(|find| find.unshrunk.clear());
+    }
     let spec = &subject.spec;
     SearchRecord {
         format: SEARCH_FORMAT.to_owned(),

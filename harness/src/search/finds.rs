@@ -71,6 +71,33 @@ pub struct FindGroup {
     pub count: u64,
     /// Its plan was seen to have the violation with other latencies, too.
     pub steady: bool,
+    /// What it was shrunk from; empty: it was not.
+    pub unshrunk: Vec<Unshrunk>,
+}
+
+/// A group before it was shrunk: what another shard of the search may have as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unshrunk {
+    /// Its shape.
+    pub shape: Vec<String>,
+    /// The place of its first plan.
+    pub place: Place,
+    /// That plan was seen to be steady.
+    pub steady: bool,
+    /// How many plans there were.
+    pub count: u64,
+}
+
+impl FindGroup {
+    /// As it is now, to be remembered while it is shrunk.
+    pub(super) fn unshrunk(&self) -> Unshrunk {
+        Unshrunk {
+            shape: self.shape.clone(),
+            place: self.place.clone(),
+            steady: self.steady,
+            count: self.count,
+        }
+    }
 }
 
 /// All finds of a search, by violation and shape.
@@ -91,6 +118,7 @@ impl Finds {
                 place: place.clone(),
                 count: 1,
                 steady: false,
+                unshrunk: Vec::new(),
             });
         }
     }
@@ -107,6 +135,7 @@ impl Finds {
             Entry::Occupied(mut old) => {
                 let old = old.get_mut();
                 old.count += new.count;
+                old.unshrunk.extend(new.unshrunk);
                 if (!new.steady, &new.place) < (!old.steady, &old.place) {
                     (old.plan, old.place, old.steady) = (new.plan, new.place, new.steady);
                 }
@@ -156,7 +185,10 @@ impl Finds {
                     && (old.steady || !group.steady)
             };
             match simplest.iter_mut().find(explains) {
-                Some(old) => old.count += group.count,
+                Some(old) => {
+                    old.count += group.count;
+                    old.unshrunk.extend(group.unshrunk);
+                }
                 None => simplest.push(group),
             }
         }

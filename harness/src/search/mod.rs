@@ -47,7 +47,7 @@ pub mod vocabulary;
 pub mod workload;
 
 pub use attempt::{Keep, Shown, show_one};
-pub use finds::{FindGroup, Finds, Place, Violation, Wanted};
+pub use finds::{FindGroup, Finds, Place, Unshrunk, Violation, Wanted};
 pub use generate::Draw;
 pub use hunt::Hunt;
 pub use novelty::Memory;

@@ -69,7 +69,8 @@ fn shrink_same(
         ..Wanted::default()
     };
     let mut done: Vec<FindGroup> = Vec::new();
-    for group in same {
+    for mut group in same {
+        group.unshrunk = vec![group.unshrunk()];
         let like = done.iter().find(|one| {
             let shown = show_one(target, &everything, &one.plan, Keep::Nothing);
             shown.is_some_and(|shown| shown.violations.contains(&group.violation))

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use picklock_verdicts::record::{Find, Placed, SearchKind, SearchRecord, Shards};
+use picklock_scenarios::{Cause, Property};
+use picklock_verdicts::record::{Find, Placed, SearchKind, SearchRecord, Shards, Unshrunk};
 
 /// Why records are no shards of one search.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -59,7 +60,7 @@ pub fn merge(records: Vec<(String, SearchRecord)>) -> Result<SearchRecord, Merge
         && joined.complete
         && joined.kind == SearchKind::Sweep
         && joined.coverage.stuck == 0;
-    joined.finds = told_once(joined.finds);
+    joined.finds = told_once(&joined.finds);
     joined.repro = joined.finds.first().and_then(|find| find.repro.clone());
     joined.shards = Some(shards).filter(|_| !is_whole);
     Ok(joined)
@@ -150,31 +151,234 @@ fn add(joined: &mut SearchRecord, part: SearchRecord) {
     }
 }
 
-/// Finds with the same property, cause and shape as one.
-fn told_once(finds: Vec<Find>) -> Vec<Find> {
+/// The most shapes of one violation that a search shrinks.
+pub const MOST_SHAPES: usize = 3;
+
+/// Schedules of one shape, in all shards, and the find that the first of them was shrunk to.
+struct Group {
+    of: Unshrunk,
+    find: usize,
+}
+
+impl Group {
+    /// What has fewer faults comes first, then what the search placed first.
+    fn order(&self) -> (usize, &[u64]) {
+        (self.of.shape.len(), &self.of.place)
+    }
+}
+
+/// What one process tells of what several have found. Each shard has shrunk the first schedule of each shape that it
+/// saw, and left out what it saw another shape explain; of all of them only some are the first, or are not explained.
+fn told_once(finds: &[Find]) -> Vec<Find> {
+    let mut groups = by_shape(finds);
+    one_steady(&mut groups, finds);
+    let mut groups = simplest(groups, finds);
+    most_shapes(&mut groups, finds);
+    // What has become the same is one find.
+    let mut shrunk: Vec<Group> = Vec::new();
+    for mut group in groups {
+        group.of.shape.clone_from(&finds[group.find].shape);
+        // What is steady goes before what came first.
+        add_group(&mut shrunk, group, finds, |group| {
+            (!group.steady, group.place.len(), group.place.clone())
+        });
+    }
     let mut once: Vec<Find> = Vec::new();
-    for find in finds {
-        let is_same = |old: &&mut Find| {
-            (old.property, old.cause) == (find.property, find.cause) && old.shape == find.shape
+    for group in simplest(shrunk, finds) {
+        once.push(Find {
+            schedules: group.of.schedules,
+            first: group.of.place.first().map_or(1, |number| number + 1),
+            steady: group.of.steady,
+            unshrunk: Vec::new(),
+            ..finds[group.find].clone()
+        });
+    }
+    once
+}
+
+fn violation(find: &Find) -> (Property, Cause) {
+    (find.property, find.cause)
+}
+
+fn by_shape(finds: &[Find]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (number, find) in finds.iter().enumerate() {
+        let itself = || Unshrunk {
+            shape: find.shape.clone(),
+            place: vec![find.first.saturating_sub(1)],
+            steady: find.steady,
+            schedules: find.schedules,
         };
-        match once.iter_mut().find(is_same) {
-            Some(old) => {
-                old.schedules += find.schedules;
-                if find.first < old.first {
-                    let schedules = old.schedules;
-                    *old = Find { schedules, ..find };
-                }
-            }
-            None => once.push(find),
+        let unshrunk = find.unshrunk.clone();
+        // One of an earlier version, or of servers, says nothing of it.
+        let unshrunk = if unshrunk.is_empty() {
+            vec![itself()]
+        } else {
+            unshrunk
+        };
+        for of in unshrunk {
+            let new = Group { of, find: number };
+            add_group(&mut groups, new, finds, |group| {
+                (false, group.place.len(), group.place.clone())
+            });
         }
     }
-    once.sort_by_key(|find| {
-        (
-            find.scenario.faults.len(),
-            find.property,
-            find.cause,
-            find.first,
-        )
-    });
-    once
+    groups
+}
+
+/// A search asks no further which schedules are steady once one of the violation is.
+fn one_steady(groups: &mut [Group], finds: &[Find]) {
+    in_order(groups, finds);
+    let mut seen: BTreeSet<(Property, Cause)> = BTreeSet::new();
+    for group in groups.iter_mut().filter(|group| group.of.steady) {
+        group.of.steady = seen.insert(violation(&finds[group.find]));
+    }
+}
+
+/// The order of the search.
+fn in_order(groups: &mut [Group], finds: &[Find]) {
+    let key = |one: &Group| violation(&finds[one.find]);
+    groups.sort_by(|a, b| (a.order(), key(a)).cmp(&(b.order(), key(b))));
+}
+
+/// Of one shape, the one stays whose key is lower.
+fn add_group(
+    groups: &mut Vec<Group>,
+    new: Group,
+    finds: &[Find],
+    key: impl Fn(&Unshrunk) -> (bool, usize, Vec<u64>),
+) {
+    let is_same = |old: &&mut Group| {
+        violation(&finds[old.find]) == violation(&finds[new.find]) && old.of.shape == new.of.shape
+    };
+    match groups.iter_mut().find(is_same) {
+        Some(old) => {
+            let schedules = old.of.schedules + new.of.schedules;
+            if key(&new.of) < key(&old.of) {
+                *old = new;
+            }
+            old.of.schedules = schedules;
+        }
+        None => groups.push(new),
+    }
+}
+
+/// In the order of the search, without those that another one explains: the same violation, with some of the same
+/// faults, and as steady.
+fn simplest(mut groups: Vec<Group>, finds: &[Find]) -> Vec<Group> {
+    in_order(&mut groups, finds);
+    let key = |one: &Group| violation(&finds[one.find]);
+    let mut simplest: Vec<Group> = Vec::new();
+    for group in groups {
+        let explains = |old: &&mut Group| {
+            key(old) == key(&group)
+                && is_part(&old.of.shape, &group.of.shape)
+                && (old.of.steady || !group.of.steady)
+        };
+        match simplest.iter_mut().find(explains) {
+            Some(old) => old.of.schedules += group.of.schedules,
+            None => simplest.push(group),
+        }
+    }
+    simplest
+}
+
+/// Leaves the first shapes of each violation, and its first steady one. The first one counts what the rest have.
+fn most_shapes(groups: &mut Vec<Group>, finds: &[Find]) {
+    let mut kept: Vec<Group> = Vec::new();
+    for group in std::mem::take(groups) {
+        let is_like =
+            |one: &&mut Group| violation(&finds[one.find]) == violation(&finds[group.find]);
+        let mut like = kept.iter_mut().filter(is_like);
+        let first = like.next();
+        let rest = like.map(|one| one.of.steady).collect::<Vec<bool>>();
+        match first {
+            Some(first)
+                if rest.len() + 1 >= MOST_SHAPES
+                    && (!group.of.steady || first.of.steady || rest.contains(&true)) =>
+            {
+                first.of.schedules += group.of.schedules;
+            }
+            _ => kept.push(group),
+        }
+    }
+    *groups = kept;
+}
+
+/// True if every word of the first is in the second, as often. Both are sorted.
+fn is_part(some: &[String], all: &[String]) -> bool {
+    let mut all = all.iter();
+    some.iter().all(|word| all.any(|other| other == word))
+}
+
+#[cfg(test)]
+mod tests {
+    use picklock_scenarios::catalog;
+
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    /// Of one schedule each, shrunk to this shape from those shapes at these places.
+    fn find(shape: &str, unshrunk: &[(&str, u64)]) -> Find {
+        let unshrunk = unshrunk.iter().map(|(shape, place)| Unshrunk {
+            shape: words(shape),
+            place: vec![*place],
+            steady: false,
+            schedules: 1,
+        });
+        Find {
+            property: Property::Lease,
+            cause: Cause::StolenRelease,
+            shape: words(shape),
+            faults: Vec::new(),
+            schedules: 1,
+            first: 1,
+            steady: false,
+            after_s: None,
+            story: Vec::new(),
+            seed: 1,
+            scenario: catalog::named("calm").unwrap(),
+            repro: None,
+            reproduce: String::new(),
+            unshrunk: unshrunk.collect(),
+        }
+    }
+
+    fn told(finds: &[Find]) -> Vec<(String, u64, u64)> {
+        let once = told_once(finds).into_iter();
+        once.map(|it| (it.shape.join(" "), it.schedules, it.first))
+            .collect()
+    }
+
+    #[test]
+    fn of_one_shape_the_first_schedule_of_all_shards_is_shrunk() {
+        let (later, first) = (find("x", &[("a b", 7)]), find("y", &[("a b", 3)]));
+        assert_eq!(told(&[later, first]), [("y".to_owned(), 2, 4)]);
+    }
+
+    #[test]
+    fn what_the_find_of_another_shard_explains_is_none() {
+        let (two, one) = (find("x", &[("a b", 0)]), find("a", &[("a", 5)]));
+        assert_eq!(told(&[two, one]), [("a".to_owned(), 2, 6)]);
+    }
+
+    #[test]
+    fn shapes_beyond_the_first_ones_are_counted_and_not_told() {
+        let shapes = ["a", "b", "c", "d"].iter().zip(0..);
+        let finds: Vec<Find> = shapes
+            .map(|(shape, at)| find(shape, &[(shape, at)]))
+            .collect();
+        let told = told(&finds);
+        assert_eq!(told.len(), MOST_SHAPES);
+        assert_eq!(told[0], ("a".to_owned(), 2, 1));
+    }
+
+    #[test]
+    fn shards_that_say_nothing_of_it_are_joined_by_what_they_tell() {
+        let finds = [find("a", &[]), find("a", &[]), find("b", &[])];
+        assert_eq!(told(&finds).len(), 2);
+    }
 }

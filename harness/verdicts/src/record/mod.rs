@@ -19,4 +19,6 @@ pub use matrix::{
 pub use repro::{REPRO_FORMAT, RecordedVerdict, Repro, ReproLock, ReproOverrides, ServersTable};
 pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 pub use scenario_hash::scenario_hash;
-pub use search::{Asked, Coverage, Find, Placed, SEARCH_FORMAT, SearchKind, SearchRecord, Shards};
+pub use search::{
+    Asked, Coverage, Find, Placed, SEARCH_FORMAT, SearchKind, SearchRecord, Shards, Unshrunk,
+};

@@ -200,4 +200,20 @@ pub struct Find {
     /// The command that repeats it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reproduce: String,
+    /// Of a shard: what it was shrunk from, so that shards that are joined tell what one process tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unshrunk: Vec<Unshrunk>,
+}
+
+/// What a find was shrunk from: schedules of one shape.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unshrunk {
+    /// Their shape.
+    pub shape: Vec<String>,
+    /// The place of the first one in the order of the search, among those with as many faults.
+    pub place: Vec<u64>,
+    /// It comes with other latencies, too.
+    pub steady: bool,
+    /// How many there are.
+    pub schedules: u64,
 }
