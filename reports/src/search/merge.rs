@@ -291,12 +291,9 @@ fn most_shapes(groups: &mut Vec<Group>, finds: &[Find]) {
             |one: &&mut Group| violation(&finds[one.find]) == violation(&finds[group.find]);
         let mut like = kept.iter_mut().filter(is_like);
         let first = like.next();
-        let rest = like.map(|one| one.of.steady).collect::<Vec<bool>>();
+        let rest = like.count();
         match first {
-            Some(first)
-                if rest.len() + 1 >= MOST_SHAPES
-                    && (!group.of.steady || first.of.steady || rest.contains(&true)) =>
-            {
+            Some(first) if rest + 1 >= MOST_SHAPES && !group.of.steady => {
                 first.of.schedules += group.of.schedules;
             }
             _ => kept.push(group),
