@@ -25,6 +25,13 @@ use crate::timeline::{Hold, Lease};
 
 /// The cause of a violation.
 pub(super) fn cause(facts: &Facts<'_>) -> Cause {
+    let resumed = match &facts.found {
+        Found::WrongStock {
+            sellers: Some(sellers),
+            ..
+        } => was_resumed(sellers, facts.at_ns),
+        _ => false,
+    };
     match (&facts.found, of_found(facts)) {
         // The lock kept its word: nobody shared a lease.
         (
@@ -36,13 +43,7 @@ pub(super) fn cause(facts: &Facts<'_>) -> Cause {
             cause,
         ) if sellers.is_none() || cause == Cause::OutlivedLease => outside.fault.cause(),
         // It had been told that it still has the lock, and so it changed the stock.
-        (
-            Found::WrongStock {
-                sellers: Some(sellers),
-                ..
-            },
-            Cause::OutlivedLease,
-        ) if was_resumed(sellers, facts.at_ns) => Cause::PhantomExtend,
+        (Found::WrongStock { .. }, Cause::OutlivedLease) if resumed => Cause::PhantomExtend,
         (_, cause) => cause,
     }
 }
@@ -51,17 +52,6 @@ fn of_found(facts: &Facts<'_>) -> Cause {
     match (&facts.found, facts.custody) {
         (Found::Nothing, _) => Cause::Undetermined,
         (Found::ForeignRelease(taken), _) => of_foreign_release(taken),
-        (Found::Attempts { claim, holds, .. }, account) => {
-            let spans = account.map_or(&[][..], |account| &account.spans);
-            let is_off = |hold: &&Hold| {
-                let mut own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
-                own.any(|span| is_off_by_its_clock(facts.faults, span, hold))
-            };
-            match claim.map_or(Cause::Undetermined, of_false_claim) {
-                Cause::WrongExpiry if holds.iter().any(is_off) => Cause::ClockSkew,
-                cause => cause,
-            }
-        }
         (Found::Starvation { starvation, .. }, _) if starvation.has_unexpiring_key => Cause::NoTtl,
         (
             Found::WrongStock {
@@ -74,7 +64,13 @@ fn of_found(facts: &Facts<'_>) -> Cause {
             true => Cause::Race,
             false => Cause::Undetermined,
         },
-        (_, None) => bare_cause::cause(facts),
+        (Found::StaleToken { stale, before, .. }, Some(account)) => match before {
+            Some(before) => {
+                let (spans, from_ns) = (&account.spans, before.acquire_ns);
+                why_lost(spans, stale.highest, from_ns, facts.at_ns)
+            }
+            None => Cause::Undetermined,
+        },
         (
             Found::Overlap(holds)
             | Found::WrongStock {
@@ -83,13 +79,18 @@ fn of_found(facts: &Facts<'_>) -> Cause {
             },
             Some(account),
         ) => of_overlap(facts, account, holds),
-        (Found::StaleToken { stale, before, .. }, Some(account)) => match before {
-            Some(before) => {
-                let (spans, from_ns) = (&account.spans, before.acquire_ns);
-                why_lost(spans, stale.highest, from_ns, facts.at_ns)
+        (Found::Attempts { claim, holds, .. }, account) => {
+            let spans = account.map_or(&[][..], |account| &account.spans);
+            let is_off = |hold: &&Hold| {
+                let mut own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
+                own.any(|span| is_off_by_its_clock(facts.faults, span, hold))
+            };
+            match claim.map_or(Cause::Undetermined, of_false_claim) {
+                Cause::WrongExpiry if holds.iter().any(is_off) => Cause::ClockSkew,
+                cause => cause,
             }
-            None => Cause::Undetermined,
-        },
+        }
+        (_, None) => bare_cause::cause(facts),
         (Found::Starvation { starvation, .. }, Some(account)) => {
             let (history, faults) = (facts.history, facts.faults);
             BlockedLock::of(history, faults, account, **starvation).cause()

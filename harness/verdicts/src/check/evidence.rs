@@ -5,16 +5,17 @@
 
 use std::cell::OnceCell;
 
-use picklock_scenarios::Phase;
+use picklock_scenarios::{Phase, Property};
 
 use super::facts::{Facts, Found, Outside, Overlap, Taken};
-use super::finding::{Finding, ForeignRelease, Seen, StaleToken, Taking, WrongStock};
+use super::finding::{Finding, ForeignRelease, Judgement, Seen, StaleToken, Taking, WrongStock};
 use super::lost_claim::{is_same_token, took_again};
 use super::on_time::OnTime;
 use super::promised_renewal::{late_extension_ns, ran_out_ns};
+use super::properties::exclusion::judge_holds;
+use super::properties::lease::judge_leases;
 use super::properties::ownership::foreign_releases;
 use super::sales::{Overtaken, overtaken};
-use super::unjudged::Unjudged;
 use crate::custody::{Custody, ValueSpan};
 use crate::history::{EventKind, History, KeyCommand};
 use crate::timeline::{Hold, Lease, Timeline, overlap};
@@ -41,6 +42,70 @@ impl<'a> Evidence<'a> {
             on_time: OnTime::of(history),
             foreign_releases: OnceCell::new(),
             account: OnceCell::new(),
+        }
+    }
+
+    /// A violation, unless it would not be there, had the harness been on time. If another one would, that is the
+    /// finding.
+    pub fn judged_on_time(&self, judgement: Judgement) -> Judgement {
+        let (Judgement::Violated { first, .. }, Some(on_time)) = (&judgement, &self.on_time) else {
+            return judgement;
+        };
+        let late = match first.seen {
+            Seen::ForeignRelease(first) => {
+                return self.released_on_time(judgement, &first, on_time);
+            }
+            // What was sold remains sold. Whether two sellers overlapped is the question.
+            Seen::WrongStock(stock) => {
+                let sellers = self.sellers(&stock, first.at_ns);
+                let late = sellers.filter(|sellers| !sellers.on_time);
+                late.map(|late| [late.pair.0.op, late.pair.1.op])
+            }
+            Seen::Overlap { earlier, later } => {
+                let holds = on_time.holds(self.timeline.holds());
+                // What would have come earlier may meet others then. Nobody saw that.
+                let met = |one: &Hold, other: &Hold| {
+                    let seen = self.hold(one.op).zip(self.hold(other.op));
+                    seen.is_some_and(|(one, other)| one.overlaps(other))
+                };
+                let again = match first.property {
+                    Property::Lease => judge_leases(&holds, &met),
+                    _ => judge_holds(&holds, &met),
+                };
+                match again {
+                    Judgement::Violated { .. } => return again,
+                    _ => Some([earlier, later]),
+                }
+            }
+            _ => None,
+        };
+        let excuse = late.and_then(|ops| on_time.reason(ops, self.history));
+        excuse.map_or(judgement, Judgement::Unknown)
+    }
+
+    /// A release of another client's lock, unless its client or a server stood still before it struck: without that it
+    /// might have come in time. If another one shows that nobody stood still before, that is the finding.
+    fn released_on_time(
+        &self,
+        judgement: Judgement,
+        first: &ForeignRelease,
+        on_time: &OnTime,
+    ) -> Judgement {
+        let late = |release: &ForeignRelease| {
+            let worker = self.worker_of(release.releaser)?;
+            let hold = self.hold(release.releaser);
+            let since_ns = hold.map_or(release.sent_ns, |hold| hold.acquire_ns);
+            on_time.standstill(worker, (since_ns, release.struck_ns))
+        };
+        let Some(reason) = late(first) else {
+            return judgement;
+        };
+        let releases = self.foreign_releases().iter();
+        let in_time = releases.filter(|release| late(release).is_none());
+        let in_time = in_time.map(|release| (release.struck_ns, Seen::ForeignRelease(*release)));
+        match Judgement::of(Property::Ownership, in_time.collect()) {
+            Judgement::Held => Judgement::Unknown(reason),
+            again => again,
         }
     }
 
@@ -140,54 +205,6 @@ impl<'a> Evidence<'a> {
             rests_on_earlier: self.rests_on_earlier(first, second),
             taken: taken.map(|release| self.taken(release)).collect(),
         }
-    }
-
-    /// Why the faults tested nothing: each that struck a holder found it alone, because no other client had sent a
-    /// command yet when the holder left.
-    pub fn nobody_was_ready(&self) -> Option<Unjudged> {
-        let starts = self
-            .history
-            .events
-            .iter()
-            .filter_map(|event| match event.what {
-                EventKind::SlowStart {
-                    worker, until_ns, ..
-                } => Some((worker, until_ns)),
-                _ => None,
-            });
-        let starts: Vec<(usize, u64)> = starts.collect();
-        if starts.is_empty() {
-            return None;
-        }
-        let mut alone = None;
-        for fault in self.timeline.faults().iter().filter(|fault| fault.struck()) {
-            let at_ns = fault.began_ns;
-            let mut holds = self.timeline.holds().iter();
-            let Some(hold) = holds.find(|hold| (hold.begin_ns..=hold.end_ns).contains(&at_ns))
-            else {
-                continue;
-            };
-            let is_silent = |rival: usize| {
-                let mut starts = starts.iter();
-                // A fault that froze it is what the scenario wants.
-                let frozen = self.timeline.frozen().get(&rival).into_iter().flatten();
-                let mut frozen = frozen.map(|(from_ns, _)| *from_ns);
-                starts.any(|(worker, spoke_ns)| {
-                    *worker == rival
-                        && *spoke_ns >= hold.end_ns
-                        && !frozen.any(|from_ns| from_ns < *spoke_ns)
-                })
-            };
-            let mut rivals = (0..self.history.header.workers).filter(|rival| *rival != hold.worker);
-            if !rivals.all(is_silent) {
-                return None;
-            }
-            alone.get_or_insert(Unjudged::NobodyWasReady {
-                fault: fault.fault.to_owned(),
-                until_ns: hold.end_ns,
-            });
-        }
-        alone
     }
 
     /// True if the lock told the first client of its loss only when the second one was inside. A frozen client can

@@ -7,14 +7,13 @@ use crate::history::{EventKind, History};
 
 use super::cause::cause;
 use super::evidence::Evidence;
-use super::finding::{Finding, ForeignRelease, Judgement, Seen};
-use super::on_time::OnTime;
-use super::properties::{Checkers, exclusion, lease};
+use super::finding::{Finding, Judgement, Seen};
+use super::properties::Checkers;
 use super::story::{story, unserved};
-use super::sufficiency::{Insufficiency, Sufficiency};
+use super::sufficiency::{Insufficiency, Sufficiency, nobody_was_ready};
 use super::unjudged::Unjudged;
 use super::verdict::{Status, Verdict, Verdicts};
-use crate::timeline::{AttemptTracker, Hold, HoldReader};
+use crate::timeline::{AttemptTracker, HoldReader};
 
 /// What the checkers found, by property.
 type Judgements = Vec<(Property, Judgement)>;
@@ -26,9 +25,11 @@ pub fn judge(history: &History) -> Verdicts {
     let on_time = evidence.on_time.as_ref();
     let waited = on_time.and_then(|on_time| on_time.waited_for_fault(history));
     too_little.reasons.extend(waited);
-    too_little.reasons.extend(evidence.nobody_was_ready());
+    too_little
+        .reasons
+        .extend(nobody_was_ready(&evidence.timeline));
     let verdicts = judgements.into_iter().map(|(property, judgement)| {
-        let judgement = judged_on_time(judgement, &evidence);
+        let judgement = evidence.judged_on_time(judgement);
         (property, verdict(judgement, &evidence, &too_little))
     });
     verdicts.collect()
@@ -48,7 +49,7 @@ fn check(evidence: &Evidence<'_>) -> (Judgements, Insufficiency) {
         let followed = tracker.event(event, |attempt, step| {
             sufficiency.step(event.at_ns, attempt, step);
             checkers.step(event.at_ns, attempt, step);
-            holds.step(event.at_ns, Some(event), attempt, step);
+            holds.step(event, attempt, step);
         });
         // Every second event is a changed key, and nothing else asks for those.
         if matches!(event.what, EventKind::KeyChanged { .. }) {
@@ -63,51 +64,10 @@ fn check(evidence: &Evidence<'_>) -> (Judgements, Insufficiency) {
     tracker.close(end_ns, |attempt, step| {
         sufficiency.step(end_ns, attempt, step);
         checkers.step(end_ns, attempt, step);
-        holds.step(end_ns, None, attempt, step);
     });
-    evidence.timeline.have_read(holds.holds);
+    evidence.timeline.have_read(holds.finish(history));
     let judgements = checkers.finish(&evidence.timeline);
     (judgements, sufficiency.result(end_ns, tracker.under_way()))
-}
-
-/// A violation, unless it would not be there, had the harness been on time. If another one would, that is the
-/// finding.
-fn judged_on_time(judgement: Judgement, evidence: &Evidence<'_>) -> Judgement {
-    let (Judgement::Violated { first, .. }, Some(on_time)) =
-        (&judgement, evidence.on_time.as_ref())
-    else {
-        return judgement;
-    };
-    let late = match first.seen {
-        Seen::Overlap { earlier, later } => {
-            let holds = on_time.holds(evidence.timeline.holds());
-            // What would have come earlier may meet others then. Nobody saw that.
-            let met = |one: &Hold, other: &Hold| {
-                let seen = evidence.hold(one.op).zip(evidence.hold(other.op));
-                seen.is_some_and(|(one, other)| one.overlaps(other))
-            };
-            let again = match first.property {
-                Property::Lease => lease::judgement(&holds, &met),
-                _ => exclusion::judgement(&holds, &met),
-            };
-            match again {
-                Judgement::Violated { .. } => return again,
-                _ => Some([earlier, later]),
-            }
-        }
-        Seen::ForeignRelease(first) => {
-            return released_on_time(judgement, &first, evidence, on_time);
-        }
-        // What was sold remains sold. Whether two sellers overlapped is the question.
-        Seen::WrongStock(stock) => {
-            let sellers = evidence.sellers(&stock, first.at_ns);
-            let late = sellers.filter(|sellers| !sellers.on_time);
-            late.map(|late| [late.pair.0.op, late.pair.1.op])
-        }
-        _ => None,
-    };
-    let excuse = late.and_then(|ops| on_time.reason(ops, evidence.history));
-    excuse.map_or(judgement, Judgement::Unknown)
 }
 
 /// True if nobody got the lock because it does not take the lease. A key that never expires is the lock's fault
@@ -116,32 +76,6 @@ fn is_refused_lease(first: &Finding, inapplicable: &[Unjudged]) -> bool {
     let refused = |reason: &Unjudged| matches!(reason, Unjudged::LeaseRefused { .. });
     let leaves_none = matches!(&first.seen, Seen::Starvation(it) if !it.has_unexpiring_key);
     leaves_none && inapplicable.iter().any(refused)
-}
-
-/// A release of another client's lock, unless its client or a server stood still before it struck: without that it
-/// might have come in time. If another one shows that nobody stood still before, that is the finding.
-fn released_on_time(
-    judgement: Judgement,
-    first: &ForeignRelease,
-    evidence: &Evidence<'_>,
-    on_time: &OnTime,
-) -> Judgement {
-    let late = |release: &ForeignRelease| {
-        let worker = evidence.worker_of(release.releaser)?;
-        let hold = evidence.hold(release.releaser);
-        let since_ns = hold.map_or(release.sent_ns, |hold| hold.acquire_ns);
-        on_time.standstill(worker, (since_ns, release.struck_ns))
-    };
-    let Some(reason) = late(first) else {
-        return judgement;
-    };
-    let releases = evidence.foreign_releases().iter();
-    let in_time = releases.filter(|release| late(release).is_none());
-    let in_time = in_time.map(|release| (release.struck_ns, Seen::ForeignRelease(*release)));
-    match Judgement::of(Property::Ownership, in_time.collect()) {
-        Judgement::Held => Judgement::Unknown(reason),
-        again => again,
-    }
 }
 
 fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insufficiency) -> Verdict {

@@ -28,7 +28,7 @@ pub(super) const ALL: Pairs<'static> = &|_, _| true;
 
 /// Judges a property that demands that nothing of two holds of a key overlaps. `shared`: how much of the two
 /// does, and since when.
-pub(super) fn judgement(
+pub(super) fn judge_pairs(
     property: Property,
     holds: &[Hold],
     pairs: Pairs<'_>,

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::history::{EndReason, EndedBy, Event, EventKind, Header};
-use crate::timeline::{Attempt, Step};
+use crate::timeline::{Attempt, Step, Timeline};
 
 use super::harness_pause::HarnessPauses;
 use super::ongoing::Ongoing;
@@ -244,6 +244,50 @@ pub fn unjudged_for(what: &EventKind) -> Option<Unjudged> {
         } => Unjudged::Interrupted,
         _ => return None,
     })
+}
+
+/// Why the faults tested nothing: each that struck a holder found it alone, because no other client had sent a
+/// command yet when the holder left.
+pub(super) fn nobody_was_ready(timeline: &Timeline<'_>) -> Option<Unjudged> {
+    let history = timeline.history();
+    let starts = history.events.iter().filter_map(|event| match event.what {
+        EventKind::SlowStart {
+            worker, until_ns, ..
+        } => Some((worker, until_ns)),
+        _ => None,
+    });
+    let starts: Vec<(usize, u64)> = starts.collect();
+    if starts.is_empty() {
+        return None;
+    }
+    let mut alone = None;
+    for fault in timeline.faults().iter().filter(|fault| fault.struck()) {
+        let at_ns = fault.began_ns;
+        let mut holds = timeline.holds().iter();
+        let Some(hold) = holds.find(|hold| (hold.begin_ns..=hold.end_ns).contains(&at_ns)) else {
+            continue;
+        };
+        let is_silent = |rival: usize| {
+            let mut starts = starts.iter();
+            // A fault that froze it is what the scenario wants.
+            let frozen = timeline.frozen().get(&rival).into_iter().flatten();
+            let mut frozen = frozen.map(|(from_ns, _)| *from_ns);
+            starts.any(|(worker, spoke_ns)| {
+                *worker == rival
+                    && *spoke_ns >= hold.end_ns
+                    && !frozen.any(|from_ns| from_ns < *spoke_ns)
+            })
+        };
+        let mut rivals = (0..history.header.workers).filter(|rival| *rival != hold.worker);
+        if !rivals.all(is_silent) {
+            return None;
+        }
+        alone.get_or_insert(Unjudged::NobodyWasReady {
+            fault: fault.fault.to_owned(),
+            until_ns: hold.end_ns,
+        });
+    }
+    alone
 }
 
 #[cfg(test)]

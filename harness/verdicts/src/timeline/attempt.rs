@@ -1,11 +1,14 @@
-//! Attempts: what is known of one attempt to buy, and the steps that it can make.
+//! Attempts: what is known of one attempt to buy, and how it follows its events.
+
+use picklock_scenarios::Phase;
 
 use super::grant_order;
 use super::last_answer::LastAnswer;
 use super::lease_deadline::LeaseDeadline;
 use super::nanoseconds::ms;
 use super::request_read::{RequestRead, is_void};
-use crate::history::{Event, EventKind};
+use super::step::{Denial, HoldEnd, Step};
+use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 /// One attempt to buy, as far as it has come.
 #[derive(Debug, Clone, Copy)]
@@ -69,63 +72,15 @@ pub(super) enum LastWrite {
     OnSeveral,
 }
 
-/// How a hold ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum HoldEnd {
-    /// The request to release was sent.
-    Released,
-    /// The worker died: killed by the nemesis, or on its own.
-    Killed,
-    /// It was still open when the history ended.
-    Open,
-}
-
-/// What just happened to an attempt.
+/// What an event has done to an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// It was sent.
-    Asked,
-    /// It was refused, or failed.
-    Denied(Denial),
-    /// Its grant arrived: the hold begins.
-    Begun,
-    /// Its lease was extended or cut.
-    LeaseMoved {
-        /// Between which times the lock said so.
-        said_ns: (u64, u64),
-    },
-    /// Its hold ended.
-    Ended(HoldEnd),
-    /// Its release was answered; the attempt is over.
-    Answered {
-        /// What the lock claims; `None`: nothing, or the release ended in an error.
-        released: Option<bool>,
-        /// The release ended in an error.
-        failed: bool,
-        /// When the last command of the release went out.
-        last_command_ns: Option<u64>,
-    },
-    /// Its worker is gone, and with it the attempt.
-    Gone,
-}
-
-/// Why an attempt got no lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Denial {
-    /// Another client has the lock.
-    Refused,
-    /// It ended in an error.
-    Failed {
-        /// It certainly took nothing.
-        definite: bool,
-    },
-}
-
-impl Denial {
-    /// True when the attempt certainly took nothing.
-    pub fn is_definite(self) -> bool {
-        matches!(self, Denial::Refused | Denial::Failed { definite: true })
-    }
+pub(super) enum Followed {
+    /// Nothing that is followed here.
+    Not,
+    /// It goes on.
+    UnderWay,
+    /// It is over.
+    Over,
 }
 
 impl Attempt {
@@ -171,13 +126,179 @@ impl Attempt {
         })
     }
 
-    pub(super) fn begin(
+    /// Follows an event of this attempt, and calls `see` for every step that it makes by that. `forgot`: since it asked,
+    /// a node was made to forget, or some clock was wrong.
+    pub(super) fn follow(
+        &mut self,
+        event: &Event,
+        forgot: bool,
+        see: &mut impl FnMut(&Attempt, Step),
+    ) -> Followed {
+        let at_ns = event.at_ns;
+        match &event.what {
+            EventKind::Granted {
+                fence,
+                valid_ms,
+                elapsed_ms,
+                ..
+            } => {
+                if self.begin_ns.is_none() {
+                    self.fence = *fence;
+                    self.begin(at_ns, *valid_ms, *elapsed_ms, forgot);
+                    see(self, Step::Begun);
+                }
+            }
+            EventKind::Refused { .. } => return self.denied(Denial::Refused, see),
+            EventKind::AcquireFailed { definite, .. } => {
+                let failed = Denial::Failed {
+                    definite: *definite,
+                };
+                return self.denied(failed, see);
+            }
+            EventKind::Release { .. } => self.end(at_ns, HoldEnd::Released, see),
+            EventKind::Released {
+                released,
+                last_command_ns,
+                ..
+            } => {
+                return self.release_answered(at_ns, (*released, *last_command_ns), false, see);
+            }
+            EventKind::ReleaseFailed { .. } => {
+                return self.release_answered(at_ns, (None, None), true, see);
+            }
+            EventKind::KeyChanged {
+                node,
+                key,
+                value: Some(_),
+                ttl_ms,
+                why: KeyChange::Command(command),
+                ..
+            } => {
+                // What never expires beside the lock is a counter.
+                let of_lock = ttl_ms.is_some() || matches!(key, KeyName::Lock(_));
+                self.wrote(at_ns, *node, command, of_lock.then_some(*ttl_ms), see);
+                return Followed::Not;
+            }
+            _ => return self.follow_lease(event, see),
+        }
+        Followed::UnderWay
+    }
+
+    /// What the lock says about the lease of a hold.
+    fn follow_lease(&mut self, event: &Event, see: &mut impl FnMut(&Attempt, Step)) -> Followed {
+        let at_ns = event.at_ns;
+        match event.what {
+            EventKind::Extended {
+                valid_ms,
+                elapsed_ms,
+                ..
+            } => self.move_lease(at_ns, see, |attempt| {
+                attempt.reported(at_ns, valid_ms, elapsed_ms)
+            }),
+            EventKind::Extend { .. } => {
+                (self.extend_ns, self.extend_written_ns) = (Some(at_ns), (0, 0));
+            }
+            EventKind::ExtendGranted {
+                valid_ms,
+                elapsed_ms,
+                ..
+            } => self.move_lease(at_ns, see, |attempt| {
+                let deadline = attempt.deadline();
+                let extended = attempt.extended(at_ns, valid_ms, elapsed_ms);
+                extended.unwrap_or(deadline)
+            }),
+            EventKind::ExtendFailed { .. } => self.extend_ns = None,
+            EventKind::ExtendRefused { .. } => self.move_lease(at_ns, see, |attempt| {
+                attempt.extend_ns = None;
+                attempt.deadline().lost(at_ns)
+            }),
+            EventKind::Lost { .. } => {
+                self.move_lease(at_ns, see, |attempt| attempt.deadline().lost(at_ns));
+            }
+            _ => return Followed::Not,
+        }
+        Followed::UnderWay
+    }
+
+    /// An attempt that has been granted the lock is no longer asking for it.
+    fn denied(&mut self, denial: Denial, see: &mut impl FnMut(&Attempt, Step)) -> Followed {
+        if self.begin_ns.is_some() {
+            return Followed::UnderWay;
+        }
+        see(self, Step::Denied(denial));
+        Followed::Over
+    }
+
+    fn release_answered(
         &mut self,
         at_ns: u64,
-        valid_ms: Option<u64>,
-        elapsed_ms: Option<u64>,
-        forgot: bool,
+        (released, last_command_ns): (Option<bool>, Option<u64>),
+        failed: bool,
+        see: &mut impl FnMut(&Attempt, Step),
+    ) -> Followed {
+        self.end(at_ns, HoldEnd::Released, see);
+        let answered = Step::Answered {
+            released,
+            failed,
+            last_command_ns,
+        };
+        see(self, answered);
+        Followed::Over
+    }
+
+    /// Its hold ends, if it has one that is open.
+    pub(super) fn end(&mut self, at_ns: u64, how: HoldEnd, see: &mut impl FnMut(&Attempt, Step)) {
+        if self.begin_ns.is_some() && self.ended.is_none() {
+            self.ended = Some((at_ns, how));
+            see(self, Step::Ended(how));
+        }
+    }
+
+    fn move_lease(
+        &mut self,
+        at_ns: u64,
+        see: &mut impl FnMut(&Attempt, Step),
+        to: impl FnOnce(&mut Attempt) -> LeaseDeadline,
     ) {
+        if self.begin_ns.is_none() || self.ended.is_some() {
+            return;
+        }
+        let was = self.deadline();
+        let now = to(self);
+        if (now.earliest_ns, now.latest_ns) != (was.earliest_ns, was.latest_ns) {
+            self.set_deadline(at_ns, now);
+            let said_ns = now.said_ns;
+            see(self, Step::LeaseMoved { said_ns });
+        }
+    }
+
+    /// A command of it has written the lock's value, or its expiry; `lives`: how long what it wrote lives, if that is of the
+    /// lock. A grant cannot have been reported before its first, nor an extension before its last.
+    fn wrote(
+        &mut self,
+        at_ns: u64,
+        node: usize,
+        command: &KeyCommand,
+        lives: Option<Option<i64>>,
+        see: &mut impl FnMut(&Attempt, Step),
+    ) {
+        if let Some(ttl_ms) = lives {
+            self.written(ttl_ms);
+        }
+        let written_ns = (command.went_on_ns.unwrap_or(at_ns), at_ns);
+        match command.phase {
+            Phase::Acquire => self.taken(written_ns, node, lives.is_some()),
+            Phase::Extend => self.extend_written_ns = written_ns,
+            Phase::Idle => {
+                if let Some(deadline) = self.perhaps_renewed(at_ns) {
+                    self.move_lease(at_ns, see, |_| deadline);
+                }
+            }
+            Phase::Release => {}
+        }
+    }
+
+    fn begin(&mut self, at_ns: u64, valid_ms: Option<u64>, elapsed_ms: Option<u64>, forgot: bool) {
         self.begin_ns = Some(at_ns);
         self.told = valid_ms.is_some();
         let waited_ns = at_ns.saturating_sub(self.acquire_ns);
@@ -207,7 +328,7 @@ impl Attempt {
     }
 
     /// What an answer to this attempt says about its lease.
-    pub(super) fn reported(
+    fn reported(
         &mut self,
         arrived_ns: u64,
         valid_ms: u64,
@@ -233,7 +354,7 @@ impl Attempt {
 
     /// What the answer to the request to extend says about the lease. An answer that nothing asked
     /// for says nothing.
-    pub(super) fn extended(
+    fn extended(
         &mut self,
         arrived_ns: u64,
         valid_ms: Option<u64>,
@@ -272,7 +393,7 @@ impl Attempt {
 
     /// A command has changed a key of a node, between these times, in order to take the lock; `of_lock`: the lock's. What comes after the
     /// grant shows nothing of the time before it.
-    pub(super) fn taken(&mut self, written_ns: (u64, u64), node: usize, of_lock: bool) {
+    fn taken(&mut self, written_ns: (u64, u64), node: usize, of_lock: bool) {
         if self.begin_ns.is_some() {
             return;
         }
@@ -290,7 +411,7 @@ impl Attempt {
 
     /// A command of a holder that is told nothing has set the key's expiry anew, perhaps its own key's: then the
     /// lease may run for longer. `None`: nothing changes.
-    pub(super) fn perhaps_renewed(&self, at_ns: u64) -> Option<LeaseDeadline> {
+    fn perhaps_renewed(&self, at_ns: u64) -> Option<LeaseDeadline> {
         let deadline = self.deadline();
         let latest_ns = at_ns.saturating_add(self.ttl_ns);
         let is_longer = self.seen && latest_ns > deadline.latest_ns;
@@ -310,7 +431,7 @@ impl Attempt {
     }
 
     /// The lease ends then, as is known since `at_ns`.
-    pub(super) fn set_deadline(&mut self, at_ns: u64, deadline: LeaseDeadline) {
+    fn set_deadline(&mut self, at_ns: u64, deadline: LeaseDeadline) {
         self.deadline_ns = deadline.earliest_ns;
         self.latest_deadline_ns = deadline.latest_ns;
         self.said_ns = deadline.said_ns;
@@ -330,7 +451,7 @@ impl Attempt {
     }
 
     /// A value was written for it that lives so long; `None`: for ever.
-    pub(super) fn written(&mut self, ttl_ms: Option<i64>) {
+    fn written(&mut self, ttl_ms: Option<i64>) {
         let written_ns = ttl_ms.map_or(u64::MAX, |ttl| ms(u64::try_from(ttl).unwrap_or(0)));
         self.longest_written_ns = self.longest_written_ns.max(written_ns);
     }
@@ -338,42 +459,5 @@ impl Attempt {
     /// When the hold began, for steps that only a hold can make.
     pub fn begun_ns(&self) -> u64 {
         self.begin_ns.unwrap_or(self.acquire_ns)
-    }
-}
-
-/// One value for each attempt that is under way, by the number of the attempt. A worker has one attempt
-/// at a time, so there are few of them: a list is searched sooner than a tree.
-#[derive(Debug, Clone)]
-pub struct UnderWay<T>(Vec<(u64, T)>);
-
-impl<T> Default for UnderWay<T> {
-    fn default() -> Self {
-        UnderWay(Vec::new())
-    }
-}
-
-impl<T> UnderWay<T> {
-    /// An attempt begins. What was known of one with the same number is forgotten.
-    pub fn begin(&mut self, op: u64, value: T) {
-        self.end(op);
-        self.0.push((op, value));
-    }
-
-    /// What is known of an attempt; `None`: it is not under way.
-    pub fn get(&self, op: u64) -> Option<&T> {
-        let mut latest = self.0.iter().rev();
-        latest.find(|known| known.0 == op).map(|known| &known.1)
-    }
-
-    /// The same, to be changed.
-    pub fn get_mut(&mut self, op: u64) -> Option<&mut T> {
-        let mut latest = self.0.iter_mut().rev();
-        latest.find(|known| known.0 == op).map(|known| &mut known.1)
-    }
-
-    /// The attempt is over. Returns what was known of it.
-    pub fn end(&mut self, op: u64) -> Option<T> {
-        let index = self.0.iter().rposition(|known| known.0 == op)?;
-        Some(self.0.swap_remove(index).1)
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::history::{Event, EventKind, History};
 
-use super::attempt::{Attempt, HoldEnd, Step, UnderWay};
+use super::attempt::Attempt;
 use super::fault::{FaultSpan, forgets};
 use super::lease::{Lease, overlap};
 use super::nanoseconds::ms;
-use super::tracker::AttemptTracker;
+use super::step::{HoldEnd, Step};
+use super::tracker::{AttemptTracker, UnderWay};
 
 /// A hold: from the grant's arrival until the release was sent, the worker was gone, or the
 /// history ended. All times in nanoseconds since the run began.
@@ -223,24 +224,31 @@ fn runs(leases: &[Lease], at_ns: u64) -> (bool, u64) {
 #[derive(Debug, Default)]
 pub(crate) struct HoldReader {
     /// In the order in which they began.
-    pub holds: Vec<Hold>,
+    holds: Vec<Hold>,
     /// Where each attempt's hold is in the list.
     places: UnderWay<usize>,
 }
 
 impl HoldReader {
-    /// An attempt made a step by an event, or at the end of the history.
-    pub fn step(&mut self, at_ns: u64, event: Option<&Event>, attempt: &Attempt, step: Step) {
+    /// An attempt made a step by an event.
+    pub fn step(&mut self, event: &Event, attempt: &Attempt, step: Step) {
         if step == Step::Begun {
             self.places.begin(attempt.op, self.holds.len());
-            let token = event.map(token).unwrap_or_default();
-            self.holds.push(Hold::begun(attempt, token));
+            self.holds.push(Hold::begun(attempt, token(event)));
         } else if let Some(place) = self.places.get(attempt.op) {
-            self.holds[*place].step(at_ns, attempt, step);
+            self.holds[*place].step(event.at_ns, attempt, step);
         }
         if matches!(step, Step::Answered { .. } | Step::Gone) {
             self.places.end(attempt.op);
         }
+    }
+
+    /// The holds. Those that are still open end with the history.
+    pub fn finish(mut self, history: &History) -> Vec<Hold> {
+        let end_ns = history.events.last().map_or(0, |event| event.at_ns);
+        let open = self.holds.iter_mut().filter(|hold| hold.end_ns == u64::MAX);
+        open.for_each(|hold| hold.end(end_ns));
+        self.holds
     }
 }
 
@@ -248,17 +256,10 @@ impl HoldReader {
 pub(super) fn holds(history: &History) -> Vec<Hold> {
     let mut reader = HoldReader::default();
     let mut tracker = AttemptTracker::new(history.header.workers);
-    let mut end_ns = 0;
     for event in &history.events {
-        end_ns = event.at_ns;
-        tracker.event(event, |attempt, step| {
-            reader.step(end_ns, Some(event), attempt, step);
-        });
+        tracker.event(event, |attempt, step| reader.step(event, attempt, step));
     }
-    tracker.close(end_ns, |attempt, step| {
-        reader.step(end_ns, None, attempt, step)
-    });
-    reader.holds
+    reader.finish(history)
 }
 
 fn token(event: &Event) -> String {

@@ -12,7 +12,6 @@
 
 mod attempt;
 mod fault;
-mod frozen;
 mod grant_order;
 mod hold;
 mod last_answer;
@@ -21,6 +20,7 @@ mod lease_deadline;
 mod nanoseconds;
 mod operation;
 mod request_read;
+mod step;
 #[cfg(test)]
 mod tests;
 mod tracker;
@@ -30,14 +30,15 @@ use std::collections::BTreeMap;
 
 use crate::history::History;
 
-pub use attempt::{Attempt, Denial, HoldEnd, Step, UnderWay};
+pub use attempt::Attempt;
 pub use fault::{FaultSpan, forgets, leaves_two_masters, lies, loses, spoils_clocks, strikes_once};
 pub(crate) use hold::HoldReader;
 pub use hold::{Hold, LeasePhase, LeaseState};
 pub use lease::{Lease, overlap};
 pub use nanoseconds::{is_rounded_up, ms};
 pub use operation::{Operation, OperationKind, OperationOutcome, each_operation};
-pub use tracker::AttemptTracker;
+pub use step::{Denial, HoldEnd, Step};
+pub use tracker::{AttemptTracker, UnderWay};
 
 /// A history as operations, holds and faults. Each part is read when it is first asked for, and
 /// only once.
@@ -100,6 +101,6 @@ impl<'a> Timeline<'a> {
     /// were never frozen are left out.
     pub fn frozen(&self) -> &BTreeMap<usize, Vec<(u64, u64)>> {
         self.frozen
-            .get_or_init(|| frozen::frozen(self.history, self.faults()))
+            .get_or_init(|| fault::frozen(self.history, self.faults()))
     }
 }

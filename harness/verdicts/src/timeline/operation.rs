@@ -2,7 +2,8 @@
 
 use crate::history::{Event, History};
 
-use super::attempt::{Attempt, Denial, HoldEnd, Step};
+use super::attempt::Attempt;
+use super::step::{Denial, HoldEnd, Step};
 use super::tracker::AttemptTracker;
 
 /// A request and its outcome. Times are nanoseconds since the run began.

@@ -22,8 +22,8 @@ use crate::timeline::{Hold, Timeline};
 pub(in crate::check) struct Exclusion;
 
 /// What these holds show, which are in the order in which they began.
-pub(in crate::check) fn judgement(holds: &[Hold], pairs: Pairs<'_>) -> Judgement {
-    overlap::judgement(Property::Exclusion, holds, pairs, |one, other| {
+pub(in crate::check) fn judge_holds(holds: &[Hold], pairs: Pairs<'_>) -> Judgement {
+    overlap::judge_pairs(Property::Exclusion, holds, pairs, |one, other| {
         let onset_ns = one.overlaps(other).then_some(other.begin_ns);
         (u64::from(onset_ns.is_some()), onset_ns)
     })
@@ -44,6 +44,6 @@ impl Checker for Exclusion {
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
-        judgement(timeline.holds(), overlap::ALL)
+        judge_holds(timeline.holds(), overlap::ALL)
     }
 }

@@ -66,9 +66,9 @@ fn shared_possibly(one: &Hold, other: &Hold) -> (u64, Option<u64>) {
 }
 
 /// What these holds show, which are in the order in which they began.
-pub(in crate::check) fn judgement(holds: &[Hold], pairs: Pairs<'_>) -> Judgement {
+pub(in crate::check) fn judge_leases(holds: &[Hold], pairs: Pairs<'_>) -> Judgement {
     let judge = |shared: fn(&Hold, &Hold) -> (u64, Option<u64>)| {
-        overlap::judgement(Property::Lease, holds, pairs, shared)
+        overlap::judge_pairs(Property::Lease, holds, pairs, shared)
     };
     match (judge(shared_certainly), judge(shared_possibly)) {
         (Judgement::Held, Judgement::Violated { .. }) => {
@@ -93,6 +93,6 @@ impl Checker for Lease {
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
-        judgement(timeline.holds(), overlap::ALL)
+        judge_leases(timeline.holds(), overlap::ALL)
     }
 }

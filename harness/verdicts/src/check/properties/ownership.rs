@@ -326,7 +326,7 @@ impl Checker for Ownership {
         let Judgement::Violated { first, .. } = &judgement else {
             return judgement;
         };
-        match lease::judgement(timeline.holds(), overlap::ALL) {
+        match lease::judge_leases(timeline.holds(), overlap::ALL) {
             // It may have been of the client's own lock: both had been let in.
             Judgement::Violated { first: shared, .. }
                 if !custody && shared.at_ns <= first.at_ns =>

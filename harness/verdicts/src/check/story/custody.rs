@@ -170,6 +170,11 @@ pub(super) fn command_in_words(
     lock: u32,
     at_ns: u64,
 ) -> String {
+    let (command, worker) = (&by.command, by.worker);
+    let held = by.sent_ns.map(|sent_ns| {
+        let held = held_back_by(facts, worker, (sent_ns, at_ns));
+        (clock(sent_ns), held)
+    });
     let got = |hold: &Hold| format!("to release what it had got at {}", clock(hold.begin_ns));
     let its_own = || facts.holds.iter().find(|hold| hold.op == by.op);
     let late = || late_release(facts.holds, by, lock, at_ns);
@@ -186,12 +191,9 @@ pub(super) fn command_in_words(
             (None, _) => "unasked".to_owned(),
         },
     };
-    let (command, worker) = (&by.command, by.worker);
-    match by.sent_ns {
+    match held {
         None => format!("the {command} that worker {worker} then sent {asked}"),
-        Some(sent_ns) => {
-            let held = held_back_by(facts, worker, (sent_ns, at_ns));
-            let sent = clock(sent_ns);
+        Some((sent, held)) => {
             format!("the {command} that worker {worker} sent at {sent} {asked} (held back{held})")
         }
     }

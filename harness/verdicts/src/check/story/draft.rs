@@ -19,7 +19,18 @@ pub(super) fn told(lines: Vec<StoryItem<'_>>, facts: &Facts<'_>) -> Vec<String> 
     for line in lines {
         draft.add(line);
     }
-    draft.finish()
+    // Lines with the same time stay in the order in which they were told.
+    let mut told = HashSet::new();
+    let mut lines = draft.lines;
+    lines.retain(|(at_ns, _, text)| told.insert((*at_ns, text.clone())));
+    let mut lines: Vec<_> = lines.into_iter().enumerate().collect();
+    lines.sort_by_key(|(_, (at_ns, weight, _))| (*weight, *at_ns));
+    lines.truncate(STORY_LINES);
+    lines.sort_by_key(|(order, (at_ns, _, _))| (*at_ns, *order));
+    let lines = lines.into_iter();
+    lines
+        .map(|(_, (at_ns, _, text))| format!("{}  {text}", clock(at_ns)))
+        .collect()
 }
 
 /// All sentences that a story could have.
@@ -154,22 +165,6 @@ impl Draft<'_> {
         let value = value.unwrap_or_default();
         let text = format!("{what} {did} the lock of {owner}{value}, {since}");
         self.tell(release.struck_ns, Weight::Plot, text);
-    }
-
-    /// The most important lines, in order of time.
-    fn finish(mut self) -> Vec<String> {
-        // Lines with the same time stay in the order in which they were told.
-        let mut told = HashSet::new();
-        self.lines
-            .retain(|(at_ns, _, text)| told.insert((*at_ns, text.clone())));
-        let mut lines: Vec<_> = self.lines.drain(..).enumerate().collect();
-        lines.sort_by_key(|(_, (at_ns, weight, _))| (*weight, *at_ns));
-        lines.truncate(STORY_LINES);
-        lines.sort_by_key(|(order, (at_ns, _, _))| (*at_ns, *order));
-        let lines = lines.into_iter();
-        lines
-            .map(|(_, (at_ns, _, text))| format!("{}  {text}", clock(at_ns)))
-            .collect()
     }
 }
 

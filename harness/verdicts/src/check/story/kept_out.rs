@@ -9,6 +9,7 @@ use crate::check::facts::Facts;
 use crate::check::finding::Starvation;
 use crate::check::verdict::Cause;
 use crate::custody::{Renewal, ValueSpan};
+use crate::history::KeyCommand;
 
 /// So many values are told.
 const MOST_VALUES: usize = 3;
@@ -19,11 +20,14 @@ pub(super) fn kept_out<'a>(facts: &Facts<'_>, starvation: &Starvation) -> Vec<St
         return Vec::new();
     };
     let blocked = BlockedLock::of(facts.history, facts.faults, custody, *starvation);
-    let mut lines = Vec::new();
-    for span in blocked.standing().into_iter().take(MOST_VALUES) {
-        lines.extend(of_value(facts, span, blocked.why(span)));
-    }
-    if let Some((from_ns, until_ns)) = blocked.sleep() {
+    let standing = blocked.standing().into_iter().take(MOST_VALUES);
+    let standing: Vec<_> = standing.map(|span| (span, blocked.why(span))).collect();
+    let slept = blocked.sleep();
+    let values = standing.into_iter();
+    let mut lines: Vec<_> = values
+        .flat_map(|(span, why)| of_value(facts, span, why))
+        .collect();
+    if let Some((from_ns, until_ns)) = slept {
         let probe = facts.history.header.workers;
         let who = client(facts, starvation.worker.unwrap_or(probe));
         let slept = length(until_ns - from_ns);
@@ -46,6 +50,7 @@ fn of_value<'a>(facts: &Facts<'_>, span: &ValueSpan, why: Cause) -> Vec<StoryIte
     let Some(author) = &span.author else {
         return Vec::new();
     };
+    let prolonged = prolonged(facts, span, author, why);
     let text = format!(
         "{} of worker {} wrote the value {} on node {} that kept the others out",
         author.command,
@@ -53,22 +58,38 @@ fn of_value<'a>(facts: &Facts<'_>, span: &ValueSpan, why: Cause) -> Vec<StoryIte
         shown(&span.value),
         span.node
     );
+    let attempts = |to_ns| StoryItem::Attempts {
+        ops: vec![author.op],
+        from_ns: span.from_ns,
+        to_ns,
+    };
     let mut lines = vec![StoryItem::Said(span.from_ns, Weight::Plot, text)];
     if why == Cause::FalseRelease {
-        lines.push(StoryItem::Attempts {
-            ops: vec![author.op],
-            from_ns: span.from_ns,
-            to_ns: span.until_ns,
-        });
+        lines.push(attempts(span.until_ns));
     }
+    if let Some((from_ns, last_ns, text)) = prolonged {
+        lines.push(StoryItem::Said(from_ns, Weight::Plot, text));
+        if matches!(why, Cause::RenewedAfterRelease | Cause::RenewedAfterEnd) {
+            lines.push(attempts(last_ns));
+        }
+    }
+    lines
+}
+
+/// That commands have prolonged a value, with the times of the first and the last one. `None`: none that its cause is
+/// about has.
+fn prolonged(
+    facts: &Facts<'_>,
+    span: &ValueSpan,
+    author: &KeyCommand,
+    why: Cause,
+) -> Option<(u64, u64, String)> {
     let foreign = why == Cause::ForeignRenewal;
     let all = span.renewals.iter().filter(|renewal| renewal.prolongs());
     let told: Vec<&Renewal> = all
         .filter(|renewal| (renewal.by.worker != author.worker) == foreign)
         .collect();
-    let (Some(first), Some(last)) = (told.first(), told.last()) else {
-        return lines;
-    };
+    let (first, last) = (told.first()?, told.last()?);
     let workers: BTreeSet<usize> = told.iter().map(|renewal| renewal.by.worker).collect();
     let whose = workers.iter().map(|worker| client(facts, *worker));
     let whose = whose.collect::<Vec<_>>().join(" and ");
@@ -80,13 +101,5 @@ fn of_value<'a>(facts: &Facts<'_>, span: &ValueSpan, why: Cause) -> Vec<StoryIte
             clock(last.at_ns),
         ),
     };
-    lines.push(StoryItem::Said(first.at_ns, Weight::Plot, text));
-    if matches!(why, Cause::RenewedAfterRelease | Cause::RenewedAfterEnd) {
-        lines.push(StoryItem::Attempts {
-            ops: vec![author.op],
-            from_ns: span.from_ns,
-            to_ns: last.at_ns,
-        });
-    }
-    lines
+    Some((first.at_ns, last.at_ns, text))
 }

@@ -18,7 +18,7 @@ use custody::{ran_out_ns, taken_with, written_values};
 use draft::told;
 use kept_out::kept_out;
 use sentence::StoryItem;
-use sentence::{Weight, clock, length, sentence};
+use sentence::{Weight, clock, last_extension, length};
 
 pub(super) use unserved::unserved;
 
@@ -31,6 +31,13 @@ pub(super) fn story(facts: &Facts<'_>) -> Vec<String> {
 /// What there is to tell.
 fn plot<'a>(facts: &'a Facts<'a>) -> Vec<StoryItem<'a>> {
     match &facts.found {
+        Found::Nothing => Vec::new(),
+        Found::ForeignRelease(taken) => of_foreign_release(taken),
+        Found::StaleToken {
+            stale,
+            hold,
+            before,
+        } => of_stale_token(facts.at_ns, stale, *hold, *before),
         Found::Overlap(holds) => of_overlap(facts, holds),
         Found::WrongStock {
             stock,
@@ -38,20 +45,13 @@ fn plot<'a>(facts: &'a Facts<'a>) -> Vec<StoryItem<'a>> {
             outside,
             ..
         } => of_wrong_stock(facts, stock, sellers.as_ref(), outside.as_ref()),
-        Found::ForeignRelease(taken) => of_foreign_release(taken),
-        Found::StaleToken {
-            stale,
-            hold,
-            before,
-        } => of_stale_token(facts.at_ns, stale, *hold, *before),
-        Found::Starvation { starvation, last } => of_starvation(facts, starvation, *last),
         Found::Attempts {
             ops,
             holds,
             statement,
             ..
         } => of_attempts(facts, ops, holds, statement),
-        Found::Nothing => Vec::new(),
+        Found::Starvation { starvation, last } => of_starvation(facts, starvation, *last),
     }
 }
 
@@ -59,6 +59,7 @@ fn plot<'a>(facts: &'a Facts<'a>) -> Vec<StoryItem<'a>> {
 fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<StoryItem<'a>> {
     let (first, second) = (holds.first, holds.second);
     let lock = &facts.lock;
+    let long_section = long_section(facts, holds);
     let lease = if holds.second_arrived_late {
         let until = clock(second.first_deadline_ns);
         format!("its own lease had expired at {until}")
@@ -76,7 +77,7 @@ fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<StoryItem<'a
         StoryItem::Said(second.begin_ns, Weight::Plot, text),
     ];
     lines.extend(last_extension(facts, first, second.begin_ns));
-    lines.extend(long_section(facts, holds));
+    lines.extend(long_section);
     lines.extend(holds.late_extension_ns.map(|asked_ns| {
         let text = format!(
             "worker {} asked to extend its lease, and no server heard of it before that was over",
@@ -104,21 +105,6 @@ fn of_overlap<'a>(facts: &Facts<'_>, holds: &'a Overlap<'a>) -> Vec<StoryItem<'a
         lines.extend([StoryItem::ResumedLease(hold), StoryItem::Death(hold)]);
     }
     lines
-}
-
-/// The last extension of a hold before this time: without it, the end of its lease would not be understood.
-fn last_extension<'a>(facts: &Facts<'_>, hold: &Hold, by_ns: u64) -> Option<StoryItem<'a>> {
-    let history = facts.history;
-    let extended = history.events.iter().rev().find(|event| {
-        let is_extension = matches!(
-            event.what,
-            EventKind::Extended { .. } | EventKind::ExtendGranted { .. }
-        );
-        let attempt = event.what.attempt();
-        event.at_ns < by_ns && is_extension && attempt.is_some_and(|(_, op)| op == hold.op)
-    })?;
-    let (_, text) = sentence(&history.header, &extended.what)?;
-    Some(StoryItem::Said(extended.at_ns, Weight::Plot, text))
 }
 
 /// That a client was told at its grant how little of its lease was left, and began a section that took longer.
@@ -317,8 +303,9 @@ fn of_starvation<'a>(
         let text = format!("no client had got it for {waited}");
         lines.push(StoryItem::Said(starvation.until_ns, Weight::Plot, text));
     }
+    let aftermath = aftermath(facts, starvation);
     lines.extend(kept_out(facts, starvation));
-    lines.extend(aftermath(facts, starvation));
+    lines.extend(aftermath);
     lines
 }
 

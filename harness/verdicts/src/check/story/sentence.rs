@@ -2,7 +2,7 @@
 
 use picklock_scenarios::StockFault;
 
-use crate::check::facts::Taken;
+use crate::check::facts::{Facts, Taken};
 use crate::history::{Belated, EventKind, Header};
 use crate::timeline::Hold;
 
@@ -106,6 +106,25 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
             (weight, format!("worker {worker} {text}"))
         }
     })
+}
+
+/// The last extension of a hold before this time: without it, the end of its lease would not be understood.
+pub(super) fn last_extension<'a>(
+    facts: &Facts<'_>,
+    hold: &Hold,
+    by_ns: u64,
+) -> Option<StoryItem<'a>> {
+    let history = facts.history;
+    let extended = history.events.iter().rev().find(|event| {
+        let is_extension = matches!(
+            event.what,
+            EventKind::Extended { .. } | EventKind::ExtendGranted { .. }
+        );
+        let attempt = event.what.attempt();
+        event.at_ns < by_ns && is_extension && attempt.is_some_and(|(_, op)| op == hold.op)
+    })?;
+    let (_, text) = sentence(&history.header, &extended.what)?;
+    Some(StoryItem::Said(extended.at_ns, Weight::Plot, text))
 }
 
 /// What changed the stock, where it was not done when its writer asked for it.
