@@ -4,7 +4,6 @@
 them. What your lock or its library prints goes to standard error, into the worker's log.
 """
 
-import asyncio
 import contextvars
 import functools
 import inspect
@@ -189,7 +188,7 @@ def serve(make_lock, name, version="", options=(), threads=False):
               "ends_clients": threads}
     adapter = _Adapter(make_lock, {"name": name, "version": version}, options, offers)
     if is_async:
-        asyncio.run(_serve_on_loop(adapter))
+        _serve_on_loop(adapter)
     else:
         _serve_in_threads(adapter)
     # A library's own threads must not keep the process alive.
@@ -209,28 +208,40 @@ def _requests():
         yield request, read_at
 
 
-async def _serve_on_loop(adapter):
-    loop = asyncio.get_running_loop()
-    ended = loop.create_future()
-    tasks = {}
+def _serve_on_loop(adapter):
+    # It takes longer to import than all the rest, and most locks do without it.
+    import asyncio
 
-    def begin(request, read_at):
-        if request.get("op") == "cancel":
-            if request["of"] in tasks:
-                # Not before it has begun: then it would answer nothing.
-                loop.call_soon(tasks[request["of"]].cancel)
-            return
-        number = request["id"]
-        tasks[number] = loop.create_task(adapter.reply(request, read_at))
-        tasks[number].add_done_callback(lambda _: tasks.pop(number, None))
+    async def reply(request, read_at):
+        try:
+            await adapter.reply(request, read_at)
+        except asyncio.CancelledError:
+            adapter.write(request, {"reply": "cancelled"})
 
-    def read():
-        for request, read_at in _requests():
-            loop.call_soon_threadsafe(begin, request, read_at)
-        loop.call_soon_threadsafe(ended.set_result, None)
+    async def serve_all():
+        loop = asyncio.get_running_loop()
+        ended = loop.create_future()
+        tasks = {}
 
-    threading.Thread(target=read, daemon=True).start()
-    await ended
+        def begin(request, read_at):
+            if request.get("op") == "cancel":
+                if request["of"] in tasks:
+                    # Not before it has begun: then it would answer nothing.
+                    loop.call_soon(tasks[request["of"]].cancel)
+                return
+            number = request["id"]
+            tasks[number] = loop.create_task(reply(request, read_at))
+            tasks[number].add_done_callback(lambda _: tasks.pop(number, None))
+
+        def read():
+            for request, read_at in _requests():
+                loop.call_soon_threadsafe(begin, request, read_at)
+            loop.call_soon_threadsafe(ended.set_result, None)
+
+        threading.Thread(target=read, daemon=True).start()
+        await ended
+
+    asyncio.run(serve_all())
 
 
 def _serve_in_threads(adapter):
@@ -276,13 +287,14 @@ class _Adapter:
         answer = await self.answer(request, read_at)
         if answer["reply"] == "granted":
             _client_of[answer["token"]] = request.get("client")
+        self.write(request, answer)
+
+    def write(self, request, answer):
         _write({"id": request["id"], **_named(request.get("client")), **answer})
 
     async def answer(self, request, read_at):
         try:
             return await self._answer(request.get("op"), request, read_at)
-        except asyncio.CancelledError:
-            return {"reply": "cancelled"}
         except Definite as problem:
             return _error(str(problem), definite=True)
         except Exception as problem:
