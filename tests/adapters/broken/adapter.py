@@ -164,8 +164,10 @@ def acquire(key, ttl_ms, wait_ms):
     if mode == "exits":
         print("Traceback: no module named lock", file=sys.stderr, flush=True)
         os._exit(3)
+    # On a busy machine the check waits longer than this would, and hears it.
+    for_ever = mode == "waits-for-ever" or mode == "deaf" and wait_ms > 1_000
     while not take(key, token, ttl_ms):
-        if mode != "waits-for-ever" and time.monotonic() >= begun + wait_ms / 1000:
+        if not for_ever and time.monotonic() >= begun + wait_ms / 1000:
             if mode == "error-refusal":
                 return {"reply": "error", "message": "lock is taken", "definite": True}
             return {"reply": "refused"}

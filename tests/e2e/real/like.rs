@@ -97,7 +97,7 @@ fn otherwise(cell: &Cell) -> Vec<String> {
         .collect()
 }
 
-/// Under every second scenario; with [`WHOLE`] under all.
+/// Under every fourth scenario; with [`WHOLE`] under all.
 #[test]
 fn redis_py_has_the_verdicts_of_its_twin() {
     let name = redis_py();
@@ -106,12 +106,12 @@ fn redis_py_has_the_verdicts_of_its_twin() {
         None => {
             // Who names these two gets five hundred processes, and an adapter that takes no seed.
             let names = catalog::names().filter(|name| !["flash-sale", "same-seed"].contains(name));
-            let names: Vec<&str> = names.step_by(2).collect();
+            let names: Vec<&str> = names.step_by(4).collect();
             format!("--scenario {}", names.join(","))
         }
     };
     let table = matrix(&format!("--name {name} --like {TWIN} --jobs 4 {some}"));
-    assert!(table.cells.len() > 25, "{} cells", table.cells.len());
+    assert!(table.cells.len() > 12, "{} cells", table.cells.len());
     let mut wrong = Vec::new();
     for mut cell in table.cells {
         for _ in 0..TRIES {

@@ -193,7 +193,7 @@ const BROKEN: &str = "self.redis(\"DEL\", key) == 1";
 /// Says whether each package is installed or known.
 const APT: &str = r#"[ "$1" = update ] && exit 0
 for word; do
-  case $word in install|-*) ;; *) apt-cache show "$word" >/dev/null 2>&1 || dpkg -s "$word" >/dev/null || exit 100 ;; esac
+  case $word in install|-*) ;; *) dpkg -s "$word" >/dev/null 2>&1 || apt-cache show "$word" >/dev/null || exit 100 ;; esac
 done"#;
 
 fn from_green_to_red(ci: &str, job: fn(&mut Machine) -> Job) {
