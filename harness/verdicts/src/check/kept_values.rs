@@ -162,7 +162,9 @@ impl KeptValues {
 
     /// A value has ended. That its own release removed it is remembered.
     fn ended(&mut self, before: &Holding<'_>, update: &KeyUpdate<'_>, removed_own: bool) {
-        let Some(author) = before.author else { return };
+        // The end of a mark that a release wrote leaves its attempt's own removal what it was.
+        let author = before.author.filter(|by| by.phase != Phase::Release);
+        let Some(author) = author else { return };
         let Some(values) = self.attempts.get_mut(author.op) else {
             return;
         };
