@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What all runs together may weigh.
-const ROOM: usize = 11;
+const ROOM: usize = 14;
 
 /// What a table weighs, which makes several runs at a time.
 pub const TABLE: usize = 4;
