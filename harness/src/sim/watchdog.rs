@@ -16,6 +16,11 @@ use rustix::time::{ClockId, clock_gettime};
 /// another process holds a lock of the kernel) is not taken for a lock that sleeps.
 const LONG_TURN: Duration = Duration::from_millis(150);
 
+/// So many turns of one simulation must have slept for long before a lock is accused of it. A thread that waits for the
+/// disk, or for memory that another thread changes the map of, has given up the processor, too, and a busy machine
+/// makes it wait for long.
+const SLEEPS: u32 = 3;
+
 /// How old the reading may be that a turn is compared with. What the thread did between the
 /// reading and the turn can only make it look busier, never idler.
 const FRESH: Duration = Duration::from_millis(50);
@@ -50,6 +55,7 @@ impl Watchdog {
     /// A simulation begins. The time before it is not part of a turn.
     pub(super) fn begin_simulation(&self) {
         LAST_END.set(roughly_now());
+        SLEPT.set(0);
     }
 
     /// A worker's turn begins.
@@ -75,10 +81,14 @@ impl Watchdog {
         if took < LONG_TURN || !turn.before.slept_for_most_of(took) {
             return None;
         }
-        Some(format!(
-            "refused: it slept for {} ms of real time in one turn (std::thread::sleep, or a call that blocks). A simulation's time stands still meanwhile; wait with tokio::time instead",
-            took.as_millis()
-        ))
+        SLEPT.set(SLEPT.get() + 1);
+        (SLEPT.get() >= SLEEPS).then(|| {
+            format!(
+                "refused: it slept for {} ms of real time in one turn (std::thread::sleep, or a call that blocks), and in {} before. A simulation's time stands still meanwhile; wait with tokio::time instead",
+                took.as_millis(),
+                SLEEPS - 1
+            )
+        })
     }
 
     /// The present mark, and the worker whose turn it is. The same mark means the same turn.
@@ -191,6 +201,9 @@ impl Reading {
 thread_local! {
     /// When a turn of this thread last ended.
     static LAST_END: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
+
+    /// In how many turns of this thread's simulation it slept for long.
+    static SLEPT: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 
     static LAST_READING: std::cell::Cell<Option<Reading>> = const { std::cell::Cell::new(None) };
 }

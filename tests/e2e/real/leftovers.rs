@@ -361,7 +361,10 @@ while tag not in ((here / "hidden").read_text() if (here / "hidden").exists() el
     let numbers = hidden.lines().map(|line| line.split(' ').next().unwrap());
     let hidden: Vec<u32> = numbers.map(|number| number.parse().unwrap()).collect();
     // Three workers, and the client after the run; of a run that is made again, too.
-    assert!(!hidden.is_empty() && hidden.len() % 4 == 0, "{hidden:?}");
+    assert!(
+        !hidden.is_empty() && hidden.len().is_multiple_of(4),
+        "{hidden:?}"
+    );
     for pid in hidden {
         let place = Path::new("/proc").join(pid.to_string());
         assert!(!place.exists(), "{pid} lives");
