@@ -25,8 +25,8 @@ use crate::wire::Proxy;
 /// What the adapter is told to wait for an answer of Redis.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// So many leases last longer than a check.
-pub(super) const LONG: f64 = 20.0;
+/// So many leases last longer than a check waits for an adapter that a busy machine keeps waiting.
+pub(super) const LONG: f64 = 60.0;
 
 /// What is checked, and with what.
 #[derive(Debug, Clone)]

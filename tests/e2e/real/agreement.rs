@@ -155,7 +155,7 @@ fn matrix(backend: BackendName, seed: u64, seeds: u64, flags: &[&str]) -> Matrix
         BackendName::Docker => command.args(["--jobs", "4", "--image", "picklock-redis:local"]),
         // A whole table has the machine for itself. Else one of containers is made beside it.
         BackendName::Process if !flags.contains(&"--scenario") => command.args(["--jobs", "16"]),
-        BackendName::Process => command.args(["--jobs", "10"]),
+        BackendName::Process => command.args(["--jobs", "8"]),
         BackendName::Sim | BackendName::External => &mut command,
     };
     let _slot = (backend != BackendName::Sim).then(|| Slot::take(TABLE));
