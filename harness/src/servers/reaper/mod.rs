@@ -131,7 +131,8 @@ impl Reaper {
             child: Mutex::new(child),
             is_left: AtomicBool::new(false),
         });
-        process.tell(&Order::Owner(owner.to_string()))?;
+        // A stranger may have ended by now. What it has said tells more than that.
+        let told = process.tell(&Order::Owner(owner.to_string()));
         let answer = output.map(first_line_of_interest).unwrap_or_default();
         if answer != READY {
             return Err(ReaperError::Stranger {
@@ -139,6 +140,7 @@ impl Reaper {
                 answer,
             });
         }
+        told?;
         Ok(Reaper { process, owner })
     }
 
