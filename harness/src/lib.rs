@@ -60,7 +60,7 @@ pub mod worker;
 pub use picklock_impls as impls;
 pub use picklock_redis_model as model;
 pub use picklock_verdicts::{
-    assemble, check, custody, expectation, history, latency, record, timeline,
+    assemble, check, custody, expectation, finds, history, latency, record, timeline,
 };
 /// The client of Redis that the nodes of a lock are connections of, in the one version that fits.
 pub use redis;

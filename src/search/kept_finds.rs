@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use picklock_harness::record::{Find, RunRecord, Unshrunk};
+use picklock_harness::record::{Find, RunRecord};
 use picklock_harness::run::{self, RunResult};
 use picklock_harness::search::{FindGroup, Target, Violation};
 use picklock_harness::spec::{RunSpec, ScenarioSource};
@@ -88,20 +88,11 @@ async fn keep_one(
     );
     Ok(Some(Find {
         schedules: group.count,
-        first: group.place.1.first().map_or(1, |number| number + 1),
+        first: group.first(),
         steady: group.steady,
-        unshrunk: group.unshrunk.iter().map(unshrunk).collect(),
+        unshrunk: group.unshrunk.clone(),
         ..find
     }))
-}
-
-fn unshrunk(group: &picklock_harness::search::Unshrunk) -> Unshrunk {
-    Unshrunk {
-        shape: group.shape.clone(),
-        place: group.place.1.clone(),
-        steady: group.steady,
-        schedules: group.count,
-    }
 }
 
 /// The name of a find's directory: the number tells it from others with the same violation.

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use picklock_harness::finds::MOST_SHAPES;
 use picklock_harness::record::{
     Asked, Coverage, Find, Placed, SEARCH_FORMAT, SearchKind, SearchRecord, Shards, Subject as Lock,
 };
 use picklock_harness::search::{Effort, Target, Tried, shrink_all};
-use picklock_reports::search::MOST_SHAPES;
 use picklock_reports::{documents, terminal};
 use picklock_scenarios::BackendName;
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use picklock_scenarios::Property;
 
-use super::finds::{Violation, Wanted};
 use super::moments::{Moment, moments};
 use super::novelty::{Features, features};
 use super::plan::{Plan, Target};
 use crate::check::{Status, Verdicts, judge};
+use crate::finds::{Violation, Wanted};
 use crate::history::{EventKind, History};
 use crate::run_result::RunResult;
 use crate::sim::run_many;

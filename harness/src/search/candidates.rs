@@ -6,11 +6,11 @@ use picklock_scenarios::{
 };
 
 use super::attempt::{Keep, show_one};
-use super::finds::Wanted;
 use super::moments::event;
 use super::plan::{Plan, Target};
 use super::size::{ROUND, moment_rank, nodes_struck, size_of};
 use super::vocabulary::{Group, Vocabulary};
+use crate::finds::Wanted;
 
 /// So many moments are tried for one fault, the simplest ones.
 const MOST_MOMENTS: usize = 200;

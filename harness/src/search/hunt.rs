@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use picklock_scenarios::Scenario;
 
 use super::attempt::{Keep, Shown, show};
-use super::finds::Wanted;
 use super::generate::Draw;
 use super::novelty::Memory;
 use super::plan::{Plan, Target};
 use super::share::share;
 use super::sweep::{Progress, Tried};
 use super::vocabulary::Group;
+use crate::finds::Wanted;
 
 /// Plans in a generation, and how many of them a thread runs at a time.
 const GENERATION: u64 = 128;

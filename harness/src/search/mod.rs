@@ -4,7 +4,7 @@
 //!
 //! - [`Plan`]: what one run does: a small workload and a list of faults, each valid by itself; [`Target`]: the lock
 //! - [`workload`]: the small workloads; [`vocabulary`]: the faults; [`moments`](mod@moments): when they can strike
-//! - [`attempt`](show_one): runs plans; [`finds`](Wanted): what counts as a find, and how finds are told apart
+//! - [`attempt`](show_one): runs plans, and says which of them are [finds](crate::finds)
 //! - [`Sweep`]: every placement of up to so many faults
 //! - [`Hunt`]: random plans (`generate`), steered by what is new (`novelty`)
 //! - [`shrink`](fn@shrink): the smallest plan (`size`) with the same violation by the same cause, by trying
@@ -31,7 +31,6 @@
 
 mod attempt;
 mod candidates;
-mod finds;
 mod generate;
 mod hunt;
 pub mod moments;
@@ -46,8 +45,8 @@ mod sweep;
 pub mod vocabulary;
 pub mod workload;
 
+pub use crate::finds::{Place, Violation, Wanted};
 pub use attempt::{Keep, Shown, show_one};
-pub use finds::{FindGroup, Finds, Place, Unshrunk, Violation, Wanted};
 pub use generate::Draw;
 pub use hunt::Hunt;
 pub use novelty::Memory;
@@ -55,3 +54,9 @@ pub use plan::{Plan, Target};
 pub use shrink::{Demand, shrink};
 pub use shrink_all::{Effort, shrink_all};
 pub use sweep::{Progress, Sweep, SweepError, Tried};
+
+/// Plans that have the same violation in the same shape.
+pub type FindGroup = crate::finds::FindGroup<Plan>;
+
+/// All finds of a search, by violation and shape.
+pub type Finds = crate::finds::Finds<Plan>;

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::attempt::{Keep, show};
 use super::candidates::{PASSES, Shrunken};
-use super::finds::{Violation, Wanted};
 use super::plan::{Plan, Target};
 use super::size::size_of;
 use super::steady::is_steady;
+use crate::finds::{Violation, Wanted};
 
 /// So many candidates are run at a time: the first of them that is good ends the rest.
 const CHUNK: usize = 24;

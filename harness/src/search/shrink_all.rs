@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::attempt::{Keep, show_one};
-use super::finds::{FindGroup, Finds, Wanted};
 use super::plan::Target;
 use super::share::share;
 use super::shrink::{Demand, shrink};
 use super::steady::is_steady;
+use super::{FindGroup, Finds};
+use crate::finds::{Wanted, worth_shrinking};
 
 /// How much work goes into shrinking.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +37,7 @@ pub fn shrink_all(
     let mut smaller = Finds::default();
     let work = |same: Vec<FindGroup>| shrink_same(target, same, effort, stop);
     share(by_plan(groups).into_iter(), threads, &never, work, |part| {
-        part.into_iter().for_each(|group| smaller.add_group(group));
+        part.into_iter().for_each(|group| smaller.add(group));
     });
     smaller.simplest()
 }
@@ -93,21 +94,4 @@ fn shrink_same(
         });
     }
     done
-}
-
-/// The first shapes of each violation, and the steady one. The first one counts what the rest have.
-fn worth_shrinking(groups: Vec<FindGroup>, most: usize) -> Vec<FindGroup> {
-    let mut worth: Vec<FindGroup> = Vec::new();
-    for group in groups {
-        let like = worth.iter().filter(|one| one.violation == group.violation);
-        if like.count() < most || group.steady {
-            worth.push(group);
-            continue;
-        }
-        let mut like = worth.iter_mut();
-        if let Some(first) = like.find(|one| one.violation == group.violation) {
-            first.count += group.count;
-        }
-    }
-    worth
 }

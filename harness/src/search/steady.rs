@@ -6,8 +6,8 @@
 use picklock_scenarios::{FaultKind, FaultPlan, LeaseDuration, Selection};
 
 use super::attempt::{Keep, show_one};
-use super::finds::{Violation, Wanted};
 use super::plan::{Plan, Target};
+use crate::finds::{Violation, Wanted};
 
 /// Which client is the fastest.
 #[derive(Clone, Copy)]

@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use picklock_scenarios::{Property, Scenario};
 
 use super::attempt::{Keep, Shown, show, show_one};
-use super::finds::{Finds, Place, Wanted};
 use super::moments::{Moment, since_last_struck};
 use super::plan::{Plan, Target};
 use super::share::share;
 use super::vocabulary::{Group, Vocabulary};
+use super::{FindGroup, Finds};
+use crate::finds::{Place, Wanted};
 
 /// So many plans are run on a thread before it is asked for: a thread costs more than a small run.
 const CHUNK: usize = 64;
@@ -96,7 +97,18 @@ impl Tried {
         }
         if is_find {
             self.violations += 1;
-            self.finds.add(plan, place, &shown.violations);
+            let shape = plan.shape();
+            for violation in &shown.violations {
+                self.finds.add(FindGroup {
+                    violation: *violation,
+                    shape: shape.clone(),
+                    plan: plan.clone(),
+                    place: place.clone(),
+                    count: 1,
+                    steady: false,
+                    unshrunk: Vec::new(),
+                });
+            }
         }
     }
 

@@ -10,6 +10,7 @@
 //! - [`record`]: the documents that runs produce
 //! - [`assemble`]: from history and verdicts to the record
 //! - [`expectation`]: what a scenario expects of a lock, and what differs from it
+//! - [`finds`]: what a search takes for a find, and how finds are told apart
 //! - [`latency`]: how long the lock took
 //! - `encoded_histogram`: that as text in a record
 
@@ -18,6 +19,7 @@ pub mod check;
 pub mod custody;
 mod encoded_histogram;
 pub mod expectation;
+pub mod finds;
 pub mod history;
 pub mod latency;
 pub mod record;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use picklock_scenarios::{Cause, Property};
+use picklock_verdicts::finds::{FindGroup, Finds, MOST_SHAPES, Violation, worth_shrinking};
 use picklock_verdicts::record::{Find, Placed, SearchKind, SearchRecord, Shards, Unshrunk};
 
 /// Why records are no shards of one search.
@@ -151,166 +151,61 @@ fn add(joined: &mut SearchRecord, part: SearchRecord) {
     }
 }
 
-/// The most shapes of one violation that a search shrinks.
-pub const MOST_SHAPES: usize = 3;
-
-/// Schedules of one shape, in all shards, and the find that the first of them was shrunk to.
-struct Group {
-    of: Unshrunk,
-    find: usize,
-}
-
-impl Group {
-    /// What has fewer faults comes first, then what the search placed first.
-    fn order(&self) -> (usize, &[u64]) {
-        (self.of.shape.len(), &self.of.place)
-    }
-}
-
 /// What one process tells of what several have found. Each shard has shrunk the first schedule of each shape that it
 /// saw, and left out what it saw another shape explain; of all of them only some are the first, or are not explained.
 fn told_once(finds: &[Find]) -> Vec<Find> {
-    let mut groups = by_shape(finds);
-    one_steady(&mut groups, finds);
-    let mut groups = simplest(groups, finds);
-    most_shapes(&mut groups, finds);
-    // What has become the same is one find.
-    let mut shrunk: Vec<Group> = Vec::new();
-    for mut group in groups {
-        group.of.shape.clone_from(&finds[group.find].shape);
-        // What is steady goes before what came first.
-        add_group(&mut shrunk, group, finds, |group| {
-            (!group.steady, group.place.len(), group.place.clone())
-        });
-    }
-    let mut once: Vec<Find> = Vec::new();
-    for group in simplest(shrunk, finds) {
-        once.push(Find {
-            schedules: group.of.schedules,
-            first: group.of.place.first().map_or(1, |number| number + 1),
-            steady: group.of.steady,
-            unshrunk: Vec::new(),
-            ..finds[group.find].clone()
-        });
-    }
-    once
-}
-
-fn violation(find: &Find) -> (Property, Cause) {
-    (find.property, find.cause)
-}
-
-fn by_shape(finds: &[Find]) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    for (number, find) in finds.iter().enumerate() {
-        let itself = || Unshrunk {
-            shape: find.shape.clone(),
-            place: vec![find.first.saturating_sub(1)],
-            steady: find.steady,
-            schedules: find.schedules,
-        };
-        let unshrunk = find.unshrunk.clone();
-        // One of an earlier version, or of servers, says nothing of it.
-        let unshrunk = if unshrunk.is_empty() {
-            vec![itself()]
-        } else {
-            unshrunk
-        };
-        for of in unshrunk {
-            let new = Group { of, find: number };
-            add_group(&mut groups, new, finds, |group| {
-                (false, group.place.len(), group.place.clone())
+    let mut seen = Finds::default();
+    for find in finds {
+        for of in unshrunk(find) {
+            seen.add(FindGroup {
+                violation: Violation {
+                    property: find.property,
+                    cause: find.cause,
+                },
+                place: (of.shape.len(), of.place),
+                shape: of.shape,
+                // Its shard knows whether it is steady. A search asks that of few, and in order.
+                plan: (find, of.steady),
+                count: of.schedules,
+                steady: false,
+                unshrunk: Vec::new(),
             });
         }
     }
-    groups
-}
-
-/// A search asks no further which schedules are steady once one of the violation is.
-fn one_steady(groups: &mut [Group], finds: &[Find]) {
-    in_order(groups, finds);
-    let mut seen: BTreeSet<(Property, Cause)> = BTreeSet::new();
-    for group in groups.iter_mut().filter(|group| group.of.steady) {
-        group.of.steady = seen.insert(violation(&finds[group.find]));
+    seen.mark_steady(|group| group.plan.1);
+    let mut shrunk = Finds::default();
+    for group in worth_shrinking(seen.simplest(), MOST_SHAPES) {
+        shrunk.add(FindGroup {
+            shape: group.plan.0.shape.clone(),
+            ..group
+        });
     }
+    let told = shrunk.simplest().into_iter().map(|group| Find {
+        schedules: group.count,
+        first: group.first(),
+        steady: group.steady,
+        unshrunk: Vec::new(),
+        ..group.plan.0.clone()
+    });
+    told.collect()
 }
 
-/// The order of the search.
-fn in_order(groups: &mut [Group], finds: &[Find]) {
-    let key = |one: &Group| violation(&finds[one.find]);
-    groups.sort_by(|a, b| (a.order(), key(a)).cmp(&(b.order(), key(b))));
-}
-
-/// Of one shape, the one stays whose key is lower.
-fn add_group(
-    groups: &mut Vec<Group>,
-    new: Group,
-    finds: &[Find],
-    key: impl Fn(&Unshrunk) -> (bool, usize, Vec<u64>),
-) {
-    let is_same = |old: &&mut Group| {
-        violation(&finds[old.find]) == violation(&finds[new.find]) && old.of.shape == new.of.shape
-    };
-    match groups.iter_mut().find(is_same) {
-        Some(old) => {
-            let schedules = old.of.schedules + new.of.schedules;
-            if key(&new.of) < key(&old.of) {
-                *old = new;
-            }
-            old.of.schedules = schedules;
-        }
-        None => groups.push(new),
+/// What a find was shrunk from. One of an earlier version, or of servers, says nothing of it.
+fn unshrunk(find: &Find) -> Vec<Unshrunk> {
+    if !find.unshrunk.is_empty() {
+        return find.unshrunk.clone();
     }
-}
-
-/// In the order of the search, without those that another one explains: the same violation, with some of the same
-/// faults, and as steady.
-fn simplest(mut groups: Vec<Group>, finds: &[Find]) -> Vec<Group> {
-    in_order(&mut groups, finds);
-    let key = |one: &Group| violation(&finds[one.find]);
-    let mut simplest: Vec<Group> = Vec::new();
-    for group in groups {
-        let explains = |old: &&mut Group| {
-            key(old) == key(&group)
-                && is_part(&old.of.shape, &group.of.shape)
-                && (old.of.steady || !group.of.steady)
-        };
-        match simplest.iter_mut().find(explains) {
-            Some(old) => old.of.schedules += group.of.schedules,
-            None => simplest.push(group),
-        }
-    }
-    simplest
-}
-
-/// Leaves the first shapes of each violation, and its first steady one. The first one counts what the rest have.
-fn most_shapes(groups: &mut Vec<Group>, finds: &[Find]) {
-    let mut kept: Vec<Group> = Vec::new();
-    for group in std::mem::take(groups) {
-        let is_like =
-            |one: &&mut Group| violation(&finds[one.find]) == violation(&finds[group.find]);
-        let mut like = kept.iter_mut().filter(is_like);
-        let first = like.next();
-        let rest = like.count();
-        match first {
-            Some(first) if rest + 1 >= MOST_SHAPES && !group.of.steady => {
-                first.of.schedules += group.of.schedules;
-            }
-            _ => kept.push(group),
-        }
-    }
-    *groups = kept;
-}
-
-/// True if every word of the first is in the second, as often. Both are sorted.
-fn is_part(some: &[String], all: &[String]) -> bool {
-    let mut all = all.iter();
-    some.iter().all(|word| all.any(|other| other == word))
+    vec![Unshrunk {
+        shape: find.shape.clone(),
+        place: vec![find.first.saturating_sub(1)],
+        steady: find.steady,
+        schedules: find.schedules,
+    }]
 }
 
 #[cfg(test)]
 mod tests {
-    use picklock_scenarios::catalog;
+    use picklock_scenarios::{Cause, Property, catalog};
 
     use super::*;
 

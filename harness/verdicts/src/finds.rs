@@ -1,4 +1,4 @@
-//! What counts as a find, and how finds are told apart.
+//! What a search takes for a find, and how finds are told apart: those of one process, and those of its shards.
 
 use std::cmp::Ordering;
 use std::collections::btree_map::Entry;
@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use picklock_scenarios::{Cause, Property};
 
-use super::plan::Plan;
 use crate::check::{Status, Verdicts};
+use crate::record::Unshrunk;
 
 /// A violated property, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,21 +50,24 @@ impl Wanted {
     }
 }
 
-/// The place of a plan in the order of a search: plans with fewer faults come first.
+/// The place of a plan in the order of a search: how many faults it has, and its number among those with as many.
 pub type Place = (usize, Vec<u64>);
 
 /// So many shapes of one violation are asked whether they are steady.
 const MOST_ASKED: usize = 24;
 
+/// The most shapes of one violation that a search shrinks.
+pub const MOST_SHAPES: usize = 3;
+
 /// Plans that have the same violation in the same shape.
 #[derive(Debug, Clone)]
-pub struct FindGroup {
+pub struct FindGroup<P> {
     /// What is violated.
     pub violation: Violation,
     /// The shape of the plan.
     pub shape: Vec<String>,
     /// The first of them.
-    pub plan: Plan,
+    pub plan: P,
     /// Its place in the order of the search.
     pub place: Place,
     /// How many there are.
@@ -75,61 +78,45 @@ pub struct FindGroup {
     pub unshrunk: Vec<Unshrunk>,
 }
 
-/// A group before it was shrunk: what another shard of the search may have as well.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unshrunk {
-    /// Its shape.
-    pub shape: Vec<String>,
-    /// The place of its first plan.
-    pub place: Place,
-    /// That plan was seen to be steady.
-    pub steady: bool,
-    /// How many plans there were.
-    pub count: u64,
-}
-
-impl FindGroup {
+impl<P> FindGroup<P> {
     /// As it is now, to be remembered while it is shrunk.
-    pub(super) fn unshrunk(&self) -> Unshrunk {
+    pub fn unshrunk(&self) -> Unshrunk {
         Unshrunk {
             shape: self.shape.clone(),
-            place: self.place.clone(),
+            place: self.place.1.clone(),
             steady: self.steady,
-            count: self.count,
+            schedules: self.count,
         }
+    }
+
+    /// The number of its first plan among those with as many faults, counted from 1.
+    pub fn first(&self) -> u64 {
+        self.place.1.first().map_or(1, |number| number + 1)
     }
 }
 
 /// All finds of a search, by violation and shape.
-#[derive(Debug, Clone, Default)]
-pub struct Finds {
-    groups: BTreeMap<(Violation, Vec<String>), FindGroup>,
+#[derive(Debug, Clone)]
+pub struct Finds<P> {
+    groups: BTreeMap<(Violation, Vec<String>), FindGroup<P>>,
 }
 
-impl Finds {
-    /// This plan has these violations.
-    pub fn add(&mut self, plan: &Plan, place: &Place, violations: &[Violation]) {
-        let shape = plan.shape();
-        for violation in violations {
-            self.add_group(FindGroup {
-                violation: *violation,
-                shape: shape.clone(),
-                plan: plan.clone(),
-                place: place.clone(),
-                count: 1,
-                steady: false,
-                unshrunk: Vec::new(),
-            });
-        }
+impl<P> Default for Finds<P> {
+    fn default() -> Self {
+        let groups = BTreeMap::new();
+        Finds { groups }
     }
+}
 
+impl<P> Finds<P> {
     /// Takes over what another part of the search has found.
-    pub fn append(&mut self, other: Finds) {
+    pub fn append(&mut self, other: Finds<P>) {
         let groups = other.groups.into_values();
-        groups.for_each(|one| self.add_group(one));
+        groups.for_each(|one| self.add(one));
     }
 
-    pub(super) fn add_group(&mut self, new: FindGroup) {
+    /// Adds plans. Of one violation and shape the first plan stays, and one that was seen to be steady before others.
+    pub fn add(&mut self, new: FindGroup<P>) {
         match self.groups.entry((new.violation, new.shape.clone())) {
             Entry::Vacant(free) => drop(free.insert(new)),
             Entry::Occupied(mut old) => {
@@ -159,8 +146,8 @@ impl Finds {
     }
 
     /// Asks which groups are steady, the simplest first, until one of each violation is or enough were asked.
-    pub(super) fn mark_steady(&mut self, is_steady: impl Fn(&FindGroup) -> bool) {
-        let mut groups: Vec<&mut FindGroup> = self.groups.values_mut().collect();
+    pub fn mark_steady(&mut self, is_steady: impl Fn(&FindGroup<P>) -> bool) {
+        let mut groups: Vec<&mut FindGroup<P>> = self.groups.values_mut().collect();
         groups.sort_by(|a, b| simpler(a, b));
         let mut left: BTreeMap<Violation, usize> = BTreeMap::new();
         for group in groups {
@@ -174,12 +161,12 @@ impl Finds {
 
     /// The groups in the order of the search, without those that another one explains: the same violation, with
     /// some of the same faults, and as steady. That one counts theirs as its own.
-    pub fn simplest(self) -> Vec<FindGroup> {
-        let mut groups: Vec<FindGroup> = self.groups.into_values().collect();
+    pub fn simplest(self) -> Vec<FindGroup<P>> {
+        let mut groups: Vec<FindGroup<P>> = self.groups.into_values().collect();
         groups.sort_by(simpler);
-        let mut simplest: Vec<FindGroup> = Vec::new();
+        let mut simplest: Vec<FindGroup<P>> = Vec::new();
         for group in groups {
-            let explains = |old: &&mut FindGroup| {
+            let explains = |old: &&mut FindGroup<P>| {
                 old.violation == group.violation
                     && is_part(&old.shape, &group.shape)
                     && (old.steady || !group.steady)
@@ -196,9 +183,26 @@ impl Finds {
     }
 }
 
+/// The first shapes of each violation, and the steady one. The first one counts what the rest have.
+pub fn worth_shrinking<P>(groups: Vec<FindGroup<P>>, most: usize) -> Vec<FindGroup<P>> {
+    let mut worth: Vec<FindGroup<P>> = Vec::new();
+    for group in groups {
+        let like = worth.iter().filter(|one| one.violation == group.violation);
+        if like.count() < most || group.steady {
+            worth.push(group);
+            continue;
+        }
+        let mut like = worth.iter_mut();
+        if let Some(first) = like.find(|one| one.violation == group.violation) {
+            first.count += group.count;
+        }
+    }
+    worth
+}
+
 /// The order of a search: what has fewer faults, then what came first.
-fn simpler(a: &FindGroup, b: &FindGroup) -> Ordering {
-    let key = |one: &FindGroup| (one.shape.len(), one.place.clone(), one.violation);
+fn simpler<P>(a: &FindGroup<P>, b: &FindGroup<P>) -> Ordering {
+    let key = |one: &FindGroup<P>| (one.shape.len(), one.place.clone(), one.violation);
     key(a).cmp(&key(b))
 }
 
