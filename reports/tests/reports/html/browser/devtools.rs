@@ -6,9 +6,10 @@
 //! workspace compiles, for a dozen commands.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::path::PathBuf;
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -19,12 +20,24 @@ const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chro
 /// How long the browser may take for one command; waited for in full only where a test fails.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Browsers without a page. To start one takes longer than most tests, so those of one process share them. Each ends
+/// with the pipe, so with the process.
+static IDLE: Mutex<Vec<DevTools>> = Mutex::new(Vec::new());
+
+/// Runs the browser, and removes its files after it. What the shell has as its own input and output are the browser's
+/// descriptors 3 and 4.
+const RUN: &str = r#"
+profile=$(mktemp -d) || exit 1
+"$0" "$@" --user-data-dir="$profile" 3<&0 4>&1 </dev/null >/dev/null
+rm -rf "$profile"
+"#;
+
 /// A browser with one page, and the events of that page.
 pub struct DevTools {
-    browser: Child,
     commands: ChildStdin,
     messages: Receiver<Value>,
     last_id: u64,
+    target: Value,
     session: Option<String>,
     events: Vec<Value>,
 }
@@ -42,19 +55,38 @@ fn chromium() -> PathBuf {
 }
 
 impl DevTools {
-    /// Starts a browser that keeps its files in a directory, with a window of this many pixels.
-    pub fn start(profile: &Path, width: u32, height: u32) -> Self {
+    /// A browser with a new page.
+    pub fn open() -> Self {
+        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut tools = idle.unwrap_or_else(Self::start);
+        let target = tools.call("Target.createTarget", json!({ "url": "about:blank" }));
+        tools.target = target["targetId"].clone();
+        let attach = json!({ "targetId": tools.target, "flatten": true });
+        let session = tools.call("Target.attachToTarget", attach);
+        tools.session = session["sessionId"].as_str().map(str::to_owned);
+        assert!(tools.session.is_some(), "{session}");
+        tools
+    }
+
+    /// Closes the page; the browser is there for another test.
+    pub fn close(mut self) {
+        self.session = None;
+        let closed = json!({ "targetId": self.target });
+        self.call("Target.closeTarget", closed);
+        self.events.clear();
+        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push(self);
+    }
+
+    fn start() -> Self {
         let mut browser = Command::new("sh")
-            // What the shell has as its own input and output are the browser's descriptors 3 and 4.
-            .args(["-c", r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null"#])
+            .args(["-c", RUN])
             .arg(chromium())
             // Chromium refuses to run as root with its sandbox; the page is our own.
             .args(["--headless=new", "--no-sandbox", "--disable-gpu"])
             .args(["--hide-scrollbars", "--no-first-run"])
             .args(["--remote-debugging-pipe", "--disable-background-networking"])
             .args(["--disable-component-update", "--disable-dev-shm-usage"])
-            .arg(format!("--window-size={width},{height}"))
-            .arg(format!("--user-data-dir={}", profile.display()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -65,29 +97,24 @@ impl DevTools {
         let (tell, messages) = mpsc::channel();
         std::thread::spawn(move || {
             for message in output.split(0).map_while(Result::ok) {
-                // A browser that is killed may leave half a message.
+                // A browser that ends may leave half a message.
                 let Ok(message) = serde_json::from_slice(&message) else {
-                    return;
+                    break;
                 };
                 if tell.send(message).is_err() {
-                    return;
+                    break;
                 }
             }
+            let _ = browser.wait();
         });
-        let mut tools = DevTools {
-            browser,
+        DevTools {
             commands,
             messages,
             last_id: 0,
+            target: Value::Null,
             session: None,
             events: Vec::new(),
-        };
-        let target = tools.call("Target.createTarget", json!({ "url": "about:blank" }));
-        let attach = json!({ "targetId": target["targetId"], "flatten": true });
-        let session = tools.call("Target.attachToTarget", attach);
-        tools.session = session["sessionId"].as_str().map(str::to_owned);
-        assert!(tools.session.is_some(), "{session}");
-        tools
+        }
     }
 
     /// Sends a command, written as the protocol's documentation writes it, and returns its result.
@@ -108,7 +135,7 @@ impl DevTools {
                 assert!(message.get("error").is_none(), "{method}: {message}");
                 return message["result"].take();
             }
-            self.events.push(message);
+            self.keep(message);
         }
     }
 
@@ -118,7 +145,7 @@ impl DevTools {
         let result = self.call(method, parameters);
         while !(self.events[before..].iter()).any(|seen| seen["method"] == event) {
             let message = self.message(event);
-            self.events.push(message);
+            self.keep(message);
         }
         result
     }
@@ -128,17 +155,16 @@ impl DevTools {
         &self.events
     }
 
+    /// Keeps an event, unless it is late news of the page before.
+    fn keep(&mut self, event: Value) {
+        if event["sessionId"].as_str() == self.session.as_deref() {
+            self.events.push(event);
+        }
+    }
+
     fn message(&self, waiting_for: &str) -> Value {
         self.messages
             .recv_timeout(PATIENCE)
             .unwrap_or_else(|error| panic!("{waiting_for}: nothing from the browser: {error}"))
-    }
-}
-
-impl Drop for DevTools {
-    fn drop(&mut self) {
-        // Its children end when it does.
-        let _ = self.browser.kill();
-        let _ = self.browser.wait();
     }
 }

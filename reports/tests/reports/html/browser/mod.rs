@@ -8,7 +8,7 @@ mod looks;
 mod searched;
 mod whole_table;
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::path::Path;
 
 use base64::Engine;
@@ -19,20 +19,26 @@ use devtools::DevTools;
 
 /// A page in a browser.
 pub struct Sheet {
-    tools: RefCell<DevTools>,
+    /// `None` when it is closed.
+    tools: RefCell<Option<DevTools>>,
     address: String,
-    /// Goes after the browser, which writes into it.
-    _profile: tempfile::TempDir,
+}
+
+impl Drop for Sheet {
+    fn drop(&mut self) {
+        // What a failed test has left is not for others.
+        if let Some(tools) = self.tools.take().filter(|_| !std::thread::panicking()) {
+            tools.close();
+        }
+    }
 }
 
 impl Sheet {
-    /// Opens a file in a browser of its own, with a window of this many pixels.
+    /// Opens a file in a page of its own, with a window of this many pixels.
     pub fn open(file: &Path, width: u32, height: u32) -> Self {
-        let profile = tempfile::tempdir().expect("a temporary directory");
         let sheet = Sheet {
             address: format!("file://{}", file.display()),
-            tools: RefCell::new(DevTools::start(profile.path(), width, height)),
-            _profile: profile,
+            tools: RefCell::new(Some(DevTools::open())),
         };
         // Whatever a faultless page never does is an event of one of these.
         for domain in ["Log", "Runtime", "Network", "Page"] {
@@ -40,7 +46,7 @@ impl Sheet {
         }
         sheet.size(width, height);
         let to = json!({ "url": sheet.address });
-        let mut tools = sheet.tools.borrow_mut();
+        let mut tools = sheet.tools();
         let opened = tools.call_and_wait("Page.navigate", to, "Page.loadEventFired");
         drop(tools);
         assert!(opened.get("errorText").is_none(), "{opened}");
@@ -48,14 +54,19 @@ impl Sheet {
         sheet
     }
 
+    fn tools(&self) -> RefMut<'_, DevTools> {
+        let tools = self.tools.borrow_mut();
+        RefMut::map(tools, |tools| tools.as_mut().expect("the page is open"))
+    }
+
     fn call(&self, method: &str, parameters: Value) -> Value {
-        self.tools.borrow_mut().call(method, parameters)
+        self.tools().call(method, parameters)
     }
 
     /// What the browser complained about so far.
     pub fn complaints(&self) -> Vec<String> {
         self.settle();
-        let tools = self.tools.borrow();
+        let tools = self.tools();
         let complaint = |event: &Value| match event["method"].as_str()? {
             "Log.entryAdded" | "Runtime.exceptionThrown" | "Runtime.consoleAPICalled" => {
                 Some(event["params"].to_string())
