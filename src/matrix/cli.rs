@@ -56,8 +56,8 @@ pub struct MatrixArgs {
     /// Seed of each cell's first run. Not random, so that a matrix is repeatable.
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub seed: u64,
-    /// Number of runs at a time. Default: the number of processors (sim, docker), or twice that
-    /// (process: such runs mostly wait).
+    /// Number of runs at a time. Default: the number of processors, or twice that for built-in locks on
+    /// processes, whose runs mostly wait.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub jobs: Option<usize>,
     #[command(flatten)]

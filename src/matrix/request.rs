@@ -1,6 +1,7 @@
 //! What the user asks a matrix to run.
 
 use picklock_harness::spec::{Overrides, ServerChoice};
+use picklock_impls::find;
 use picklock_scenarios::{BackendName, profile};
 
 use super::cli::MatrixArgs;
@@ -85,10 +86,12 @@ impl MatrixRequest {
     }
 
     /// Number of runs at a time: as many as the user wants, else what suits the backend. A simulation needs a
-    /// processor; a run on server processes mostly waits; the start of five containers does not.
+    /// processor; a run on server processes mostly waits, unless the workers are programs that take seconds of a
+    /// processor to start, as in Java; the start of five containers does not.
     pub fn jobs_in(&self, backend: BackendName) -> usize {
+        let built_in = self.locks.iter().all(|lock| find(lock.given()).is_some());
         self.jobs.unwrap_or_else(|| match backend {
-            BackendName::Process => 2 * processors(),
+            BackendName::Process if built_in => 2 * processors(),
             // Others use the servers too, and runs may share a prefix.
             BackendName::External => 1,
             _ => processors(),
