@@ -269,6 +269,15 @@ mod tests {
     }
 
     #[test]
+    fn first_schedule_that_its_shard_saw_to_be_steady_is_told_so_and_no_later_one() {
+        let mut finds = ["a", "b", "c"].map(|shape| find(shape, &[(shape, 0)]));
+        finds[1].unshrunk[0].steady = true;
+        finds[2].unshrunk[0].steady = true;
+        let steady: Vec<bool> = told_once(&finds).iter().map(|it| it.steady).collect();
+        assert_eq!(steady, [false, true, false]);
+    }
+
+    #[test]
     fn shards_that_say_nothing_of_it_are_joined_by_what_they_tell() {
         let finds = [find("a", &[]), find("a", &[]), find("b", &[])];
         assert_eq!(told(&finds).len(), 2);
