@@ -115,7 +115,7 @@ impl<P> Finds<P> {
         groups.for_each(|one| self.add(one));
     }
 
-    /// Adds plans. Of one violation and shape the first plan stays, and one that was seen to be steady before others.
+    /// Adds plans. Of one violation and shape the first plan stays; a steady one comes before those that are not.
     pub fn add(&mut self, new: FindGroup<P>) {
         match self.groups.entry((new.violation, new.shape.clone())) {
             Entry::Vacant(free) => drop(free.insert(new)),
