@@ -4,7 +4,7 @@
 //! the nemesis, and the part that saw the event waits until the fault has struck. So the fault is
 //! there *at* the event, not soon after it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use picklock_scenarios::{Direction, FaultPlan, Phase, Trigger, TriggerEvent};
@@ -83,8 +83,8 @@ impl Waiting {
 /// The triggers whose event has not happened yet.
 pub struct Triggers {
     waiting: Mutex<Vec<Waiting>>,
-    /// How many of them wait for a request or a reply. Read on the wire's fast path.
-    on_the_wire: AtomicUsize,
+    /// The workers for whose requests or replies they wait: see [`watched`]. Read on the wire's fast path.
+    watched: AtomicU64,
     /// On so many nodes the lock has to be taken.
     quorum: usize,
     due: mpsc::UnboundedSender<DueFault>,
@@ -137,11 +137,10 @@ impl Triggers {
                 })
             })
             .collect();
-        let on_the_wire = waiting.iter().filter(|one| is_wire(&one.trigger)).count();
         let (sender, due) = mpsc::unbounded_channel();
         let triggers = Triggers {
+            watched: AtomicU64::new(watched(&waiting)),
             waiting: Mutex::new(waiting),
-            on_the_wire: AtomicUsize::new(on_the_wire),
             quorum,
             due: sender,
             seen: None,
@@ -209,12 +208,9 @@ impl Triggers {
 
     /// The fault can no longer start.
     pub fn forget(&self, plan: usize) {
-        self.lock().retain(|one| {
-            if one.plan == plan && is_wire(&one.trigger) {
-                self.on_the_wire.fetch_sub(1, Ordering::Release);
-            }
-            one.plan != plan
-        });
+        let mut waiting = self.lock();
+        waiting.retain(|one| one.plan != plan);
+        self.watched.store(watched(&waiting), Ordering::Release);
     }
 
     fn start_where(
@@ -223,16 +219,15 @@ impl Triggers {
         matches: impl Fn(&mut Waiting) -> bool,
     ) -> Option<Gate> {
         let mut gates = Vec::new();
-        self.lock().retain_mut(|one| {
+        let mut waiting = self.lock();
+        let before = waiting.len();
+        waiting.retain_mut(|one| {
             if !matches(one) {
                 return true;
             }
             one.seen += 1;
             if one.seen < one.trigger.nth {
                 return true;
-            }
-            if is_wire(&one.trigger) {
-                self.on_the_wire.fetch_sub(1, Ordering::Release);
             }
             let (started, gate) = oneshot::channel();
             let fault = DueFault {
@@ -249,6 +244,10 @@ impl Triggers {
             }
             false
         });
+        if waiting.len() < before {
+            self.watched.store(watched(&waiting), Ordering::Release);
+        }
+        drop(waiting);
         if gates.is_empty() {
             return None;
         }
@@ -271,6 +270,19 @@ fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn is_wire(trigger: &Trigger) -> bool {
     matches!(trigger.on, TriggerEvent::Request | TriggerEvent::Reply)
+}
+
+/// The workers whose frames can be what the triggers wait for, a bit each; those 64 further share theirs.
+fn watched(waiting: &[Waiting]) -> u64 {
+    let triggers = waiting.iter().map(|one| &one.trigger);
+    let on_the_wire = triggers.filter(|trigger| is_wire(trigger));
+    on_the_wire.fold(0, |bits, trigger| {
+        bits | trigger.worker.map_or(u64::MAX, bit_of)
+    })
+}
+
+fn bit_of(worker: usize) -> u64 {
+    1 << (worker % 64)
 }
 
 /// True if a frame on this link may be the trigger's event.
@@ -314,8 +326,8 @@ fn takes(frame: &InterceptedFrame<'_>) -> bool {
 }
 
 impl Interceptor for Triggers {
-    fn is_armed(&self) -> bool {
-        self.on_the_wire.load(Ordering::Acquire) > 0 || self.seen.is_some()
+    fn is_armed(&self, worker: usize) -> bool {
+        self.watched.load(Ordering::Acquire) & bit_of(worker) != 0 || self.seen.is_some()
     }
 
     fn waits_for_effect(&self, link: LinkId, phase: Phase) -> bool {
@@ -381,5 +393,34 @@ impl Interceptor for Triggers {
             during: Some(frame.phase),
             struck: false,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use picklock_scenarios::catalog;
+
+    use super::*;
+
+    fn waiting_for(worker: Option<usize>) -> Triggers {
+        let mut faults = catalog::named("lost-reply").unwrap().faults;
+        faults[0].when.as_mut().unwrap().worker = worker;
+        Triggers::of(&faults, 1).0
+    }
+
+    #[test]
+    fn frames_are_shown_of_workers_for_which_a_fault_waits_until_it_is_forgotten() {
+        let of_one = waiting_for(Some(1));
+        assert_eq!(
+            [0, 1, 2].map(|it| of_one.is_armed(it)),
+            [false, true, false]
+        );
+        // Beyond 64 workers some frames are shown for nothing, and none is missed.
+        let of_a_late_one = waiting_for(Some(100));
+        assert!(of_a_late_one.is_armed(100));
+        let of_anybody = waiting_for(None);
+        assert!((0..200).all(|worker| of_anybody.is_armed(worker)));
+        of_anybody.forget(0);
+        assert!((0..200).all(|worker| !of_anybody.is_armed(worker)));
     }
 }

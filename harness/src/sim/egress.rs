@@ -161,7 +161,7 @@ impl Network {
 
     /// The gate at which a frame waits because a fault strikes there, if one does.
     fn gate(&self, link: LinkId, frame: &Frame, command: &str) -> Option<Gate> {
-        if !frame.is_message() || !self.interceptor.is_armed() {
+        if !frame.is_message() || !self.interceptor.is_armed(link.worker) {
             return None;
         }
         self.interceptor.intercept(&InterceptedFrame {

@@ -19,19 +19,30 @@ pub(super) enum NetworkEvent {
     TimedOut(usize),
 }
 
-/// When an event happens, and where it is stored. It is one number and small, because it is moved
-/// and compared more than anything else.
+/// When an event happens, and where it is stored. It is one number, because it is moved and compared more than
+/// anything else. From the highest bits on: the time in nanoseconds (64); a number drawn from the seed (32), which
+/// orders events at the same time; a serial number (4), so that the slot (28) hardly ever decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    /// From the highest bits on: the time in nanoseconds; a number drawn from the seed, which
-    /// orders events at the same time; and a serial number, so that the slot never decides.
-    order: u128,
-    slot: usize,
-}
+struct Key(u128);
+
+/// How many bits of a key are the slot.
+const SLOT_BITS: u32 = 28;
 
 impl Key {
+    fn new(at_ns: u64, tie: u32, serial: u8, slot: usize) -> Key {
+        // Each command of a run is counted, and long before so many are in flight its budget is spent.
+        debug_assert!(slot < 1 << SLOT_BITS);
+        // The upper bits of the serial number are shifted out.
+        let low = u32::from(serial) << SLOT_BITS | slot as u32;
+        Key(u128::from(at_ns) << 64 | u128::from(tie) << 32 | u128::from(low))
+    }
+
     fn at_ns(self) -> u64 {
-        (self.order >> 64) as u64
+        (self.0 >> 64) as u64
+    }
+
+    fn slot(self) -> usize {
+        self.0 as usize & ((1 << SLOT_BITS) - 1)
     }
 }
 
@@ -41,21 +52,21 @@ pub(super) struct EventQueue {
     heap: BinaryHeap<Reverse<Key>>,
     slots: Vec<Option<NetworkEvent>>,
     free: Vec<usize>,
-    serial: u32,
+    serial: u8,
 }
 
 impl EventQueue {
     /// Adds an event. `tie`: orders it among those at the same time, the lowest first.
     pub(super) fn add(&mut self, at_ns: u64, tie: u32, event: NetworkEvent) {
-        // It may wrap: events with the same number as before have happened long ago.
+        // It wraps: of so many events hardly two have the same time and tie.
         self.serial = self.serial.wrapping_add(1);
         let slot = self.free.pop().unwrap_or(self.slots.len());
         match self.slots.get_mut(slot) {
             Some(empty) => *empty = Some(event),
             None => self.slots.push(Some(event)),
         }
-        let order = u128::from(at_ns) << 64 | u128::from(tie) << 32 | u128::from(self.serial);
-        self.heap.push(Reverse(Key { order, slot }));
+        self.heap
+            .push(Reverse(Key::new(at_ns, tie, self.serial, slot)));
     }
 
     /// When the next event happens.
@@ -69,8 +80,9 @@ impl EventQueue {
             return None;
         }
         let Reverse(key) = self.heap.pop()?;
-        let event = self.slots[key.slot].take()?;
-        self.free.push(key.slot);
+        let slot = key.slot();
+        let event = self.slots[slot].take()?;
+        self.free.push(slot);
         Some((key.at_ns(), event))
     }
 }

@@ -112,8 +112,8 @@ impl Network {
         if tag.answer.is_none() {
             state.note_command(link, &tag, at_ns);
         }
-        let asked =
-            self.interceptor.is_armed() && self.interceptor.waits_for_effect(link, tag.phase);
+        let asked = self.interceptor.is_armed(link.worker)
+            && self.interceptor.waits_for_effect(link, tag.phase);
         let before = state.nodes[link.node].key_changes();
         let node = &mut state.nodes[link.node];
         let reply = match tag.answer {

@@ -146,7 +146,7 @@ impl<'a> ConnectionState<'a> {
         let unrecognised = (Acquired::Nothing, request.key);
         // The reply to a command within a transaction: nothing is done yet.
         let queued = frame.starts_with(b"+QUEUED\r");
-        if !meta.is_message() || !interceptor.is_armed() || queued {
+        if !meta.is_message() || !interceptor.is_armed(self.link.worker) || queued {
             return unrecognised;
         }
         let phase = request.operation.phase;

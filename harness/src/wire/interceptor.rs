@@ -14,9 +14,9 @@ pub type Gate = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Sees each frame that the wire has received whole, before its first byte goes on.
 pub trait Interceptor: Send + Sync {
-    /// False when no frame need be shown. The wire asks for every chunk that it reads, so the
+    /// False when no frame of this worker need be shown. The wire asks for every chunk that it reads, so the
     /// answer must cost no more than an atomic load.
-    fn is_armed(&self) -> bool;
+    fn is_armed(&self, worker: usize) -> bool;
 
     /// True while it wants to know of replies on this link, in this phase, whether their command took a lock or gave
     /// it back. Asked only while it is armed.
@@ -67,7 +67,7 @@ pub struct InterceptedFrame<'a> {
 pub struct NoInterceptor;
 
 impl Interceptor for NoInterceptor {
-    fn is_armed(&self) -> bool {
+    fn is_armed(&self, _: usize) -> bool {
         false
     }
 

@@ -108,7 +108,11 @@ impl<'a> Pump<'a> {
         self.done = 0;
         if !answered_here
             && self.queue.is_clear(now_ns)
-            && !self.shared.proxy.interceptor.is_armed()
+            && !self
+                .shared
+                .proxy
+                .interceptor
+                .is_armed(self.shared.link.worker)
         {
             self.send_at_once(now_ns)?;
         } else {
@@ -177,7 +181,7 @@ impl<'a> Pump<'a> {
 
     fn intercept(&self, meta: &FrameMeta, is_error: bool, acquired: Acquired) -> Option<Gate> {
         let interceptor = &self.shared.proxy.interceptor;
-        if !meta.is_message() || !interceptor.is_armed() {
+        if !meta.is_message() || !interceptor.is_armed(self.shared.link.worker) {
             return None;
         }
         interceptor.intercept(&InterceptedFrame {

@@ -22,7 +22,7 @@ const TOOK: CommandEffect = CommandEffect {
 struct Noting(Arc<Mutex<Vec<(String, Acquired)>>>);
 
 impl Interceptor for Noting {
-    fn is_armed(&self) -> bool {
+    fn is_armed(&self, _: usize) -> bool {
         true
     }
 
@@ -122,7 +122,7 @@ type Named = (Direction, String, Option<u32>);
 struct NotingKeys(Arc<Mutex<Vec<Named>>>);
 
 impl Interceptor for NotingKeys {
-    fn is_armed(&self) -> bool {
+    fn is_armed(&self, _: usize) -> bool {
         true
     }
 

@@ -43,7 +43,7 @@ fn intercepted(interceptor: impl Interceptor + 'static) -> Proxy {
 struct Intercepting<F>(F);
 
 impl<F: Fn(&InterceptedFrame<'_>) -> Option<Gate> + Send + Sync> Interceptor for Intercepting<F> {
-    fn is_armed(&self) -> bool {
+    fn is_armed(&self, _: usize) -> bool {
         true
     }
 
