@@ -39,12 +39,16 @@ pub fn judged(outcome: &Outcome, property: &str) -> (String, String) {
 
 #[test]
 fn value_that_waiters_keep_alive_is_starvation_and_the_story_names_whose_command() {
-    for scenario in ["lost-reply", "holder-crash"] {
-        let outcome = run("getex-waiter", scenario);
-        let (progress, story) = judged(&outcome, "progress");
-        assert_eq!(progress, "violated: foreign-renewal", "{}", outcome.all());
-        assert!(story.contains("GETEX of worker"), "{story}");
-    }
+    std::thread::scope(|scope| {
+        for scenario in ["lost-reply", "holder-crash"] {
+            scope.spawn(move || {
+                let outcome = run("getex-waiter", scenario);
+                let (progress, story) = judged(&outcome, "progress");
+                assert_eq!(progress, "violated: foreign-renewal", "{}", outcome.all());
+                assert!(story.contains("GETEX of worker"), "{story}");
+            });
+        }
+    });
 }
 
 #[test]
