@@ -1,7 +1,10 @@
 //! Servers of the user's own: they are tested through the wire, and afterwards they have what they had before.
 
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -286,6 +289,14 @@ fn what_servers_must_do_themselves_is_not_applicable() {
     assert_eq!(server.contents(), before);
 }
 
+/// An address at which nobody listens, and that nobody else is given for as long as the socket is there.
+fn address_without_server() -> (OwnedFd, SocketAddrV4) {
+    let reserving = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&reserving, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = getsockname(&reserving).unwrap().try_into().unwrap();
+    (reserving, address)
+}
+
 #[test]
 fn servers_that_cannot_be_used_are_refused_with_the_reason() {
     let server = ForeignServer::with_password(PASSWORD, &[]);
@@ -294,10 +305,7 @@ fn servers_that_cannot_be_used_are_refused_with_the_reason() {
     let taken = ForeignServer::start(&[]);
     taken.tell(&["SET", "app:team:stock:0000", "1"]);
     let taken_before = taken.contents();
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let (_reserving, nobody) = address_without_server();
     let wrong = format!("redis://:wrong@127.0.0.1:{}", server.port);
     let [url, replica, cluster, taken_url] = [&server, &replica, &cluster, &taken].map(url);
     let table = [
