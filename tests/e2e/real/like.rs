@@ -61,8 +61,9 @@ fn is_judged(cell: &Cell) -> bool {
     cell.error.is_none() && cell.verdicts.values().all(is_known)
 }
 
+/// Not quiet: a table that says nothing for as long as a busy machine takes would be taken for one that hangs.
 fn matrix(flags: &str) -> MatrixRecord {
-    record(&picklock(&format!("matrix --backend process --json --quiet {flags}")).run())
+    record(&picklock(&format!("matrix --backend process --json {flags}")).run())
 }
 
 /// Why the cell cannot be run; `None`: it can.
