@@ -58,7 +58,8 @@ pub(super) struct EventQueue {
 impl EventQueue {
     /// Adds an event. `tie`: orders it among those at the same time, the lowest first.
     pub(super) fn add(&mut self, at_ns: u64, tie: u32, event: NetworkEvent) {
-        // It wraps: of so many events hardly two have the same time and tie.
+        // It wraps: of two events with the same time and tie, which are rare, the later one may then come first, and
+        // does so in every run with this seed.
         self.serial = self.serial.wrapping_add(1);
         let slot = self.free.pop().unwrap_or(self.slots.len());
         match self.slots.get_mut(slot) {
@@ -84,5 +85,34 @@ impl EventQueue {
         let event = self.slots[slot].take()?;
         self.free.push(slot);
         Some((key.at_ns(), event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order_of(queue: &mut EventQueue) -> Vec<usize> {
+        let events = std::iter::from_fn(|| queue.pop(u64::MAX));
+        let numbers = events.map(|(_, event)| match event {
+            NetworkEvent::TimedOut(number) => number,
+            _ => unreachable!("only timeouts were added"),
+        });
+        numbers.collect()
+    }
+
+    #[test]
+    fn events_come_by_time_then_by_tie_then_as_they_were_added_whatever_slots_they_have() {
+        let mut queue = EventQueue::default();
+        for (at_ns, tie, number) in [(5, 2, 0), (5, 1, 1), (3, 9, 2), (1 << 40, 0, 3)] {
+            queue.add(at_ns, tie, NetworkEvent::TimedOut(number));
+        }
+        assert!(queue.pop(2).is_none());
+        assert_eq!(order_of(&mut queue), [2, 1, 0, 3]);
+        // The slots that were freed last are used first.
+        for number in 0..4 {
+            queue.add(7, 0, NetworkEvent::TimedOut(number));
+        }
+        assert_eq!(order_of(&mut queue), [0, 1, 2, 3]);
     }
 }

@@ -134,6 +134,11 @@ impl<'a> ConnectionState<'a> {
         }
     }
 
+    /// False when no frame of this connection need be shown to the interceptor.
+    pub(super) fn is_watched(&self) -> bool {
+        self.proxy.interceptor.is_armed(self.link.worker)
+    }
+
     /// Whether the command took a lock that this frame answers, and which lock's key it names, if somebody
     /// wants to know. `frame`: the bytes of it.
     pub(super) async fn recognised(
@@ -146,7 +151,7 @@ impl<'a> ConnectionState<'a> {
         let unrecognised = (Acquired::Nothing, request.key);
         // The reply to a command within a transaction: nothing is done yet.
         let queued = frame.starts_with(b"+QUEUED\r");
-        if !meta.is_message() || !interceptor.is_armed(self.link.worker) || queued {
+        if !meta.is_message() || !self.is_watched() || queued {
             return unrecognised;
         }
         let phase = request.operation.phase;

@@ -106,14 +106,7 @@ impl<'a> Pump<'a> {
         let answered_here = self.find_frames(now_ns, &mut frames);
         self.frames = frames;
         self.done = 0;
-        if !answered_here
-            && self.queue.is_clear(now_ns)
-            && !self
-                .shared
-                .proxy
-                .interceptor
-                .is_armed(self.shared.link.worker)
-        {
+        if !answered_here && self.queue.is_clear(now_ns) && !self.shared.is_watched() {
             self.send_at_once(now_ns)?;
         } else {
             self.admit_all().await?;
@@ -180,11 +173,10 @@ impl<'a> Pump<'a> {
     }
 
     fn intercept(&self, meta: &FrameMeta, is_error: bool, acquired: Acquired) -> Option<Gate> {
-        let interceptor = &self.shared.proxy.interceptor;
-        if !meta.is_message() || !interceptor.is_armed(self.shared.link.worker) {
+        if !meta.is_message() || !self.shared.is_watched() {
             return None;
         }
-        interceptor.intercept(&InterceptedFrame {
+        self.shared.proxy.interceptor.intercept(&InterceptedFrame {
             at_ns: meta.at_ns,
             link: self.shared.link,
             conn: self.shared.conn,
