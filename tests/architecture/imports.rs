@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use syn::visit::Visit;
 
-use crate::sources::{ModulePath, modules};
+use crate::sources::{ModulePath, Source, modules};
 
 /// The modules of a crate, and what each of them names.
 pub struct Crate {
@@ -15,8 +15,8 @@ pub struct Crate {
 }
 
 /// What one file names.
-#[derive(Default)]
-struct Named {
+#[derive(Clone, Default)]
+pub struct Named {
     /// Paths as they are written, those of `use` lines spelled out.
     paths: BTreeSet<Vec<String>>,
     /// Names that a visible `use` of a module file passes on, and the path that they stand for.
@@ -26,19 +26,18 @@ struct Named {
 impl Crate {
     /// Reads the crate in that folder.
     pub fn read(folder: &str) -> Crate {
-        let files = modules(folder).into_iter();
-        let named = files.map(|(module, file)| (module, Named::of(&file)));
-        Crate {
-            named: named.collect(),
-        }
+        let files = modules(folder).map(|(module, named)| (module, named.clone()));
+        let named: BTreeMap<_, _> = files.collect();
+        assert!(!named.is_empty(), "{folder} has no sources");
+        Crate { named }
     }
 
     /// A crate of these modules and texts.
     pub fn of(files: &[(&str, &str)]) -> Crate {
         let read = |(module, text): &(&str, &str)| {
             let path = module.split("::").filter(|part| !part.is_empty());
-            let file = syn::parse_file(text).expect("Rust");
-            (path.map(str::to_owned).collect(), Named::of(&file))
+            let named = Source::of((*module).to_owned(), text).named;
+            (path.map(str::to_owned).collect(), named)
         };
         Crate {
             named: files.iter().map(read).collect(),
@@ -134,12 +133,6 @@ impl Crate {
 }
 
 impl Named {
-    fn of(file: &syn::File) -> Named {
-        let mut named = Named::default();
-        named.visit_file(file);
-        named
-    }
-
     /// Spells out a `use`.
     fn spell(&mut self, prefix: &[String], tree: &syn::UseTree, visible: bool) {
         let with = |name: &syn::Ident| {

@@ -23,7 +23,9 @@ mod sources;
 
 use syn::visit::Visit;
 
-use sources::{name_of, sources};
+use std::path::Path;
+
+use sources::{Source, sources};
 
 /// Files past 500 lines need a reason here.
 const LONG_FILES: &[(&str, &str)] = &[];
@@ -33,7 +35,7 @@ const LONGEST_FUNCTION: usize = 70;
 
 /// Functions with the number of lines of each.
 #[derive(Default)]
-struct Functions(Vec<(String, usize)>);
+pub struct Functions(Vec<(String, usize)>);
 
 impl<'ast> Visit<'ast> for Functions {
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
@@ -57,24 +59,19 @@ impl Functions {
 #[test]
 fn files_and_functions_stay_short() {
     let mut longest = 0;
-    for path in sources() {
-        let name = name_of(&path);
-        let text = std::fs::read_to_string(&path).unwrap();
-        let lines = text.lines().count();
-        let excused = LONG_FILES.iter().any(|(known, _)| *known == name);
+    for source in sources() {
+        let Source { name, lines, .. } = source;
+        let excused = LONG_FILES.iter().any(|(known, _)| known == name);
         assert!(
-            lines <= LONGEST_FILE || excused,
+            *lines <= LONGEST_FILE || excused,
             "{name} has {lines} lines; split it, or give the reason in LONG_FILES"
         );
-        let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let mut functions = Functions::default();
-        functions.visit_file(&file);
-        for (function, lines) in functions.0 {
+        for (function, lines) in &source.functions.0 {
             assert!(
-                lines <= LONGEST_FUNCTION,
+                *lines <= LONGEST_FUNCTION,
                 "{name}: `{function}` has {lines} lines; the longest may have {LONGEST_FUNCTION}"
             );
-            longest = longest.max(lines);
+            longest = longest.max(*lines);
         }
     }
     assert!(longest > 20, "the functions were not measured");
@@ -82,7 +79,7 @@ fn files_and_functions_stay_short() {
 
 /// Macros that stand for work not done.
 #[derive(Default)]
-struct Stubs(Vec<String>);
+pub struct Stubs(Vec<String>);
 
 impl<'ast> Visit<'ast> for Stubs {
     fn visit_macro(&mut self, found: &'ast syn::Macro) {
@@ -103,11 +100,8 @@ impl<'ast> Visit<'ast> for Stubs {
 
 #[test]
 fn nothing_is_left_half_done() {
-    for path in sources() {
-        let file = syn::parse_file(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        let mut stubs = Stubs::default();
-        stubs.visit_file(&file);
-        assert!(stubs.0.is_empty(), "{}: {:?}", name_of(&path), stubs.0);
+    for Source { name, stubs, .. } in sources() {
+        assert!(stubs.0.is_empty(), "{name}: {:?}", stubs.0);
     }
 }
 
@@ -116,24 +110,17 @@ fn names_that_say_nothing_are_not_used() {
     let empty = [
         "util", "utils", "common", "types", "helpers", "manager", "misc",
     ];
-    for path in sources() {
-        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
-        assert!(
-            !empty.contains(&stem.as_str()),
-            "{}: name the thing",
-            name_of(&path)
-        );
+    for Source { name, .. } in sources() {
+        let stem = Path::new(name).file_stem().unwrap().to_string_lossy();
+        assert!(!empty.contains(&&*stem), "{name}: name the thing");
     }
 }
 
 #[test]
 fn the_rules_can_fail() {
-    let text = "fn a() { todo!() }\n#[ignore] fn b() {}";
-    let file = syn::parse_file(text).unwrap();
-    let mut stubs = Stubs::default();
-    stubs.visit_file(&file);
+    let of = |text| Source::of("a file".to_owned(), text);
+    let stubs = of("fn a() { todo!() }\n#[ignore] fn b() {}").stubs;
     assert_eq!(stubs.0, ["todo", "ignore"]);
-    let mut functions = Functions::default();
-    functions.visit_file(&syn::parse_file("fn f() {\n\n\n}").unwrap());
+    let functions = of("fn f() {\n\n\n}").functions;
     assert_eq!(functions.0, [("f".to_owned(), 4)]);
 }

@@ -1,14 +1,51 @@
-//! The files of the project, and the modules of a crate as its `mod` lines make them.
+//! The files of the project, and what the rules look for in each.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-pub fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+use syn::visit::Visit;
+
+use crate::imports::Named;
+use crate::messages::Readings;
+use crate::{Functions, Stubs};
+
+/// What the rules look for in a file. It is parsed once for all of them, because that takes longest.
+pub struct Source {
+    /// The path from the root of the project.
+    pub name: String,
+    pub lines: usize,
+    pub functions: Functions,
+    pub stubs: Stubs,
+    pub readings: Readings,
+    pub named: Named,
 }
 
-/// Every Rust file of the project.
-pub fn sources() -> Vec<PathBuf> {
+impl Source {
+    /// What a text of Rust has.
+    pub fn of(name: String, text: &str) -> Source {
+        let file = syn::parse_file(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut source = Source {
+            name,
+            lines: text.lines().count(),
+            functions: Functions::default(),
+            stubs: Stubs::default(),
+            readings: Readings::default(),
+            named: Named::default(),
+        };
+        source.functions.visit_file(&file);
+        source.stubs.visit_file(&file);
+        source.readings.visit_file(&file);
+        source.named.visit_file(&file);
+        source
+    }
+
+    fn read(path: &PathBuf) -> Source {
+        let text = std::fs::read_to_string(path).expect("the file can be read");
+        Source::of(name_of(path), &text)
+    }
+}
+
+static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
     let folders = [
         "src",
         "tests",
@@ -18,9 +55,26 @@ pub fn sources() -> Vec<PathBuf> {
         "reports",
         "lab",
     ];
-    let found: Vec<PathBuf> = folders.iter().flat_map(|folder| below(folder)).collect();
-    assert!(found.len() > 30, "the sources were not found");
-    found
+    let paths: Vec<PathBuf> = folders.iter().flat_map(|folder| below(folder)).collect();
+    assert!(paths.len() > 30, "the sources were not found");
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let parts = paths.chunks(paths.len().div_ceil(threads));
+        let parts: Vec<_> = parts
+            .map(|part| scope.spawn(|| part.iter().map(Source::read).collect::<Vec<_>>()))
+            .collect();
+        let joined = parts.into_iter().map(|part| part.join().expect("Rust"));
+        joined.flatten().collect()
+    })
+});
+
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every Rust file of the project.
+pub fn sources() -> &'static [Source] {
+    &SOURCES
 }
 
 /// Every Rust file below a folder of the project.
@@ -49,18 +103,14 @@ pub fn name_of(path: &Path) -> String {
 /// Where a module is in its crate: `["check", "judge"]`. The root of the crate is empty.
 pub type ModulePath = Vec<String>;
 
-/// The parsed files of a crate, by module.
-pub fn modules(crate_folder: &str) -> BTreeMap<ModulePath, syn::File> {
-    let source = Path::new(crate_folder).join("src");
-    let files = below(&source.to_string_lossy());
-    assert!(!files.is_empty(), "{crate_folder} has no sources");
-    let parsed = files.iter().map(|path| {
-        let inside = path.strip_prefix(root().join(&source)).expect("below src");
-        let text = std::fs::read_to_string(path).expect("the file can be read");
-        let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-        (module_path(inside), file)
-    });
-    parsed.collect()
+/// What the files of a crate name, by module.
+pub fn modules(crate_folder: &str) -> impl Iterator<Item = (ModulePath, &'static Named)> {
+    let folder = root().join(crate_folder).join("src");
+    sources().iter().filter_map(move |source| {
+        let path = root().join(&source.name);
+        let inside = path.strip_prefix(&folder).ok()?;
+        Some((module_path(inside), &source.named))
+    })
 }
 
 /// `check/judge.rs` is `check::judge`, `check/mod.rs` is `check`, `lib.rs` is the root.

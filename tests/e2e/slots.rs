@@ -1,11 +1,11 @@
 //! How many runs go on at the same time. They mostly wait, so a few more than there are cores do
-//! not disturb each other; many more would.
+//! not disturb each other; many more would: who is held up cannot be judged, and runs again.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What all runs together may weigh.
-const ROOM: usize = 14;
+const ROOM: usize = 9;
 
 /// What a table weighs, which makes several runs at a time.
 pub const TABLE: usize = 4;
