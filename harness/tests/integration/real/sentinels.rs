@@ -16,8 +16,18 @@ const LAYOUT: Layout = Layout {
     persistence: Persistence::None,
 };
 
-/// How often it is tried again where [`fails_over`] says `false`.
-const REPEATS: usize = 3;
+/// How often it is tried where [`fails_over`] says `false`.
+const ATTEMPTS: usize = 3;
+
+/// Makes attempts until one was judged.
+async fn until_judged(attempt: impl AsyncFn() -> bool) {
+    for _ in 0..ATTEMPTS {
+        if attempt().await {
+            return;
+        }
+    }
+    panic!("the Sentinels took the new master for dead {ATTEMPTS} times");
+}
 
 /// Freezes the master of node 1, and follows what becomes of it and of a key. `false`: the machine was so busy that
 /// the Sentinels took the new master for dead, and made the old one master again, with all that it had.
@@ -53,7 +63,7 @@ async fn fails_over(servers: &Servers) -> bool {
 
 #[tokio::test]
 async fn processes_are_failed_over() {
-    for _ in 0..REPEATS {
+    until_judged(async || {
         let reaper = reaper();
         let dir = RunDir::create(&reaper).unwrap();
         let binary = Binary::find(None).expect("these tests need a redis-server on PATH");
@@ -68,16 +78,14 @@ async fn processes_are_failed_over() {
         }
         let log = std::fs::read_to_string(dir.path().join("sentinel-2.log")).unwrap();
         assert!(log.contains("+switch-master picklock-1"), "{log}");
-        if judged {
-            return;
-        }
-    }
-    panic!("the Sentinels took the new master for dead {REPEATS} times");
+        judged
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn containers_are_failed_over() {
-    for _ in 0..REPEATS {
+    until_judged(async || {
         let reaper = reaper();
         let dir = RunDir::create(&reaper).unwrap();
         let image = Image::choose(None, None)
@@ -93,9 +101,7 @@ async fn containers_are_failed_over() {
         assert!(containers_of(&run).await.is_empty());
         let log = std::fs::read_to_string(dir.path().join("sentinel-2.log")).unwrap();
         assert!(log.contains("+switch-master picklock-1"), "{log}");
-        if judged {
-            return;
-        }
-    }
-    panic!("the Sentinels took the new master for dead {REPEATS} times");
+        judged
+    })
+    .await;
 }
