@@ -110,6 +110,7 @@ fn trouble_words(what: &EventKind) -> Option<String> {
             late_ms: SHORTEST_PAUSE_MS..,
         }
         | EventKind::NodeLost { .. }
+        | EventKind::UnaskedFailover { .. }
         | EventKind::Shortage { .. }
         | EventKind::NodeStoodStill { .. }
         | EventKind::WorkerStoodStill { .. }

@@ -30,6 +30,9 @@ pub trait Sentinels {
     async fn promoted_by_sentinels(&self, node: usize) -> Result<String, Refusal>;
     /// Waits until the node's old master has been made a replica: then it is no longer stale.
     async fn demoted_by_sentinels(&self, node: usize);
+    /// True if the Sentinels have made another server the node's master since the run began, beside the promotions
+    /// that were waited for.
+    async fn failed_over_unasked(&self, node: usize) -> bool;
 }
 
 /// Setting wall clocks.

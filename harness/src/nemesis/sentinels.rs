@@ -71,6 +71,14 @@ impl<W: Backend> Nemesis<W> {
         stale: &mut Vec<u32>,
     ) -> Result<(), Refusal> {
         for node in nodes {
+            if self.context.backend.failed_over_unasked(*node).await {
+                let node = *node;
+                self.context
+                    .recorder
+                    .write(EventKind::UnaskedFailover { node });
+            }
+        }
+        for node in nodes {
             self.context.backend.pause_node(*node).await?;
             self.ongoing.record(frozen, Undo::ResumeNode(*node));
         }

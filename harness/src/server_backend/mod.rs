@@ -80,6 +80,8 @@ pub struct ServerBackend {
     phases: RefCell<HashMap<usize, AskedPhases>>,
     /// Nodes whose replica was promoted, and where it listens.
     promoted: RefCell<HashMap<usize, ServerAddress>>,
+    /// Of the nodes that Sentinels have failed over as a fault asked: the number of that failover.
+    asked_failovers: RefCell<HashMap<usize, u64>>,
     /// The URLs of each worker's links: a restarted worker gets the same.
     urls: RefCell<HashMap<usize, Vec<String>>>,
     /// Nodes whose replication link was cut.
@@ -140,6 +142,7 @@ impl ServerBackend {
             blocked: RefCell::default(),
             phases: RefCell::default(),
             promoted: RefCell::default(),
+            asked_failovers: RefCell::default(),
             urls: RefCell::default(),
             unreplicated: RefCell::default(),
             worker_clocks: RefCell::default(),

@@ -29,6 +29,8 @@ impl Sentinels for ServerBackend {
         let server = watch.promoted(node).await.map_err(not_promoted)?;
         let address = servers.replica_address(node, server - 1);
         self.promoted.borrow_mut().insert(node, address);
+        let asked = watch.last_failover(node).await;
+        self.asked_failovers.borrow_mut().insert(node, asked);
         let [old, new] = [0, server].map(|server| watch.servers(node)[server]);
         Ok(format!(
             "the Sentinels made {new} its master in place of {old}"
@@ -41,5 +43,16 @@ impl Sentinels for ServerBackend {
         while !follows(servers.address(node)).await {
             tokio::time::sleep(ASK_AGAIN).await;
         }
+    }
+
+    async fn failed_over_unasked(&self, node: usize) -> bool {
+        let Ok(servers) = self.servers() else {
+            return false;
+        };
+        let Some(watch) = servers.watch() else {
+            return false;
+        };
+        let asked = self.asked_failovers.borrow().get(&node).copied();
+        watch.last_failover(node).await > asked.unwrap_or(0)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use futures_util::future::try_join_all;
+use futures_util::future::{join_all, try_join_all};
 use redis::aio::MultiplexedConnection;
 use redis::{RedisResult, cmd};
 use tokio::time::timeout;
@@ -159,6 +159,23 @@ impl Watch {
                 seen,
             }),
         }
+    }
+
+    /// The number of the last failover of a node (its `config-epoch`), as far as a Sentinel that answers has heard of
+    /// it; 0: its first master was never replaced. It grows with each failover, also with one back to that master.
+    pub async fn last_failover(&self, node: usize) -> u64 {
+        let name = master_name(node);
+        let words = ["SENTINEL", "MASTER", &name];
+        let asked = self.listening.iter().map(async |at| {
+            let fields: HashMap<String, String> = ask(*at, &words, "SENTINEL MASTER").await.ok()?;
+            fields.get("config-epoch")?.parse().ok()
+        });
+        join_all(asked)
+            .await
+            .into_iter()
+            .flatten()
+            .max()
+            .unwrap_or(0)
     }
 
     /// Introduces every Sentinel to every other, with the message that they would send themselves,

@@ -2,8 +2,31 @@
 
 use serde_json::Value;
 
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::leftovers::becomes;
+use super::proc_table::started_by;
 use super::verdicts::as_expected;
-use crate::running::picklock;
+use crate::running::{Outcome, picklock};
+
+/// A sale that is watched by Sentinels, to which nothing is done.
+const WATCHED_SALE: &str = r#"
+name = "watched-sale"
+summary = "Sentinels watch a sale in which no fault strikes."
+backends = ["process", "docker"]
+
+[topology]
+replicas = 1
+sentinels = 3
+
+[workload]
+workers = 3
+stock = 30
+ttl = "2s"
+section = "0.1ttl"
+wait = "2ttl"
+limit = "60s"
+"#;
 
 /// The faults in a run's history, as (begun?, fault, detail or number).
 fn faults(history: &str) -> Vec<(String, String)> {
@@ -74,4 +97,43 @@ fn a_backend_without_sentinels_judges_nothing() {
     let text = document.to_string();
     assert!(text.contains("has no Sentinels"), "{text}");
     assert!(text.contains("supported: process, docker"), "{text}");
+}
+
+/// Stands for a busy machine, which holds up the master until the Sentinels take it for dead.
+fn sale_with_a_frozen_master() -> Outcome {
+    let line =
+        "scenario watched-sale.toml --impl set-nx-px --backend process --json --once --out run";
+    let call = picklock(line).file("watched-sale.toml", WATCHED_SALE);
+    let mut run = call.start();
+    run.hear("got the lock");
+    let folder_of = |pid| std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+    let mut started = started_by(run.pid()).into_iter();
+    let master = started.find(|process| folder_of(process.pid).ends_with("node-0"));
+    let master = master.expect("a run on processes has a master").pid;
+    let log = folder_of(master).with_file_name("sentinel-0.log");
+    let pid = Pid::from_raw(i32::try_from(master).unwrap()).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    becomes("a failover, or an election that came to nothing", || {
+        let said = std::fs::read_to_string(&log).map_err(|error| error.to_string())?;
+        let ended = ["+switch-master", "-failover-abort"];
+        let has_ended = ended.iter().any(|word| said.contains(word));
+        has_ended.then_some(()).ok_or(said)
+    });
+    kill_process(pid, Signal::CONT).unwrap();
+    run.finish()
+}
+
+#[test]
+fn failover_that_no_fault_asked_for_is_told_and_nothing_is_judged() {
+    let mut sales = std::iter::repeat_with(sale_with_a_frozen_master).take(3);
+    let told = r#""event":"unasked-failover","node":0"#;
+    let is_told = |sale: &Outcome| sale.text_file("run/history.jsonl").contains(told);
+    let sale = sales.find(is_told).expect("a failover is told");
+    assert_eq!(sale.code, Some(3), "{}", sale.all());
+    for (property, verdict) in sale.document()["verdicts"].as_object().unwrap() {
+        assert_eq!(verdict["status"], "unknown", "{property}: {}", sale.all());
+        let story = verdict["story"].to_string();
+        let said = "the Sentinels failed over node 0, and no fault asked for it";
+        assert!(story.contains(said), "{property}: {story}");
+    }
 }

@@ -198,6 +198,10 @@ impl Sentinels for Rc<SimBackend> {
     }
 
     async fn demoted_by_sentinels(&self, _node: usize) {}
+
+    async fn failed_over_unasked(&self, _node: usize) -> bool {
+        false
+    }
 }
 
 /// In virtual time nobody stands still or dies by itself.

@@ -42,7 +42,10 @@ async fn fails_over(servers: &Servers) -> bool {
     set_with_replicas(master, "lock", "mine", 1).await;
     servers.pause(1).await.unwrap();
     assert!(is_frozen(master).await);
+    assert_eq!(watch.last_failover(1).await, 0);
     assert_eq!(watch.promoted(1).await.unwrap(), 1);
+    assert!(watch.last_failover(1).await > 0);
+    assert_eq!(watch.last_failover(0).await, 0);
     assert_eq!(ask(replica, &["GET", "lock"]).await, "mine");
     assert_eq!(ask(replica, &["SET", "lock", "another's"]).await, "OK");
     // Node 0 has nothing to do with it.

@@ -100,6 +100,9 @@ impl Sufficiency {
                     nodes: nodes.clone(),
                 });
             }
+            EventKind::UnaskedFailover { .. } if self.void.is_none() => {
+                self.void = unjudged_for(&event.what);
+            }
             EventKind::WorkerDown {
                 worker,
                 by_fault,
@@ -216,6 +219,7 @@ pub fn unjudged_for(what: &EventKind) -> Option<Unjudged> {
         EventKind::StockUnknown { reason } => Unjudged::StockUnknown { reason },
         EventKind::FinalInspectionFailed { reason } => Unjudged::FinalInspectionFailed { reason },
         EventKind::NodeLost { node, reason } => Unjudged::NodeLost { node, reason },
+        EventKind::UnaskedFailover { node } => Unjudged::UnaskedFailover { node },
         EventKind::FaultEscaped {
             worker,
             node,

@@ -132,6 +132,9 @@ pub enum Unjudged {
     /// A server died, and no fault asked for it.
     #[error("node {node} failed on its own: {reason}")]
     NodeLost { node: usize, reason: String },
+    /// The Sentinels took a master for dead that was only slow: the keys that went with it say nothing of the lock.
+    #[error("the Sentinels failed over node {node}, and no fault asked for it: {RUN_AGAIN}")]
+    UnaskedFailover { node: usize },
     /// Something came from a worker while it was frozen or dead.
     #[error("the fault escaped: worker {worker} was frozen or dead, and at {came:.3} s something came from it to {server}. The \
          process that was frozen or killed is a wrapper, and the lock goes on in one that Picklock cannot reach; start \
@@ -316,6 +319,7 @@ impl Unjudged {
             | Unjudged::StoodStill { .. }
             | Unjudged::LateInjection { .. }
             | Unjudged::FaultOverran { .. }
+            | Unjudged::UnaskedFailover { .. }
             | Unjudged::ClientGone { .. } => true,
             Unjudged::FaultMissed { because, .. } => *because == Some(MissedBecause::NoFailover),
             Unjudged::Starved { by } => matches!(by, StarvedBy::HarnessPause(_)),

@@ -164,6 +164,7 @@ mod tests {
                 late_ms: 200,
             },
             missed(Some(MissedBecause::NoFailover)),
+            Unjudged::UnaskedFailover { node: 0 },
             Unjudged::ClientGone {
                 worker: 1,
                 sent: "SET".into(),

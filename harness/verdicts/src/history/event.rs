@@ -273,6 +273,9 @@ pub enum EventKind {
     KeyLeft { node: usize, key: u32, ttl_ms: i64 },
     /// After the run: a node does not answer, and no fault of the plan is the reason.
     NodeLost { node: usize, reason: String },
+    /// After the run, or before the Sentinels were to do so: they have made another server the master of a node, and
+    /// no fault asked for it.
+    UnaskedFailover { node: usize },
     /// A key of a node changed. Such events are there only if the header says `custody`.
     KeyChanged {
         node: usize,

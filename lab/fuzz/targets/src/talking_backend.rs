@@ -263,6 +263,10 @@ impl Sentinels for TalkingBackend {
     }
 
     async fn demoted_by_sentinels(&self, _: usize) {}
+
+    async fn failed_over_unasked(&self, _: usize) -> bool {
+        false
+    }
 }
 
 impl Clocks for TalkingBackend {

@@ -275,6 +275,7 @@ fn loss() -> impl Strategy<Value = EventKind> {
     let node_and_reason = (any::<usize>(), any::<String>());
     prop_oneof![
         node_and_reason.prop_map(|(node, reason)| EventKind::NodeLost { node, reason }),
+        any::<usize>().prop_map(|node| EventKind::UnaskedFailover { node }),
         any::<u64>().prop_map(|late_ms| EventKind::Stalled { late_ms }),
         (0..4_u32, any::<u64>()).prop_map(|(id, took_ms)| EventKind::FaultStruck { id, took_ms }),
         (0..4_u32, any::<u64>()).prop_map(|(id, late_ms)| EventKind::FaultOverran { id, late_ms }),
