@@ -6,7 +6,6 @@ them. What your lock or its library prints goes to standard error, into the work
 
 import contextvars
 import functools
-import inspect
 import json
 import math
 import os
@@ -15,9 +14,11 @@ import random
 import sys
 import threading
 import time
-import traceback
 
 PROTOCOLS = [1, 2]
+
+# What `async def` sets in a function's `co_flags`.
+_CO_COROUTINE = 0x80
 
 
 class Definite(Exception):
@@ -183,7 +184,7 @@ def serve(make_lock, name, version="", options=(), threads=False):
     its task. With `threads`, it is
     one lock for many clients, each in a thread of its own. Otherwise a process has one client.
     """
-    is_async = inspect.iscoroutinefunction(getattr(make_lock, "acquire", None))
+    is_async = _is_coroutine_function(getattr(make_lock, "acquire", None))
     offers = {"clients": is_async or threads, "blocks_loop": is_async, "blocks_thread": threads, "cancels": is_async,
               "ends_clients": threads}
     adapter = _Adapter(make_lock, {"name": name, "version": version}, options, offers)
@@ -193,6 +194,16 @@ def serve(make_lock, name, version="", options=(), threads=False):
         _serve_in_threads(adapter)
     # A library's own threads must not keep the process alive.
     os._exit(0)
+
+
+def _is_coroutine_function(function):
+    # `inspect` takes as long to import as all the rest, and a process starts for each buyer.
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        return bool(code.co_flags & _CO_COROUTINE)
+    import inspect
+
+    return inspect.iscoroutinefunction(function)
 
 
 def _requests():
@@ -298,6 +309,9 @@ class _Adapter:
         except Definite as problem:
             return _error(str(problem), definite=True)
         except Exception as problem:
+            # Rarely needed, and long to import.
+            import traceback
+
             traceback.print_exc()
             return _error(f"{type(problem).__name__}: {problem}", definite=False)
 
@@ -351,7 +365,7 @@ class _Adapter:
 
 async def _done(result):
     """What a method of the lock returned, whether or not it is a coroutine."""
-    return await result if inspect.isawaitable(result) else result
+    return await result if hasattr(result, "__await__") else result
 
 
 def _granted(grant, ttl_ms, read_at):
