@@ -88,7 +88,7 @@ async fn keep_one(
     );
     Ok(Some(Find {
         schedules: group.count,
-        first: group.first(),
+        first: group.number(),
         steady: group.steady,
         unshrunk: group.unshrunk.clone(),
         ..find

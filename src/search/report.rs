@@ -85,7 +85,7 @@ pub async fn shrunk(
     (interrupt, stop): (&Interrupt, &Stop),
 ) -> Result<Vec<Find>, Failure> {
     let found = tried.finds.clone();
-    if !args.quiet && found.first().is_some() && !stop.all.load(Ordering::Relaxed) {
+    if !args.quiet && found.simplest_violation().is_some() && !stop.all.load(Ordering::Relaxed) {
         print::err("shrinking what was found\n");
     }
     let threads = args.jobs.unwrap_or_else(processors).max(1);

@@ -96,7 +96,7 @@ impl SearchProgress {
         if let Some(left_s) = left_s {
             line.push_str(&format!(" · {} left", span_ms((left_s * 1e3) as u64)));
         }
-        let best = progress.finds.first();
+        let best = progress.finds.simplest_violation();
         if let Some(Violation { property, cause }) = best {
             let others = progress.finds.violations().len() - 1;
             line.push_str(&format!(" · best: {property}: {cause}"));

@@ -90,7 +90,7 @@ impl<P> FindGroup<P> {
     }
 
     /// The number of its first plan among those with as many faults, counted from 1.
-    pub fn first(&self) -> u64 {
+    pub fn number(&self) -> u64 {
         self.place.1.first().map_or(1, |number| number + 1)
     }
 }
@@ -139,7 +139,7 @@ impl<P> Finds<P> {
     }
 
     /// The violation of the simplest plan that was found.
-    pub fn first(&self) -> Option<Violation> {
+    pub fn simplest_violation(&self) -> Option<Violation> {
         let groups = self.groups.values();
         let first = groups.min_by_key(|one| (one.shape.len(), &one.place));
         first.map(|one| one.violation)

@@ -140,7 +140,7 @@ fn hunted(exhibit: &Exhibit, seed: u64, plain: bool, budget: Budget) -> Option<(
     });
     let seconds = clock.elapsed().as_secs_f64();
     let group = first_of(tried, violation)?;
-    let schedules = group.first();
+    let schedules = group.number();
     Some((Took { schedules, seconds }, group.plan))
 }
 

@@ -183,7 +183,7 @@ fn told_once(finds: &[Find]) -> Vec<Find> {
     }
     let told = shrunk.simplest().into_iter().map(|group| Find {
         schedules: group.count,
-        first: group.first(),
+        first: group.number(),
         steady: group.steady,
         unshrunk: Vec::new(),
         ..group.plan.0.clone()
