@@ -156,7 +156,6 @@ fn record(
             faults: about.vocabulary,
             placements: tried.placements,
             folded: tried.folded,
-            folded_deaths: tried.folded_deaths,
             missed: tried.missed,
             placed: tried
                 .placed

@@ -107,8 +107,6 @@ pub struct SeenEvent {
     pub during: Option<Phase>,
     /// A fault that had waited for it has struck.
     pub struck: bool,
-    /// When, in nanoseconds since the run began.
-    pub at_ns: u64,
 }
 
 /// An event that the driver sees.
@@ -120,8 +118,6 @@ pub struct DriverEvent {
     pub worker: usize,
     /// The stock that was read or is left.
     pub stock: Option<i64>,
-    /// When, in nanoseconds since the run began.
-    pub at_ns: u64,
 }
 
 impl Triggers {
@@ -197,7 +193,6 @@ impl Triggers {
             command: None,
             during: None,
             struck: false,
-            at_ns: event.at_ns,
         })
     }
 
@@ -397,7 +392,6 @@ impl Interceptor for Triggers {
             command: Some(frame.command.to_owned()),
             during: Some(frame.phase),
             struck: false,
-            at_ns: frame.at_ns,
         })
     }
 }

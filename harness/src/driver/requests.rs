@@ -306,7 +306,6 @@ pub(super) async fn happened<W>(
         kind,
         worker,
         stock,
-        at_ns: context.clock.now_ns(),
     };
     if let Some(gate) = context.triggers.happened(event) {
         gate.await;

@@ -1,10 +1,8 @@
 //! Runs plans, and keeps of each only what a search needs.
 
-use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use picklock_scenarios::{Direction, Property};
+use picklock_scenarios::Property;
 
 use super::moments::{Moment, moments};
 use super::novelty::{Features, features};
@@ -28,8 +26,6 @@ pub struct Shown {
     pub moments: Vec<Moment>,
     /// What steers a hunt, if it was asked for.
     pub(super) features: Features,
-    /// Everything that happened, if the moments were asked for: see [`course`].
-    pub course: u64,
 }
 
 /// What to keep of a run besides its finds.
@@ -94,60 +90,12 @@ fn shown(result: &RunResult, wanted: &Wanted, keep: Keep) -> Shown {
     let history = &result.history;
     Shown {
         moments: moments(result),
-        course: match keep {
-            Keep::Moments => course(result),
-            _ => 0,
-        },
         features: match keep {
             Keep::Features => features(history),
             _ => Features::default(),
         },
         ..Shown::of(history, &judge(history), wanted)
     }
-}
-
-/// A hash of everything that was recorded and logged, with its times, but for faults and for the deaths of clients that
-/// never came back. Of such a client only its commands count, without their times: when they changed a key is recorded.
-///
-/// Each frame's time on the way is drawn from one stream. So runs with the same course have drawn as many.
-fn course(result: &RunResult) -> u64 {
-    let mut dead = BTreeSet::new();
-    for event in &result.history.events {
-        match event.what {
-            EventKind::WorkerDown { worker, .. } => dead.insert(worker),
-            EventKind::WorkerUp { worker, .. } => dead.remove(&worker),
-            _ => false,
-        };
-    }
-    let mut hasher = DefaultHasher::new();
-    let events = result
-        .history
-        .events
-        .iter()
-        .filter(|event| match event.what {
-            EventKind::FaultBegan { .. } | EventKind::FaultStruck { .. } => false,
-            EventKind::WorkerDown { worker, .. } => !dead.contains(&worker),
-            _ => true,
-        });
-    events.for_each(|event| format!("{event:?}").hash(&mut hasher));
-    let log = result.wire_log.as_ref();
-    let entries = log.map(|log| log.entries()).unwrap_or_default();
-    let (of_the_dead, others): (Vec<_>, Vec<_>) = entries
-        .into_iter()
-        .partition(|entry| dead.contains(&entry.worker));
-    others
-        .iter()
-        .for_each(|entry| format!("{entry:?}").hash(&mut hasher));
-    let commands = of_the_dead
-        .into_iter()
-        .filter(|it| it.direction == Direction::Request);
-    let mut commands: Vec<_> = commands
-        .map(|it| (it.conn, it.node, it.worker, it.outcome, it.preview))
-        .collect();
-    // The order of those of one connection stays.
-    commands.sort_by_key(|command| command.0);
-    format!("{commands:?}").hash(&mut hasher);
-    hasher.finish()
 }
 
 fn missed(history: &History) -> bool {

@@ -26,17 +26,11 @@
 //! tried that are not before its last fault struck; all others are below another plan. A second fault at the very moment
 //! of the first is tried, too.
 //!
-//! **Deaths.** Let a client die for good in two plans with one fault each, and let the two runs be the same but for the
-//! death: all others do the same at the same times, keys change at the same times, and the dead client has sent the same
-//! commands. This is not foretold but seen: both plans are run, and everything that was recorded and logged is compared.
-//! A node knows no more than what it was sent, the others no more than what they were answered, and each frame's time on
-//! the way tells how far the stream is from which all of them are drawn. So once both clients are dead, what they sent
-//! has arrived, and their connections are closed everywhere, the two runs are in the same state. A second fault that
-//! strikes at another client's moment after that turns both into the same run, and is placed in the first of them only.
-//! A test makes some of the others as well.
-//!
 //! Nothing else is folded. It seems that a fault of the next message could as well start at the step before it; a test
 //! refuted that. What an event waits for lets others that happen at the same time go first, and the run is another one.
+//! Two deaths of a client can leave the same run behind, and then a second fault need be placed after one of them only.
+//! That was built, and taken out: it folds a tenth of all pairs, but the shortest, and saves less than a twentieth of the
+//! time.
 
 mod attempt;
 mod candidates;

@@ -18,8 +18,6 @@ pub struct Moment {
     pub trigger: Trigger,
     /// A fault of the run has struck there.
     pub struck: bool,
-    /// When it was, in nanoseconds since the run began.
-    pub at_ns: u64,
 }
 
 /// All moments of a run that logs its commands, in order. The client that looks at the locks after the run is not among
@@ -42,7 +40,6 @@ pub fn moments(result: &RunResult) -> Vec<Moment> {
         Moment {
             trigger: trigger(event, *nth),
             struck: event.struck,
-            at_ns: event.at_ns,
         }
     })
     .collect()

@@ -3,10 +3,10 @@
 //! The plans form a tree. Its root is the run without faults; below a plan are the plans with one more fault, at a
 //! moment of that plan's own run. See the [module](super) for what is folded, and why that is safe.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use picklock_scenarios::{FaultKind, Property, Scenario};
+use picklock_scenarios::{Property, Scenario};
 
 use super::attempt::{Keep, Shown, show, show_one};
 use super::moments::{Moment, since_last_struck};
@@ -15,14 +15,9 @@ use super::share::share;
 use super::vocabulary::{Group, Vocabulary};
 use super::{FindGroup, Finds};
 use crate::finds::{Place, Wanted};
-use crate::sim::LATENCY;
 
 /// So many plans are run on a thread before it is asked for: a thread costs more than a small run.
 const CHUNK: usize = 64;
-
-/// So much later everything is over that a dying client still causes: what it sent has arrived, and its connections are
-/// closed. Twice the longest time that a frame travels.
-const SETTLED_NS: u64 = 2 * LATENCY.end;
 
 /// What is swept.
 #[derive(Debug, Clone)]
@@ -66,10 +61,8 @@ pub struct Tried {
     pub moments: u64,
     /// Places for the first fault.
     pub placements: u64,
-    /// Plans that were not run because another one has the same faults in another order, and is the same run.
+    /// Plans that were not run because another one is the same run.
     pub folded: u64,
-    /// Plans that were not run because another one is the same run but for the time at which a client dies.
-    pub folded_deaths: u64,
     /// Runs in which a fault did not strike.
     pub missed: u64,
     /// How often each kind of fault was placed at each sort of moment, and how many of those runs had a find.
@@ -123,7 +116,6 @@ impl Tried {
         self.schedules += other.schedules;
         self.violations += other.violations;
         self.folded += other.folded;
-        self.folded_deaths += other.folded_deaths;
         self.missed += other.missed;
         self.stuck += other.stuck;
         self.complete &= other.complete;
@@ -176,7 +168,6 @@ impl Sweep {
         if shard == 1 {
             tried.add(&root, &(0, Vec::new()), Some(&shown));
         }
-        let repeated = self.repeated_deaths(&first, threads, stop);
         let own = (0..).zip(first);
         let own = own.filter(|(number, _)| number % of == shard - 1);
         let own: Vec<(u64, Plan)> = own.collect();
@@ -191,7 +182,7 @@ impl Sweep {
                 .into_iter()
                 .map(|(number, plan)| (vec![number], plan))
                 .collect();
-            (count, self.explore(plans, 1, &repeated, stop))
+            (count, self.explore(plans, 1, stop))
         };
         share(jobs, threads, stop, work, |(count, part)| {
             tried.append(part);
@@ -206,40 +197,8 @@ impl Sweep {
         Ok(tried)
     }
 
-    /// Of the plans with one fault, those in which a client dies for good and everything else is as in an earlier one.
-    /// Every shard looks at all of them.
-    fn repeated_deaths(&self, first: &[Plan], threads: usize, stop: &AtomicBool) -> BTreeSet<u64> {
-        let numbered = (0..).zip(first).filter(|(_, plan)| is_death(plan));
-        let deaths: Vec<(u64, Plan)> = match self.depth {
-            0 | 1 => Vec::new(),
-            _ => numbered.map(|(number, it)| (number, it.clone())).collect(),
-        };
-        let work = |chunk: &[(u64, Plan)]| {
-            let plans: Vec<Plan> = chunk.iter().map(|(_, plan)| plan.clone()).collect();
-            let shown = show(&self.target, &self.wanted, &plans, Keep::Moments);
-            let shown = chunk.iter().zip(shown);
-            let courses = shown.filter_map(|((number, _), shown)| Some((*number, shown?.course)));
-            courses.collect::<Vec<(u64, u64)>>()
-        };
-        let mut courses = BTreeMap::new();
-        share(deaths.chunks(CHUNK), threads, stop, work, |part| {
-            courses.extend(part);
-        });
-        let mut seen = BTreeSet::new();
-        let repeated = courses
-            .into_iter()
-            .filter(|(_, course)| !seen.insert(*course));
-        repeated.map(|(number, _)| number).collect()
-    }
-
     /// Runs plans with `depth` faults, and everything below them.
-    fn explore(
-        &self,
-        plans: Vec<(Vec<u64>, Plan)>,
-        depth: usize,
-        repeated: &BTreeSet<u64>,
-        stop: &AtomicBool,
-    ) -> Tried {
+    fn explore(&self, plans: Vec<(Vec<u64>, Plan)>, depth: usize, stop: &AtomicBool) -> Tried {
         let mut tried = Tried {
             complete: true,
             ..Tried::default()
@@ -263,18 +222,13 @@ impl Sweep {
                 let Some(shown) = shown.filter(|shown| !is_last && !shown.missed) else {
                     continue;
                 };
-                let (mut moments, mut later) = (shown.moments, Vec::new());
-                if depth == 1 && repeated.contains(&path[0]) {
-                    later = after_a_death(&mut moments);
-                }
-                let (below, folded) = self.below(plan, &moments);
+                let (below, folded) = self.below(plan, &shown.moments);
                 tried.folded += folded;
-                tried.folded_deaths += self.faults_at(&later);
                 let below = (0..).zip(below).map(|(number, plan)| {
                     let path = path.iter().copied().chain([number]).collect();
                     (path, plan)
                 });
-                tried.append(self.explore(below.collect(), depth + 1, repeated, stop));
+                tried.append(self.explore(below.collect(), depth + 1, stop));
             }
         }
         tried
@@ -285,20 +239,10 @@ impl Sweep {
         let vocabulary = self.vocabulary();
         let since = since_last_struck(moments);
         let (before, _) = moments.split_at(moments.len() - since.len());
-        let faults = since
-            .iter()
-            .flat_map(|moment| vocabulary.at(&moment.trigger));
-        let below = faults.map(|fault| plan.with(fault)).collect();
-        (below, self.faults_at(before))
-    }
-
-    /// How many faults can strike at these moments.
-    fn faults_at(&self, moments: &[Moment]) -> u64 {
-        let vocabulary = self.vocabulary();
-        let faults = moments
-            .iter()
-            .map(|it| vocabulary.at(&it.trigger).len() as u64);
-        faults.sum()
+        let at = |moment: &Moment| vocabulary.at(&moment.trigger);
+        let folded = before.iter().map(|moment| at(moment).len() as u64).sum();
+        let faults = since.iter().flat_map(at);
+        (faults.map(|fault| plan.with(fault)).collect(), folded)
     }
 
     /// The faults that are placed.
@@ -311,24 +255,4 @@ impl Sweep {
         };
         Vocabulary::new(&self.groups, nodes, &topology)
     }
-}
-
-/// True for a plan whose only fault kills a client for good.
-fn is_death(plan: &Plan) -> bool {
-    match &plan.scenario.faults[..] {
-        [fault] => fault.kind == FaultKind::CrashClient && fault.duration.is_none(),
-        _ => false,
-    }
-}
-
-/// Takes the moments of the others away that come after a client has died and its connections are closed everywhere.
-fn after_a_death(moments: &mut Vec<Moment>) -> Vec<Moment> {
-    let Some(death) = moments.iter().rfind(|moment| moment.struck).cloned() else {
-        return Vec::new();
-    };
-    let settled_ns = death.at_ns + SETTLED_NS;
-    let is_later = |moment: &mut Moment| {
-        moment.at_ns > settled_ns && moment.trigger.worker != death.trigger.worker
-    };
-    moments.extract_if(.., is_later).collect()
 }

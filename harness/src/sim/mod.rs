@@ -60,6 +60,5 @@ mod watchdog;
 pub use crate::lock_factory::LockFactory;
 pub use backend::SimBackend;
 pub use batch::{run, run_many, run_with_patience};
-pub(crate) use network::LATENCY;
 pub use node_observer::{NodeMoment, NodeObserver, NodeObservers, ObservedNode, ObservedServers};
 pub use runner::{SimError, Simulation, run_observed};

@@ -37,7 +37,7 @@ use crate::wire::{
 };
 
 /// How long a frame travels one way, in nanoseconds: as between machines of one data centre.
-pub(crate) const LATENCY: std::ops::Range<u64> = 50_000..250_000;
+pub(super) const LATENCY: std::ops::Range<u64> = 50_000..250_000;
 
 /// The gates that are not open yet, and the direction that waits at each.
 type Gates = FuturesUnordered<LocalBoxFuture<'static, ConnectionDirection>>;

@@ -129,7 +129,6 @@ fn add(joined: &mut SearchRecord, part: SearchRecord) {
     joined.finds.extend(part.finds);
     let (covered, more) = (&mut joined.coverage, part.coverage);
     covered.folded += more.folded;
-    covered.folded_deaths += more.folded_deaths;
     covered.missed += more.missed;
     covered.stuck += more.stuck;
     covered.unrepeated += more.unrepeated;

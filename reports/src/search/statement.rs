@@ -43,13 +43,6 @@ fn swept(record: &SearchRecord) -> Vec<String> {
             covered.folded
         ));
     }
-    if covered.folded_deaths > 0 {
-        told.push(format!(
-            "{} more would kill a client for good a little later than one of them does, before it does anything else: \
-             each is the same run but for the time of that death.",
-            covered.folded_deaths
-        ));
-    }
     told
 }
 

@@ -3,11 +3,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-use picklock_harness::check::{Cause, Property, Status, judge};
-use picklock_harness::history::{EventKind, History};
+use picklock_harness::check::Property;
 use picklock_harness::search::moments::since_last_struck;
 use picklock_harness::search::vocabulary::Group;
-use picklock_harness::search::{Keep, Plan, Shown, Target, Wanted, show_one};
+use picklock_harness::search::{Plan, Target, Wanted};
 use picklock_scenarios::FaultPlan;
 
 use super::{Moment, is_missed, listed, plan, ran, sweep, target, vocabulary};
@@ -89,74 +88,4 @@ fn pair_in_the_other_order_is_the_same_run_and_is_tried() {
         }
     }
     assert!(compared > 20, "only {compared} pairs were compared");
-}
-
-/// The client of this moment dies there, for good.
-fn death_at(target: &Target, moment: &Moment) -> FaultPlan {
-    let faults = vocabulary(target, &[Group::Clients]).at(&moment.trigger);
-    faults.last().expect("a client can die").clone()
-}
-
-/// What a run tells but for its faults and deaths.
-fn beside_deaths(history: &History) -> Vec<String> {
-    let told = history.events.iter().filter(|event| {
-        !matches!(
-            event.what,
-            EventKind::FaultBegan { .. }
-                | EventKind::FaultStruck { .. }
-                | EventKind::WorkerDown { .. }
-        )
-    });
-    told.map(|event| format!("{event:?}")).collect()
-}
-
-/// The verdicts without their stories, which tell when a client died.
-fn found_in(history: &History) -> Vec<(Property, Status, Option<Cause>)> {
-    let verdicts = judge(history).into_iter();
-    let verdicts = verdicts.map(|(property, it)| (property, it.status, it.cause));
-    verdicts.collect()
-}
-
-#[test]
-fn fault_after_two_deaths_of_one_course_makes_one_run() {
-    const SETTLED_NS: u64 = 500_000;
-    let (mut compared, mut differing) = (0, 0);
-    for lock in ["set-nx-px", "fenced", "pubsub", "redlock"] {
-        let (target, base) = (target(lock), plan("short"));
-        let show = |plan: &Plan| -> Shown {
-            show_one(&target, &Wanted::default(), plan, Keep::Moments).expect("it ends")
-        };
-        let moments = show(&base).moments;
-        let deaths = moments.iter().take(120).map(|moment| {
-            let plan = base.with(death_at(&target, moment));
-            let shown = show(&plan);
-            (plan, shown)
-        });
-        let deaths: Vec<(Plan, Shown)> = deaths.collect();
-        for (at, pair) in deaths.windows(2).enumerate() {
-            let [(one, earlier), (other, later)] = pair else {
-                unreachable!("there are two");
-            };
-            if earlier.course != later.course {
-                differing += 1;
-                continue;
-            }
-            let (victim, died_ns) = (moments[at + 1].trigger.worker, moments[at + 1].at_ns);
-            let others = later.moments.iter().filter(|moment| {
-                moment.trigger.worker != victim && moment.at_ns > died_ns + SETTLED_NS
-            });
-            for (number, moment) in others.enumerate().skip(at % 131).step_by(131) {
-                for second in some(&target, moment, number) {
-                    let [one, other] =
-                        [one, other].map(|plan| ran(&target, &plan.with(second.clone())).history);
-                    let told = [&one, &other].map(beside_deaths);
-                    assert_eq!(told[0], told[1], "{lock}: a death at {at}, then {second:?}");
-                    assert_eq!(found_in(&one), found_in(&other), "{lock}: {at}, {second:?}");
-                    compared += 1;
-                }
-            }
-        }
-    }
-    assert!(compared > 100, "only {compared} pairs were compared");
-    assert!(differing > 200, "only {differing} deaths made a difference");
 }

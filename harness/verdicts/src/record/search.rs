@@ -124,12 +124,8 @@ pub struct Coverage {
     pub faults: Vec<String>,
     /// Places for the first fault: each fault at each moment that it can have.
     pub placements: u64,
-    /// Plans that were not run because another one that was has the same faults in another order, and is the same run.
+    /// Plans that were not run because another one that was is the same run.
     pub folded: u64,
-    /// Plans that were not run because another one that was is the same run but for the time at which a client dies;
-    /// left out by older versions.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub folded_deaths: u64,
     /// Runs in which a fault did not strike, because its target was gone or its moment never came.
     pub missed: u64,
     /// How often each kind of fault was placed at each sort of moment; left out by older versions.
