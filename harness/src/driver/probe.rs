@@ -17,6 +17,7 @@ use crate::clock::millis;
 use crate::context::RunContext;
 use crate::entropy;
 use crate::history::{EndReason, EventKind};
+use crate::nemesis::tell_unasked_failovers;
 
 /// A lease that no lock refuses for being short.
 const LONG_LEASE_MS: u64 = 30_000;
@@ -55,7 +56,7 @@ pub async fn probe<W: Backend>(context: &Rc<RunContext<W>>, end: EndReason) {
 async fn look_at_nodes<W: Backend>(context: &Rc<RunContext<W>>) {
     look_for_leftovers(context).await;
     look_for_lost_nodes(context).await;
-    look_for_unasked_failovers(context).await;
+    tell_unasked_failovers(context).await;
 }
 
 /// True if every worker was ended because it broke the protocol or hung. One more of the same kind
@@ -259,28 +260,4 @@ fn silences_nodes_for_good(fault: &FaultPlan) -> bool {
     };
     let actions = fault.actions().unwrap_or_default();
     fault.lasts() == Lasts::Forever && actions.iter().any(silences)
-}
-
-/// Sentinels take a master for dead that a busy machine holds up, and the new one need not have its keys. Where a fault
-/// of the plan silences servers, a failover is what it brings about.
-async fn look_for_unasked_failovers<W: Backend>(context: &Rc<RunContext<W>>) {
-    let scenario = &context.spec.scenario;
-    if scenario.topology.sentinels == 0 || scenario.faults.iter().any(silences_nodes) {
-        return;
-    }
-    for node in 0..context.spec.nodes() {
-        if context.backend.failed_over_unasked(node).await {
-            context.recorder.write(EventKind::UnaskedFailover { node });
-        }
-    }
-}
-
-/// Whether the Sentinels may have to act, beside a failover that is left to them.
-fn silences_nodes(fault: &FaultPlan) -> bool {
-    let silences = |action: &Action| match action {
-        Action::Node(NodeAction::Pause | NodeAction::Crash | NodeAction::FailOver) => true,
-        Action::Data(DataAction::Exhaust(resource)) => *resource == Resource::Connections,
-        _ => false,
-    };
-    fault.actions().unwrap_or_default().iter().any(silences)
 }

@@ -16,3 +16,4 @@ mod silences;
 mod undo;
 
 pub use schedule::Nemesis;
+pub use sentinels::tell_unasked_failovers;

@@ -10,10 +10,12 @@
 //!   does not know it
 
 use futures_util::future::join_all;
+use picklock_scenarios::{Action, DataAction, FaultPlan, NodeAction, Resource};
 
 use super::ongoing::Undo;
 use super::schedule::Nemesis;
 use crate::backend::{Backend, Refusal};
+use crate::context::RunContext;
 use crate::history::EventKind;
 
 impl<W: Backend> Nemesis<W> {
@@ -70,14 +72,7 @@ impl<W: Backend> Nemesis<W> {
         frozen: u32,
         stale: &mut Vec<u32>,
     ) -> Result<(), Refusal> {
-        for node in nodes {
-            if self.context.backend.failed_over_unasked(*node).await {
-                let node = *node;
-                self.context
-                    .recorder
-                    .write(EventKind::UnaskedFailover { node });
-            }
-        }
+        tell_unasked_failovers(&self.context).await;
         for node in nodes {
             self.context.backend.pause_node(*node).await?;
             self.ongoing.record(frozen, Undo::ResumeNode(*node));
@@ -102,4 +97,28 @@ impl<W: Backend> Nemesis<W> {
             delay_ms: None,
         })
     }
+}
+
+/// Sentinels take a master for dead that a busy machine holds up, and the new one need not have its keys. Where a fault
+/// of the plan silences servers, a failover is what it brings about.
+pub async fn tell_unasked_failovers<W: Backend>(context: &RunContext<W>) {
+    let scenario = &context.spec.scenario;
+    if scenario.topology.sentinels == 0 || scenario.faults.iter().any(silences_nodes) {
+        return;
+    }
+    for node in 0..context.spec.nodes() {
+        if context.backend.failed_over_unasked(node).await {
+            context.recorder.write(EventKind::UnaskedFailover { node });
+        }
+    }
+}
+
+/// Whether the Sentinels may have to act, beside a failover that is left to them.
+fn silences_nodes(fault: &FaultPlan) -> bool {
+    let silences = |action: &Action| match action {
+        Action::Node(NodeAction::Pause | NodeAction::Crash | NodeAction::FailOver) => true,
+        Action::Data(DataAction::Exhaust(resource)) => *resource == Resource::Connections,
+        _ => false,
+    };
+    fault.actions().unwrap_or_default().iter().any(silences)
 }
