@@ -71,6 +71,8 @@ pub struct Attempt {
     /// When it wrote last before it was answered, and on how many nodes.
     taken: Option<u64>,
     nodes: Vec<u64>,
+    /// When what it wrote first since it last told of its lease has run out.
+    runs_out: u64,
     /// How much later than it was sent its request was read at least, and at most.
     late: (u64, u64),
     last_answer: u64,
@@ -158,7 +160,7 @@ impl Attempt {
         let most = match (valid, elapsed) {
             (Some(_), Some(elapsed)) if late.1 > 0 => {
                 let said = from.saturating_add(elapsed).saturating_add(late.1 + MS);
-                said.min(line.at).saturating_add(span)
+                said.min(line.at).saturating_add(span).min(self.runs_out)
             }
             (Some(_), Some(_)) => least,
             _ => line.at.saturating_add(span),
@@ -171,6 +173,9 @@ impl Attempt {
             is_grant,
         });
         self.last_answer = line.at;
+        if from == self.asked {
+            self.runs_out = u64::MAX;
+        }
     }
 
     /// A command set an expiry for a client that is told nothing: its lease may run for longer.
@@ -275,6 +280,7 @@ impl Attempt {
             wrote_at: None,
             taken: None,
             nodes: Vec::new(),
+            runs_out: u64::MAX,
             late: (0, 0),
             last_answer: line.at,
             open: true,
@@ -308,6 +314,11 @@ pub fn attempts(file: &File) -> Vec<Attempt> {
                 let attempt = line.op().and_then(|op| by_op.get_mut(&op));
                 let Some(attempt) = attempt else { continue };
                 let of_lock = line.has("ttl_ms") || line.raw("key").is_u64();
+                let counts = matches!(line.text("phase"), "acquire" | "idle");
+                if counts && of_lock && line.has("value") && attempt.runs_out == u64::MAX {
+                    let lives = line.num("ttl_ms").map(|ms| ms.saturating_mul(MS));
+                    attempt.runs_out = line.at.saturating_add(lives.unwrap_or(u64::MAX));
+                }
                 match line.text("phase") {
                     "extend" => attempt.extended_at = line.at,
                     "acquire" if line.has("value") && attempt.answer == Answer::None => {

@@ -213,8 +213,8 @@ pub enum Unjudged {
     },
     /// Two leases may have run at the same time.
     #[error(
-        "a client got the lock while another's lease may have been running: how long it ran is not known, because the \
-         lock did not say; let its adapter tell since when a grant is good (`asked_at`, or `try_for`), or `valid_ms`"
+        "a client got the lock while another's lease may have been running: how long it ran is not known well enough; \
+         let the lock's adapter tell since when a grant is good (`asked_at`, or `try_for`), or `valid_ms`"
     )]
     LeasesMayHaveOverlapped,
     /// The history has no count of the stock at its end.

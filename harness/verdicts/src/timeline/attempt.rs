@@ -40,6 +40,8 @@ pub struct Attempt {
     pub(super) longest_told_ns: u64,
     /// The longest expiry that was written for it; 0: none was.
     pub(super) longest_written_ns: u64,
+    /// When the value has run out whose expiry was written first since the last report of a lease; `u64::MAX`: none was.
+    pub(super) runs_out_ns: u64,
     /// True when the deadline is the lock's own word.
     pub told: bool,
     /// True when the lock said nothing, and a server shows since when its lease runs.
@@ -112,6 +114,7 @@ impl Attempt {
             said_ns: (at_ns, at_ns),
             longest_told_ns: 0,
             longest_written_ns: 0,
+            runs_out_ns: u64::MAX,
             told: false,
             seen: false,
             void_elapsed_ms: None,
@@ -283,7 +286,7 @@ impl Attempt {
         see: &mut impl FnMut(&Attempt, Step),
     ) {
         if let Some(ttl_ms) = lives {
-            self.written(ttl_ms);
+            self.written(at_ns, ttl_ms, command.phase);
         }
         let written_ns = (command.went_on_ns.unwrap_or(at_ns), at_ns);
         match command.phase {
@@ -335,7 +338,12 @@ impl Attempt {
         elapsed_ms: Option<u64>,
     ) -> LeaseDeadline {
         let said_ns = self.answered(arrived_ns, elapsed_ms);
-        LeaseDeadline::reported(said_ns, valid_ms)
+        let deadline = LeaseDeadline::reported(said_ns, valid_ms);
+        let runs_out_ns = std::mem::replace(&mut self.runs_out_ns, u64::MAX);
+        match elapsed_ms {
+            Some(_) => deadline.of_value(runs_out_ns),
+            None => deadline,
+        }
     }
 
     /// The worker answered. Returns between which times it can have written that.
@@ -450,10 +458,13 @@ impl Attempt {
         self.ttl_ns.max(told_ns)
     }
 
-    /// A value was written for it that lives so long; `None`: for ever.
-    fn written(&mut self, ttl_ms: Option<i64>) {
+    /// A value was written for it then that lives so long; `None`: for ever.
+    fn written(&mut self, at_ns: u64, ttl_ms: Option<i64>, phase: Phase) {
         let written_ns = ttl_ms.map_or(u64::MAX, |ttl| ms(u64::try_from(ttl).unwrap_or(0)));
         self.longest_written_ns = self.longest_written_ns.max(written_ns);
+        if self.runs_out_ns == u64::MAX && matches!(phase, Phase::Acquire | Phase::Idle) {
+            self.runs_out_ns = at_ns.saturating_add(written_ns);
+        }
     }
 
     /// When the hold began, for steps that only a hold can make.

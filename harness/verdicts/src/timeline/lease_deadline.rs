@@ -17,6 +17,10 @@
 //!   counts from a time between the request and the arrival: the server cannot have set the key before it was
 //!   asked.
 //!
+//! Where a request was read late, and its answer arrives late too, a report with `elapsed_ms` has two bounds as well. With
+//! custody it counts for no longer than the value lives that was written for it. A lock whose client may rely on
+//! more has told something untrue, which is the matter of `claims`.
+//!
 //! A renewal in the background counts `elapsed_ms` from the request to acquire, and an extension that the
 //! holder asked for from the request to extend. The worker may have read that request late, so such an
 //! extension was made no later than it arrives, and with custody no earlier than its last command. A refused extension ends the lease like `lost`.
@@ -52,6 +56,14 @@ impl LeaseDeadline {
             earliest_ns: said_ns.0.saturating_add(valid_ns),
             latest_ns: said_ns.1.saturating_add(valid_ns),
             said_ns,
+        }
+    }
+
+    /// The same where the value that it is about runs out then: what is not known goes on no longer.
+    pub(super) fn of_value(self, runs_out_ns: u64) -> Self {
+        LeaseDeadline {
+            latest_ns: self.latest_ns.min(runs_out_ns.max(self.earliest_ns)),
+            ..self
         }
     }
 

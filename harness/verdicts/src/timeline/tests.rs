@@ -1,6 +1,8 @@
 //! The timeline of small histories, times in milliseconds.
 
-use crate::history::{Event, EventKind, History, read_history};
+use picklock_scenarios::Phase;
+
+use crate::history::{Event, EventKind, History, KeyChange, KeyCommand, KeyName, read_history};
 
 use super::{LeaseState, OperationKind, OperationOutcome, Timeline};
 
@@ -83,6 +85,45 @@ fn a_reported_lease_counts_from_the_request() {
         (200, RELEASE),
     ]);
     assert_eq!(found, expected);
+}
+
+fn written(ttl_ms: i64, phase: Phase) -> EventKind {
+    EventKind::KeyChanged {
+        node: 0,
+        key: KeyName::Lock(0),
+        value: Some("mine".into()),
+        ttl_ms: Some(ttl_ms),
+        why: KeyChange::Command(KeyCommand {
+            worker: 0,
+            op: 1,
+            phase,
+            command: "SET".into(),
+            sent_ns: None,
+            went_on_ns: None,
+        }),
+    }
+}
+
+/// Read at 9 or later, and written at 60 or later; it arrived at 75.
+#[test]
+fn a_lease_whose_report_has_no_certain_time_ends_with_its_key() {
+    let late = |ttl_ms| {
+        phases(vec![
+            (0, acquire(0, 1)),
+            (60, written(ttl_ms, Phase::Acquire)),
+            (75, granted(Some(95), Some(50))),
+            (200, RELEASE),
+        ])
+    };
+    let over = (160, 200, LeaseState::Over);
+    let open = |until_ms| (155, until_ms, LeaseState::PerhapsOver);
+    assert_eq!(late(100), [(75, 155, LeaseState::Running), open(160), over]);
+    // The key lives for longer than the lock says.
+    let over = (170, 200, LeaseState::Over);
+    assert_eq!(late(900), [(75, 155, LeaseState::Running), open(170), over]);
+    // What it says for certain counts.
+    let over = (155, 200, LeaseState::Over);
+    assert_eq!(late(40), [(75, 155, LeaseState::Running), over]);
 }
 
 #[test]

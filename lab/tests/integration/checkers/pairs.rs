@@ -167,10 +167,21 @@ pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
             (_, None) => (not_before_ns, at_ns),
         };
         let valid_ns = valid_ms.unwrap_or(ttl_ms) * MS;
+        let (early_ns, late_ns) = (said_ns.0 + valid_ns, said_ns.1 + valid_ns);
+        // What it wrote since the word before shows how long it can rely on that.
+        let runs_out_ns = match valid_ms.and(elapsed_ms) {
+            Some(_) => runs_out(
+                events,
+                of,
+                words.last().map_or(0, |word| word.arrived_ns),
+                at_ns,
+            ),
+            None => u64::MAX,
+        };
         words.push(Word {
             arrived_ns: at_ns,
             said_ns,
-            until_ns: (said_ns.0 + valid_ns, said_ns.1 + valid_ns),
+            until_ns: (early_ns, late_ns.min(runs_out_ns.max(early_ns))),
         });
     }
     words
@@ -220,6 +231,22 @@ fn first_write(events: &[Event], of: u64) -> (Option<u64>, Option<u64>) {
         }
     }
     (None, None)
+}
+
+/// When the first value of the attempt has run out that was written between these times.
+fn runs_out(events: &[Event], of: u64, after_ns: u64, until_ns: u64) -> u64 {
+    let written = events.iter().find_map(|event| match &event.what {
+        EventKind::KeyChanged {
+            value: Some(_),
+            ttl_ms: Some(ttl_ms),
+            why: KeyChange::Command(by),
+            ..
+        } if by.op == of && (after_ns..=until_ns).contains(&event.at_ns) => {
+            Some(event.at_ns + u64::try_from(*ttl_ms).unwrap() * MS)
+        }
+        _ => None,
+    });
+    written.unwrap_or(u64::MAX)
 }
 
 /// The stretches that these words leave. `pick`: when a word counts as said, and its deadline.
