@@ -90,7 +90,7 @@ pub async fn hunt(
         memory.remember(plan, &result.history);
         progress.tell(&Progress {
             schedules: tried.schedules,
-            done: most.map(|most| (next, most)),
+            done: most.map(|most| next as f64 / most as f64),
             finds: &tried.finds,
         });
     }

@@ -82,13 +82,10 @@ impl SearchProgress {
             "{} · {rate:.0} a second",
             count(progress.schedules, "schedule")
         );
-        let by_count = progress
-            .done
-            .filter(|(done, _)| *done > 0)
-            .map(|(done, all)| {
-                line.push_str(&format!(" · {} %", 100 * done / all.max(1)));
-                elapsed_s * (all - done) as f64 / done as f64
-            });
+        let by_count = progress.done.filter(|done| *done > 0.0).map(|done| {
+            line.push_str(&format!(" · {} %", (100.0 * done) as u64));
+            elapsed_s * (1.0 - done) / done
+        });
         let by_time = self
             .time
             .map(|time| (time.as_secs_f64() - elapsed_s).max(0.0));

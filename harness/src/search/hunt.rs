@@ -75,7 +75,7 @@ impl Hunt {
             next = end;
             tell(&Progress {
                 schedules: tried.schedules,
-                done: most.map(|most| (next, most)),
+                done: most.map(|most| next as f64 / most as f64),
                 finds: &tried.finds,
             });
         }

@@ -43,9 +43,8 @@ pub struct Sweep {
 pub struct Progress<'a> {
     /// How many runs were made.
     pub schedules: u64,
-    /// How many plans with one fault are done, with everything below them, and how many there are. `None`: nobody
-    /// knows how many there are.
-    pub done: Option<(u64, u64)>,
+    /// About which part of the work is done, from 0 to 1. `None`: nobody knows how much there is.
+    pub done: Option<f64>,
     /// What was found.
     pub finds: &'a Finds,
 }
@@ -171,30 +170,44 @@ impl Sweep {
         let own = (0..).zip(first);
         let own = own.filter(|(number, _)| number % of == shard - 1);
         let own: Vec<(u64, Plan)> = own.collect();
-        let (wanted, mut done) = (own.len() as u64, 0);
+        let (wanted, mut done) = (own.len(), 0);
+        let work_of = |number: u64| self.work_below(placements - number);
+        let (all_work, mut work_done) = (
+            own.iter().map(|(number, _)| work_of(*number)).sum::<f64>(),
+            0.0,
+        );
         // Below a plan with one fault there are thousands, so one is enough for a thread.
         let size = if self.depth > 1 { 1 } else { CHUNK };
         let chunks: Vec<Vec<(u64, Plan)>> = own.chunks(size).map(<[_]>::to_vec).collect();
         let jobs = chunks.into_iter().filter(|_| self.depth > 0);
         let work = |chunk: Vec<(u64, Plan)>| {
-            let count = chunk.len() as u64;
+            let numbers = chunk.iter().map(|(number, _)| *number);
+            let (count, work) = (chunk.len(), numbers.map(work_of).sum::<f64>());
             let plans = chunk
                 .into_iter()
                 .map(|(number, plan)| (vec![number], plan))
                 .collect();
-            (count, self.explore(plans, 1, stop))
+            (count, work, self.explore(plans, 1, stop))
         };
-        share(jobs, threads, stop, work, |(count, part)| {
+        share(jobs, threads, stop, work, |(count, work, part)| {
             tried.append(part);
             done += count;
+            work_done += work;
             tell(&Progress {
                 schedules: tried.schedules,
-                done: Some((done, wanted)),
+                done: Some(work_done / all_work),
                 finds: &tried.finds,
             });
         });
         tried.complete &= self.depth == 0 || done == wanted;
         Ok(tried)
+    }
+
+    /// How many plans there are with one fault and those below it, about, if so many places come after that fault. The later
+    /// it strikes, the fewer they are.
+    fn work_below(&self, places: u64) -> f64 {
+        let further = i32::try_from(self.depth.saturating_sub(1)).unwrap_or(i32::MAX);
+        (places as f64).powi(further)
     }
 
     /// Runs plans with `depth` faults, and everything below them.

@@ -10,7 +10,8 @@ use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::search::vocabulary::Group;
 use picklock_harness::search::{
-    Demand, Effort, FindGroup, Hunt, Plan, Tried, Violation, Wanted, shrink, shrink_all, workload,
+    Demand, Effort, FindGroup, Hunt, Plan, Progress, Tried, Violation, Wanted, shrink, shrink_all,
+    workload,
 };
 use picklock_harness::{Trial, check::judge};
 use picklock_impls::find;
@@ -59,6 +60,21 @@ fn shards_together_are_the_whole_sweep() {
     assert_eq!((schedules, folded), (all.schedules, all.folded));
     assert_eq!(violations, all.finds.violations());
     assert_eq!(all.schedules, all.placements + 1);
+}
+
+/// What is told of the time left rests on it. The later the first fault strikes, the fewer second ones there are.
+#[test]
+fn told_part_of_a_sweep_of_pairs_is_about_that_of_its_runs() {
+    let mut sweep = sweep("set-nx-px", "held", &[Group::Clients]);
+    (sweep.depth, sweep.shard) = (2, (1, 16));
+    let mut told = Vec::new();
+    let tell = |progress: &Progress<'_>| told.push((progress.schedules, progress.done.unwrap()));
+    let tried = sweep.run(1, &AtomicBool::new(false), tell).unwrap();
+    assert!(told.len() > 5, "{told:?}");
+    for (schedules, done) in &told {
+        let by_runs = *schedules as f64 / tried.schedules as f64;
+        assert!((by_runs - done).abs() < 0.1, "{by_runs} {done}: {told:?}");
+    }
 }
 
 #[test]
