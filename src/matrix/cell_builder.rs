@@ -31,7 +31,7 @@ pub struct JudgedRun {
     /// Real time that the run took, milliseconds; `None` in the simulation, whose output repeats
     /// byte for byte.
     pub elapsed_ms: Option<u64>,
-    /// How often it was made before, and could not be judged because the machine was too slow.
+    /// How often it was made before, and could not be judged.
     pub repeats: u64,
 }
 

@@ -160,7 +160,9 @@ impl<'a> MatrixRun<'a> {
             match report {
                 None => break,
                 Some(RunReport::Begun(index)) => self.progress.begun(self.tasks[index].title()),
-                Some(RunReport::Ended(index, _, Ok(run))) if is_spoiled(&run) => {
+                Some(RunReport::Ended(index, _, Ok(run)))
+                    if is_spoiled(&self.tasks[index], &run) =>
+                {
                     spoiled.push((index, run));
                 }
                 Some(RunReport::Ended(index, seed, result)) => {

@@ -105,16 +105,25 @@ class StallsOnce(MyLock):
 serve(StallsOnce, name="stalls-once")
 "#;
 
+/// The line with the interpreter in place of `PYTHON`.
+fn with_python(line: &str) -> String {
+    let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    line.replace("PYTHON", &python)
+}
+
+/// The program with the folder of the adapters in place of `ADAPTERS`.
+fn from_adapters(program: &str) -> String {
+    let adapters = Path::new(env!("CARGO_MANIFEST_DIR")).join("adapters/python");
+    program.replace("ADAPTERS", &format!("{:?}", adapters.display()))
+}
+
 /// A call with a lock that lets Picklock stand still once. `PYTHON` in the line is the interpreter.
 fn with_stalls_once(line: &str) -> Call {
-    let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let adapters = Path::new(env!("CARGO_MANIFEST_DIR")).join("adapters/python");
-    let text = STALLS_ONCE.replace("ADAPTERS", &format!("{:?}", adapters.display()));
     let scenario = "name = \"long-sections\"\nsummary = \"A buyer works for half a lease.\"\n\
                     [workload]\nworkers = 2\nstock = 3\nsection = \"0.5ttl\"\n\
                     [expect.\"*\"]\nlease = \"held\"\n";
-    picklock(&line.replace("PYTHON", &python))
-        .file("stalls_once.py", &text)
+    picklock(&with_python(line))
+        .file("stalls_once.py", &from_adapters(STALLS_ONCE))
         .file("long-sections.toml", scenario)
 }
 
@@ -143,6 +152,47 @@ fn a_matrix_makes_a_run_again_in_which_the_machine_stood_still() {
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let mut late_ms = stalls.filter_map(|event| event["late_ms"].as_u64());
     assert!(late_ms.all(|late_ms| late_ms < 600), "{kept}");
+}
+
+/// A lock that takes two seconds for each attempt in the first run of a folder.
+const SLOW_ONCE: &str = r#"
+import os, sys, time
+sys.path[:0] = [ADAPTERS]
+from my_lock import MyLock
+from picklock_adapter import serve
+
+try:
+    with open("first-run", "x") as file:
+        file.write(str(os.getppid()))
+except FileExistsError:
+    pass
+with open("first-run") as file:
+    IS_FIRST = file.read() in ("", str(os.getppid()))
+
+class SlowOnce(MyLock):
+    def acquire(self, key, ttl_ms, wait_ms):
+        time.sleep(2 if IS_FIRST else 0)
+        return super().acquire(key, ttl_ms, wait_ms)
+
+serve(SlowOnce, name="slow-once")
+"#;
+
+/// That too little came to be judged may have been chance, and a gate is not to be red by chance.
+#[test]
+fn a_matrix_makes_a_run_again_that_granted_the_lock_too_rarely() {
+    let scenario = "name = \"in-time\"\nsummary = \"Two buyers have three seconds.\"\n\
+                    [workload]\nworkers = 2\nstock = 20\nttl = \"1s\"\nlimit = \"3s\"\n\
+                    [judge]\nmin_grants = 6\n[expect.slow-once]\nlease = \"held\"\n";
+    let line = "matrix --scenario in-time.toml --backend process --json --quiet \
+                --name 'slow-once=exec:PYTHON slow_once.py'";
+    let call = picklock(&with_python(line))
+        .file("slow_once.py", &from_adapters(SLOW_ONCE))
+        .file("in-time.toml", scenario);
+    let outcome = call.run().exits(0);
+    let cell = &outcome.document()["cells"][0];
+    assert_eq!(cell["verdicts"]["lease"]["status"], "held", "{cell:#}");
+    assert_eq!(cell["runs"], 1, "{cell:#}");
+    assert!(cell["repeats"].as_u64() >= Some(1), "{cell:#}");
 }
 
 /// A Redis server that takes its time when it is started again.

@@ -311,6 +311,21 @@ impl Unjudged {
         }
     }
 
+    /// True if it comes of how the run was set up or of how the lock is, and not of chance: another run would say the same.
+    pub fn is_lasting(&self) -> bool {
+        let lasts = matches!(
+            self,
+            Unjudged::CommandUnknown { .. }
+                | Unjudged::FreezeLeak { .. }
+                | Unjudged::ClientRefused { .. }
+                | Unjudged::OtherServers { .. }
+                | Unjudged::EverybodyDied
+                | Unjudged::TooFewClients { .. }
+                | Unjudged::Interrupted
+        );
+        lasts || self.is_inapplicable()
+    }
+
     /// True if the machine was too slow: the run says nothing about the lock, and may be made again.
     pub fn is_machines_fault(&self) -> bool {
         match self {

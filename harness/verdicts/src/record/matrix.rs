@@ -103,8 +103,8 @@ pub struct Cell {
     pub redis: Option<Redis>,
     /// How many runs were made.
     pub runs: u64,
-    /// How many were made again, with nothing beside them, because the machine was too slow and nothing
-    /// could be judged. They do not count as runs.
+    /// How many were made again, with nothing beside them, because they could not be judged. They do not count as
+    /// runs.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: u64,
     /// Seed of the run that is shown: the first run with a surprise (judged runs before those that

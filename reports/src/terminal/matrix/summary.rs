@@ -140,8 +140,8 @@ pub(super) fn repeats(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let repeats = repeats.fold(0, u64::saturating_add);
     let text = match repeats {
         0 => return Vec::new(),
-        1 => "1 run was made again, because the machine was too slow".to_owned(),
-        _ => format!("{repeats} runs were made again, because the machine was too slow"),
+        1 => "1 run was made again, because it could not be judged".to_owned(),
+        _ => format!("{repeats} runs were made again, because they could not be judged"),
     };
     Line::new().styled(FAINT, &text).wrap(width, 2)
 }
