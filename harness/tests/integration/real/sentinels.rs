@@ -26,11 +26,12 @@ async fn until_judged(attempt: impl AsyncFn() -> bool) {
             return;
         }
     }
-    panic!("the Sentinels took the new master for dead {ATTEMPTS} times");
+    panic!("the Sentinels failed over too late or too often {ATTEMPTS} times");
 }
 
 /// Freezes the master of node 1, and follows what becomes of it and of a key. `false`: the machine was so busy that
-/// the Sentinels took the new master for dead, and made the old one master again, with all that it had.
+/// the Sentinels did not agree in time, or took a master for dead that nobody has frozen. If it was the new one, they made
+/// the old one master again, with all that it had.
 async fn fails_over(servers: &Servers) -> bool {
     let watch = servers.watch().unwrap();
     let (master, replica) = (servers.address(1), servers.replica_address(1, 0));
@@ -40,12 +41,19 @@ async fn fails_over(servers: &Servers) -> bool {
         assert!(quorum.starts_with("OK 3 usable Sentinels"), "{quorum}");
     }
     set_with_replicas(master, "lock", "mine", 1).await;
+    if watch.last_failover(1).await > 0 {
+        return false;
+    }
     servers.pause(1).await.unwrap();
     assert!(is_frozen(master).await);
-    assert_eq!(watch.last_failover(1).await, 0);
-    assert_eq!(watch.promoted(1).await.unwrap(), 1);
+    match watch.promoted(1).await {
+        Ok(replica) => assert_eq!(replica, 1),
+        Err(_) => return false,
+    }
     assert!(watch.last_failover(1).await > 0);
-    assert_eq!(watch.last_failover(0).await, 0);
+    if watch.last_failover(0).await > 0 {
+        return false;
+    }
     assert_eq!(ask(replica, &["GET", "lock"]).await, "mine");
     assert_eq!(ask(replica, &["SET", "lock", "another's"]).await, "OK");
     // Node 0 has nothing to do with it.
@@ -80,7 +88,10 @@ async fn processes_are_failed_over() {
             assert!(is_refused(sentinel).await);
         }
         let log = std::fs::read_to_string(dir.path().join("sentinel-2.log")).unwrap();
-        assert!(log.contains("+switch-master picklock-1"), "{log}");
+        assert!(
+            !judged || log.contains("+switch-master picklock-1"),
+            "{log}"
+        );
         judged
     })
     .await;
@@ -103,7 +114,10 @@ async fn containers_are_failed_over() {
         servers.stop().await.unwrap();
         assert!(containers_of(&run).await.is_empty());
         let log = std::fs::read_to_string(dir.path().join("sentinel-2.log")).unwrap();
-        assert!(log.contains("+switch-master picklock-1"), "{log}");
+        assert!(
+            !judged || log.contains("+switch-master picklock-1"),
+            "{log}"
+        );
         judged
     })
     .await;
