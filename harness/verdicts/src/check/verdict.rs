@@ -211,6 +211,38 @@ mod tests {
         }
     }
 
+    /// A matrix makes such a run again in vain, with nothing beside it.
+    #[test]
+    fn reason_is_lasting_where_another_run_would_say_the_same() {
+        let lasting = [
+            missed(Some(MissedBecause::Unable)),
+            Unjudged::CommandUnknown {
+                command: "COPY".into(),
+            },
+            Unjudged::OtherServers {
+                worker: 0,
+                nodes: Vec::new(),
+            },
+            Unjudged::EverybodyDied,
+            Unjudged::TooFewClients {
+                died: vec![0],
+                left: 1,
+            },
+        ];
+        let by_chance = [
+            missed(None),
+            Unjudged::NobodyCompeted,
+            Unjudged::LeasesMayHaveOverlapped,
+            Unjudged::TooFewGrants {
+                granted: 1,
+                needed: 2,
+            },
+        ];
+        assert!(lasting.iter().all(Unjudged::is_lasting));
+        assert!(!by_chance.iter().any(Unjudged::is_lasting));
+        assert!(!of_slow_machine().iter().any(Unjudged::is_lasting));
+    }
+
     #[test]
     fn record_without_reasons_is_read_and_reasons_survive_writing() {
         let older = r#"{"status":"unknown","story":["the harness stood still"]}"#;

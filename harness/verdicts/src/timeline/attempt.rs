@@ -337,11 +337,13 @@ impl Attempt {
         valid_ms: u64,
         elapsed_ms: Option<u64>,
     ) -> LeaseDeadline {
+        let waited_ns = arrived_ns.saturating_sub(self.acquire_ns);
+        let elapsed_ms = elapsed_ms.filter(|it| !is_void(*it, waited_ns, self.ttl_ns));
         let said_ns = self.answered(arrived_ns, elapsed_ms);
         let deadline = LeaseDeadline::reported(said_ns, valid_ms);
         let runs_out_ns = std::mem::replace(&mut self.runs_out_ns, u64::MAX);
         match elapsed_ms {
-            Some(_) => deadline.of_value(runs_out_ns),
+            Some(_) => deadline.no_longer_than(runs_out_ns),
             None => deadline,
         }
     }

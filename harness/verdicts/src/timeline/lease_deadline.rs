@@ -59,8 +59,8 @@ impl LeaseDeadline {
         }
     }
 
-    /// The same where the value that it is about runs out then: what is not known goes on no longer.
-    pub(super) fn of_value(self, runs_out_ns: u64) -> Self {
+    /// The same where the value has run out then: until it does, what is not known may go on, and no longer.
+    pub(super) fn no_longer_than(self, runs_out_ns: u64) -> Self {
         LeaseDeadline {
             latest_ns: self.latest_ns.min(runs_out_ns.max(self.earliest_ns)),
             ..self

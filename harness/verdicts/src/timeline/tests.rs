@@ -126,6 +126,50 @@ fn a_lease_whose_report_has_no_certain_time_ends_with_its_key() {
     assert_eq!(late(40), [(75, 155, LeaseState::Running), over]);
 }
 
+/// It was read at 9 or later, so the renewal was told at 99 or later. What was written before that does not count.
+#[test]
+fn renewed_lease_whose_report_has_no_certain_time_ends_with_what_the_renewal_wrote() {
+    let asked_for = [
+        (80, EXTEND),
+        (85, written(100, Phase::Extend)),
+        (90, extend_granted(Some(95), Some(5))),
+    ];
+    for between in [Vec::new(), asked_for.into()] {
+        let mut events = vec![
+            (0, acquire(0, 1)),
+            (60, written(100, Phase::Acquire)),
+            (75, granted(Some(95), Some(50))),
+        ];
+        events.extend(between);
+        events.extend([
+            (100, written(100, Phase::Idle)),
+            (115, extended(95, Some(90))),
+            (240, RELEASE),
+        ]);
+        let expected = [
+            (75, 194, LeaseState::Running),
+            (194, 200, LeaseState::PerhapsOver),
+            (200, 240, LeaseState::Over),
+        ];
+        assert_eq!(phases(events), expected);
+    }
+}
+
+/// Nobody knows since when such a lease counts, and a lock that counts it from a late reply must not pass for it.
+#[test]
+fn a_lease_whose_report_says_nothing_of_its_age_may_outlive_its_key() {
+    for elapsed_ms in [None, Some(5000)] {
+        let found = phases(vec![
+            (0, acquire(0, 1)),
+            (10, written(100, Phase::Acquire)),
+            (75, granted(Some(95), elapsed_ms)),
+            (200, RELEASE),
+        ]);
+        let last = found[found.len() - 2];
+        assert_eq!(last, (last.0, 170, LeaseState::PerhapsOver), "{found:?}");
+    }
+}
+
 #[test]
 fn a_lease_without_a_report_is_over_for_certain_one_ttl_after_its_grant() {
     let expected = [
