@@ -2,7 +2,7 @@
 
 use picklock_verdicts::record::{SearchKind, SearchRecord};
 
-use crate::units::count;
+use crate::units::{count, grouped};
 
 /// What was tried, what was the same in all runs, and what follows from that. One sentence or a few each.
 pub fn statement(record: &SearchRecord) -> Vec<String> {
@@ -40,7 +40,7 @@ fn swept(record: &SearchRecord) -> Vec<String> {
     if covered.folded > 0 {
         told.push(format!(
             "{} more would have the same faults in another order: each is the same run as one of them.",
-            covered.folded
+            grouped(covered.folded)
         ));
     }
     told
@@ -87,12 +87,12 @@ fn left_open(record: &SearchRecord) -> Vec<String> {
         ));
     }
     if let Some(shards) = &record.shards {
-        let missing: Vec<String> = shards.missing().iter().map(u64::to_string).collect();
+        let missing = shards.missing();
         if !missing.is_empty() {
             told.push(format!(
                 "This is part of a search in {} shards; not here: {}.",
-                shards.of,
-                missing.join(", ")
+                grouped(shards.of),
+                in_runs(&missing)
             ));
         }
     }
@@ -128,8 +128,36 @@ fn follows(record: &SearchRecord) -> String {
     }
 }
 
+/// Ascending numbers, those that follow each other as one: `1 to 6, 8, 10 to 12`.
+fn in_runs(numbers: &[u64]) -> String {
+    let runs = numbers.chunk_by(|one, next| one + 1 == *next);
+    let words = runs.map(|run| match run {
+        [first, .., last] => format!("{first} to {last}"),
+        run => run.iter().map(u64::to_string).collect(),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|it| it.to_uppercase().to_string());
     first.unwrap_or_default() + letters.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_follow_each_other_are_told_as_one_run() {
+        let cases: [(&[u64], &str); 4] = [
+            (&[], ""),
+            (&[4], "4"),
+            (&[1, 2], "1 to 2"),
+            (&[1, 2, 3, 6, 8, 9, 10], "1 to 3, 6, 8 to 10"),
+        ];
+        for (numbers, words) in cases {
+            assert_eq!(in_runs(numbers), words);
+        }
+    }
 }
