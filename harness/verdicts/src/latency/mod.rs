@@ -242,9 +242,8 @@ mod tests {
         /// A matrix with many runs does not keep them all apart.
         #[test]
         fn it_does_not_matter_in_which_batches_runs_are_merged(
-            // Few and small: a histogram that reaches an hour takes milliseconds to join.
-            runs_us in prop::collection::vec(prop::collection::vec(0..=LONGEST_US, 0..6), 1..5),
-            first in 0..5_usize,
+            runs_us in prop::collection::vec(prop::collection::vec(0..=LONGEST_US, 0..20), 1..9),
+            first in 0..9_usize,
         ) {
             let runs: Vec<_> = runs_us
                 .iter()
