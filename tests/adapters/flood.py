@@ -5,9 +5,9 @@ events    renewals of its grant, in the right form, without an end
 answers   answers that nobody asked for, in the right form, without an end
 line      one line without an end
 stderr    a log without an end; it answers all the same
-half      twenty connections, each with most of a command of 60 MB; it answers all the same
+half      twenty connections, each with most of a command of 16 MB; it answers all the same
 pieces    forty connections, each with most of a command of 7 MB; it answers all the same
-replies   values of 60 MB, written and read again; it answers all the same
+replies   a value of 60 MB, written and read again twice; it answers all the same
 messages  tokens and messages of half a megabyte; it answers all the same
 """
 
@@ -19,7 +19,6 @@ from urllib.parse import urlsplit
 
 import polite
 
-LENGTH = 60_000_000
 kind = sys.argv.pop(1)
 nodes = []
 connections = []
@@ -49,7 +48,7 @@ def stderr():
         sys.stderr.buffer.flush()
 
 
-def half(count=20, length=LENGTH):
+def half(count=20, length=16_000_000):
     for _ in range(count):
         connection = connect()
         connections.append(connection)
@@ -60,14 +59,18 @@ def pieces():
     half(40, 7_000_000)
 
 
-def replies():
+def replies(length=60_000_000):
     connection = connect()
-    while True:
-        connection.sendall(b"*3\r\n$3\r\nSET\r\n$4\r\nhuge\r\n$%d\r\n" % LENGTH + b"z" * LENGTH + b"\r\n")
+    for _ in range(2):
+        connection.sendall(b"*3\r\n$3\r\nSET\r\n$4\r\nhuge\r\n$%d\r\n" % length + b"z" * length + b"\r\n")
         connection.sendall(b"*2\r\n$3\r\nGET\r\n$4\r\nhuge\r\n")
-        left = LENGTH
+        left = length
         while left > 0:
             left -= len(connection.recv(1 << 20))
+
+
+# What floods while it answers. Once.
+BESIDE = {"stderr": stderr, "half": half, "pieces": pieces, "replies": replies}
 
 
 def flood(request, granted):
@@ -79,9 +82,9 @@ def flood(request, granted):
         repeat(json.dumps({"id": request["id"], "reply": "pong"}))
     if kind == "line":
         line()
-    beside = {"stderr": stderr, "half": half, "pieces": pieces, "replies": replies}
-    if kind in beside and threading.active_count() == 1:
-        threading.Thread(target=beside[kind], daemon=True).start()
+    beside = BESIDE.pop(kind, None)
+    if beside is not None:
+        threading.Thread(target=beside, daemon=True).start()
 
 
 for text in sys.stdin:
