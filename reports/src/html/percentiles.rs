@@ -77,7 +77,10 @@ pub(super) fn drawing(
         words,
         points: axes.points(histogram),
         count: histogram.len(),
-        figures: QUANTILES.map(|quantile| figure(histogram, quantile)).into(),
+        figures: histogram
+            .value_at_quantiles(QUANTILES)
+            .map(span_us)
+            .collect(),
     });
     Some(Drawing {
         title,
@@ -91,10 +94,6 @@ pub(super) fn drawing(
         rows: axes.rows(),
         lines: lines.collect(),
     })
-}
-
-fn figure(histogram: &Histogram<u64>, quantile: f64) -> String {
-    span_us(histogram.value_at_quantile(quantile))
 }
 
 /// Percentiles on the horizontal axis, with the same width for each further nine; latency on the
@@ -116,12 +115,11 @@ impl Axes {
     }
 
     fn points(&self, histogram: &Histogram<u64>) -> String {
-        let points = (0..=POINTS).map(|step| {
-            let nines = self.nines * f64::from(step) / f64::from(POINTS);
-            let quantile = 1.0 - 10f64.powf(-nines);
-            let us = histogram.value_at_quantile(quantile);
-            format!("{:.1},{:.1}", self.x(nines), self.y(us as f64))
-        });
+        let nines = |step| self.nines * f64::from(step) / f64::from(POINTS);
+        let quantiles = (0..=POINTS).map(|step| 1.0 - 10f64.powf(-nines(step)));
+        let points = histogram.value_at_quantiles(quantiles).zip(0..);
+        let points =
+            points.map(|(us, step)| format!("{:.1},{:.1}", self.x(nines(step)), self.y(us as f64)));
         points.collect::<Vec<_>>().join(" ")
     }
 
