@@ -13,6 +13,7 @@ use crate::exit::Failure;
 use crate::{external_choice, image, lock};
 
 /// A chosen backend, with the reason in words.
+#[derive(Clone)]
 pub struct ChosenBackend {
     /// The servers; `None` for the simulation.
     pub servers: Option<ServerKind>,

@@ -1,12 +1,14 @@
 //! The runs of a matrix: finished cells and cells in progress.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use picklock_harness::record::Cell;
 use picklock_harness::run::RunFailure;
 use picklock_harness::sim::{self, Simulation};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use super::cell_builder::{CellBuilder, JudgedRun};
 use super::child_run::ChildRuns;
@@ -32,6 +34,8 @@ pub struct MatrixRun<'a> {
     /// Cells in progress. Dropped when the cell is finished, because a whole matrix has many
     /// samples.
     builders: BTreeMap<usize, CellBuilder>,
+    /// Simulated cells whose shown run is written while others run: that takes longer than a run.
+    keeping: JoinSet<Result<(usize, Cell), Failure>>,
     directory: Option<MatrixDirectory>,
     conditions: RunConditions,
     progress: MatrixProgress,
@@ -61,6 +65,7 @@ impl<'a> MatrixRun<'a> {
         MatrixRun {
             cells: vec![None; tasks.len()],
             builders: BTreeMap::new(),
+            keeping: JoinSet::new(),
             request,
             conditions: RunConditions::of(request),
             progress: MatrixProgress::new(quiet, tasks.len(), runs),
@@ -154,7 +159,7 @@ impl<'a> MatrixRun<'a> {
                 biased;
                 // Simulations leave nothing behind, so there is no need to wait for them. Runs on
                 // real servers end in order by themselves, and so do their reports.
-                () = interrupt.clone().wanted(), if is_sim => return Ok(()),
+                () = interrupt.clone().wanted(), if is_sim => break,
                 report = told.recv() => report,
             };
             match report {
@@ -166,10 +171,11 @@ impl<'a> MatrixRun<'a> {
                     spoiled.push((index, run));
                 }
                 Some(RunReport::Ended(index, seed, result)) => {
-                    self.take(index, seed, result, backend)?;
+                    self.take(index, seed, result, backend).await?;
                 }
             }
         }
+        while self.kept().await? {}
         // At the end, one by one: nothing runs beside them then.
         let mut reruns = Reruns::default();
         for (index, run) in spoiled {
@@ -177,7 +183,7 @@ impl<'a> MatrixRun<'a> {
             let Some(result) = reruns.rerun(&task, run, &runner, interrupt).await else {
                 break;
             };
-            self.take(index, seed, result, backend)?;
+            self.take(index, seed, result, backend).await?;
         }
         if !interrupt.is_wanted() {
             self.give_up(&missing);
@@ -202,7 +208,7 @@ impl<'a> MatrixRun<'a> {
     }
 
     /// A run has ended.
-    fn take(
+    async fn take(
         &mut self,
         index: usize,
         seed: u64,
@@ -227,33 +233,55 @@ impl<'a> MatrixRun<'a> {
         }
         self.progress.ran();
         match builder.runs() == self.request.seeds {
-            true => self.complete(index, backend),
+            true => self.complete(index, backend).await,
             false => Ok(()),
         }
     }
 
     /// All runs of the cell have ended.
-    fn complete(&mut self, index: usize, backend: &ChosenBackend) -> Result<(), Failure> {
+    async fn complete(&mut self, index: usize, backend: &ChosenBackend) -> Result<(), Failure> {
         let Some(builder) = self.builders.remove(&index) else {
             return Ok(());
         };
         let task = &self.tasks[index];
         let mut cell = builder.cell(task);
-        if let Some(directory) = &self.directory {
-            match cell.error {
-                // The next call runs it again.
-                Some(_) => directory.discard(task, cell.seed),
-                None => {
-                    if backend.servers.is_none() {
-                        keep_simulated(directory, task, cell.seed, backend)?;
-                    }
-                    directory.store(task, &self.conditions, &mut cell)?;
+        match &self.directory {
+            None => {}
+            // The next call runs it again.
+            Some(directory) if cell.error.is_some() => directory.discard(task, cell.seed),
+            Some(directory) if backend.servers.is_none() => {
+                let (directory, task) = (directory.clone(), Arc::clone(task));
+                let (conditions, backend) = (self.conditions.clone(), backend.clone());
+                // As many as there are runs at a time: each holds a whole run in memory.
+                while self.keeping.len() >= self.request.jobs_in(backend.name()) {
+                    self.kept().await?;
                 }
+                self.keeping.spawn_blocking(move || {
+                    keep_simulated(&directory, &task, cell.seed, &backend)?;
+                    directory.store(&task, &conditions, &mut cell)?;
+                    Ok((index, cell))
+                });
+                return Ok(());
             }
+            Some(directory) => directory.store(task, &self.conditions, &mut cell)?,
         }
+        self.finished(index, cell);
+        Ok(())
+    }
+
+    /// Waits until one more of the simulated cells is written; `false`: there is none.
+    async fn kept(&mut self) -> Result<bool, Failure> {
+        let Some(kept) = self.keeping.join_next().await else {
+            return Ok(false);
+        };
+        let (index, cell) = kept.unwrap_or_else(|error| resume_unwind(error.into_panic()))?;
+        self.finished(index, cell);
+        Ok(true)
+    }
+
+    fn finished(&mut self, index: usize, cell: Cell) {
         self.progress.finished(&cell);
         self.cells[index] = Some(cell);
-        Ok(())
     }
 
     /// The threads or processes of these cells ended without a report.
