@@ -60,8 +60,7 @@ impl RunDirectory {
         RunDirectory(path.to_owned())
     }
 
-    /// Writes a file completely or not at all: it gets its name last. Nothing waits for the disk, which takes
-    /// milliseconds: a matrix keeps thousands of files, and what a power loss takes can be run again.
+    /// Writes a file completely or not at all: it gets its name last.
     ///
     /// # Errors
     /// The disk is full, or the directory is gone.
@@ -76,6 +75,7 @@ impl RunDirectory {
             let mut file = BufWriter::new(fs::File::create(&unfinished)?);
             write(&mut file)?;
             file.flush()?;
+            file.get_ref().sync_all()?;
             drop(file);
             fs::rename(&unfinished, &path)
         };

@@ -157,8 +157,8 @@ impl<'a> MatrixRun<'a> {
         loop {
             let report = tokio::select! {
                 biased;
-                // Simulations leave nothing behind, so there is no need to wait for them. Runs on
-                // real servers end in order by themselves, and so do their reports.
+                // Simulations leave nothing behind, so there is no need to wait for them, but for the few that are
+                // being kept. Runs on real servers end in order by themselves, and so do their reports.
                 () = interrupt.clone().wanted(), if is_sim => break,
                 report = told.recv() => report,
             };
@@ -293,9 +293,7 @@ impl<'a> MatrixRun<'a> {
             let mut builder = self.builders.remove(index).unwrap_or_default();
             let reason = "its run ended without a report; this is a bug in picklock";
             builder.failed(task.spec.seed, reason.into());
-            let cell = builder.cell(task);
-            self.progress.finished(&cell);
-            self.cells[*index] = Some(cell);
+            self.finished(*index, builder.cell(task));
         }
     }
 }

@@ -69,7 +69,7 @@ def replies(length=60_000_000):
             left -= len(connection.recv(1 << 20))
 
 
-# What floods while it answers. Once.
+# What floods beside the answers. Each begins once.
 BESIDE = {"stderr": stderr, "half": half, "pieces": pieces, "replies": replies}
 
 

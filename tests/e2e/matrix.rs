@@ -218,6 +218,22 @@ fn finished_cells_are_not_run_again() {
 }
 
 #[test]
+fn kept_run_is_the_one_that_its_cell_shows() {
+    let line = "matrix --backend sim --impl set-nx-px --impl redlock --scenario gc-pause --seeds 3 --json --out table";
+    let outcome = picklock(line).run().exits(0);
+    let document = outcome.document();
+    let cells = document["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 2);
+    for cell in cells {
+        let run = format!("table/{}/run.json", cell["run_dir"].as_str().unwrap());
+        let run: serde_json::Value = serde_json::from_str(&outcome.text_file(&run)).unwrap();
+        for field in ["impl", "scenario", "seed", "verdicts"] {
+            assert_eq!(run[field], cell[field], "{field}");
+        }
+    }
+}
+
+#[test]
 fn a_changed_scenario_runs_anew() {
     let line = "matrix --backend sim --impl set-nx-px --scenario mine.toml --json --out table";
     let before = calm_that_expects("mine", "");
