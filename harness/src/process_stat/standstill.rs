@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::stat::{ProcessStat, all_processes, ran_ns};
+use super::stat::{ProcessStat, all_processes, ran_ns, text_of};
 
 /// Where a process waits that a paused cgroup holds, by the kernel's names of its functions. Its
 /// state is that of a sleeper.
@@ -45,7 +45,7 @@ impl Motion {
 }
 
 fn is_in_freezer(pid: u32) -> bool {
-    let place = std::fs::read_to_string(format!("/proc/{pid}/wchan"));
+    let place = text_of(format!("/proc/{pid}/wchan"));
     place.is_ok_and(|place| FREEZERS.contains(&place.as_str()))
 }
 

@@ -1,7 +1,18 @@
 //! What the kernel says about one process or thread, and which there are.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
+
+/// Longer than any text that is read here: a `stat` has about fifty numbers.
+const LONGEST: usize = 4096;
+
+/// A text of `/proc`, read in one call. Its length cannot be known before, and who does not know it asks six times.
+pub(super) fn text_of(path: impl AsRef<Path>) -> io::Result<String> {
+    let mut bytes = [0; LONGEST];
+    let length = File::open(path)?.read(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
+}
 
 /// What `/proc/PID/stat` says about a process, or `/proc/PID/task/TID/stat` about a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +43,7 @@ impl ProcessStat {
     }
 
     fn read(path: &Path) -> io::Result<ProcessStat> {
-        let text = match std::fs::read(path) {
+        let text = match text_of(path) {
             Ok(text) => text,
             // A process that ends between open and read answers with ESRCH.
             Err(e) if e.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
@@ -44,7 +55,6 @@ impl ProcessStat {
             // So does one that ends a moment later.
             return Err(io::ErrorKind::NotFound.into());
         }
-        let text = String::from_utf8_lossy(&text);
         Self::parse(&text).ok_or_else(|| {
             let what = format!("unexpected form of {}: {text:?}", path.display());
             io::Error::new(io::ErrorKind::InvalidData, what)
@@ -90,7 +100,7 @@ impl ProcessStat {
 /// How long the main thread of a process has run, in nanoseconds. `None`: the kernel does not say, or it has ended.
 #[cfg(feature = "servers")]
 pub(crate) fn ran_ns(pid: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    let text = text_of(format!("/proc/{pid}/schedstat")).ok()?;
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
@@ -100,7 +110,7 @@ pub(crate) fn ran_ns(pid: u32) -> Option<u64> {
 pub(crate) fn waited_ns(pid: u32) -> Option<u64> {
     let threads = numbered_entries(Path::new(&format!("/proc/{pid}/task"))).ok()?;
     let of_thread = |thread: u32| {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
+        let text = text_of(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
         text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
     };
     threads
