@@ -28,6 +28,7 @@ WRONG = {
     "blind-renewal": "renews by PEXPIRE, whosever value it is, until it is told to release",
     "refused-but-won": "takes the lock after its wait is over, and answers `refused`",
     "encoded-release": "writes the token in quotes, and compares it without them when it releases",
+    "encoded-extension": "writes the token in quotes, and compares it without them when it extends",
     "split-key": "each process makes a key of its own of the lock's name",
     "told-past": "answers that it took a minute (`elapsed_ms`), whatever it took",
 }
@@ -107,7 +108,9 @@ def take(key, token, ttl_ms):
         return take_over(key, token, ttl_ms)
     if name == "getex-waiter" and redis.ask("GETEX", key, "PX", ttl_ms) is not None:
         return False
-    value = f'"{token}"' if name == "encoded-release" else token
+    value = f'"{token}"' if name in ("encoded-release", "encoded-extension") else token
+    if name == "encoded-extension":
+        values[token] = value
     return redis.ask("SET", key, value, "NX", "PX", ttl_ms) == "OK"
 
 

@@ -112,7 +112,7 @@ fn release_that_leaves_the_key_is_a_false_claim() {
 #[test]
 fn refused_extension_of_a_value_that_stands_is_a_false_claim() {
     let expected = ["claims violated refused-extension"];
-    must_show("encoded-release", "extend", &expected, "with time left");
+    must_show("encoded-extension", "extend", &expected, "with time left");
     must_not_violate("correct", "extend", &["claims"]);
 }
 
