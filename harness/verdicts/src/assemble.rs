@@ -184,7 +184,9 @@ fn sum(units: &[i64]) -> i64 {
 fn faults(history: &History) -> Vec<StruckFault> {
     let mut ids = Vec::new();
     let mut faults: Vec<StruckFault> = Vec::new();
+    let mut just_ended = None;
     for event in &history.events {
+        let ended: Option<usize> = just_ended.take();
         match &event.what {
             EventKind::FaultBegan {
                 id,
@@ -205,11 +207,17 @@ fn faults(history: &History) -> Vec<StruckFault> {
                 });
             }
             EventKind::FaultEnded { id } => {
-                if let Some(index) = ids.iter().position(|one| *one == Some(*id)) {
+                just_ended = ids.iter().position(|one| *one == Some(*id));
+                if let Some(index) = just_ended {
                     faults[index].ended_ns = Some(event.at_ns);
                 }
             }
             EventKind::FaultMissed { fault, reason, .. } => {
+                // What ends and is missed at once could not be applied.
+                if let Some(index) = ended.filter(|index| faults[*index].fault == *fault) {
+                    ids.remove(index);
+                    faults.remove(index);
+                }
                 ids.push(None);
                 faults.push(StruckFault {
                     fault: fault.clone(),
@@ -251,7 +259,8 @@ fn delays(history: &History) -> impl Iterator<Item = String> {
             worker, waited_ms, ..
         } = event.what
         {
-            *waits.entry(worker).or_default() += waited_ms;
+            let waited = waits.entry(worker).or_default();
+            *waited = waited.saturating_add(waited_ms);
         }
     }
     let words =

@@ -106,3 +106,122 @@ fn the_readme_argues_every_history() {
     let missing: Vec<_> = histories.keys().filter(|name| !argued(name)).collect();
     assert!(missing.is_empty(), "not argued in README.md: {missing:?}");
 }
+
+/// A history with these lines among its own, at their times.
+fn with(history: &str, more: &[&str]) -> String {
+    let at_ns = |line: &str| -> i64 {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["at_ns"].as_i64().unwrap_or(-1)
+    };
+    let mut lines: Vec<&str> = history.lines().chain(more.iter().copied()).collect();
+    lines.sort_by_key(|line| at_ns(line));
+    lines.join("\n")
+}
+
+/// How one property of a history comes out.
+fn comes_out(history: &str, property: Property) -> String {
+    brief(&judged("a history", history)[&property])
+}
+
+/// The header of a history, and other events.
+fn begun_as(history: &str, events: &[&str]) -> String {
+    with(history.lines().next().unwrap(), events)
+}
+
+#[test]
+fn lock_is_not_blamed_for_a_renewal_that_a_delay_or_the_machine_held_up() {
+    let histories = histories();
+    let lapsed = &histories["promised-and-not-renewed"];
+    assert_eq!(comes_out(lapsed, Property::Claims), "violated: silent-loss");
+    let delay = r#"{"at_ns":100000000,"event":"fault-began","id":0,"fault":"delay","detail":"","workers":[0],"delay_ms":1500}"#;
+    let waited = r#"{"at_ns":1100000000,"event":"worker-delayed","worker":0,"since_ns":300000000,"waited_ms":700}"#;
+    for excuse in [delay, waited] {
+        let excused = with(lapsed, &[excuse]);
+        assert_eq!(comes_out(&excused, Property::Claims), "held", "{excuse}");
+    }
+    // It was another client that waited.
+    let other = with(lapsed, &[&waited.replace("\"worker\":0", "\"worker\":1")]);
+    assert_eq!(comes_out(&other, Property::Claims), "violated: silent-loss");
+}
+
+#[test]
+fn key_beside_the_lock_may_run_out() {
+    let histories = histories();
+    let key = |at_ns: u64, key: &str, value: &str, phase: &str, command: &str| {
+        format!(
+            r#"{{"at_ns":{at_ns},"event":"key-changed","node":0,"key":{key},{value}"why":"command","worker":0,"op":1,"phase":"{phase}","command":"{command}"}}"#
+        )
+    };
+    let stands = r#""value":"t1","ttl_ms":1000,"#;
+    let lines = [
+        r#"{"at_ns":0,"event":"acquire","worker":0,"op":1,"key":0,"ttl_ms":1000,"wait_ms":3000}"#.to_owned(),
+        key(1_000_000, "0", stands, "acquire", "SET"),
+        key(1_000_001, r#""lock:item:info""#, stands, "acquire", "SET"),
+        r#"{"at_ns":2000000,"event":"granted","worker":0,"op":1,"token":"t1","valid_ms":980,"elapsed_ms":2}"#.to_owned(),
+        key(500_000_000, "0", stands, "idle", "PEXPIRE"),
+        r#"{"at_ns":1001000001,"event":"key-changed","node":0,"key":"lock:item:info","why":"expired"}"#.to_owned(),
+        r#"{"at_ns":1200000000,"event":"release","worker":0,"op":1}"#.to_owned(),
+        key(1_201_000_000, "0", "", "release", "EVAL"),
+        r#"{"at_ns":1202000000,"event":"released","worker":0,"op":1,"released":true}"#.to_owned(),
+        r#"{"at_ns":1302000000,"event":"end","reason":"served","stock_left":[1],"sold":[0]}"#.to_owned(),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let history = begun_as(&histories["promised-and-not-renewed"], &lines);
+    // Nobody competed, so it is not known to be held.
+    assert_eq!(comes_out(&history, Property::Claims), "unknown");
+}
+
+#[test]
+fn clock_that_could_not_matter_is_no_cause() {
+    let histories = histories();
+    let skewed = &histories["value-overwritten-by-a-wrong-clock"];
+    assert_eq!(
+        comes_out(skewed, Property::Exclusion),
+        "violated: clock-skew"
+    );
+    // Behind, it would have taken the value for over too late.
+    let behind = skewed.replace("5000000000", "-5000000000");
+    assert_eq!(comes_out(&behind, Property::Exclusion), "violated: race");
+    let right_again = with(
+        skewed,
+        &[r#"{"at_ns":500000,"event":"fault-ended","id":1}"#],
+    );
+    assert_eq!(
+        comes_out(&right_again, Property::Exclusion),
+        "violated: race"
+    );
+}
+
+#[test]
+fn extension_that_took_longer_than_was_waited_is_a_false_claim() {
+    let histories = histories();
+    let told = |elapsed_ms: u64| {
+        let extended = format!(
+            r#"{{"at_ns":52000000,"event":"extend-granted","worker":0,"op":1,"token":"t1","valid_ms":1000,"elapsed_ms":{elapsed_ms}}}"#
+        );
+        let extend = r#"{"at_ns":50000000,"event":"extend","worker":0,"op":1,"ttl_ms":1000}"#;
+        let prolonged = r#"{"at_ns":51000000,"event":"key-changed","node":0,"key":0,"value":"t1","ttl_ms":1000,"why":"command","worker":0,"op":1,"phase":"extend","command":"EVAL"}"#;
+        let honest = histories["told-a-minute"].replace("60000", "2");
+        let history = with(&honest, &[extend, prolonged, &extended]);
+        comes_out(&history, Property::Claims)
+    };
+    assert_eq!(told(2), "held");
+    assert_eq!(told(60_000), "violated: wrong-elapsed");
+}
+
+#[test]
+fn change_of_a_key_by_nobody_or_nowhere_is_an_error_of_its_line() {
+    let histories = histories();
+    let good = &histories["told-a-minute"];
+    let change = good.lines().find(|line| line.contains("\"SET\"")).unwrap();
+    let huge = usize::MAX.to_string();
+    for (from, to, problem) in [
+        ("\"worker\": 0", format!("\"worker\": {huge}"), "worker"),
+        ("\"node\": 0", "\"node\": 1".to_owned(), "node 1"),
+    ] {
+        let bad = good.replacen(change, &change.replace(from, &to), 1);
+        let error = read_history(bad.as_bytes()).unwrap_err().to_string();
+        let line = error.contains("line 4") && error.contains(problem);
+        assert!(line, "{error}");
+    }
+}

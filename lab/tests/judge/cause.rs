@@ -200,10 +200,12 @@ impl Case<'_> {
     }
 
     fn of_overwriting(&self, by: &Author, value: &Value, later: &Value) -> &'static str {
-        let skewed = self
-            .file
-            .of("fault-began")
-            .any(|line| line.text("fault") == "clock-skew" && line.at <= later.from);
+        let skewed = self.file.of("fault-began").any(|line| {
+            line.text("fault") == "clock-skew"
+                && line.at <= later.from
+                && !self.was_right_again(line, value)
+                && misleads(line, by, value)
+        });
         match by.phase.as_str() {
             "extend" | "idle" => "phantom-extend",
             "release" if self.took_again(by, value) => "phantom-extend",
@@ -224,8 +226,17 @@ impl Case<'_> {
     fn set_forward(&self, value: &Value) -> bool {
         self.file.of("fault-began").any(|line| {
             let by = line.raw("clock")["by_ns"].as_i64().unwrap_or_default();
-            by > 0 && line.at <= value.until && line.list("nodes").contains(&(value.node as i64))
+            let struck = line.list("nodes").contains(&(value.node as i64));
+            by > 0 && line.at <= value.until && struck && !self.was_right_again(line, value)
         })
+    }
+
+    /// True if the clock that this fault had set was right before the value was written.
+    fn was_right_again(&self, began: &Line, value: &Value) -> bool {
+        let id = began.raw("id").as_i64();
+        let mut ends = self.file.of("fault-ended");
+        let over = ends.any(|line| line.raw("id").as_i64() == id && line.at < value.from);
+        over && began.raw("clock")["for_good"].as_bool() != Some(true)
     }
 
     /// True if it ran out before its time, and the node's clock had been set forward.
@@ -290,4 +301,15 @@ impl Case<'_> {
 fn is_undone(value: &Value, attempt: &Attempt) -> bool {
     matches!(&value.end, End::Removed(by)
         if by.op == attempt.op && by.phase == "acquire" && value.until <= attempt.from())
+}
+
+/// True if a clock that is off as the fault says makes its client take this value for over too soon, or the client that
+/// has written it write so.
+fn misleads(began: &Line, by: &Author, value: &Value) -> bool {
+    let by_ns = began.raw("clock")["by_ns"].as_i64();
+    let is_off = |ahead: bool| by_ns.is_none_or(|by_ns| (by_ns > 0) == ahead);
+    let workers = began.list("workers");
+    let is_of = |worker: u64| workers.contains(&(worker as i64));
+    let writer = value.author.as_ref().map(|author| author.worker);
+    is_of(by.worker) && is_off(true) || writer.is_some_and(is_of) && is_off(false)
 }

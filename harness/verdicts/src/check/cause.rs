@@ -66,8 +66,8 @@ fn of_found(facts: &Facts<'_>) -> Cause {
         },
         (Found::StaleToken { stale, before, .. }, Some(account)) => match before {
             Some(before) => {
-                let (spans, from_ns) = (&account.spans, before.acquire_ns);
-                why_lost(spans, stale.highest, from_ns, facts.at_ns)
+                let until_ns = facts.at_ns;
+                why_lost(&account.spans, stale.highest, before, until_ns)
             }
             None => Cause::Undetermined,
         },
@@ -170,13 +170,13 @@ fn of_false_claim(claim: Claim) -> Cause {
     }
 }
 
-/// What took the counter with this token away between two times without a client's command.
-pub(super) fn why_lost(spans: &[ValueSpan], token: u64, from_ns: u64, to_ns: u64) -> Cause {
-    let token = token.to_string();
+/// What took the counter away that gave this hold its token, until a time and without a client's command.
+pub(super) fn why_lost(spans: &[ValueSpan], token: u64, before: &Hold, to_ns: u64) -> Cause {
+    let (token, from_ns) = (token.to_string(), before.acquire_ns);
     // A value that expires, or that has the lock's name, is a lock.
     let counters = || spans.iter().filter(|span| !span.may_be_a_claim());
     let places: HashSet<(usize, &KeyName)> = counters()
-        .filter(|span| *span.value == *token)
+        .filter(|span| *span.value == *token && span.is_of(before.worker, before.op))
         .map(|span| (span.node, &span.key))
         .collect();
     let mut ends = counters().rev().filter(|span| {

@@ -124,7 +124,9 @@ impl<'a> Evidence<'a> {
                     stock,
                     sellers: sellers.map(|sellers| self.overlap(sellers.pair)),
                     outside: self.outside(stock, at_ns),
-                    is_interleaved: !overtaken(self.history, stock.key, u64::MAX).is_empty(),
+                    is_interleaved: overtaken(self.history, stock.key, u64::MAX)
+                        .next()
+                        .is_some(),
                 }
             }
             Seen::ForeignRelease(release) => Found::ForeignRelease(self.taken(release)),
@@ -178,7 +180,10 @@ impl<'a> Evidence<'a> {
             let meets = |lease: &Lease| overlap(lease.span(), second.span());
             !shared && !leases.iter().any(meets)
         };
-        let ran_out_ns = ran_out_ns(&self.timeline, self.spans(), first);
+        let own = self.spans().iter();
+        let own = own.filter(|span| span.is_of(first.worker, first.op));
+        let own: Vec<&ValueSpan> = own.collect();
+        let ran_out_ns = ran_out_ns(&self.timeline, &own, first);
         let second_arrived_late = second.arrived_late(faults);
         let releases = self.foreign_releases().iter();
         let between = releases.clone().filter(|release| {
@@ -243,7 +248,7 @@ impl<'a> Evidence<'a> {
     /// pair that left each other's sales alone did none, even if the sum shows the damage only there. Holds that
     /// would have overlapped on a machine that is on time come first.
     pub fn sellers(&self, stock: &WrongStock, at_ns: u64) -> Option<Sellers<'_>> {
-        let damaged = self.damaged(stock, at_ns).into_iter();
+        let damaged = self.damaged(stock, at_ns);
         let pairs = damaged.filter_map(|sales| self.pair(sales.other.op, sales.by.op));
         let overlapping = pairs.filter(|(first, second)| first.overlaps(second));
         let mut sellers = overlapping.map(|pair| Sellers {
@@ -259,18 +264,17 @@ impl<'a> Evidence<'a> {
     }
 
     /// The sales that did the damage, each with one that overtook its reading.
-    fn damaged(&self, stock: &WrongStock, at_ns: u64) -> Vec<Overtaken> {
+    fn damaged(&self, stock: &WrongStock, at_ns: u64) -> impl Iterator<Item = Overtaken> {
         let seller = stock.op.filter(|_| stock.left < 0);
-        let mut damaged = overtaken(self.history, stock.key, at_ns);
-        damaged.retain(|sales| seller.is_none_or(|seller| seller == sales.by.op));
-        damaged
+        let damaged = overtaken(self.history, stock.key, at_ns);
+        damaged.filter(move |sales| seller.is_none_or(|seller| seller == sales.by.op))
     }
 
     /// What spoilt a stock, whatever the lock did.
     fn outside(&self, stock: &WrongStock, at_ns: u64) -> Option<Outside<'_>> {
         let damaged = self.damaged(stock, at_ns);
         let begin_ns = |op| self.hold(op).map(|hold| hold.begin_ns);
-        let mut acts = damaged.iter().filter_map(|sales| sales.outside(begin_ns));
+        let mut acts = damaged.filter_map(|sales| sales.outside(begin_ns));
         acts.find_map(|(fault, [op, other])| {
             let holds = [self.hold(op)?, self.hold(other)?];
             Some(Outside { fault, holds })
@@ -386,8 +390,12 @@ impl<'a> Evidence<'a> {
 
     /// The hold with the higher token that a stale token followed.
     fn hold_before(&self, stale: &StaleToken, at_ns: u64) -> Option<&Hold> {
-        self.timeline.holds().iter().find(|hold| {
-            hold.begin_ns <= at_ns && hold.op != stale.op && hold.fence == Some(stale.highest)
+        let key = self.hold(stale.op)?.key;
+        self.timeline.holds().iter().rfind(|hold| {
+            hold.begin_ns <= at_ns
+                && hold.op != stale.op
+                && hold.key == key
+                && hold.fence == Some(stale.highest)
         })
     }
 }

@@ -206,9 +206,17 @@ impl LostClaim<'_> {
             spoils_clocks(fault.fault) && fault.struck() && fault.began_ns <= span.until_ns
         });
         clocks.find_map(|fault| {
-            let skewed = [by.worker, earlier.worker];
-            let skewed = skewed.iter().any(|worker| fault.workers.contains(worker));
-            let leapt = fault.nodes.contains(&span.node)
+            let is_over = fault
+                .ended_ns
+                .is_some_and(|ended_ns| ended_ns < span.from_ns)
+                && !fault.clock.is_some_and(|shift| shift.for_good);
+            // Ahead, the later client's clock takes it for over too soon; behind, the earlier one's writes that it is.
+            let leads = |ahead: bool| fault.clock.is_none_or(|shift| (shift.by_ns > 0) == ahead);
+            let is_of = |worker: usize| fault.workers.contains(&worker);
+            let skewed = !is_over
+                && (is_of(by.worker) && leads(true) || is_of(earlier.worker) && leads(false));
+            let leapt = !is_over
+                && fault.nodes.contains(&span.node)
                 && fault.clock.is_some_and(|shift| shift.by_ns > 0)
                 && span.expiry.is_none();
             match (skewed, leapt) {

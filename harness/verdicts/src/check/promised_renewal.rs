@@ -4,26 +4,47 @@
 //! from the servers, or the client from running, is not counted, and neither is a harness that stood still.
 
 use crate::custody::{SpanEnd, ValueSpan};
-use crate::history::{Event, EventKind};
+use crate::history::{Event, EventKind, History, KeyName};
 use crate::timeline::{Hold, Timeline, ms};
 
-/// When the key of this holder ran out under it. `None`: it did not, or nothing was promised, or something else may
+/// When the key of this holder ran out under it. `own`: the values of its attempt. `None`: it did not, or nothing was promised, or something else may
 /// be why.
-pub(super) fn ran_out_ns(timeline: &Timeline<'_>, spans: &[ValueSpan], hold: &Hold) -> Option<u64> {
+pub(super) fn ran_out_ns(timeline: &Timeline<'_>, own: &[&ValueSpan], hold: &Hold) -> Option<u64> {
     let history = timeline.history();
     if !history.header.renews || history.header.nodes != 1 {
         return None;
     }
-    let own = spans
-        .iter()
-        .filter(|span| span.is_of(hold.worker, hold.op) && span.may_be_a_claim());
-    let mut own = own.filter(|span| (hold.begin_ns..hold.end_ns).contains(&span.until_ns));
-    let until_ns = own.find(|span| span.end == SpanEnd::RanOut)?.until_ns;
+    let own = own.iter().filter(|span| span.may_be_a_claim());
+    let has_own_name = own.clone().any(|span| is_own_name(&span.key));
+    // What the lock does not rest on may run out beside it.
+    let is_lost = |span: &&&ValueSpan| {
+        span.end == SpanEnd::RanOut
+            && (hold.begin_ns..hold.end_ns).contains(&span.until_ns)
+            && (is_own_name(&span.key) || !has_own_name)
+            && !own.clone().any(|other| other.stands_at(span.until_ns))
+    };
+    let until_ns = own.clone().find(is_lost)?.until_ns;
     let told = |event: &Event| {
         matches!(event.what, EventKind::Lost { op, .. } if op == hold.op) && event.at_ns <= until_ns
     };
     let is_told = history.events.iter().any(told);
-    (!is_told && !is_disturbed(timeline, hold, until_ns)).then_some(until_ns)
+    let is_excused = is_disturbed(timeline, hold, until_ns)
+        || is_delayed(history, hold.worker, (hold.acquire_ns, until_ns));
+    (!is_told && !is_excused).then_some(until_ns)
+}
+
+fn is_own_name(key: &KeyName) -> bool {
+    matches!(key, KeyName::Lock(_))
+}
+
+/// True if this worker waited for a processor between these times. It is told when it is over.
+fn is_delayed(history: &History, of: usize, (from_ns, until_ns): (u64, u64)) -> bool {
+    history.events.iter().any(|event| match event.what {
+        EventKind::WorkerDelayed {
+            worker, since_ns, ..
+        } => worker == of && since_ns < until_ns && event.at_ns > from_ns,
+        _ => false,
+    })
 }
 
 /// True if a fault was on since this client asked for the lock, or the harness, the client or a server stood still.
@@ -63,7 +84,6 @@ pub(super) fn late_extension_ns(
         EventKind::ExtendGranted { op, .. }
         | EventKind::ExtendRefused { op, .. }
         | EventKind::ExtendFailed { op, .. } => op == hold.op && meanwhile(event.at_ns),
-        EventKind::WorkerDelayed { since_ns, .. } => since_ns < over_ns && event.at_ns > asked_ns,
         _ => false,
     };
     let own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
@@ -71,6 +91,7 @@ pub(super) fn late_extension_ns(
     let is_excused = over_ns - asked_ns < hold.ttl_ns / 10
         || renewals.any(|renewal| meanwhile(renewal.at_ns))
         || events.iter().any(excuses)
+        || is_delayed(timeline.history(), hold.worker, (asked_ns, over_ns))
         || is_disturbed(timeline, hold, over_ns);
     (!is_excused).then_some(asked_ns)
 }

@@ -54,13 +54,17 @@ impl Overtaken {
 
 /// The sales of a key that were made on a reading which another sale had overtaken, in the order in which they were
 /// made.
-pub(super) fn overtaken(history: &History, of_key: u32, until_ns: u64) -> Vec<Overtaken> {
+pub(super) fn overtaken(
+    history: &History,
+    of_key: u32,
+    until_ns: u64,
+) -> impl Iterator<Item = Overtaken> {
     let mut sales: Vec<(u64, Sale)> = Vec::new();
     // How many sales each reader had seen, and how many there were.
     let mut seen: HashMap<u64, (usize, usize)> = HashMap::new();
-    let mut overtaken = Vec::new();
     let events = history.events.iter();
-    for event in events.take_while(|event| event.at_ns <= until_ns) {
+    let events = events.take_while(move |event| event.at_ns <= until_ns);
+    events.flat_map(move |event| -> Vec<Overtaken> {
         match event.what {
             EventKind::StockRead {
                 op, key, as_of_ns, ..
@@ -70,6 +74,7 @@ pub(super) fn overtaken(history: &History, of_key: u32, until_ns: u64) -> Vec<Ov
                     sales.partition_point(|(at_ns, _)| *at_ns <= as_of_ns)
                 });
                 seen.insert(op, (shown, made));
+                Vec::new()
             }
             EventKind::StockChanged {
                 op, key, belated, ..
@@ -83,15 +88,16 @@ pub(super) fn overtaken(history: &History, of_key: u32, until_ns: u64) -> Vec<Ov
                     made,
                 };
                 let since = sales.iter().enumerate().skip(by.shown);
-                overtaken.extend(since.map(|(index, (_, other))| Overtaken {
+                let overtaken = since.map(|(index, (_, other))| Overtaken {
                     other: *other,
                     by,
                     is_hidden: index < by.made,
-                }));
+                });
+                let overtaken = overtaken.collect();
                 sales.push((event.at_ns, by));
+                overtaken
             }
-            _ => {}
+            _ => Vec::new(),
         }
-    }
-    overtaken
+    })
 }

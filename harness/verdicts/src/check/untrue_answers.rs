@@ -15,24 +15,23 @@ use crate::timeline::{FaultSpan, Hold, HoldEnd, Timeline, ms};
 
 use super::promised_renewal::is_disturbed;
 
-/// When this holder's extension was refused without need. `None`: none was.
+/// When this holder's extension was refused without need. `own`: the values of its attempt. `None`: none was.
 pub(super) fn refused_ns(
     timeline: &Timeline<'_>,
-    spans: &[ValueSpan],
+    own: &[&ValueSpan],
     hold: &Hold,
     quorum: usize,
 ) -> Option<u64> {
     refusals(timeline.history(), hold.op).find_map(|(asked_ns, refused_ns)| {
         // What is over so soon was about to end.
         let until_ns = refused_ns.saturating_add(hold.ttl_ns / 10);
-        let stood = |span: &&ValueSpan| {
-            span.is_of(hold.worker, hold.op)
-                && span.may_be_a_claim()
+        let stood = |span: &&&ValueSpan| {
+            span.may_be_a_claim()
                 && span.from_ns <= asked_ns
                 && span.stands_at(refused_ns)
                 && span.due_ns(refused_ns) > until_ns
         };
-        let mut nodes: Vec<usize> = spans.iter().filter(stood).map(|span| span.node).collect();
+        let mut nodes: Vec<usize> = own.iter().filter(stood).map(|span| span.node).collect();
         nodes.sort_unstable();
         nodes.dedup();
         let enough = nodes.len() >= quorum;
@@ -61,7 +60,7 @@ fn refusals(history: &History, op: u64) -> impl Iterator<Item = (u64, u64)> {
 /// When a release of this hold was said to have given back what was gone: by so much, nanoseconds. `None`: it was not.
 pub(super) fn gone_ns(
     timeline: &Timeline<'_>,
-    spans: &[ValueSpan],
+    own: &[&ValueSpan],
     hold: &Hold,
     quorum: usize,
 ) -> Option<(u64, u64)> {
@@ -75,9 +74,7 @@ pub(super) fn gone_ns(
         return None;
     }
     let sent_ns = (hold.ended == HoldEnd::Released).then_some(hold.end_ns)?;
-    let own = spans
-        .iter()
-        .filter(|span| span.is_of(hold.worker, hold.op) && span.may_be_a_claim());
+    let own = own.iter().filter(|span| span.may_be_a_claim());
     // Lives are counted in whole milliseconds.
     let gone = |span: &&ValueSpan| span.until_ns.saturating_add(ms(2)) < sent_ns;
     let is_kept =

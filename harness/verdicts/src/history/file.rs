@@ -3,7 +3,7 @@
 use std::io::{BufRead, Read, Write};
 
 use super::older::in_todays_form;
-use super::{Event, EventKind, FORMAT, Header, History};
+use super::{Event, EventKind, FORMAT, Header, History, KeyChange};
 
 /// Longest line, bytes. The longest that are written name a few thousand keys, or count their stock.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -150,6 +150,25 @@ fn check_event(header: &Header, event: &Event, latest_ns: u64) -> Result<(), Str
             "worker {worker} is not one of the header's {}",
             header.workers
         ));
+    }
+    if let EventKind::KeyChanged { node, why, .. } = &event.what {
+        let by = match why {
+            KeyChange::Command(by) => Some(by.worker),
+            _ => None,
+        };
+        // The client that looks at the locks after the run changes keys, too.
+        if let Some(worker) = by.filter(|worker| *worker > header.workers) {
+            return Err(format!(
+                "worker {worker} is not one of the header's {}",
+                header.workers
+            ));
+        }
+        if *node >= header.nodes {
+            return Err(format!(
+                "node {node} is not one of the header's {}",
+                header.nodes
+            ));
+        }
     }
     if let Some(key) = event.what.key()
         && key as usize >= header.keys.len()

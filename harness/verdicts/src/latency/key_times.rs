@@ -231,7 +231,10 @@ impl Reader {
         let mut over_ns: Vec<u64> = of_it.map(|it| it.over_ns).collect();
         over_ns.sort_unstable_by(|one, other| other.cmp(one));
         // As many as it needs stood until then.
-        let until_ns = over_ns.get(holder.needed - 1).copied().unwrap_or(at_ns);
+        let until_ns = over_ns
+            .get(holder.needed.saturating_sub(1))
+            .copied()
+            .unwrap_or(at_ns);
         if until_ns <= at_ns {
             holder.lost_ns.get_or_insert(until_ns);
         }

@@ -46,8 +46,8 @@ pub struct Attempt {
     pub told: bool,
     /// True when the lock said nothing, and a server shows since when its lease runs.
     pub seen: bool,
-    /// What it said that it took is more than the driver has waited, in milliseconds.
-    pub void_elapsed_ms: Option<u64>,
+    /// What the answer of this very moment says that it took, and what the driver has waited, milliseconds: it is more.
+    pub void_elapsed: Option<(u64, u64)>,
     pub(super) read: RequestRead,
     pub(super) last_write: LastWrite,
     /// When the holder's last request to extend was sent, while it is unanswered.
@@ -117,7 +117,7 @@ impl Attempt {
             runs_out_ns: u64::MAX,
             told: false,
             seen: false,
-            void_elapsed_ms: None,
+            void_elapsed: None,
             read: RequestRead::at_once(at_ns),
             last_write: LastWrite::Nowhere,
             extend_ns: None,
@@ -149,6 +149,7 @@ impl Attempt {
                     self.fence = *fence;
                     self.begin(at_ns, *valid_ms, *elapsed_ms, forgot);
                     see(self, Step::Begun);
+                    self.void_elapsed = None;
                 }
             }
             EventKind::Refused { .. } => return self.denied(Denial::Refused, see),
@@ -205,11 +206,16 @@ impl Attempt {
                 valid_ms,
                 elapsed_ms,
                 ..
-            } => self.move_lease(at_ns, see, |attempt| {
-                let deadline = attempt.deadline();
-                let extended = attempt.extended(at_ns, valid_ms, elapsed_ms);
-                extended.unwrap_or(deadline)
-            }),
+            } => {
+                let asked_ns = self.extend_ns.unwrap_or(self.acquire_ns);
+                self.note_elapsed(elapsed_ms, at_ns.saturating_sub(asked_ns));
+                self.move_lease(at_ns, see, |attempt| {
+                    let deadline = attempt.deadline();
+                    let extended = attempt.extended(at_ns, valid_ms, elapsed_ms);
+                    extended.unwrap_or(deadline)
+                });
+                self.void_elapsed = None;
+            }
             EventKind::ExtendFailed { .. } => self.extend_ns = None,
             EventKind::ExtendRefused { .. } => self.move_lease(at_ns, see, |attempt| {
                 attempt.extend_ns = None;
@@ -304,9 +310,8 @@ impl Attempt {
     fn begin(&mut self, at_ns: u64, valid_ms: Option<u64>, elapsed_ms: Option<u64>, forgot: bool) {
         self.begin_ns = Some(at_ns);
         self.told = valid_ms.is_some();
-        let waited_ns = at_ns.saturating_sub(self.acquire_ns);
-        self.void_elapsed_ms = elapsed_ms.filter(|it| is_void(*it, waited_ns, self.ttl_ns));
-        if let (Some(elapsed_ms), None) = (elapsed_ms, self.void_elapsed_ms) {
+        self.note_elapsed(elapsed_ms, at_ns.saturating_sub(self.acquire_ns));
+        if let (Some(elapsed_ms), None) = (elapsed_ms, self.void_elapsed) {
             self.read.answered(elapsed_ms);
         }
         let deadline = match (valid_ms, self.last_write) {
@@ -328,6 +333,11 @@ impl Attempt {
         };
         self.set_deadline(at_ns, deadline);
         self.follows_ns = grant_order::follows_ns(self, at_ns, valid_ms, forgot);
+    }
+
+    fn note_elapsed(&mut self, elapsed_ms: Option<u64>, waited_ns: u64) {
+        let void_ms = elapsed_ms.filter(|it| is_void(*it, waited_ns, self.ttl_ns));
+        self.void_elapsed = void_ms.map(|void_ms| (void_ms, waited_ns / 1_000_000));
     }
 
     /// What an answer to this attempt says about its lease.

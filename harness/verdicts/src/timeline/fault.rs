@@ -88,7 +88,7 @@ pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
                 workers,
                 nodes,
                 clock,
-                delay_ms: None,
+                ..
             } => {
                 ids.push(*id);
                 spans.push(FaultSpan {

@@ -25,7 +25,7 @@
 //!
 //! Without custody nothing of this can be shown, and the property does not apply.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use picklock_scenarios::Property;
 
@@ -38,7 +38,7 @@ use crate::check::promised_renewal::ran_out_ns;
 use crate::check::unjudged::{Ongoing, Unjudged};
 use crate::check::untrue_answers::{gone_ns, refused_ns};
 use crate::check::written_values::{KeyUsers, Written, WrittenValue, WrittenValues};
-use crate::custody::{Custody, Expiry, KeyUpdate, NodesUsed};
+use crate::custody::{Custody, Expiry, KeyUpdate, NodesUsed, ValueSpan};
 use crate::history::{Event, EventKind, Header, KeyName};
 use crate::timeline::{Attempt, Step, Timeline, ms};
 
@@ -73,8 +73,8 @@ pub(in crate::check) struct Claims {
     /// The attempts that ended without a certain answer.
     in_doubt: HashSet<u64>,
     kept: KeptValues,
-    /// A release claimed success when the lease that was asked for was over.
-    released_late: bool,
+    /// The attempts whose release claimed success when the lease that was asked for was over.
+    released_late: HashSet<u64>,
     ttl_ns: u64,
     /// When the harness stood still: from, until.
     pauses: Vec<(u64, u64)>,
@@ -124,10 +124,9 @@ impl Claims {
 
     /// "It took so long."
     fn judge_elapsed(&mut self, at_ns: u64, attempt: &Attempt) {
-        let Some(elapsed_ms) = attempt.void_elapsed_ms else {
+        let Some((elapsed_ms, waited_ms)) = attempt.void_elapsed else {
             return;
         };
-        let waited_ms = at_ns.saturating_sub(attempt.acquire_ns) / 1_000_000;
         let statement = format!(
             "worker {} said that it took {elapsed_ms} ms, {waited_ms} ms after it was asked",
             attempt.worker
@@ -310,7 +309,7 @@ impl Claims {
             pauses.filter(|(began_ns, ended_ns)| *began_ns < until_ns && *ended_ns > from_ns);
         let (mut paused_ns, mut last_ns) = (0, 0);
         for (began_ns, ended_ns) in near {
-            paused_ns += ended_ns - began_ns;
+            paused_ns = ended_ns.saturating_sub(*began_ns).saturating_add(paused_ns);
             last_ns = *ended_ns;
         }
         let suffices = paused_ns >= (self.ttl_ns / LATE_PART_OF_LEASE).max(1);
@@ -325,15 +324,27 @@ impl Claims {
     /// "I shall renew it", "you have it no longer", and "you had it until now".
     fn judge_holds(&mut self, timeline: &Timeline<'_>) {
         let history = timeline.history();
-        let refuses = |event: &Event| matches!(event.what, EventKind::ExtendRefused { .. });
-        let refuses = history.events.iter().any(refuses);
+        let refused = |event: &Event| match event.what {
+            EventKind::ExtendRefused { op, .. } => Some(op),
+            _ => None,
+        };
+        let refused: HashSet<u64> = history.events.iter().filter_map(refused).collect();
         let renews = history.header.renews;
-        if !renews && !refuses && !self.released_late {
+        if !renews && refused.is_empty() && self.released_late.is_empty() {
             return;
         }
         let account = Custody::of(history);
+        let mut values: HashMap<(usize, u64), Vec<&ValueSpan>> = HashMap::new();
+        for span in &account.spans {
+            if let Some(author) = &span.author {
+                let of_attempt = values.entry((author.worker, author.op)).or_default();
+                of_attempt.push(span);
+            }
+        }
         for hold in timeline.holds() {
-            if renews && let Some(at_ns) = ran_out_ns(timeline, &account.spans, hold) {
+            let own = values.get(&(hold.worker, hold.op));
+            let own = own.map_or(&[][..], Vec::as_slice);
+            if renews && let Some(at_ns) = ran_out_ns(timeline, own, hold) {
                 let statement = format!(
                     "worker {}'s key ran out while it held the lock, which promises to renew it",
                     hold.worker
@@ -341,16 +352,18 @@ impl Claims {
                 self.found(at_ns, Claim::Renewal, vec![hold.op], statement);
             }
             let quorum = self.nodes_used.quorum(hold.key);
-            if refuses && let Some(at_ns) = refused_ns(timeline, &account.spans, hold, quorum) {
+            if refused.contains(&hold.op)
+                && let Some(at_ns) = refused_ns(timeline, own, hold, quorum)
+            {
                 let statement = format!(
                     "worker {} was told that the lock was no longer its own, and its value stood with time left",
                     hold.worker
                 );
                 self.found(at_ns, Claim::Extension, vec![hold.op], statement);
             }
-            let gone =
-                gone_ns(timeline, &account.spans, hold, quorum).filter(|_| self.released_late);
-            if let Some((at_ns, before_ns)) = gone {
+            if self.released_late.contains(&hold.op)
+                && let Some((at_ns, before_ns)) = gone_ns(timeline, own, hold, quorum)
+            {
                 let statement = format!(
                     "worker {} was told that it had the lock until now, and its value had gone {} ms before its release",
                     hold.worker,
@@ -398,7 +411,7 @@ impl Checker for Claims {
             lock_keys: BTreeMap::new(),
             in_doubt: HashSet::new(),
             kept: KeptValues::default(),
-            released_late: false,
+            released_late: HashSet::new(),
             ttl_ns: header.ttl_ms.saturating_mul(1_000_000),
             pauses: Vec::new(),
             late: None,
@@ -420,6 +433,7 @@ impl Checker for Claims {
                 let kept = self
                     .kept_value(at_ns, attempt)
                     .filter(|_| written.is_empty());
+                self.judge_elapsed(at_ns, attempt);
                 self.judge_extended_expiry(at_ns, attempt);
                 self.judge_validity(at_ns, attempt, &kept.unwrap_or(written));
             }
@@ -431,7 +445,9 @@ impl Checker for Claims {
             }
             Step::Answered { released, .. } => {
                 let over_ns = attempt.acquire_ns.saturating_add(attempt.ttl_ns);
-                self.released_late |= released == Some(true) && at_ns > over_ns;
+                if released == Some(true) && at_ns > over_ns {
+                    self.released_late.insert(attempt.op);
+                }
                 self.written.forget(attempt.op);
             }
             Step::Gone => self.written.forget(attempt.op),

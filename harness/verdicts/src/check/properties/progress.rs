@@ -260,32 +260,33 @@ impl Progress {
             return self.excuses.stood_still(standstill);
         }
         self.look_at_all(standstill.until_ns);
-        if self.withdraw(standstill.from_ns, standstill.until_ns) {
+        let withdrawn = self.withdraw(standstill.from_ns, standstill.until_ns);
+        if withdrawn.is_some() {
             self.stood_still.get_or_insert(standstill.reason());
         }
         self.begin_anew(standstill.until_ns);
     }
 
-    /// Takes back what was found of waits that lasted into this time. True if there was something.
-    fn withdraw(&mut self, from_ns: u64, until_ns: u64) -> bool {
-        let (keys, before) = (&mut self.keys, self.found.len());
+    /// Takes back what was found of waits that lasted into this time: since when they lasted. `None`: there was nothing.
+    fn withdraw(&mut self, from_ns: u64, until_ns: u64) -> Option<u64> {
+        let (keys, mut since_ns) = (&mut self.keys, None);
         self.found.retain(|found| {
             let rests_on_it = from_ns <= found.until_ns && found.from_ns <= until_ns;
             if rests_on_it {
                 keys[found.key as usize].starved = false;
+                since_ns = since_ns.into_iter().chain([found.from_ns]).min();
             }
             !rests_on_it
         });
-        self.found.len() < before
+        since_ns
     }
 
-    /// A worker waited for the processor until now, since then, which nobody knew when the locks were looked at. Who
-    /// still waits is looked at again.
+    /// A worker waited for the processor since then, and nobody knew until now: who still waits is looked at again.
     fn delayed(&mut self, since_ns: u64, at_ns: u64) {
-        if self.withdraw(since_ns, at_ns) {
-            let waited_ns = self.excuses.delayed_ns(0, at_ns);
-            let by = StarvedBy::HarnessPause(waited_ns / 1_000_000);
-            self.undecided.get_or_insert(by);
+        if let Some(wanted_ns) = self.withdraw(since_ns, at_ns) {
+            let waited_ms = self.excuses.delayed_ns(wanted_ns, at_ns) / 1_000_000;
+            self.undecided
+                .get_or_insert(StarvedBy::HarnessPause(waited_ms));
             self.look_at_all(at_ns);
         }
     }
