@@ -17,6 +17,10 @@ pub const PROTOCOLS: &[u32] = &[PROTOCOL, SHARED_PROTOCOL];
 /// The version in which several clients share a process.
 pub const SHARED_PROTOCOL: u32 = 2;
 
+/// The most events of one start of a worker: a lock that renews its lease of 100 ms at half time holds it for more than a
+/// quarter of an hour.
+pub(crate) const MOST_EVENTS: u32 = 20_000;
+
 /// A request, with the number that its reply must carry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {

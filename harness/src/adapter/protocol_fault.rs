@@ -69,6 +69,8 @@ pub enum ProtocolFault {
     },
     #[error("it wrote the event `{event}` for a token that it was never granted")]
     UnknownToken { event: &'static str },
+    #[error("it wrote more than {most} events")]
+    TooManyEvents { most: u32 },
     #[error("it did not answer `{op}` within {} s{}", in_seconds(*.within), after_waiting(*.wait))]
     NoAnswer {
         op: &'static str,
@@ -162,7 +164,8 @@ impl ProtocolFault {
             | ProtocolFault::Unfinished { .. } => "lines",
             ProtocolFault::NoKind
             | ProtocolFault::WrongId { .. }
-            | ProtocolFault::SecondAnswer { .. } => "one-answer-each",
+            | ProtocolFault::SecondAnswer { .. }
+            | ProtocolFault::TooManyEvents { .. } => "one-answer-each",
             ProtocolFault::WrongClient { .. } => "clients",
             ProtocolFault::UnknownKind { tag: "event", .. }
             | ProtocolFault::UnknownToken { .. } => "events",

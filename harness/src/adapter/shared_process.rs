@@ -188,6 +188,12 @@ impl ClientLine {
         let gone = || WorkerOutput::Exited("the line is closed".into());
         self.heard.next().await.unwrap_or_else(gone)
     }
+
+    /// The client is told nothing more, and what it was told is dropped: the process goes on for the others.
+    pub fn stop_listening(&mut self) {
+        self.process.lines.borrow_mut().heard.remove(&self.client);
+        (_, self.heard) = local_channel();
+    }
 }
 
 impl Drop for ClientLine {
@@ -422,4 +428,54 @@ fn malformed(fault: ProtocolFault, message: &impl serde::Serialize) -> Malformed
     let line = serde_json::to_string(message).unwrap_or_default();
     let line = cut(&line, LINE_KEPT);
     MalformedLine { fault, line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process of two clients that reads and writes nothing.
+    fn process() -> Rc<SharedProcess> {
+        let (to_send, _) = local_channel();
+        let lines = Lines {
+            is_shared: true,
+            nodes: Vec::new(),
+            clock: Clock::start(),
+            to_send,
+            heard: BTreeMap::new(),
+            known: BTreeSet::new(),
+            open: HashMap::new(),
+            last_id: 0,
+            begun: Begun::Not,
+            ended: None,
+        };
+        let idle = || tokio::task::spawn_local(std::future::pending::<()>());
+        Rc::new(SharedProcess {
+            lines: Rc::new(RefCell::new(lines)),
+            tasks: [idle(), idle()],
+        })
+    }
+
+    #[tokio::test]
+    async fn client_that_listens_no_more_is_told_nothing() {
+        let tasks = tokio::task::LocalSet::new();
+        let told = tasks.run_until(async {
+            let process = process();
+            let (mut flooding, mut other) = (process.connect(0), process.connect(1));
+            let event = Notification::Lost {
+                token: "a".into(),
+                client: Some(0),
+            };
+            let event = WorkerOutput::Message(WorkerMessage::Event(event));
+            process.lines.borrow_mut().take(event.clone());
+            flooding.stop_listening();
+            process.lines.borrow_mut().take(event);
+            let closed = WorkerOutput::Exited("the line is closed".into());
+            assert_eq!(flooding.next().await, closed);
+            let ended = WorkerOutput::Exited("killed".into());
+            process.lines.borrow_mut().take(ended.clone());
+            assert_eq!(other.next().await, ended);
+        });
+        told.await;
+    }
 }

@@ -6,7 +6,7 @@ use super::Refusal;
 pub trait Nodes {
     /// Freezes a node; returns when it has stopped.
     async fn pause_node(&self, node: usize) -> Result<(), Refusal>;
-    /// Lets a paused node continue.
+    /// Lets a paused node continue. One that was killed meanwhile is no error.
     async fn resume_node(&self, node: usize) -> Result<(), Refusal>;
     /// Kills a node.
     async fn crash_node(&self, node: usize) -> Result<(), Refusal>;

@@ -17,6 +17,9 @@ pub trait Session {
     /// The next thing that the worker says or does. After [`WorkerOutput::Exited`] there is nothing more.
     /// Cancel-safe.
     async fn next(&mut self) -> WorkerOutput;
+
+    /// Nobody will ask for [`Session::next`] any more: what it says need not be kept.
+    fn stop_listening(&mut self) {}
 }
 
 /// Starting, freezing and killing workers.
@@ -34,7 +37,7 @@ pub trait Workers {
 
     /// Freezes the worker's whole process; returns when it has stopped.
     async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal>;
-    /// Lets a frozen process continue.
+    /// Lets a frozen process continue. One that has ended meanwhile is no error.
     async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal>;
     /// Kills the worker's whole process.
     async fn kill_worker(&self, worker: usize) -> Result<(), Refusal>;
@@ -46,6 +49,7 @@ pub trait Workers {
         lasts: Duration,
     ) -> Result<(), Refusal>;
     /// Waits until it is not blocked any more. Returns when that was, nanoseconds since the run began; `None`: now.
+    /// Cancel-safe.
     async fn unblock_worker(&self, worker: usize, scope: TaskScope)
     -> Result<Option<u64>, Refusal>;
     /// True if the clients of a process share its connections, so that a command may be any of theirs.

@@ -12,7 +12,7 @@ use super::exchange::Exchange;
 use super::finding::Problem;
 use super::outcome::ConformanceError;
 use crate::adapter::control::WorkerControl;
-use crate::adapter::message::{Notification, Request, RequestKind, WorkerMessage};
+use crate::adapter::message::{MOST_EVENTS, Notification, Request, RequestKind, WorkerMessage};
 use crate::adapter::message_shape::REQUESTS;
 use crate::adapter::process::{
     ProcessError, WorkerOutput, WorkerProcess, WorkerStdin, WorkerStdout,
@@ -64,6 +64,8 @@ pub(super) struct Client {
     tokens: BTreeSet<String>,
     /// Events that were not yet taken.
     events: Vec<Notification>,
+    /// How many events there were in all.
+    told: u32,
     _registrations: [Registration; 2],
 }
 
@@ -120,6 +122,7 @@ impl Client {
             open: BTreeMap::new(),
             tokens: BTreeSet::new(),
             events: Vec::new(),
+            told: 0,
             _registrations: [group, marked],
         })
     }
@@ -249,8 +252,9 @@ impl Client {
         patience: Duration,
         wait: Duration,
     ) -> Result<Exchange, Problem> {
+        let begun = self.clock.elapsed();
         loop {
-            let Some(heard) = self.hear(patience).await else {
+            let Some(heard) = self.hear(begun, patience).await else {
                 let within = self.clock.elapsed().saturating_sub(sent);
                 return Err(self.fault(match self.stdout.unfinished().is_empty() {
                     true => ProtocolFault::NoAnswer { op, within, wait },
@@ -258,7 +262,13 @@ impl Client {
                 }));
             };
             match heard {
-                WorkerOutput::Message(WorkerMessage::Event(event)) => self.events.push(event),
+                WorkerOutput::Message(WorkerMessage::Event(event)) => {
+                    self.told += 1;
+                    if self.told > MOST_EVENTS {
+                        return Err(ProtocolFault::TooManyEvents { most: MOST_EVENTS }.into());
+                    }
+                    self.events.push(event);
+                }
                 WorkerOutput::Message(WorkerMessage::Reply { id, answer, .. }) => {
                     return Ok(Exchange {
                         op,
@@ -290,19 +300,19 @@ impl Client {
         Ok(exchange)
     }
 
-    /// What it says next; `None`: nothing, for longer than patience lasts.
-    async fn hear(&mut self, patience: Duration) -> Option<WorkerOutput> {
-        let patience = patience + self.engine_patience();
-        if let Ok(heard) = timeout(patience, self.stdout.next()).await {
+    /// What it says next; `None`: nothing, for longer than patience lasts from this time on. What it says meanwhile
+    /// does not renew that.
+    async fn hear(&mut self, begun: Duration, patience: Duration) -> Option<WorkerOutput> {
+        let until = begun + patience + self.engine_patience();
+        let left = until.saturating_sub(self.clock.elapsed());
+        if let Ok(heard) = timeout(left, self.stdout.next()).await {
             return Some(heard);
         }
-        let mut waited = Duration::ZERO;
-        while waited < LONGEST {
+        while self.clock.elapsed() < until + LONGEST {
             let before = self.busy_time().await;
             if let Ok(heard) = timeout(WINDOW, self.stdout.next()).await {
                 return Some(heard);
             }
-            waited += WINDOW;
             if self.busy_time().await.saturating_sub(before) < IDLE {
                 return None;
             }

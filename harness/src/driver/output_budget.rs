@@ -1,12 +1,10 @@
 //! How much a worker may say that nobody asked it for. A history has a line for each, so a worker
 //! that never stops would fill the memory and the disk: it is ended instead.
 
+use crate::adapter::message::MOST_EVENTS;
+
 /// Lines of one start of a worker that are no messages, or that nobody asked for.
 const MOST_OUT_OF_TURN: u32 = 100;
-
-/// Events of one start of a worker: a lock that renews its lease of 100 ms at half time holds it for
-/// more than a quarter of an hour.
-const MOST_EVENTS: u32 = 20_000;
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +39,7 @@ impl OutputBudget {
         } else {
             return None;
         };
-        Some(format!("ended because it wrote more than {why}"))
+        Some(format!("it wrote more than {why}"))
     }
 }
 

@@ -280,7 +280,9 @@ impl<W: Backend> OutputListener<W> {
                 heard = session.next() => {
                     let line = self.line(&heard);
                     if let Some(reason) = line.and_then(|line| budget.spend(line)) {
-                        self.heard.send(Err(Silence::Gone(reason))).ok();
+                        self.misbehaved(Misbehaviour::OutOfTurn, reason.clone());
+                        self.heard.send(Err(Silence::BrokeProtocol(reason))).ok();
+                        session.stop_listening();
                         // Nothing more is read, so its pipe fills and it stops. The buyer ends it,
                         // and until then it is what it was in the history: alive.
                         std::future::pending::<()>().await;

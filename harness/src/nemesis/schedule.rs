@@ -1,7 +1,7 @@
 //! When faults start, how long they last, and how they end.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ pub struct Nemesis<W> {
     pub(super) clocks: ClockShifts,
     pub(super) silences: Silences,
     next_id: Cell<u32>,
+    /// The faults that strike so many frames, and their places in the plan.
+    counted: RefCell<BTreeMap<u32, usize>>,
     /// The links whose faults never end.
     endless: RefCell<Vec<Target>>,
     /// Faults of the plan that have started, or that the backend cannot apply.
@@ -50,6 +52,7 @@ impl<W: Backend> Nemesis<W> {
             clocks: ClockShifts::default(),
             silences: Silences::default(),
             next_id: Cell::new(0),
+            counted: RefCell::default(),
             endless: RefCell::default(),
             settled: RefCell::default(),
         };
@@ -186,6 +189,9 @@ impl<W: Backend> Nemesis<W> {
             self.refused(index, &refusal);
             return started();
         }
+        if plan.frames.is_some() {
+            self.counted.borrow_mut().insert(id, index);
+        }
         let since_ns = self.struck(id, &plan, asked_ns);
         let lasts = plan.lasts();
         match lasts {
@@ -238,15 +244,26 @@ impl<W: Backend> Nemesis<W> {
 
     /// Waits until a fault of links has struck as many frames as it was meant for.
     async fn all_struck(&self, id: u32, frames: u32) {
-        let steps = self.ongoing.steps(id).unwrap_or_default();
+        let is_less = |struck: u64| struck < u64::from(frames);
+        while self.frames_struck(id).is_some_and(is_less) {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// How many frames a fault of links has struck; `None`: it is none, or has ended.
+    fn frames_struck(&self, id: u32) -> Option<u64> {
+        let steps = self.ongoing.steps(id)?;
         let imposed = steps.into_iter().find_map(|step| match step {
             Undo::Lift(imposed) => Some(imposed),
             _ => None,
         });
-        let Some(imposed) = imposed else { return };
-        while self.context.backend.struck(imposed) < u64::from(frames) {
-            tokio::time::sleep(LOOK).await;
-        }
+        imposed.map(|imposed| self.context.backend.struck(imposed))
+    }
+
+    /// The place in the plan of a fault that strikes so many frames, if it has struck none.
+    fn unstruck(&self, id: u32) -> Option<usize> {
+        let index = self.counted.borrow().get(&id).copied();
+        index.filter(|_| self.frames_struck(id) == Some(0))
     }
 
     /// Writes that a fault begins, and lists it. Returns its number.
@@ -286,6 +303,7 @@ impl<W: Backend> Nemesis<W> {
         // It leaves the list only now. Should the run end while it is undone, `undo_all` does it
         // again rather than not at all.
         let due_ns = self.ongoing.due_ns(id);
+        let unstruck = self.unstruck(id);
         if self.ongoing.remove(id) {
             if let Some(late_ms) = due_ns.and_then(|due_ns| self.since_ms(due_ns)) {
                 self.context
@@ -293,6 +311,9 @@ impl<W: Backend> Nemesis<W> {
                     .write(EventKind::FaultOverran { id, late_ms });
             }
             self.context.recorder.write(EventKind::FaultEnded { id });
+            if let Some(index) = unstruck {
+                self.missed(index, "nothing passed that it could strike".into(), None);
+            }
         }
     }
 

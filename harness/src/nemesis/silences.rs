@@ -22,8 +22,8 @@ impl Silences {
         context.backend.begin_silence(worker).await;
     }
 
-    /// The worker is about to continue, or to be started again, as far as this fault is concerned.
-    /// Writes down what came from it nevertheless. True if no other fault keeps it silent.
+    /// The worker is about to continue, as far as this fault is concerned. Writes down what came from it
+    /// nevertheless. True if no other fault keeps it silent.
     pub(super) fn end<W: Backend>(
         &self,
         context: &RunContext<W>,
@@ -40,12 +40,28 @@ impl Silences {
         free
     }
 
+    /// The worker is about to be started again: nothing keeps its new process silent, whatever fault froze or killed the
+    /// old one. Writes down what came from that nevertheless.
+    pub(super) fn end_of<W: Backend>(&self, context: &RunContext<W>, worker: usize) {
+        for fault in self.remove_all(worker) {
+            note_escape(context, fault, worker);
+        }
+        context.backend.end_silence(worker);
+    }
+
     /// Writes down what came from workers that stay frozen or dead.
     pub(super) fn end_all<W: Backend>(&self, context: &RunContext<W>) {
         for (fault, worker) in self.0.take() {
             note_escape(context, fault, worker);
             context.backend.end_silence(worker);
         }
+    }
+
+    /// Takes the worker off the list. Returns the faults by which it was there.
+    fn remove_all(&self, worker: usize) -> Vec<u32> {
+        let mut silent = self.0.borrow_mut();
+        let removed = silent.extract_if(.., |(_, one)| *one == worker);
+        removed.map(|(fault, _)| fault).collect()
     }
 
     /// False: the pair was not listed.
@@ -64,5 +80,21 @@ fn note_escape<W: Backend>(context: &RunContext<W>, fault: u32, worker: usize) {
             node: escape.node,
             came_ns: escape.came_ns,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client is killed while another fault has frozen it, and started again before that one ends.
+    #[test]
+    fn worker_that_is_started_again_is_silent_by_no_fault() {
+        let silences = Silences(RefCell::new(vec![(0, 1), (0, 2), (1, 1)]));
+        assert_eq!(silences.remove_all(1), [0, 1]);
+        assert_eq!(*silences.0.borrow(), [(0, 2)]);
+        // The freeze ends, and there is nothing to tell of the new process.
+        assert!(!silences.remove(0, 1));
+        assert!(silences.remove_all(1).is_empty());
     }
 }

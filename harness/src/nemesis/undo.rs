@@ -1,9 +1,19 @@
 //! How the nemesis undoes what a fault has done.
 
+use std::time::Duration;
+
+use picklock_scenarios::TaskScope;
+use tokio::time::timeout_at;
+
 use super::ongoing::Undo;
 use super::schedule::Nemesis;
 use crate::backend::{Backend, DataChange, Refusal};
+use crate::clock::nanos;
 use crate::history::EventKind;
+
+/// How late a worker may say that it is not blocked any more, in addition to all waiting that the scenario causes: as
+/// late as it may answer anything.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// So much earlier than was asked a task may go on: clocks of timers are not that exact.
 const A_MOMENT_NS: u64 = 5_000_000;
@@ -20,21 +30,25 @@ impl<W: Backend> Nemesis<W> {
                 for mate in self.mates_of(worker) {
                     is_free &= self.silences.end(&self.context, fault, mate);
                 }
-                if is_free {
-                    backend.thaw_worker(worker).await.unwrap_or_default();
+                if is_free && let Err(refusal) = backend.thaw_worker(worker).await {
+                    self.not_undone(format!("thaw of worker {worker}"), &refusal);
                 }
             }
             Undo::UnblockWorker {
                 worker,
                 scope,
                 due_ns,
-            } => match backend.unblock_worker(worker, scope).await {
+            } => match self.unblocked(worker, scope, due_ns).await {
                 Ok(until_ns) => self.must_have_blocked(fault, worker, until_ns, due_ns),
                 Err(refusal) => self.not_undone(format!("block of worker {worker}"), &refusal),
             },
-            Undo::ResumeNode(node) => backend.resume_node(node).await.unwrap_or_default(),
+            Undo::ResumeNode(node) => {
+                if let Err(refusal) = backend.resume_node(node).await {
+                    self.not_undone(format!("thaw of node {node}"), &refusal);
+                }
+            }
             Undo::ReviveWorker(worker) => {
-                self.silences.end(&self.context, fault, worker);
+                self.silences.end_of(&self.context, worker);
                 self.context.live_workers.revive(worker);
             }
             Undo::RestartNode(node) => {
@@ -54,6 +68,22 @@ impl<W: Backend> Nemesis<W> {
                 self.context.stock_faults.lift(worker, fault).await;
             }
         }
+    }
+
+    /// Waits until the worker is not blocked any more. One that never says so must not keep the run for ever.
+    async fn unblocked(
+        &self,
+        worker: usize,
+        scope: TaskScope,
+        due_ns: u64,
+    ) -> Result<Option<u64>, Refusal> {
+        let (context, spec) = (&self.context, &self.context.spec);
+        let wait = spec.scenario.workload.wait.resolve(spec.ttl());
+        let patience = wait + spec.command_timeout() * 2 + spec.longest_fault() + GRACE;
+        let until_ns = due_ns.saturating_add(nanos(patience));
+        let unblocked = context.backend.unblock_worker(worker, scope);
+        let in_time = timeout_at(context.clock.instant(until_ns), unblocked).await;
+        in_time.unwrap_or_else(|_| Err(Refusal::Failed("it did not answer `block`".into())))
     }
 
     /// A worker that says too early that it had been blocked was not.

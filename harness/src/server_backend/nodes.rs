@@ -5,6 +5,7 @@ use picklock_scenarios::Direction;
 use super::life_watch::Watched;
 use super::{ServerBackend, failed};
 use crate::backend::{Nodes, Refusal};
+use crate::servers::BackendError;
 use crate::wire::{Effect, LinkFault};
 
 impl Nodes for ServerBackend {
@@ -19,7 +20,10 @@ impl Nodes for ServerBackend {
     }
 
     async fn resume_node(&self, node: usize) -> Result<(), Refusal> {
-        self.servers()?.resume(node).await.map_err(failed)?;
+        match self.servers()?.resume(node).await {
+            Err(BackendError::Down(_)) => return Ok(()),
+            resumed => resumed.map_err(failed)?,
+        }
         self.life.go_on(Watched::Node(node));
         Ok(())
     }

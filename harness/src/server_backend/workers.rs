@@ -1,6 +1,9 @@
 //! Worker processes.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 use picklock_scenarios::TaskScope;
@@ -10,7 +13,7 @@ use super::life_watch::Watched;
 use super::{RunningWorker, ServerBackend, failed};
 use crate::adapter::local_channel::Closed;
 use crate::adapter::message::Request;
-use crate::adapter::process::{WorkerOutput, WorkerProcess};
+use crate::adapter::process::{ProcessError, WorkerOutput, WorkerProcess};
 use crate::adapter::shared_process::{ClientLine, SharedProcess};
 use crate::backend::{Refusal, Session, Workers};
 use crate::clock::millis;
@@ -40,6 +43,13 @@ impl Session for ProcessSession {
         match self {
             ProcessSession::Alone(process) => process.stdout.next().await,
             ProcessSession::Shared(line) => line.next().await,
+        }
+    }
+
+    fn stop_listening(&mut self) {
+        // The pipe of a process that has its line for itself fills, and it stops.
+        if let ProcessSession::Shared(line) = self {
+            line.stop_listening();
         }
     }
 }
@@ -90,9 +100,13 @@ impl Workers for ServerBackend {
 
     async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal> {
         let worker = self.process_of(worker);
-        let thawed = match self.running(worker)? {
-            (_, Some(container)) => container.thaw().await.map_err(failed),
-            (control, None) => control.thaw().await.map_err(failed),
+        let thawed = match self.running(worker) {
+            Err(_) => return Ok(()),
+            Ok((_, Some(container))) => container.thaw().await.map_err(failed),
+            Ok((control, None)) => match control.thaw().await {
+                Err(ProcessError::Gone(_)) => Ok(()),
+                thawed => thawed.map_err(failed),
+            },
         };
         self.life.go_on(Watched::Worker(worker));
         thawed
@@ -132,14 +146,18 @@ impl Workers for ServerBackend {
         worker: usize,
         scope: TaskScope,
     ) -> Result<Option<u64>, Refusal> {
-        let unblocked = self.blocked.borrow_mut().remove(&(worker, scope));
-        let Some(unblocked) = unblocked else {
-            return Ok(None);
-        };
-        match unblocked.await {
-            Ok(at_ns) => at_ns.map(Some).map_err(Refusal::Failed),
+        let task = (worker, scope);
+        // It is listed until it has answered: whoever gives up this wait may wait again.
+        let answered = poll_fn(|context| match self.blocked.borrow_mut().get_mut(&task) {
+            Some(unblocked) => Pin::new(unblocked).poll(context).map(Some),
+            None => Poll::Ready(None),
+        });
+        let answered = answered.await;
+        self.blocked.borrow_mut().remove(&task);
+        match answered {
+            Some(Ok(at_ns)) => at_ns.map(Some).map_err(Refusal::Failed),
             // It died, and that is in the history.
-            Err(_) => Ok(None),
+            Some(Err(_)) | None => Ok(None),
         }
     }
 

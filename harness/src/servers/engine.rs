@@ -7,7 +7,7 @@ use std::time::Duration;
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::models::HostConfig;
-use bollard::query_parameters::RemoveContainerOptionsBuilder;
+use bollard::query_parameters::{InspectContainerOptions, RemoveContainerOptionsBuilder};
 use tokio::time::timeout;
 
 use super::{BackendError, ProcessIdentity};
@@ -131,6 +131,21 @@ const FREEZES: usize = 5;
 /// Freezes a container: all its processes have stopped when this returns.
 pub(super) async fn pause_container(engine: &Docker, id: &str) -> Result<(), Error> {
     insist(async || engine.pause_container(id).await).await
+}
+
+/// Lets a container run again. One that is gone, or that was started again and is not frozen, is no error.
+pub(super) async fn unpause_container(engine: &Docker, id: &str) -> Result<(), Error> {
+    let Err(refusal) = engine.unpause_container(id).await else {
+        return Ok(());
+    };
+    let found = engine.inspect_container(id, None::<InspectContainerOptions>);
+    match found.await.map(|found| found.state) {
+        Ok(state) if state.as_ref().and_then(|state| state.paused) != Some(true) => Ok(()),
+        Err(Error::DockerResponseServerError {
+            status_code: 404, ..
+        }) => Ok(()),
+        _ => Err(refusal),
+    }
 }
 
 async fn insist(freeze: impl AsyncFn() -> Result<(), Error>) -> Result<(), Error> {

@@ -279,7 +279,7 @@ impl Server for ServerContainer {
     fn resume(&self) -> Answer<'_> {
         Box::pin(async move {
             self.must_run().await?;
-            let resumed = self.engine.unpause_container(&self.id).await;
+            let resumed = engine::unpause_container(&self.engine, &self.id).await;
             resumed.map_err(refused(&self.name, "resume the container"))
         })
     }

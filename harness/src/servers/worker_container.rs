@@ -151,25 +151,34 @@ impl WorkerContainer {
         &self.name
     }
 
-    /// Freezes all its processes. They have stopped when this returns.
+    /// Freezes all its processes. They have stopped when this returns. Where this fails, they continue.
     ///
     /// # Errors
     /// It does not run, or the engine refuses or does not show it as frozen.
     pub async fn freeze(&self) -> Result<(), BackendError> {
         let paused = engine::pause_container(&self.engine, &self.name).await;
         paused.map_err(refused(&self.name, "pause the container"))?;
+        let frozen = self.must_be_frozen().await;
+        if frozen.is_err() {
+            // Nobody would thaw it later. One that is gone need not continue.
+            self.thaw().await.unwrap_or_default();
+        }
+        frozen
+    }
+
+    async fn must_be_frozen(&self) -> Result<(), BackendError> {
         match self.state().await?.and_then(|state| state.paused) {
             Some(true) => Ok(()),
             _ => Err(BackendError::Down(self.name.clone())),
         }
     }
 
-    /// Lets its processes run again.
+    /// Lets its processes run again. One that is gone or not frozen is no error.
     ///
     /// # Errors
-    /// It is not frozen, or the engine refuses.
+    /// The engine refuses.
     pub async fn thaw(&self) -> Result<(), BackendError> {
-        let resumed = self.engine.unpause_container(&self.name).await;
+        let resumed = engine::unpause_container(&self.engine, &self.name).await;
         resumed.map_err(refused(&self.name, "resume the container"))
     }
 

@@ -4,7 +4,7 @@
 //! first test runs. So the pipe of the answers is handed over as [`ANSWERS`], and standard output
 //! goes where standard error goes: into the worker's log.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::OpenOptions;
 use std::io;
 use std::rc::Rc;
@@ -96,6 +96,7 @@ pub(super) fn run_all(
     specs: Vec<RunSpec>,
     entry: &WorkerEntry,
 ) -> Result<Vec<TrialRun>, TrialError> {
+    must_have_no_role(std::env::var_os(ROLE).as_deref())?;
     on_own_thread(async || {
         let mut runs = Vec::new();
         for spec in &specs {
@@ -105,6 +106,15 @@ pub(super) fn run_all(
         }
         Ok(runs)
     })
+}
+
+/// A process in a role has to serve the trial that started it. If it began one instead, it would start itself
+/// again, and that one itself, without an end.
+fn must_have_no_role(role: Option<&OsStr>) -> Result<(), WorkerError> {
+    match role {
+        None => Ok(()),
+        Some(role) => Err(WorkerError::InRole(role.to_string_lossy().into_owned())),
+    }
 }
 
 async fn one_run(spec: &RunSpec, entry: &WorkerEntry) -> Result<TrialRun, TrialError> {
@@ -178,6 +188,15 @@ mod tests {
             .unwrap()
             .block_on(again_while(|number| *number <= spoiled, make));
         (counts.unwrap(), made)
+    }
+
+    #[test]
+    fn process_in_a_role_begins_no_trial() {
+        assert!(must_have_no_role(None).is_ok());
+        for role in [REAPER, "worker:my-lock"] {
+            let error = must_have_no_role(Some(OsStr::new(role))).unwrap_err();
+            assert!(error.to_string().contains(role), "{error}");
+        }
     }
 
     #[test]

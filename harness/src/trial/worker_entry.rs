@@ -83,6 +83,9 @@ pub enum WorkerError {
         /// What was found instead.
         helper: ReaperError,
     },
+    /// This process was started for a trial, and began one itself: the parameter is its role.
+    #[error("this process is the `{0}` of a trial, and did not call serve_worker first")]
+    InRole(String),
     /// The trial runs a lock that `serve_worker` does not know.
     #[error("the trial runs the lock `{name}`, but serve_worker was given {}", known.join(", "))]
     Unknown {

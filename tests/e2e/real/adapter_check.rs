@@ -282,6 +282,20 @@ fn the_fault_of_a_broken_adapter_is_named() {
 }
 
 #[test]
+fn events_without_an_end_are_no_answer() {
+    let command = python("python3", "tests/adapters/flood.py", "events");
+    let outcome = check(&command, "--json").exits(1);
+    let failed = failed(&outcome.document());
+    let grant = failed.iter().find(|(check, _)| check == "grant");
+    let words = "it wrote more than 20000 events";
+    assert!(
+        grant.is_some_and(|(_, said)| said.contains(words)),
+        "{failed:#?}"
+    );
+    outcome.left_no_directory();
+}
+
+#[test]
 fn a_connection_to_another_server_is_seen() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = other.local_addr().unwrap().port();

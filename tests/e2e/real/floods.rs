@@ -100,7 +100,10 @@ fn answers_that_nobody_asked_for() {
 
 #[test]
 fn events_without_an_end() {
-    ended_for("events", "ended because it wrote more than 20000 events");
+    ended_for(
+        "events",
+        "broke the adapter protocol: it wrote more than 20000 events",
+    );
 }
 
 #[test]

@@ -16,8 +16,10 @@ impl Nodes for Rc<SimBackend> {
     }
 
     async fn resume_node(&self, node: usize) -> Result<(), Refusal> {
-        self.network.with_node(node, |it, _| must_be_up(it, node))?;
-        self.network.resume(node);
+        // One that was killed meanwhile stays down.
+        if self.network.with_node(node, |it, _| it.up) {
+            self.network.resume(node);
+        }
         Ok(())
     }
 

@@ -75,7 +75,8 @@ impl Workers for Rc<SimBackend> {
             true => First::Work,
             false => First::Background,
         };
-        self.each_host(worker, |host| host.thaw(first))
+        // One that was killed meanwhile need not continue.
+        self.each_host(worker, |host| host.thaw(first)).or(Ok(()))
     }
 
     async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
