@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use picklock_harness::check::{Status, judge};
 use picklock_harness::history::History;
+use picklock_reports::escape::visible_json;
 use picklock_reports::run_log::{Entry, EntryKind, Selection, entries};
 use picklock_reports::terminal;
 use picklock_reports::wire_log::{self, CommandLog};
@@ -81,7 +82,7 @@ pub fn run(args: &LogArgs) -> Result<u8, Failure> {
         for entry in &entries {
             let line = serde_json::to_string(entry);
             let line = line.map_err(|error| Failure::Environment(error.to_string()))?;
-            print::out(&format!("{line}\n"));
+            print::out(&format!("{}\n", visible_json(line)));
         }
         return Ok(exit::HELD);
     }

@@ -136,6 +136,7 @@ fn is_configured(lock: &ReproLock) -> bool {
         || !lock.environment.is_empty()
         || lock.nodes.is_some()
         || lock.replicas.is_some()
+        || lock.label.is_some() && (lock.renews || lock.needs_every_node)
 }
 
 /// The run that a repro file describes. `servers` overrides the servers in the file. `backend`: the one in which

@@ -6,20 +6,34 @@
 
 use std::borrow::Cow;
 
-/// `text` with every control character and invisible formatting character written as `\u{..}`.
+/// `text` with every control character and invisible formatting character written as `\u{..}`, and so the first character
+/// of what the runner of a workflow would obey.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_obeyed) {
+    let command = is_workflow_command(text);
+    if !command && !text.chars().any(is_obeyed) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if is_obeyed(c) {
+    let first = text.len() - text.trim_start().len();
+    for (at, c) in text.char_indices() {
+        if command && at == first {
+            shown.extend(c.escape_unicode());
+        } else if is_obeyed(c) {
             shown.extend(c.escape_default());
         } else {
             shown.push(c);
         }
     }
     Cow::Owned(shown)
+}
+
+/// `::name::…` and `##[name]…`: the runner of GitHub looks for them behind blanks, too.
+fn is_workflow_command(text: &str) -> bool {
+    let text = text.trim_start();
+    let named = text.strip_prefix("::").is_some_and(|rest| {
+        rest.starts_with(|c: char| c.is_ascii_alphabetic()) && rest.contains("::")
+    });
+    named || text.starts_with("##[")
 }
 
 /// Visible text on one line, truncated to this many characters.
@@ -95,6 +109,15 @@ mod tests {
         // The C1 form of the same: one character that some terminals treat as ESC [.
         assert_eq!(visible("\u{9b}2J"), r"\u{9b}2J");
         assert_eq!(visible("\u{202e}dleh"), r"\u{202e}dleh");
+    }
+
+    #[test]
+    fn commands_to_the_runner_of_a_workflow_become_text() {
+        assert_eq!(visible("  ::add-mask::a"), r"  \u{3a}:add-mask::a");
+        assert_eq!(visible("##[group]a"), r"\u{23}#[group]a");
+        for address in ["::1", "::ffff:1.2.3.4", "a ::b::c"] {
+            assert!(matches!(visible(address), Cow::Borrowed(same) if same == address));
+        }
     }
 
     #[test]

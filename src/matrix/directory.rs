@@ -275,7 +275,11 @@ impl MatrixDirectory {
         })
     }
 
-    fn clear(&self, task: &Task) -> Result<(), Failure> {
+    /// Removes the cell, finished or not, if it is there.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn clear(&self, task: &Task) -> Result<(), Failure> {
         let dir = self.0.join(cell_dir(task));
         let unfinished = format!(".{}-seed-", task.spec.backend);
         let Some(parent) = dir.parent() else {

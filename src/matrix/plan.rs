@@ -128,7 +128,7 @@ impl MatrixPlan {
     }
 
     /// Runs the wanted cells: as often as planned, or `once` with this seed. Keeps them in the directory, if one is
-    /// given.
+    /// given, in the place of what an earlier call has kept there.
     ///
     /// # Errors
     /// None that concern a cell: it has an error of its own. The directory cannot be written.
@@ -151,7 +151,11 @@ impl MatrixPlan {
                 ..Task::clone(task)
             })
         });
-        let run = MatrixRun::new(&request, tasks.collect(), directory, quiet);
+        let tasks: Vec<Arc<Task>> = tasks.collect();
+        if let Some(directory) = &directory {
+            tasks.iter().try_for_each(|task| directory.clear(task))?;
+        }
+        let run = MatrixRun::new(&request, tasks, directory, quiet);
         Ok(run.run(&self.backends, interrupt).await?.cells)
     }
 }

@@ -177,7 +177,7 @@ Exit codes:
   0    nothing found (matrices: every cell as its scenario expects)
   1    something found (matrices: a result differs from the expectation)
   2    a file is no part, or is of another search or matrix
-  3    shards are missing, and nothing was found (matrices: not judged)
+  3    shards are missing or were interrupted, and nothing was found (matrices: not judged)
 
 Examples:
   picklock merge part-1.json part-2.json part-3.json part-4.json";
@@ -212,6 +212,13 @@ impl SearchArgs {
         for (name, value) in [
             ("faults", joined(faults)),
             ("property", joined(properties)),
+            (
+                "config",
+                self.config
+                    .config
+                    .as_ref()
+                    .map(|it| it.display().to_string()),
+            ),
             ("nodes", self.nodes.map(|it| it.to_string())),
             ("server", self.server.map(|it| it.name().to_owned())),
             ("shard", self.shard.clone()),

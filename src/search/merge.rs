@@ -47,7 +47,7 @@ pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
         _ => {
             let joined = merge(searches).map_err(|error| usage(&error))?;
             report::print(&joined, args.json);
-            Ok(report::code_of(&joined))
+            Ok(report::code_of_joined(&joined))
         }
     }
 }

@@ -171,7 +171,7 @@ fn record(
             stuck: tried.stuck,
             unrepeated: about.unrepeated,
             patterns: about.patterns,
-            fixed: about.fixed,
+            fixed: about.fixed.into_iter().chain(server(args)).collect(),
         },
         repro: finds.first().and_then(|find| find.repro.clone()),
         finds,
@@ -189,6 +189,10 @@ fn keep(record: &SearchRecord, out: &Path) -> Result<(), Failure> {
     RunDirectory::at(out).write(FILE, |file| writeln!(file, "{}", documents::json(record)))
 }
 
+fn server(args: &SearchArgs) -> Option<String> {
+    (args.server).map(|server| format!("the server {}", server.name()))
+}
+
 /// Prints the report.
 pub fn print(record: &SearchRecord, json: bool) {
     print::out(&match json {
@@ -197,13 +201,22 @@ pub fn print(record: &SearchRecord, json: bool) {
     });
 }
 
-/// The exit code for a search.
+/// The exit code for the search of this process, which may be one shard.
 pub fn code_of(record: &SearchRecord) -> u8 {
-    let is_part = record.shards.as_ref().is_some_and(|it| it.have.len() > 1);
     match record.finds.is_empty() {
         _ if record.interrupted => exit::INTERRUPTED,
         false => exit::VIOLATED,
-        true if record.coverage.stuck > 0 || record.schedules == 0 || is_part => exit::INCONCLUSIVE,
+        true if record.coverage.stuck > 0 || record.schedules == 0 => exit::INCONCLUSIVE,
         true => exit::HELD,
+    }
+}
+
+/// The exit code for shards that were joined.
+pub fn code_of_joined(record: &SearchRecord) -> u8 {
+    let lacks = record.shards.is_some() || record.interrupted;
+    match record.finds.is_empty() {
+        false => exit::VIOLATED,
+        true if lacks => exit::INCONCLUSIVE,
+        true => code_of(record),
     }
 }

@@ -90,6 +90,25 @@ fn what_is_planted_is_found() {
     insta::assert_snapshot!("gate_missing_cell", said(&missing.run().exits(1)));
 }
 
+/// Also what an earlier gate left that was ended on its way: its cells are there, and no document names them.
+#[test]
+fn every_cell_is_run_whatever_the_directory_has() {
+    let first = gate("--out results", CALM).run().exits(0);
+    let document = first.home().join("results/matrix.json");
+    let text = first.text_file("results/matrix.json");
+    let mut ended: serde_json::Value = serde_json::from_str(&text).unwrap();
+    ended["cells"] = serde_json::json!([]);
+    std::fs::write(&document, ended.to_string()).unwrap();
+    let call = picklock("gate --out results").env("GITHUB_ACTIONS", "");
+    let again = call.within(first.home()).run().exits(0);
+    assert!(
+        !again.stderr.contains("already finished"),
+        "{}",
+        again.all()
+    );
+    assert_eq!(std::fs::read_to_string(&document).unwrap(), text);
+}
+
 #[test]
 fn a_slower_lock_and_another_version_of_the_scenario_are_told_apart() {
     let config = CALM.replace("\"calm\"", "\"mine.toml\"") + LIMIT;

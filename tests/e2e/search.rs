@@ -92,6 +92,7 @@ fn merged_shards_are_the_whole_sweep_and_missing_ones_are_named() {
     let parts = ["1/3", "3/3"].map(|part| shard(OTHER_SWEEP, part, ""));
     let some = merge(&[&parts[0], &parts[1]]).exits(3).document();
     assert_eq!(some["exhaustive"], false);
+    merge(&[&parts[0]]).exits(3);
     assert_eq!(
         some["shards"],
         serde_json::json!({ "of": 3, "have": [1, 3] })
@@ -113,6 +114,9 @@ fn what_is_no_shard_of_the_search_is_refused() {
         "{}",
         foreign.all()
     );
+    let other = shard(OTHER_SWEEP, "2/2", "--server valkey:9");
+    let foreign = merge(&[&one, &other]).exits(2);
+    assert!(foreign.stderr.contains("valkey:9"), "{}", foreign.all());
     for (text, why) in [
         ("", "empty"),
         ("{}", "no format key"),

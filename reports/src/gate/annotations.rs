@@ -2,6 +2,7 @@
 
 use super::decide::Decision;
 use super::finding::Finding;
+use crate::escape::visible_lines;
 
 /// GitHub shows ten errors of a step and drops the others silently.
 const MOST: usize = 10;
@@ -28,7 +29,7 @@ fn line(finding: &Finding) -> String {
     format!(
         "::error title={}::{}\n",
         property(&title),
-        data(&message.join("\n"))
+        data(&visible_lines(&message.join("\n")))
     )
 }
 

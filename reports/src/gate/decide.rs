@@ -12,6 +12,7 @@ use super::limit_check::{LimitCheck, Measurement};
 use super::paired::GateRuns;
 use super::rules::Rules;
 use super::verdicts::against_expectations;
+use crate::escape::visible_json;
 use crate::matrix::CellOutcome;
 
 /// Whether the gate passes, and why not.
@@ -231,6 +232,6 @@ pub fn gate_json(decision: &Decision) -> String {
         outcome: decision.outcome(),
         decision,
     };
-    serde_json::to_string_pretty(&document)
-        .expect("a decision holds only text, numbers, and maps keyed by words")
+    let document = serde_json::to_string_pretty(&document);
+    visible_json(document.expect("a decision holds only text, numbers, and maps keyed by words"))
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::baseline::BaselineCell;
 use super::cell_key::CellKey;
 use super::finding::{Finding, Kind};
-use super::limit::{Limit, Reference};
+use super::limit::{Limit, Reference, Side};
 use super::metric::Metric;
 use super::paired::{CONFIDENCE, GateRuns, quotients, ratios};
 use crate::statistics::median_interval;
@@ -97,6 +97,15 @@ impl LimitCheck<'_> {
         };
         let bound = limit.bound(reference);
         let kept = limit.holds(value, bound);
+        // What could not be judged may be a violation.
+        let most = value + metric.undecided_of(self.cell) as f64;
+        if kept && limit.side == Side::Max && !limit.holds(most, bound) {
+            let runs = metric.undecided_of(self.cell);
+            let of = self.cell.runs;
+            return Err(not_judged(&format!(
+                "{runs} of {of} runs could not be judged"
+            )));
+        }
         let words = format!(
             "{} is {}, and {} {} {} ({limit}{based})",
             metric.word(),

@@ -111,6 +111,14 @@ impl Metric {
         Some(value as f64)
     }
 
+    /// In how many runs of the cell it could not be said whether they count.
+    pub fn undecided_of(&self, cell: &Cell) -> u64 {
+        match self.of {
+            Of::Violations(property) => cell.tally.get(&property).map_or(0, |tally| tally.unknown),
+            _ => 0,
+        }
+    }
+
     /// The operation whose time it is, by its name in records; `None` if it is not a time.
     pub fn operation(&self) -> Option<&'static str> {
         match self.of {

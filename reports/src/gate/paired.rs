@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use picklock_verdicts::latency;
 use picklock_verdicts::record::{Cell, Latency, MatrixRecord};
 
 use super::cell_key::CellKey;
@@ -56,9 +57,9 @@ impl Pair {
 }
 
 /// Merges another run of the same cell into a cell. It shows the verdicts of the more severe run.
-/// Latencies stay those of the first run, because pairs are judged one by one.
 pub fn absorb(cell: &mut Cell, other: Cell) {
     cell.runs += other.runs;
+    cell.latency = latency::merge([&cell.latency, &other.latency]);
     for (property, tally) in other.tally {
         let all = cell.tally.entry(property).or_default();
         all.held += tally.held;

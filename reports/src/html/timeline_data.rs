@@ -124,7 +124,7 @@ impl Room {
         let share = |all: usize, least: usize| (all / cells.max(1)).max(least);
         Room {
             pieces: share(300_000, 1_000),
-            messages: share(20_000, 80),
+            messages: share(20_000, 75),
             values: share(12_000, 60),
             log: if cells <= MOST_CELLS_WITH_LOG { 400 } else { 0 },
         }

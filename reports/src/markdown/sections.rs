@@ -12,7 +12,8 @@ use super::quoted::{block, code, prose};
 use crate::cell_status::{self, CellStatus, failures, sign, status};
 use crate::escape::shortened;
 use crate::matrix::{
-    Conclusion, NOT_APPLICABLE, counts_in_words, distinct, inapplicable, similarity_in_words,
+    Conclusion, NOT_APPLICABLE, counts_in_words, distinct, inapplicable, name_of_lock,
+    similarity_in_words,
 };
 use crate::report_input::ReportInput;
 use crate::responsibility::responsibility;
@@ -167,12 +168,15 @@ fn rate(cell: &Cell, property: Property) -> String {
 /// Locks × scenarios, one table for each backend.
 pub fn table(page: &mut Page, input: &ReportInput) {
     let cells = &input.matrix.cells;
-    let locks = distinct(cells.iter().map(|cell| cell.lock.name.as_str()));
+    let name_of_lock = name_of_lock(cells);
+    let names: Vec<String> = cells.iter().map(name_of_lock).collect();
+    let locks = distinct(names.iter().map(String::as_str));
     let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str()));
-    let mut by_place: HashMap<[&str; 3], &Cell> = HashMap::new();
-    for cell in cells {
-        let place = [cell.backend.word(), &cell.scenario, &cell.lock.name];
-        by_place.entry(place).or_insert(cell);
+    // Of several runs of one place, each.
+    let mut by_place: HashMap<[&str; 3], Vec<String>> = HashMap::new();
+    for (cell, name) in cells.iter().zip(&names) {
+        let place = [cell.backend.word(), &cell.scenario, name];
+        by_place.entry(place).or_default().push(marks_of(cell));
     }
     for backend in distinct(cells.iter().map(|cell| cell.backend.word())) {
         let names: Vec<String> = locks.iter().map(|lock| code(lock)).collect();
@@ -184,9 +188,9 @@ pub fn table(page: &mut Page, input: &ReportInput) {
         );
         let rows = scenarios.iter().map(|scenario| {
             let cells = locks.iter();
-            let marks = cells.map(|lock| by_place.get(&[backend, scenario, lock]).copied());
+            let marks = cells.map(|lock| by_place.get(&[backend, scenario, lock]));
             let marks: Vec<String> = marks
-                .map(|cell| cell.map_or(String::new(), marks_of))
+                .map(|all| all.map_or(String::new(), |all| all.join(" / ")))
                 .collect();
             format!("| {} | {} |\n", code(scenario), marks.join(" | "))
         });

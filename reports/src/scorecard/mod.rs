@@ -19,7 +19,7 @@ use picklock_scenarios::Family;
 use picklock_verdicts::record::{Cell, MatrixRecord};
 use serde::Serialize;
 
-use crate::matrix::distinct;
+use crate::matrix::{distinct, lock_with_options};
 pub use advice::{Basis, Choice, Purpose};
 pub use costs::{Costs, Percentiles};
 pub use lock_score::{FamilyScore, Fencing, LockScore};
@@ -62,9 +62,11 @@ impl Scorecard {
         }
         let mut scores: Vec<LockScore> = Vec::new();
         for cell in known() {
-            let name = lock_name(cell);
+            let name = lock_with_options(cell);
             if scores.iter().all(|score| score.lock != name) {
-                let cells: Vec<&Cell> = known().filter(|one| lock_name(one) == name).collect();
+                let cells: Vec<&Cell> = known()
+                    .filter(|one| lock_with_options(one) == name)
+                    .collect();
                 scores.push(LockScore::of(name, &cells));
             }
         }
@@ -91,12 +93,4 @@ impl Scorecard {
             locks: scores,
         })
     }
-}
-
-/// The lock with its options, which make it another lock.
-fn lock_name(cell: &Cell) -> String {
-    let options = cell.options.iter();
-    options.fold(cell.lock.name.clone(), |name, (option, value)| {
-        format!("{name},{option}={value}")
-    })
 }

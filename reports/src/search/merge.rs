@@ -111,6 +111,7 @@ fn difference(one: &SearchRecord, other: &SearchRecord) -> Option<(&'static str,
             ("scenario", asked.scenario_hash.clone().unwrap_or_default()),
             ("faults", asked.faults.join(",")),
             ("request", format!("{asked:?}")),
+            ("what all runs share", record.coverage.fixed.join("; ")),
         ]
     };
     let pairs = of(one).into_iter().zip(of(other));

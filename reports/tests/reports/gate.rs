@@ -422,6 +422,25 @@ fn a_control_that_could_not_be_run_is_no_pass() {
     );
 }
 
+/// A run that could not be judged may be a violation.
+#[test]
+fn most_violations_are_not_kept_by_runs_that_nobody_could_judge() {
+    let most = |max: f64| ("violations.lease", Side::Max, Reference::Number, max, 0.0);
+    let outcome = |max, unknown, violated| {
+        let mut cell = cell("redlock", "calm", &[]);
+        cell.expected.clear();
+        let tally = cell.tally.get_mut(&Property::Lease).unwrap();
+        (tally.held, tally.unknown, tally.violated) = (1, unknown, violated);
+        let wanted = rules(&[cell.clone()], &[most(max)]);
+        decide(&wanted, None, &ran(vec![cell])).outcome()
+    };
+    assert_eq!(outcome(0.0, 0, 0), GateOutcome::AsExpected);
+    assert_eq!(outcome(0.0, 3, 0), GateOutcome::Inconclusive);
+    assert_eq!(outcome(2.0, 2, 0), GateOutcome::AsExpected);
+    assert_eq!(outcome(2.0, 2, 1), GateOutcome::Inconclusive);
+    assert_eq!(outcome(0.0, 3, 1), GateOutcome::Differs);
+}
+
 #[test]
 fn runs_of_pairs_are_one_cell() {
     let mut whole = cell("redlock", "calm", &[]);
@@ -430,9 +449,12 @@ fn runs_of_pairs_are_one_cell() {
         "calm",
         &[(Property::Lease, violated(Cause::Race))],
     );
+    let acquired = whole.latency["acquire"].count;
+    assert!(acquired > 0);
     absorb(&mut whole, other.clone());
     absorb(&mut whole, cell("redlock", "calm", &[]));
     assert_eq!(whole.runs, 3);
+    assert_eq!(whole.latency["acquire"].count, 3 * acquired);
     let lease = &whole.tally[&Property::Lease];
     assert_eq!(
         (lease.held, lease.violated, lease.causes["race"]),

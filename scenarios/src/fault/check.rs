@@ -41,8 +41,16 @@ pub(crate) fn check(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem
     targets(scenario, plan)
 }
 
+fn strikes_nobody(field: &'static str) -> Problem {
+    Problem::at(&[field], "there is nobody: the fault would do nothing")
+}
+
 /// Checks the nodes that a fault names against the number of nodes that the run will have.
 pub(crate) fn check_nodes(plan: &FaultPlan, count: usize) -> Result<(), Problem> {
+    if count == 1 && plan.nodes.as_ref().is_some_and(Selection::is_others) {
+        return Err(strikes_nobody("nodes")
+            .hint("set `topology.nodes`, or choose a lock that uses more nodes"));
+    }
     let listed = plan.nodes.as_ref().map_or(&[][..], Selection::listed);
     let watched = plan.when.as_ref().and_then(|when| when.node);
     let mut named = listed.iter().copied().chain(watched);
@@ -151,6 +159,15 @@ fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem> {
     let by_event = plan.when.as_ref().map(|when| when.on);
     let at_a_node = matches!(by_event, Some(TriggerEvent::Request | TriggerEvent::Reply));
     let strikes = plan.kind.strikes();
+    for (field, given) in [("workers", &plan.workers), ("nodes", &plan.nodes)] {
+        if given.as_ref().is_some_and(Selection::is_nobody) {
+            return Err(strikes_nobody(field));
+        }
+    }
+    let others = |given: &Option<Selection>| given.as_ref().is_some_and(Selection::is_others);
+    if others(&plan.workers) && scenario.workload.workers == 1 {
+        return Err(strikes_nobody("workers").hint("set `workload.workers` to 2 or more"));
+    }
     for worker in plan.workers.as_ref().map_or(&[][..], Selection::listed) {
         known_worker(scenario, *worker, &["workers"])?;
     }

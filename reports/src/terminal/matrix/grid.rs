@@ -4,15 +4,15 @@ use picklock_verdicts::record::Cell;
 
 use super::super::line::{Line, STRONG, columns};
 use super::cell::block;
-use crate::matrix::distinct;
+use crate::matrix::{distinct, name_of_lock};
 
 const GAP: usize = 2;
 
 /// The table; `None` if neither orientation fits the width.
 pub(super) fn fitting(cells: &[&Cell], width: usize) -> Option<Vec<Line>> {
     let scenario = |cell: &Cell| cell.scenario.clone();
-    let lock = |cell: &Cell| cell.lock.name.clone();
-    grid(cells, width, scenario, lock).or_else(|| grid(cells, width, lock, scenario))
+    let lock = name_of_lock(cells.iter().copied());
+    grid(cells, width, scenario, &lock).or_else(|| grid(cells, width, &lock, scenario))
 }
 
 fn grid(
@@ -25,8 +25,9 @@ fn grid(
     let rows = distinct(keys.iter().map(|(row, _)| row.as_str()));
     let across = distinct(keys.iter().map(|(_, column)| column.as_str()));
     let found = |row: &str, column: &str| {
-        let at = keys.iter().position(|(r, c)| r == row && c == column);
-        at.map(|at| block(cells[at])).unwrap_or_default()
+        let here = keys.iter().zip(cells);
+        let here = here.filter(|((r, c), _)| r == row && c == column);
+        here.flat_map(|(_, cell)| block(cell)).collect()
     };
     let blocks: Vec<Vec<Vec<Line>>> = rows
         .iter()
