@@ -6,11 +6,11 @@ use picklock_reports::gate::{
     Baseline, CellKey, CellRules, Decision, GateOutcome, GateRuns, Limit, Metric, Pair, Paired,
     Reference, Rules, Side, absorb, annotations, changes, decide, gate_json, markdown, terminal,
 };
-use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
+use picklock_verdicts::check::{Cause, Property, Verdict};
 use picklock_verdicts::latency::summarize;
-use picklock_verdicts::record::{
-    Cell, Counts, Latency, MatrixRecord, Redis, SkippedCell, Subject, Tally,
-};
+use picklock_verdicts::record::{Cell, Counts, Latency, MatrixRecord, Redis, SkippedCell};
+
+use crate::cell;
 
 fn latency(values_us: &[u64]) -> BTreeMap<String, Latency> {
     let one = || summarize(values_us.iter().copied());
@@ -18,68 +18,22 @@ fn latency(values_us: &[u64]) -> BTreeMap<String, Latency> {
 }
 
 fn violated(cause: Cause) -> Verdict {
-    Verdict {
-        status: Status::Violated,
-        cause: Some(cause),
-        story: vec![
-            "1.000 s  worker 1 got the lock | 100 %".into(),
-            "1.2 s  <b>two</b> inside".into(),
-        ],
-        violations: 1,
-        at_ns: Some(1),
-        reasons: Vec::new(),
-    }
-}
-
-fn tally(verdict: &Verdict) -> Tally {
-    let count = |status| u64::from(verdict.status == status);
-    let causes = verdict.cause.iter();
-    Tally {
-        held: count(Status::Held),
-        violated: count(Status::Violated),
-        unknown: count(Status::Unknown),
-        not_applicable: count(Status::NotApplicable),
-        causes: causes.map(|cause| (cause.word().to_owned(), 1)).collect(),
-    }
+    let story = [
+        "1.000 s  worker 1 got the lock | 100 %",
+        "1.2 s  <b>two</b> inside",
+    ];
+    cell::violated(cause, &story)
 }
 
 /// A cell of one run in which everything held but what is named.
 fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cell {
-    let held = Property::ALL.map(|property| (property, Verdict::held()));
-    let mut verdicts = Verdicts::from(held);
-    verdicts.extend(otherwise.iter().cloned());
-    let tallies = verdicts
-        .iter()
-        .map(|(property, one)| (*property, tally(one)));
     Cell {
-        lock: Subject {
-            name: lock.into(),
-            version: "1".into(),
-        },
-        options: BTreeMap::new(),
-        scenario: scenario.into(),
-        summary: String::new(),
-        scenario_hash: "0".repeat(40),
-        setting: None,
-        redis: None,
-        backend: picklock_scenarios::BackendName::Sim,
-        runs: 1,
-        seed: 1,
-        tally: tallies.collect(),
-        verdicts,
-        expected: BTreeMap::from([(Property::Lease, "held".to_owned())]),
-        surprises: Vec::new(),
         counts: Counts {
             granted: 5,
             ..Counts::default()
         },
-        repeats: 0,
-        custody: None,
         latency: latency(&[1_000, 2_000, 40_000]),
-        error: None,
-        elapsed_ms: None,
-        run_dir: None,
-        reproduce: format!("picklock scenario {scenario} --impl {lock} --backend sim --seed 1"),
+        ..cell::cell(lock, scenario, otherwise)
     }
 }
 
