@@ -10,6 +10,9 @@
 #   release KEY TOKEN              return 0: released, 1: it was no longer ours
 # and call `fail definite|unclear MESSAGE` (then return 2) where one goes wrong: definite promises that
 # nothing has happened, no key was changed. When in doubt, unclear.
+#
+# The variables that are kept while one of them runs begin with _pl_: what your lock does not declare as
+# local would otherwise overwrite them.
 
 if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)); then
     echo "bash 5.1 or later is needed; this is $BASH_VERSION" >&2
@@ -34,18 +37,18 @@ now() {
 # lock was sent: without that, Picklock is not told how long the lease is valid, and bounds it by its
 # own clock.
 try_for() {
-    local wait_ms=$1 began status pause_ms
+    local _pl_wait_ms=$1 _pl_began _pl_status _pl_pause_ms
     shift
-    now && began=$now_ms
+    now && _pl_began=$now_ms
     while :; do
         now && asked_at_ms=$now_ms
         "$@" && return 0
-        status=$?
+        _pl_status=$?
         asked_at_ms=
-        pause_ms=$((10 + RANDOM % 40))
+        _pl_pause_ms=$((10 + RANDOM % 40))
         now
-        if ((status > 1 || now_ms - began + pause_ms >= wait_ms)); then return "$status"; fi
-        sleep "0.0$pause_ms"
+        if ((_pl_status > 1 || now_ms - _pl_began + _pl_pause_ms >= _pl_wait_ms)); then return "$_pl_status"; fi
+        sleep "0.0$_pl_pause_ms"
     done
 }
 
@@ -65,7 +68,7 @@ field() {
     local pattern="[{,] *\"$1\" *: *(\"([^\"\\\\]*)\"|([0-9]+)) *[,}]"
     value=
     # What has escape sequences is no text that this program can read.
-    [[ $request =~ $pattern ]] || return 1
+    [[ $_pl_request =~ $pattern ]] || return 1
     value=${BASH_REMATCH[2]}${BASH_REMATCH[3]}
 }
 
@@ -81,7 +84,7 @@ quote() {
     quoted=${quoted//[[:cntrl:]]/ }
 }
 
-answer() { printf '{"id":%s,%s}\n' "$id" "$1" >&"$picklock_output"; }
+answer() { printf '{"id":%s,%s}\n' "$_pl_id" "$1" >&"$picklock_output"; }
 
 answer_error() {
     quote "${failed_message:-it failed with status $1}"
@@ -97,7 +100,7 @@ answer_grant() {
     text="\"reply\":\"granted\",\"token\":$quoted"
     [[ -z $granted_fence ]] || text+=",\"fence\":$granted_fence"
     # Before `valid_ms`: time that passes between the two must not make the lease longer.
-    elapsed_since "$read_at_ms"
+    elapsed_since "$_pl_read_at_ms"
     if [[ -n $asked_at_ms ]]; then
         now
         valid_ms=$(($1 - (now_ms - asked_at_ms) - CLOCK_STEP_MS))
@@ -107,81 +110,81 @@ answer_grant() {
 }
 
 answer_init() {
-    local protocol timeout_ms nodes pattern='"nodes" *: *\[([^]]*)\]'
-    need protocol && protocol=$value && need timeout_ms && timeout_ms=$value || return
-    if [[ $protocol != 1 ]]; then
+    local _pl_protocol _pl_timeout_ms _pl_nodes pattern='"nodes" *: *\[([^]]*)\]'
+    need protocol && _pl_protocol=$value && need timeout_ms && _pl_timeout_ms=$value || return
+    if [[ $_pl_protocol != 1 ]]; then
         fail definite "only version 1 of the protocol is supported"
         return 2
     fi
-    if [[ $request =~ \"options\"\ *:\ *\{\ *[^}\ ] ]]; then
+    if [[ $_pl_request =~ \"options\"\ *:\ *\{\ *[^}\ ] ]]; then
         fail definite "this lock has no options"
         return 2
     fi
-    [[ $request =~ $pattern ]] || return 2
-    IFS=', ' read -ra nodes <<<"${BASH_REMATCH[1]//\"/}"
-    open_lock "$timeout_ms" "${nodes[@]}" || return
-    opened=yes
+    [[ $_pl_request =~ $pattern ]] || return 2
+    IFS=', ' read -ra _pl_nodes <<<"${BASH_REMATCH[1]//\"/}"
+    open_lock "$_pl_timeout_ms" "${_pl_nodes[@]}" || return
+    _pl_opened=yes
     local extends=false
     if declare -F extend >/dev/null; then extends=true; fi
     answer "\"reply\":\"ready\",\"name\":\"$1\",\"version\":\"$2\",\"extends\":$extends"
 }
 
 answer_lock() {
-    local key token ttl_ms status=0
-    if [[ -z ${opened:-} ]]; then
+    local _pl_key _pl_token _pl_ttl_ms _pl_status=0
+    if [[ -z ${_pl_opened:-} ]]; then
         fail definite "\`init\` must come first"
         return 2
     fi
-    need key && key=$value || return
-    case $op in
+    need key && _pl_key=$value || return
+    case $_pl_op in
         acquire)
-            need ttl_ms && ttl_ms=$value && need wait_ms || return
-            acquire "$key" "$ttl_ms" "$value" || status=$?
+            need ttl_ms && _pl_ttl_ms=$value && need wait_ms || return
+            acquire "$_pl_key" "$_pl_ttl_ms" "$value" || _pl_status=$?
             ;;
         extend)
             if ! declare -F extend >/dev/null; then
                 answer '"reply":"unsupported"'
                 return
             fi
-            need token && token=$value && need ttl_ms && ttl_ms=$value || return
-            extend "$key" "$token" "$ttl_ms" || status=$?
+            need token && _pl_token=$value && need ttl_ms && _pl_ttl_ms=$value || return
+            extend "$_pl_key" "$_pl_token" "$_pl_ttl_ms" || _pl_status=$?
             ;;
         release)
             need token || return
-            release "$key" "$value" || status=$?
-            ((status > 1)) && return "$status"
+            release "$_pl_key" "$value" || _pl_status=$?
+            ((_pl_status > 1)) && return "$_pl_status"
             local released=true
-            ((status == 0)) || released=false
+            ((_pl_status == 0)) || released=false
             answer "\"reply\":\"released\",\"released\":$released"
             return
             ;;
     esac
-    case $status in
-        0) answer_grant "$ttl_ms" ;;
+    case $_pl_status in
+        0) answer_grant "$_pl_ttl_ms" ;;
         1) answer '"reply":"refused"' ;;
-        *) return "$status" ;;
+        *) return "$_pl_status" ;;
     esac
 }
 
 # serve NAME VERSION: answers requests until standard input ends.
 serve() {
-    local request op id read_at_ms
-    while IFS= read -r request; do
-        now && read_at_ms=$now_ms
+    local _pl_request _pl_op _pl_id _pl_read_at_ms
+    while IFS= read -r _pl_request; do
+        now && _pl_read_at_ms=$now_ms
         failed_message= failed_definite= granted_token= granted_fence= asked_at_ms=
         if ! field id; then
-            echo "not a request: $request" >&2
+            echo "not a request: $_pl_request" >&2
             continue
         fi
-        id=$value
+        _pl_id=$value
         field op
-        op=$value
-        case $op in
+        _pl_op=$value
+        case $_pl_op in
             ping) answer '"reply":"pong"' ;;
             init) answer_init "$@" || answer_error "$?" ;;
             acquire | extend | release) answer_lock || answer_error "$?" ;;
             *)
-                fail definite "unknown op $op"
+                fail definite "unknown op $_pl_op"
                 answer_error 2
                 ;;
         esac

@@ -102,11 +102,16 @@ func TryForContext(ctx context.Context, wait time.Duration, attempt func() (*Gra
 	}
 }
 
-// Objects keeps what a library gives for each grant, by its token.
-type Objects[T any] struct{ byToken map[string]T }
+// Objects keeps what a library gives for each grant, by its token. Many clients can share it.
+type Objects[T any] struct {
+	access  sync.Mutex
+	byToken map[string]T
+}
 
 // Keep keeps the object of a new grant.
 func (o *Objects[T]) Keep(token string, object T) *Grant {
+	o.access.Lock()
+	defer o.access.Unlock()
 	if o.byToken == nil {
 		o.byToken = map[string]T{}
 	}
@@ -116,6 +121,8 @@ func (o *Objects[T]) Keep(token string, object T) *Grant {
 
 // Of returns the object of a grant.
 func (o *Objects[T]) Of(token string) (T, error) {
+	o.access.Lock()
+	defer o.access.Unlock()
 	object, known := o.byToken[token]
 	if !known {
 		return object, Definite{"no grant has the token " + token}
@@ -132,6 +139,8 @@ func (o *Objects[T]) Release(token string, free func(T) (*bool, error)) (*bool, 
 	}
 	released, err := free(object)
 	if err == nil {
+		o.access.Lock()
+		defer o.access.Unlock()
 		delete(o.byToken, token)
 	}
 	return released, err

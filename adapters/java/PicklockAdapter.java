@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -81,7 +82,8 @@ public final class PicklockAdapter {
 
     /** For a library that gives an object for each grant. The `finally` of a section that fails releases it. */
     public abstract static class LockObjects<T> implements FailingSections {
-        private final Map<String, T> objects = new HashMap<>();
+        // Clients in threads share it.
+        private final Map<String, T> objects = Collections.synchronizedMap(new HashMap<>());
 
         /** The object of a new grant, or null if another client has the lock. */
         protected abstract T take(String key, long ttlMs, long waitMs) throws Exception;

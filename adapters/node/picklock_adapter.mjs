@@ -178,9 +178,10 @@ async function answer(adapter, request, readAt) {
   if (!["acquire", "extend", "release", "release-unheld", "section-failed"].includes(op)) throw new Definite(`unknown op ${op}`);
   const lock = adapter.lock;
   if (lock === null) throw new Definite("`init` must come first");
-  if (op === "release") return { reply: "released", released: await lock.release(key, token) };
-  if (op === "release-unheld") return { reply: "released", released: await lock.releaseUnheld(key) };
-  if (op === "section-failed") return { reply: "released", released: await lock.sectionFailed(key, token) };
+  // JSON.stringify leaves out what is undefined: a function without a result does not say either.
+  if (op === "release") return { reply: "released", released: (await lock.release(key, token)) ?? null };
+  if (op === "release-unheld") return { reply: "released", released: (await lock.releaseUnheld(key)) ?? null };
+  if (op === "section-failed") return { reply: "released", released: (await lock.sectionFailed(key, token)) ?? null };
   if (op === "acquire") {
     const giveUp = new AbortController();
     adapter.waiting.set(request.id, giveUp);

@@ -5,7 +5,6 @@ them. What your lock or its library prints goes to standard error, into the work
 """
 
 import contextvars
-import functools
 import json
 import math
 import os
@@ -61,7 +60,8 @@ class LockObjects:
     """For a library whose lock is an object with `acquire` and `release`: one object for each grant.
 
     A subclass gives make(key, ttl_ms) -> the object, and take(lock, wait_ms) -> the grant's token, or
-    None. `not_held` are the library's exceptions for a lock that is not its holder's any more.
+    None. `not_held` are the library's exceptions for a lock that is not its holder's any more: without
+    any, a release is only said to have succeeded, or not, if the object's `release` returns a bool.
     `refused` are those that say that certainly nothing has happened.
     """
 
@@ -85,17 +85,22 @@ class LockObjects:
 
     def _end(self, token, function, *arguments):
         try:
-            self._call(function, *arguments)
+            said = self._call(function, *arguments)
         except self.not_held:
             del self._locks[token]
             return False
         # Not if anything else went wrong: the lock may still be held.
         del self._locks[token]
-        return True
+        # Not what `__exit__` says, the only one with arguments: that is about the exception.
+        if isinstance(said, bool) and not arguments:
+            return said
+        # A library that has no exception for it does not say whether the lock was still held.
+        return True if self.not_held else None
 
-    @functools.cached_property
+    @property
     def _locks(self):
-        return {}
+        # Made when it is needed: a subclass does not call our `__init__`. One for all threads.
+        return vars(self).setdefault("_locks", {})
 
     def _lock(self, token):
         if token not in self._locks:

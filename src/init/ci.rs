@@ -2,7 +2,7 @@
 //! repository that the new folder lies in.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use clap::ValueEnum;
 
@@ -48,8 +48,7 @@ pub struct Repository {
 impl Repository {
     /// The one around this folder, which need not exist yet.
     pub fn around(folder: &Path) -> Repository {
-        let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        let normal: PathBuf = absolute.components().collect();
+        let normal = resolved(folder);
         let mut above = normal.ancestors();
         let found = above.find(|dir| dir.join(".git").exists());
         let inside = found.and_then(|root| normal.strip_prefix(root).ok());
@@ -119,6 +118,25 @@ impl Repository {
             .replace("{{prepare}}", &prepare);
         (path, text)
     }
+}
+
+/// The folder without `..` and links: what stands before them in the text need not be above it.
+fn resolved(folder: &Path) -> PathBuf {
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let mut above = absolute.ancestors();
+    let there = above.find_map(|dir| Some((dir, dir.canonicalize().ok()?)));
+    let (mut path, missing) = match there {
+        Some((dir, real)) => (real, absolute.strip_prefix(dir).unwrap_or(Path::new(""))),
+        None => (PathBuf::new(), absolute.as_path()),
+    };
+    // What is not there yet has no links.
+    for part in missing.components() {
+        match part {
+            Component::ParentDir => _ = path.pop(),
+            part => path.push(part),
+        }
+    }
+    path
 }
 
 /// A text in double quotes, which YAML reads as JSON does.

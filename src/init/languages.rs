@@ -2,7 +2,7 @@
 //!
 //! A manifest of cargo has another name there: cargo packs no folder that has one.
 
-use super::template::{Language, Library, Template, templates};
+use super::template::{FENCES, Language, Library, NODES, RENEWS, Template, templates};
 
 /// All of them, in the order of their names.
 ///
@@ -109,6 +109,7 @@ const CSHARP_LIBRARIES: &[Library] = &[
             "dotnet build --output build",
         ],
         run: "dotnet build/my-lock.dll",
+        claims: &[RENEWS],
     },
     Library {
         name: "redlock-net",
@@ -119,6 +120,7 @@ const CSHARP_LIBRARIES: &[Library] = &[
             "dotnet build --output build",
         ],
         run: "dotnet build/my-lock.dll",
+        claims: &[NODES, RENEWS],
     },
     Library {
         name: "stackexchange-redis",
@@ -129,6 +131,7 @@ const CSHARP_LIBRARIES: &[Library] = &[
             "dotnet build --output build",
         ],
         run: "dotnet build/my-lock.dll",
+        claims: &[],
     },
 ];
 
@@ -143,6 +146,7 @@ const GO_LIBRARIES: &[Library] = &[
             GO_BUILD,
         ],
         run: "./my-lock",
+        claims: &[],
     },
     Library {
         name: "redislock",
@@ -154,6 +158,7 @@ const GO_LIBRARIES: &[Library] = &[
             GO_BUILD,
         ],
         run: "./my-lock",
+        claims: &[],
     },
     Library {
         name: "redsync",
@@ -165,6 +170,7 @@ const GO_LIBRARIES: &[Library] = &[
             GO_BUILD,
         ],
         run: "./my-lock",
+        claims: &[NODES],
     },
     Library {
         name: "redsync-goredis8",
@@ -176,6 +182,7 @@ const GO_LIBRARIES: &[Library] = &[
             GO_BUILD,
         ],
         run: "./my-lock",
+        claims: &[NODES],
     },
     Library {
         name: "rueidislock",
@@ -183,6 +190,7 @@ const GO_LIBRARIES: &[Library] = &[
         files: templates!("go/rueidislock": "rueidislock.go"),
         prepare: &[GO_MOD, "go get github.com/redis/rueidis@v1.0.79", GO_BUILD],
         run: "./my-lock",
+        claims: &[RENEWS],
     },
 ];
 
@@ -196,6 +204,7 @@ const JAVA_LIBRARIES: &[Library] = &[
             "javac -cp 'build:lib/*' -d build RedissonLock.java PicklockAdapter.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonLock",
+        claims: &[],
     },
     Library {
         name: "redisson-fenced",
@@ -206,6 +215,7 @@ const JAVA_LIBRARIES: &[Library] = &[
             "javac -cp 'build:lib/*' -d build RedissonFencedLock.java PicklockAdapter.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonFencedLock",
+        claims: &[FENCES],
     },
     Library {
         name: "shedlock",
@@ -216,6 +226,7 @@ const JAVA_LIBRARIES: &[Library] = &[
             "javac -cp 'build:lib/*' -d build ShedLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 ShedLock",
+        claims: &[],
     },
     Library {
         name: "spring-data-redis",
@@ -226,6 +237,7 @@ const JAVA_LIBRARIES: &[Library] = &[
             "javac -cp 'build:lib/*' -d build SpringDataLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringDataLock",
+        claims: &[],
     },
     Library {
         name: "spring-integration",
@@ -236,6 +248,7 @@ const JAVA_LIBRARIES: &[Library] = &[
             "javac -cp 'build:lib/*' -d build SpringIntegrationLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringIntegrationLock",
+        claims: &[],
     },
 ];
 
@@ -246,6 +259,7 @@ const NODE_LIBRARIES: &[Library] = &[
         files: templates!("node/node-redlock": "redlock.mjs"),
         prepare: &["npm install --no-audit --no-fund ioredis@5.8.2 redlock@5.0.0-beta.2"],
         run: "node redlock.mjs",
+        claims: &[NODES],
     },
     Library {
         name: "node-redlock-4",
@@ -253,6 +267,7 @@ const NODE_LIBRARIES: &[Library] = &[
         files: templates!("node/node-redlock-4": "redlock_4.mjs"),
         prepare: &["npm install --no-audit --no-fund ioredis@5.8.2 redlock@4.2.0"],
         run: "node redlock_4.mjs",
+        claims: &[NODES],
     },
     Library {
         name: "redis-semaphore",
@@ -260,6 +275,7 @@ const NODE_LIBRARIES: &[Library] = &[
         files: templates!("node/redis-semaphore": "redis_semaphore.mjs"),
         prepare: &["npm install --no-audit --no-fund ioredis@5.8.2 redis-semaphore@5.8.0"],
         run: "node redis_semaphore.mjs",
+        claims: &[RENEWS],
     },
     Library {
         name: "redlock-universal",
@@ -267,6 +283,7 @@ const NODE_LIBRARIES: &[Library] = &[
         files: templates!("node/redlock-universal": "redlock_universal.mjs"),
         prepare: &["npm install --no-audit --no-fund ioredis@5.8.2 redlock-universal@0.8.5"],
         run: "node redlock_universal.mjs",
+        claims: &[],
     },
     Library {
         name: "sesamecare-redlock",
@@ -276,6 +293,7 @@ const NODE_LIBRARIES: &[Library] = &[
             "npm install --no-audit --no-fund ioredis@5.8.2 redlock@npm:@sesamecare-oss/redlock@1.4.0",
         ],
         run: "node redlock.mjs",
+        claims: &[NODES],
     },
 ];
 
@@ -286,6 +304,7 @@ const PYTHON_LIBRARIES: &[Library] = &[
         files: templates!("python/pottery": "pottery_redlock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python pottery_redlock.py",
+        claims: &[NODES],
     },
     Library {
         name: "python-redis-lock",
@@ -293,6 +312,7 @@ const PYTHON_LIBRARIES: &[Library] = &[
         files: templates!("python/python-redis-lock": "python_redis_lock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python python_redis_lock.py",
+        claims: &[RENEWS],
     },
     Library {
         name: "redis-py",
@@ -300,6 +320,7 @@ const PYTHON_LIBRARIES: &[Library] = &[
         files: templates!("python": "redis_py_lock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python redis_py_lock.py",
+        claims: &[],
     },
     Library {
         name: "redlock-py",
@@ -307,6 +328,7 @@ const PYTHON_LIBRARIES: &[Library] = &[
         files: templates!("python/redlock-py": "redlock_py.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python redlock_py.py",
+        claims: &[NODES],
     },
 ];
 
@@ -316,6 +338,7 @@ const RUST_LIBRARIES: &[Library] = &[Library {
     files: templates!("rust/rslock": "src/main.rs", "src/guards.rs", "Cargo.toml" from "Cargo.toml.template", "Cargo.lock"),
     prepare: &["cargo build --locked"],
     run: "target/debug/rslock-adapter",
+    claims: &[NODES],
 }];
 
 /// The row of a language.

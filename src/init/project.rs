@@ -1,6 +1,6 @@
 //! The files of a new adapter and the commands that come next. Pure: nothing is written here.
 
-use super::template::{Language, Library, Template};
+use super::template::{FENCES, Language, Library, RENEWS, Template};
 
 const CONFIGURATION: &str = include_str!("../../adapters/project/picklock.toml");
 
@@ -35,8 +35,14 @@ impl Project {
         let mut files: Vec<(&str, String)> = texts
             .map(|Template { path, text }| (*path, (*text).to_owned()))
             .collect();
-        let configuration = CONFIGURATION.replace("{{run}}", run);
-        files.push(("picklock.toml", configuration.replace("{{label}}", label)));
+        let claims = library.map_or(&[][..], |library| library.claims);
+        let lines: String = claims.iter().map(|line| format!("{line}\n")).collect();
+        let configuration = CONFIGURATION
+            .replace("{{run}}", run)
+            .replace("{{label}}", label)
+            .replace("{{claims}}", &lines)
+            .replace("{{resource}}", resource_after_a_pause(claims));
+        files.push(("picklock.toml", configuration));
         let ignored = language.ignored.iter().chain([&RESULTS]);
         let ignored = ignored.map(|line| format!("{line}\n"));
         files.push((GITIGNORE, ignored.collect()));
@@ -46,6 +52,17 @@ impl Project {
             label,
             packages: [language.packages, of_library].concat(),
         }
+    }
+}
+
+/// What is expected of the resource when the holder was frozen for longer than its lease.
+fn resource_after_a_pause(claims: &[&str]) -> &'static str {
+    if claims.contains(&FENCES) {
+        "held"
+    } else if claims.contains(&RENEWS) {
+        "any: it may notice before or after the stock is changed"
+    } else {
+        "violated: outlived-lease"
     }
 }
 

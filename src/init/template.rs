@@ -46,7 +46,16 @@ pub struct Library {
     pub prepare: &'static [&'static str],
     /// As in [`Language`].
     pub run: &'static str,
+    /// The lines of its table beside the command: on how many nodes it takes its lock, and what it claims.
+    pub claims: &'static [&'static str],
 }
+
+/// Of a lock on the majority of independent nodes.
+pub const NODES: &str = "nodes = 5";
+/// Of a lock that renews its lease by itself.
+pub const RENEWS: &str = "renews = true";
+/// Of a lock that gives fencing tokens.
+pub const FENCES: &str = "fences = true";
 
 /// Files of a folder below `adapters/`: `templates!("python": "my_lock.py")`. Where the file has another name
 /// there, that follows: `"Cargo.toml" from "Cargo.toml.template"`.

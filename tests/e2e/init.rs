@@ -1,6 +1,9 @@
 //! `picklock init` writes what it says, and overwrites nothing.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toml::Table;
 
 use crate::running::{Outcome, picklock};
 
@@ -15,7 +18,7 @@ fn files(folder: &str, outcome: &Outcome) -> Vec<PathBuf> {
     let root = outcome.home().join(folder);
     let (mut found, mut folders) = (Vec::new(), vec![root.clone()]);
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
+        for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             match path.is_dir() {
                 true => folders.push(path),
@@ -79,12 +82,57 @@ fn a_library_takes_the_place_of_the_example() {
     );
 }
 
+/// What those claim that are not there: those of C# cannot be built, and the last has several names there.
+const NOT_INCLUDED: &str = "
+    csredis = { renews = true }
+    redlock-net = { nodes = 5, renews = true }
+    stackexchange-redis = {}
+    spring-data-redis = {}
+";
+
+/// The libraries of a language, as the error for an unknown one lists them.
+fn libraries(language: &str) -> Vec<String> {
+    let line = format!("init --lang {language} --lib none-such");
+    let said = picklock(&line).run().exits(2).stderr;
+    let list = said.split_once(&format!("those for {language} are "));
+    let names = list.map(|(_, rest)| rest.lines().next().unwrap().split(", "));
+    names.into_iter().flatten().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_library_claims_what_the_included_configuration_says_of_it() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("adapters/picklock.toml");
+    let mut known: Table = fs::read_to_string(file).unwrap().parse().unwrap();
+    let Some(known) = known["impl"].as_table_mut() else {
+        panic!("no tables");
+    };
+    known.extend(NOT_INCLUDED.parse::<Table>().unwrap());
+    let mut compared = 0;
+    for language in LANGUAGES {
+        for name in libraries(language) {
+            let line = format!("init --lang {language} --lib {name} one");
+            let outcome = picklock(&line).run().exits(0);
+            let written: Table = outcome.text_file("one/picklock.toml").parse().unwrap();
+            let (table, expected) = (&written["impl"][&name], &known[&name]);
+            for key in ["nodes", "needs_every_node", "renews", "fences"] {
+                assert_eq!(table.get(key), expected.get(key), "{name}: {key}");
+            }
+            let in_a_pause = written["expect"].as_array().unwrap().last().unwrap();
+            let fences = expected.get("fences").is_some();
+            let is_held = in_a_pause["resource"].as_str() == Some("held");
+            assert_eq!(is_held, fences, "{name}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 20, "{compared}");
+}
+
 #[test]
 fn workflow_stands_at_the_root_of_the_repository() {
     let line = format!("init --lang python {ORIGIN} locks/stock");
     let call = picklock(&line);
     let home = call.temp().parent().unwrap().to_owned();
-    std::fs::create_dir(home.join(".git")).unwrap();
+    fs::create_dir(home.join(".git")).unwrap();
     let outcome = call.run().exits(0);
     let workflow = outcome.text_file(".github/workflows/picklock-locks-stock.yml");
     assert!(
@@ -104,11 +152,21 @@ fn workflow_stands_at_the_root_of_the_repository() {
 }
 
 #[test]
+fn workflow_of_a_folder_beside_a_repository_stays_out_of_it() {
+    let call = picklock(&format!("init --lang python {ORIGIN} ../sibling"));
+    let repository = call.temp();
+    fs::create_dir(repository.join(".git")).unwrap();
+    let outcome = call.within(&repository).run().exits(0);
+    outcome.text_file("sibling/.github/workflows/picklock.yml");
+    assert!(!repository.join(".github").exists());
+}
+
+#[test]
 fn workflow_of_gitlab_is_written_where_gitlab_is_used() {
     let call = picklock(&format!("init --lang go {ORIGIN}"));
     let home = call.temp().parent().unwrap().to_owned();
-    std::fs::create_dir(home.join(".git")).unwrap();
-    std::fs::write(
+    fs::create_dir(home.join(".git")).unwrap();
+    fs::write(
         home.join(".git/config"),
         "url = git@gitlab.com:me/locks.git",
     )

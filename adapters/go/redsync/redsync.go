@@ -67,8 +67,13 @@ func (l *redsyncLock) Release(key, token string) (*bool, error) {
 	})
 }
 
-// unlessTaken is nil where the library says that the lock is taken, or over.
+// unlessTaken is nil where the library says that the lock is taken, or over. Not if a node gave an error: the
+// library joins the errors of all nodes, and there the lock may still be held.
 func unlessTaken(err error) error {
+	var unanswered *redsync.RedisError
+	if errors.As(err, &unanswered) {
+		return err
+	}
 	var taken *redsync.ErrTaken
 	if errors.As(err, &taken) || errors.Is(err, redsync.ErrFailed) || errors.Is(err, redsync.ErrLockAlreadyExpired) {
 		return nil
