@@ -4,7 +4,7 @@ use picklock_verdicts::check::{Cause, Property, Status, Verdict, describe};
 use picklock_verdicts::expectation::{Expectation, in_words};
 use picklock_verdicts::record::{Cell, Surprise};
 
-use crate::matrix::CellOutcome;
+use crate::matrix::{CellOutcome, lock_with_options};
 
 /// The status of a cell, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,9 +76,10 @@ pub fn is_undecided(failure: &Surprise) -> bool {
     failure.got.starts_with(Status::Unknown.word())
 }
 
-/// The cell in words: `redlock × gc-pause × sim`.
+/// The cell in words: `redlock × gc-pause × sim`; the lock with its options.
 pub fn title(cell: &Cell) -> String {
-    format!("{} × {} × {}", cell.lock.name, cell.scenario, cell.backend)
+    let lock = lock_with_options(cell);
+    format!("{lock} × {} × {}", cell.scenario, cell.backend)
 }
 
 /// The sign of a property's status; that of `not-applicable` if the cell has no verdict on it.

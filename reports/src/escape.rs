@@ -9,22 +9,29 @@ use std::borrow::Cow;
 /// `text` with every control character and invisible formatting character written as `\u{..}`, and so the first character
 /// of what the runner of a workflow would obey.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    let command = is_workflow_command(text);
-    if !command && !text.chars().any(is_obeyed) {
+    if !is_workflow_command(text) && !text.chars().any(is_obeyed) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
-    let first = text.len() - text.trim_start().len();
-    for (at, c) in text.char_indices() {
-        if command && at == first {
-            shown.extend(c.escape_unicode());
-        } else if is_obeyed(c) {
+    for c in text.chars() {
+        if is_obeyed(c) {
             shown.extend(c.escape_default());
         } else {
             shown.push(c);
         }
     }
-    Cow::Owned(shown)
+    Cow::Owned(inert(shown))
+}
+
+/// A line that the runner of a workflow does not obey.
+pub(crate) fn inert(line: String) -> String {
+    if !is_workflow_command(&line) {
+        return line;
+    }
+    let (blanks, command) = line.split_at(line.len() - line.trim_start().len());
+    // What it begins with is of one byte.
+    let (first, rest) = command.split_at(1);
+    format!("{blanks}{}{rest}", first.escape_unicode())
 }
 
 /// `::name::…` and `##[name]…`: the runner of GitHub looks for them behind blanks, too.
@@ -49,7 +56,8 @@ pub fn shortened(text: &str, longest: usize) -> String {
 
 /// [`visible`] for a text of several lines, which stay lines.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| c != '\n' && is_obeyed(c)) {
+    let is_harmless = !text.chars().any(|c| c != '\n' && is_obeyed(c));
+    if is_harmless && !text.lines().any(is_workflow_command) {
         return Cow::Borrowed(text);
     }
     let lines: Vec<Cow<'_, str>> = text.split('\n').map(visible).collect();

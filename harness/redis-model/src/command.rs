@@ -124,6 +124,11 @@ pub(super) const fn whole(name: &'static str, arity: i32, run: RunWhole) -> Spec
 }
 
 impl Spec {
+    /// True if servers of this version have it.
+    pub(super) fn is_of(&self, version: ServerVersion) -> bool {
+        (self.offered)(version)
+    }
+
     /// The same, refused in scripts.
     pub(super) const fn no_script(mut self) -> Spec {
         self.no_script = true;
@@ -198,7 +203,7 @@ pub(super) fn look_up<'a>(state: &mut State, args: Args<'a>) -> Result<&'static 
         state.unknown.insert(capitals(args[0]));
         return Err(Misuse::UnknownCommand);
     };
-    if !(spec.offered)(state.version) {
+    if !spec.is_of(state.version) {
         return Err(Misuse::UnknownCommand);
     }
     let mut arity = match spec.no_options_before_70 && !state.version.since_70() {

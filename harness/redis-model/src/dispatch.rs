@@ -1,6 +1,6 @@
 //! A command's way through the server: found, checked, then queued or executed.
 
-use super::command::{Args, Misuse, Run, RunData, RunWhole, Spec, look_up};
+use super::command::{Args, Misuse, Run, RunData, RunWhole, Spec, find, look_up};
 use super::command_facts::is_queued;
 use super::context::Context;
 use super::reply::Refusal;
@@ -19,6 +19,11 @@ const WHILE_SUBSCRIBED: [&str; 7] = [
     "psubscribe",
     "punsubscribe",
 ];
+
+/// True for a command that is modelled, and that servers of the modelled version do not have.
+pub(super) fn lacks(state: &State, command: &str) -> bool {
+    find(command.as_bytes()).is_some_and(|spec| !spec.is_of(state.version))
+}
 
 /// Executes one command of one client.
 pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now: Now) -> Reply {

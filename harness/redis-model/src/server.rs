@@ -98,6 +98,11 @@ impl Server {
         super::blocking::time_out(&mut self.state, now);
     }
 
+    /// True for a command that is modelled, and that servers of this version do not have. Its name may be in either case.
+    pub fn lacks(&self, command: &str) -> bool {
+        dispatch::lacks(&self.state, command)
+    }
+
     /// Requests for what is not modelled. A run in which this is not empty is `unknown`.
     pub fn unknown_commands(&self) -> &BTreeSet<String> {
         &self.state.unknown

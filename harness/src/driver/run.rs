@@ -81,8 +81,8 @@ pub async fn run<W: Backend>(
     note_untested(&context);
     note_traffic(&context);
     faults.abort();
-    end.step(nemesis.undo_all()).await;
     nemesis.settle();
+    end.step(nemesis.undo_all()).await;
     // Most workers have ended. The others must not hold a lock during the probe.
     end.step(context.backend.kill_all_workers()).await;
     if end.step(stock_store::count(&context)).await.is_none() {

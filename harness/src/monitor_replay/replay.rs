@@ -95,8 +95,8 @@ impl MonitorReplay {
                 }
             }
         }
-        // Clients of the promoted server are what makes it the node's master.
-        if by.is_some() && server != self.master {
+        // Clients that write to the promoted server are what makes it the node's master. A replica can be read.
+        if by.is_some() && server != self.master && may_be_for_masters(&name) {
             self.promote(server, at_ns);
         }
         let replayed = &mut self.servers[server];
@@ -106,7 +106,10 @@ impl MonitorReplay {
         replayed.execute(line, &name, place);
         if self.unknown.is_none() {
             let mut unknown = replayed.model.unknown_commands().iter();
-            self.unknown = unknown.find(|name| may_write(name)).cloned();
+            // What is told was executed, whatever the model knows of servers between its versions.
+            let lacking = Some(&name).filter(|name| replayed.model.lacks(name));
+            let unknown = unknown.find(|name| may_write(name));
+            self.unknown = unknown.or(lacking).cloned();
         }
         match place {
             Place::Alone => self.note_of(server, at_ns, by.as_ref(), &name),
@@ -389,6 +392,13 @@ fn name_of(line: &MonitorLine) -> String {
 fn may_write(name: &str) -> bool {
     let (command, subcommand) = name.split_once(' ').unwrap_or((name, ""));
     CommandKind::of(command, subcommand).is_none_or(CommandKind::writes)
+}
+
+/// False for a command that a replica answers, too.
+fn may_be_for_masters(name: &str) -> bool {
+    let (command, subcommand) = name.split_once(' ').unwrap_or((name, ""));
+    let is_for_masters = |kind: CommandKind| kind.writes() || kind.takes();
+    CommandKind::of(command, subcommand).is_none_or(is_for_masters)
 }
 
 /// Why a command changes keys.

@@ -315,6 +315,32 @@ fn unknown_command_that_may_write_is_a_gap() {
     );
 }
 
+/// A server between two versions of the model has a command that the older one lacks.
+#[test]
+fn command_that_the_servers_version_should_lack_is_a_gap() {
+    let mut told = Told::new();
+    told.lines(&[
+        r#"0 [0 A] "SET" "k" "a" "PX" "1000""#,
+        r#"1 [0 A] "DELIFEQ" "k" "a""#,
+    ]);
+    let gap = told.replay.gap();
+    assert_eq!(
+        gap.as_deref(),
+        Some("the model of Redis does not know DELIFEQ")
+    );
+}
+
+/// Some clients greet and read replicas.
+#[test]
+fn replica_that_is_only_read_is_not_promoted() {
+    let mut told = Told::new();
+    told.lines(&[r#"0 [0 A] "SET" "k" "a" "PX" "1000""#]);
+    told.line(1, r#"2 [0 X] "ECHO" "picklock-connection-1""#);
+    told.line(1, r#"3 [0 X] "PING""#);
+    told.line(1, r#"4 [0 X] "GET" "k""#);
+    assert_eq!(told.changes(), ["a 1000 SET of 0"]);
+}
+
 #[test]
 fn a_client_that_left_while_it_waited_is_given_nothing() {
     let push = r#""RPUSH" "k" "x""#;

@@ -18,6 +18,7 @@ use crate::backend::{Backend, Capabilities, Refusal};
 use crate::clock::millis;
 use crate::context::{DueFault, Location, RunContext};
 use crate::history::{ClockShift, EventKind, MissedBecause};
+use crate::wire::ImposedId;
 
 /// How often it is checked whether a fault for so many frames has struck them all. The faults do
 /// not wait for it: it only decides when the history says that they have ended.
@@ -27,6 +28,9 @@ const LOOK: Duration = Duration::from_millis(5);
 const SUPPOSED: &str =
     "the first command that names the key and may take it: what it did is not known";
 
+/// Why a fault that was there counts as missed.
+const NOTHING_PASSED: &str = "nothing passed that it could strike";
+
 /// The part of a run that makes things go wrong.
 pub struct Nemesis<W> {
     pub(super) context: Rc<RunContext<W>>,
@@ -34,8 +38,8 @@ pub struct Nemesis<W> {
     pub(super) clocks: ClockShifts,
     pub(super) silences: Silences,
     next_id: Cell<u32>,
-    /// The faults that strike so many frames, and their places in the plan.
-    counted: RefCell<BTreeMap<u32, usize>>,
+    /// The faults that strike so many frames and have not ended: their places in the plan, and what was imposed.
+    counted: RefCell<BTreeMap<u32, (usize, ImposedId)>>,
     /// The links whose faults never end.
     endless: RefCell<Vec<Target>>,
     /// Faults of the plan that have started, or that the backend cannot apply.
@@ -118,16 +122,22 @@ impl<W: Backend> Nemesis<W> {
         at_once
     }
 
-    /// Ends every fault that has an end.
+    /// Ends every fault that has an end, and what the others are watched for.
     pub async fn undo_all(&self) {
         while let Some(id) = self.ongoing.last() {
             self.end(id).await;
         }
+        self.silences.end_all(&self.context);
     }
 
-    /// Ends what the faults are watched for, and writes down the planned ones that never started.
+    /// Writes down the planned faults that never started, and those that never end and struck nothing. For the time before
+    /// the others end: a fault that is told as missed right after its end could not be applied.
     pub fn settle(&self) {
-        self.silences.end_all(&self.context);
+        for (id, (index, imposed)) in self.counted.borrow().iter() {
+            if self.ongoing.steps(*id).is_none() && self.context.backend.struck(*imposed) == 0 {
+                self.missed(*index, NOTHING_PASSED.into(), None);
+            }
+        }
         let settled = self.settled.borrow().clone();
         let timed = self.plans().iter().enumerate();
         let too_late = timed.filter(|(index, plan)| plan.at.is_some() && !settled.contains(index));
@@ -189,8 +199,8 @@ impl<W: Backend> Nemesis<W> {
             self.refused(index, &refusal);
             return started();
         }
-        if plan.frames.is_some() {
-            self.counted.borrow_mut().insert(id, index);
+        if let Some(imposed) = plan.frames.and_then(|_| self.imposed(id)) {
+            self.counted.borrow_mut().insert(id, (index, imposed));
         }
         let since_ns = self.struck(id, &plan, asked_ns);
         let lasts = plan.lasts();
@@ -244,26 +254,27 @@ impl<W: Backend> Nemesis<W> {
 
     /// Waits until a fault of links has struck as many frames as it was meant for.
     async fn all_struck(&self, id: u32, frames: u32) {
-        let is_less = |struck: u64| struck < u64::from(frames);
-        while self.frames_struck(id).is_some_and(is_less) {
+        let Some(imposed) = self.imposed(id) else {
+            return;
+        };
+        while self.context.backend.struck(imposed) < u64::from(frames) {
             tokio::time::sleep(LOOK).await;
         }
     }
 
-    /// How many frames a fault of links has struck; `None`: it is none, or has ended.
-    fn frames_struck(&self, id: u32) -> Option<u64> {
+    /// What a fault has imposed on links; `None`: nothing, or it has ended.
+    fn imposed(&self, id: u32) -> Option<ImposedId> {
         let steps = self.ongoing.steps(id)?;
-        let imposed = steps.into_iter().find_map(|step| match step {
+        steps.into_iter().find_map(|step| match step {
             Undo::Lift(imposed) => Some(imposed),
             _ => None,
-        });
-        imposed.map(|imposed| self.context.backend.struck(imposed))
+        })
     }
 
-    /// The place in the plan of a fault that strikes so many frames, if it has struck none.
+    /// The place in the plan of a fault that strikes so many frames and ends now, if it has struck none.
     fn unstruck(&self, id: u32) -> Option<usize> {
-        let index = self.counted.borrow().get(&id).copied();
-        index.filter(|_| self.frames_struck(id) == Some(0))
+        let (index, imposed) = self.counted.borrow_mut().remove(&id)?;
+        (self.context.backend.struck(imposed) == 0).then_some(index)
     }
 
     /// Writes that a fault begins, and lists it. Returns its number.
@@ -303,8 +314,8 @@ impl<W: Backend> Nemesis<W> {
         // It leaves the list only now. Should the run end while it is undone, `undo_all` does it
         // again rather than not at all.
         let due_ns = self.ongoing.due_ns(id);
-        let unstruck = self.unstruck(id);
         if self.ongoing.remove(id) {
+            let unstruck = self.unstruck(id);
             if let Some(late_ms) = due_ns.and_then(|due_ns| self.since_ms(due_ns)) {
                 self.context
                     .recorder
@@ -312,7 +323,7 @@ impl<W: Backend> Nemesis<W> {
             }
             self.context.recorder.write(EventKind::FaultEnded { id });
             if let Some(index) = unstruck {
-                self.missed(index, "nothing passed that it could strike".into(), None);
+                self.missed(index, NOTHING_PASSED.into(), None);
             }
         }
     }

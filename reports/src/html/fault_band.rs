@@ -34,5 +34,6 @@ pub(super) fn fault_bands(timeline: &Timeline<'_>) -> Vec<FaultBand> {
         nodes: span.nodes.to_vec(),
         tells_offset: span.clock.is_some(),
     };
-    timeline.faults().iter().map(band).collect()
+    let struck = timeline.faults().iter().filter(|span| !span.missed);
+    struck.map(band).collect()
 }

@@ -107,7 +107,7 @@ pub struct Recovery {
 /// One for each fault with a known end, in order of their beginnings.
 pub(super) fn recoveries(timeline: &Timeline<'_>) -> Vec<Recovery> {
     let (spans, holds) = (timeline.faults().iter(), timeline.holds());
-    let known = spans.filter_map(|span| {
+    let known = spans.filter(|span| !span.missed).filter_map(|span| {
         let over_ns = if strikes_once(span.fault) {
             span.began_ns
         } else {

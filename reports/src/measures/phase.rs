@@ -48,7 +48,7 @@ impl Phases {
         let ttl_ns = timeline.history().header.ttl_ms.saturating_mul(1_000_000);
         let mut faulty_ns = Vec::new();
         let mut after_ns = Vec::new();
-        for span in timeline.faults() {
+        for span in timeline.faults().iter().filter(|span| !span.missed) {
             let over_ns = if strikes_once(span.fault) {
                 span.began_ns
             } else {

@@ -31,7 +31,7 @@ pub(super) fn write_beside(row: &mut [Cell], occupied: (usize, usize), label: &s
 /// The faults in the window, packed into as few rows as possible.
 pub(super) fn bands(timeline: &Timeline<'_>, scale: &Scale) -> Vec<Vec<Cell>> {
     let mut bands: Vec<Vec<Cell>> = Vec::new();
-    for span in timeline.faults() {
+    for span in timeline.faults().iter().filter(|span| !span.missed) {
         let until_ns = span.ended_ns.unwrap_or(timeline.end_ns());
         let Some((first, last)) = scale.touched(span.began_ns, until_ns) else {
             continue;

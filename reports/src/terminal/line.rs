@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Effects, Style};
 use picklock_verdicts::check::Status;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::escape::visible;
+use crate::escape::{inert, visible};
 
 /// One line: pieces of text, each with its style.
 #[derive(Debug, Clone, Default)]
@@ -130,7 +130,8 @@ impl Line {
             }
         }
         out.truncate(out.trim_end_matches(' ').len());
-        out
+        // Wrapping may have put there what stood within a line.
+        inert(out)
     }
 }
 

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 
 use picklock_verdicts::history::{EventKind, History};
 use picklock_verdicts::timeline::{
-    Hold, HoldEnd, LeaseState, OperationKind, OperationOutcome, Timeline,
+    FaultSpan, Hold, HoldEnd, LeaseState, OperationKind, OperationOutcome, Timeline,
 };
 use serde_json::{Value, json};
 
@@ -107,7 +107,7 @@ fn tracks(timeline: &Timeline<'_>) -> Vec<TraceEvent<'static>> {
         let name = format!("worker {worker}");
         events.push(track("thread_name", WORKERS, worker, name));
     }
-    for (tid, span) in fault_tracks(timeline).into_iter().zip(timeline.faults()) {
+    for (tid, span) in fault_tracks(timeline).into_iter().zip(struck(timeline)) {
         let name = visible(span.fault).into_owned();
         events.push(track("thread_name", FAULTS, tid, name));
     }
@@ -168,7 +168,7 @@ fn ended(end: HoldEnd) -> &'static str {
 /// The track of each fault: faults that overlap without nesting need separate tracks.
 fn fault_tracks(timeline: &Timeline<'_>) -> Vec<usize> {
     let mut free_at_ns: Vec<u64> = Vec::new();
-    let tracks = timeline.faults().iter().map(|span| {
+    let tracks = struck(timeline).map(|span| {
         let until_ns = span
             .ended_ns
             .unwrap_or(timeline.end_ns())
@@ -190,8 +190,12 @@ fn fault_tracks(timeline: &Timeline<'_>) -> Vec<usize> {
     tracks.collect()
 }
 
+fn struck<'t>(timeline: &'t Timeline<'_>) -> impl Iterator<Item = &'t FaultSpan<'t>> {
+    timeline.faults().iter().filter(|span| !span.missed)
+}
+
 fn faults(timeline: &Timeline<'_>, events: &mut TraceWriter) {
-    for (track, span) in fault_tracks(timeline).into_iter().zip(timeline.faults()) {
+    for (track, span) in fault_tracks(timeline).into_iter().zip(struck(timeline)) {
         let until_ns = span.ended_ns.unwrap_or(timeline.end_ns());
         let args = json!({
             "detail": visible(span.detail),

@@ -31,6 +31,7 @@ pub(super) const TABLE: &[Spec] = &[
     // Strings and counters.
     grow("set", -3, strings::set),
     grow("setnx", 3, strings::setnx),
+    grow("setex", 4, strings::setex),
     grow("psetex", 4, strings::psetex),
     read("get", 2, strings::get),
     grow("getset", 3, strings::getset),

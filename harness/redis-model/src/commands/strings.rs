@@ -65,9 +65,17 @@ pub(super) fn setnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     Ok(Reply::Int(1))
 }
 
+pub(super) fn setex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    set_for(context, Unit::Seconds, args)
+}
+
 pub(super) fn psetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    set_for(context, Unit::Milliseconds, args)
+}
+
+fn set_for(context: &mut Context<'_>, unit: Unit, args: Args<'_>) -> CommandResult {
     let (key, value) = (args[1], args[3]);
-    let at_ms = deadline_ms(context, Unit::Milliseconds, args[2])?;
+    let at_ms = deadline_ms(context, unit, args[2])?;
     context.state.expire(context.database, key, context.now);
     context.put(key, Value::String(value.to_vec()), Some(at_ms));
     context.reword(&[b"SET", key, value, b"PXAT", at_ms.to_string().as_bytes()]);

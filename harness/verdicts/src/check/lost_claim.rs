@@ -13,7 +13,7 @@ use picklock_scenarios::Phase;
 
 use crate::custody::{SpanEnd, ValueSpan};
 use crate::history::KeyCommand;
-use crate::timeline::{FaultSpan, Hold, HoldEnd, Lease, overlap, spoils_clocks};
+use crate::timeline::{FaultSpan, Hold, HoldEnd, Lease, overlap, spoils_clocks, strikes_once};
 
 use super::taken_value::{adds_element, is_of_several, shares_element};
 use super::verdict::Cause;
@@ -209,7 +209,9 @@ impl LostClaim<'_> {
             let is_over = fault
                 .ended_ns
                 .is_some_and(|ended_ns| ended_ns < span.from_ns)
-                && !fault.clock.is_some_and(|shift| shift.for_good);
+                && !fault
+                    .clock
+                    .map_or(strikes_once(fault.fault), |shift| shift.for_good);
             // Ahead, the later client's clock takes it for over too soon; behind, the earlier one's writes that it is.
             let leads = |ahead: bool| fault.clock.is_none_or(|shift| (shift.by_ns > 0) == ahead);
             let is_of = |worker: usize| fault.workers.contains(&worker);

@@ -17,10 +17,10 @@ pub(super) fn ran_out_ns(timeline: &Timeline<'_>, own: &[&ValueSpan], hold: &Hol
     let own = own.iter().filter(|span| span.may_be_a_claim());
     let has_own_name = own.clone().any(|span| is_own_name(&span.key));
     // What the lock does not rest on may run out beside it.
+    let own = own.filter(|span| is_own_name(&span.key) || !has_own_name);
     let is_lost = |span: &&&ValueSpan| {
         span.end == SpanEnd::RanOut
             && (hold.begin_ns..hold.end_ns).contains(&span.until_ns)
-            && (is_own_name(&span.key) || !has_own_name)
             && !own.clone().any(|other| other.stands_at(span.until_ns))
     };
     let until_ns = own.clone().find(is_lost)?.until_ns;
@@ -47,7 +47,8 @@ fn is_delayed(history: &History, of: usize, (from_ns, until_ns): (u64, u64)) -> 
     })
 }
 
-/// True if a fault was on since this client asked for the lock, or the harness, the client or a server stood still.
+/// True if a fault was on since this client asked for the lock that could hold it up, or the harness, the client or a server
+/// stood still.
 pub(super) fn is_disturbed(timeline: &Timeline<'_>, hold: &Hold, until_ns: u64) -> bool {
     // It is told when it is over.
     let stood = |from_ns: u64, over_ns: u64| from_ns <= until_ns && over_ns >= hold.acquire_ns;
@@ -62,7 +63,7 @@ pub(super) fn is_disturbed(timeline: &Timeline<'_>, hold: &Hold, until_ns: u64) 
         _ => false,
     };
     let mut faults = timeline.faults().iter();
-    faults.any(|fault| fault.touches(hold.acquire_ns, until_ns))
+    faults.any(|fault| fault.strikes(hold.worker) && fault.touches(hold.acquire_ns, until_ns))
         || timeline.history().events.iter().any(stood_still)
 }
 

@@ -5,6 +5,8 @@ pub const TEMPLATES: &[(u32, &str)] = &[
     // Strings.
     (30, "SET {s} {v} {setopt*}"),
     (8, "SETNX {s} {v}"),
+    (2, "SETEX {s} {seconds} {v}"),
+    (1, "SETEX {s} {badtime} {v}"),
     (3, "PSETEX {s} {millis} {v}"),
     (2, "PSETEX {s} {badtime} {v}"),
     (20, "GET {s}"),

@@ -5,29 +5,30 @@ use picklock_verdicts::record::Cell;
 
 use super::super::line::{BAD, FAINT, Line, STRONG, WARN, columns};
 use super::cell::{p99, sign, with};
-use crate::matrix::{CellOutcome, NOT_APPLICABLE, distinct};
+use crate::matrix::{CellOutcome, NOT_APPLICABLE, distinct, name_of_lock};
 
 /// The widest column for names.
 const WIDEST_NAME: usize = 28;
 
 pub(super) fn lines(cells: &[&Cell], width: usize) -> Vec<Line> {
-    let names = cells.iter().map(|cell| columns(&cell.lock.name));
+    let name_of_lock = name_of_lock(cells.iter().copied());
+    let names = cells.iter().map(|cell| columns(&name_of_lock(cell)));
     let column = 2 + names.max().unwrap_or(0).min(WIDEST_NAME) + 2;
     let mut lines = Vec::new();
     for scenario in distinct(cells.iter().map(|cell| cell.scenario.as_str())) {
         lines.push(Line::new().styled(STRONG, scenario));
         for cell in cells.iter().filter(|cell| cell.scenario == scenario) {
-            lines.extend(row(cell, column, width));
+            lines.extend(row(cell, &name_of_lock(cell), column, width));
         }
     }
     lines
 }
 
-fn row(cell: &Cell, column: usize, width: usize) -> Vec<Line> {
+fn row(cell: &Cell, name: &str, column: usize, width: usize) -> Vec<Line> {
     let (sign, style) = sign(cell);
     let mut line = Line::new()
         .plain("  ")
-        .plain(&cell.lock.name)
+        .plain(name)
         .plain("  ")
         .pad_to(column)
         .styled(style, sign)
