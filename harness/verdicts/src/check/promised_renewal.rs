@@ -47,8 +47,8 @@ fn is_delayed(history: &History, of: usize, (from_ns, until_ns): (u64, u64)) -> 
     })
 }
 
-/// True if a fault was on since this client asked for the lock that could hold it up, or the harness, the client or a server
-/// stood still.
+/// True if a fault was on since this client asked for the lock, or the harness, the client or a server stood still. Any fault
+/// counts: one of another client's connection may be on the client's own, where they share it.
 pub(super) fn is_disturbed(timeline: &Timeline<'_>, hold: &Hold, until_ns: u64) -> bool {
     // It is told when it is over.
     let stood = |from_ns: u64, over_ns: u64| from_ns <= until_ns && over_ns >= hold.acquire_ns;
@@ -63,7 +63,7 @@ pub(super) fn is_disturbed(timeline: &Timeline<'_>, hold: &Hold, until_ns: u64) 
         _ => false,
     };
     let mut faults = timeline.faults().iter();
-    faults.any(|fault| fault.strikes(hold.worker) && fault.touches(hold.acquire_ns, until_ns))
+    faults.any(|fault| fault.touches(hold.acquire_ns, until_ns))
         || timeline.history().events.iter().any(stood_still)
 }
 
