@@ -91,18 +91,8 @@ impl SharedProcess {
         clock: Clock,
     ) -> Rc<Self> {
         let (to_send, mut requests) = local_channel();
-        let lines = Rc::new(RefCell::new(Lines {
-            is_shared,
-            nodes,
-            clock,
-            to_send,
-            heard: BTreeMap::new(),
-            known: BTreeSet::new(),
-            open: HashMap::new(),
-            last_id: 0,
-            begun: Begun::Not,
-            ended: None,
-        }));
+        let lines = Lines::of_no_client(is_shared, nodes, clock, to_send);
+        let lines = Rc::new(RefCell::new(lines));
         let writing = async move {
             while let Some(request) = requests.next().await {
                 // If it no longer reads, the other task hears how it ended.
@@ -203,6 +193,26 @@ impl Drop for ClientLine {
 }
 
 impl Lines {
+    fn of_no_client(
+        is_shared: bool,
+        nodes: Vec<String>,
+        clock: Clock,
+        to_send: Sender<Request>,
+    ) -> Self {
+        Lines {
+            is_shared,
+            nodes,
+            clock,
+            to_send,
+            heard: BTreeMap::new(),
+            known: BTreeSet::new(),
+            open: HashMap::new(),
+            last_id: 0,
+            begun: Begun::Not,
+            ended: None,
+        }
+    }
+
     fn offers(&self) -> Offers {
         match &self.begun {
             Begun::Ready(Answer::Ready { offers, .. }) => *offers,
@@ -437,18 +447,7 @@ mod tests {
     /// A process of two clients that reads and writes nothing.
     fn process() -> Rc<SharedProcess> {
         let (to_send, _) = local_channel();
-        let lines = Lines {
-            is_shared: true,
-            nodes: Vec::new(),
-            clock: Clock::start(),
-            to_send,
-            heard: BTreeMap::new(),
-            known: BTreeSet::new(),
-            open: HashMap::new(),
-            last_id: 0,
-            begun: Begun::Not,
-            ended: None,
-        };
+        let lines = Lines::of_no_client(true, Vec::new(), Clock::start(), to_send);
         let idle = || tokio::task::spawn_local(std::future::pending::<()>());
         Rc::new(SharedProcess {
             lines: Rc::new(RefCell::new(lines)),
@@ -469,6 +468,7 @@ mod tests {
             let event = WorkerOutput::Message(WorkerMessage::Event(event));
             process.lines.borrow_mut().take(event.clone());
             flooding.stop_listening();
+            assert_eq!(process.lines.borrow().heard.len(), 1);
             process.lines.borrow_mut().take(event);
             let closed = WorkerOutput::Exited("the line is closed".into());
             assert_eq!(flooding.next().await, closed);
