@@ -68,6 +68,7 @@ mod usage_hint;
 mod worker;
 
 use std::ffi::OsString;
+use std::pin::Pin;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -149,6 +150,8 @@ fn output_is_lost(reason: &str) -> ExitCode {
 /// Everything runs on the main thread: children die with the thread that started them, so that
 /// thread must live as long as the process.
 fn on_one_thread(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
+    // Boxed: the runtime is compiled once for all commands.
+    let work: Pin<Box<dyn Future<Output = _>>> = Box::pin(work);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

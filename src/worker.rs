@@ -16,10 +16,10 @@ use crate::print;
 /// An unknown name, or a broken pipe.
 pub async fn run(name: String) -> Result<u8, Failure> {
     let lock = find(&name).ok_or_else(|| Failure::Usage(format!("--impl {name}: no such lock")))?;
-    let reader = tokio::io::BufReader::new(tokio::io::stdin());
-    let complain = |text: &str| print::err(&format!("{text}\n"));
+    let mut reader = tokio::io::BufReader::new(tokio::io::stdin());
+    let mut complain = |text: &str| print::err(&format!("{text}\n"));
     let lock = LockFactory::of(lock);
-    serve_lock(&lock, reader, tokio::io::stdout(), complain)
+    serve_lock(&lock, &mut reader, &mut tokio::io::stdout(), &mut complain)
         .await
         .map_err(|error| Failure::Environment(error.to_string()))?;
     Ok(exit::HELD)

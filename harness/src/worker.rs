@@ -4,6 +4,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use futures_util::future::LocalBoxFuture;
 use picklock_impls::{Canceller, Context, DynLock, WallClock};
 use tokio::io::{AsyncBufRead, AsyncWrite};
 
@@ -26,16 +27,18 @@ impl WallClock for MachineClock {
 /// cannot be answered. They belong in the worker's log. Needs a `tokio::task::LocalSet` around the
 /// call.
 ///
+/// The future is boxed: so what it does is compiled here, and not once more for its caller.
+///
 /// # Errors
 /// One of the streams broke.
-pub async fn serve_lock(
-    lock: &LockFactory,
-    reader: impl AsyncBufRead + Unpin,
-    writer: impl AsyncWrite + Unpin,
-    complain: impl FnMut(&str),
-) -> Result<(), ServeError> {
-    let build = |init, canceller| async move { client(lock, init, canceller) };
-    serve(reader, writer, build, complain).await
+pub fn serve_lock<'a>(
+    lock: &'a LockFactory,
+    reader: &'a mut (dyn AsyncBufRead + Unpin),
+    writer: &'a mut (dyn AsyncWrite + Unpin),
+    complain: &'a mut dyn FnMut(&str),
+) -> LocalBoxFuture<'a, Result<(), ServeError>> {
+    let build = move |init, canceller| async move { client(lock, init, canceller) };
+    Box::pin(serve(reader, writer, build, complain))
 }
 
 fn client(

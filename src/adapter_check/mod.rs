@@ -76,7 +76,7 @@ async fn check(args: &AdapterCheckArgs) -> Result<u8, Failure> {
             visible(&server)
         ));
     }
-    let tell = |result: &CheckResult| {
+    let mut tell = |result: &CheckResult| {
         if !args.json {
             print::out(&text::check_line(result));
         }
@@ -84,7 +84,7 @@ async fn check(args: &AdapterCheckArgs) -> Result<u8, Failure> {
     let report = tokio::select! {
         biased;
         () = interrupt.wanted() => return Err(Failure::Interrupted),
-        report = check_adapter(setup, tell) => report.map_err(not_checked)?,
+        report = check_adapter(setup, &mut tell) => report.map_err(not_checked)?,
     };
     match args.json {
         true => print::out(&document(command, lease, &report)?),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::LocalBoxFuture;
 use picklock_scenarios::Persistence;
 
 use super::checks::CHECKS;
@@ -52,70 +53,73 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// The adapter or the server cannot be started.
-pub async fn check_adapter(
+pub fn check_adapter<'a>(
     setup: ConformanceSetup,
-    mut tell: impl FnMut(&CheckResult),
-) -> Result<ConformanceReport, ConformanceError> {
-    adopt_orphans();
-    let reaper = Reaper::spawn(&setup.reaper, &setup.reaper_args).map_err(BackendError::from)?;
-    sweep().await;
-    let dir = RunDir::create(&reaper)?;
-    let (image, environment) = (&setup.worker.image, &setup.worker.environment);
-    let containers = WorkerContainers::prepare(image.as_deref(), environment, &reaper).await?;
-    let layout = Layout {
-        nodes: 1,
-        replicas: 0,
-        sentinels: 0,
-        persistence: Persistence::None,
-        clocks_shift: false,
-    };
-    let kind = ServerKind::Process(setup.server.clone());
-    let servers = Servers::start(&kind, layout, dir.path(), &reaper).await?;
-    let connection = servers.address(0).connection(ANSWER_WITHIN).await?;
-    let redis = servers.server().clone();
-    let clock = Clock::start();
-    // The server wants a password, which the adapter does not know: the wire gives it.
-    let wire = Proxy::new(
-        clock.clone(),
-        Vec::new(),
-        setup.seed,
-        Arc::new(NoInterceptor),
-    );
-    wire.log_in(&servers.password().text());
-    let opened = wire.open(LINK, servers.address(0).socket()).await;
-    let address = opened.map_err(ConformanceError::Link)?;
-    let mut clients = Clients {
-        setup,
-        containers,
-        logs: dir.path().to_owned(),
-        reaper,
-        servers,
-        wire,
-        address,
-        connection,
-        clock,
-        state: State::default(),
-    };
-    let checks = all_checks(&mut clients, &mut tell).await;
-    let ready = clients.state.ready.take();
-    let ended = clients.end().await;
-    let checks = checks?;
-    ended?;
-    let (name, version) = match ready {
-        Some(Answer::Ready { name, version, .. }) => (name, version),
-        _ => (None, None),
-    };
-    Ok(ConformanceReport {
-        name,
-        version,
-        redis,
-        checks,
+    tell: &'a mut dyn FnMut(&CheckResult),
+) -> LocalBoxFuture<'a, Result<ConformanceReport, ConformanceError>> {
+    Box::pin(async move {
+        adopt_orphans();
+        let reaper =
+            Reaper::spawn(&setup.reaper, &setup.reaper_args).map_err(BackendError::from)?;
+        sweep().await;
+        let dir = RunDir::create(&reaper)?;
+        let (image, environment) = (&setup.worker.image, &setup.worker.environment);
+        let containers = WorkerContainers::prepare(image.as_deref(), environment, &reaper).await?;
+        let layout = Layout {
+            nodes: 1,
+            replicas: 0,
+            sentinels: 0,
+            persistence: Persistence::None,
+            clocks_shift: false,
+        };
+        let kind = ServerKind::Process(setup.server.clone());
+        let servers = Servers::start(&kind, layout, dir.path(), &reaper).await?;
+        let connection = servers.address(0).connection(ANSWER_WITHIN).await?;
+        let redis = servers.server().clone();
+        let clock = Clock::start();
+        // The server wants a password, which the adapter does not know: the wire gives it.
+        let wire = Proxy::new(
+            clock.clone(),
+            Vec::new(),
+            setup.seed,
+            Arc::new(NoInterceptor),
+        );
+        wire.log_in(&servers.password().text());
+        let opened = wire.open(LINK, servers.address(0).socket()).await;
+        let address = opened.map_err(ConformanceError::Link)?;
+        let mut clients = Clients {
+            setup,
+            containers,
+            logs: dir.path().to_owned(),
+            reaper,
+            servers,
+            wire,
+            address,
+            connection,
+            clock,
+            state: State::default(),
+        };
+        let checks = all_checks(&mut clients, tell).await;
+        let ready = clients.state.ready.take();
+        let ended = clients.end().await;
+        let checks = checks?;
+        ended?;
+        let (name, version) = match ready {
+            Some(Answer::Ready { name, version, .. }) => (name, version),
+            _ => (None, None),
+        };
+        Ok(ConformanceReport {
+            name,
+            version,
+            redis,
+            checks,
+        })
     })
 }
 
 async fn all_checks(
     clients: &mut Clients,
-    tell: &mut impl FnMut(&CheckResult),
+    tell: &mut dyn FnMut(&CheckResult),
 ) -> Result<Vec<CheckResult>, ConformanceError> {
     let mut results: Vec<CheckResult> = Vec::new();
     let mut mistakes: Vec<(&'static str, Mistake)> = Vec::new();

@@ -12,8 +12,8 @@ use bollard::query_parameters::{
 use futures_util::{Stream, StreamExt};
 use tokio::io::{AsyncWrite, AsyncWriteExt, copy, stderr, stdin, stdout};
 
-use super::BackendError;
 use super::engine::{self, refused};
+use super::server::Answer;
 
 type Output = Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>;
 
@@ -22,27 +22,29 @@ type Output = Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>;
 ///
 /// # Errors
 /// The engine does not answer, or refuses.
-pub async fn carry_streams(name: &str) -> Result<u8, BackendError> {
-    let engine = engine::connect().await?;
-    let options = AttachContainerOptionsBuilder::new()
-        .stdin(true)
-        .stdout(true)
-        .stderr(true)
-        .stream(true)
-        .build();
-    let failed = |doing| refused(name, doing);
-    // Before it starts: its first words must not be lost.
-    let attached = engine.attach_container(name, Some(options)).await;
-    let AttachContainerResults { output, input } =
-        attached.map_err(failed("attach to the container"))?;
-    let started = engine.start_container(name, None::<StartContainerOptions>);
-    started.await.map_err(failed("start the container"))?;
-    tokio::select! {
-        // Only the end of the output counts. Input that ends is passed on.
-        () = copy_output(output) => {}
-        () = copy_input(input) => {}
-    }
-    Ok(exit_status(&engine, name).await)
+pub fn carry_streams(name: &str) -> Answer<'_, u8> {
+    Box::pin(async move {
+        let engine = engine::connect().await?;
+        let options = AttachContainerOptionsBuilder::new()
+            .stdin(true)
+            .stdout(true)
+            .stderr(true)
+            .stream(true)
+            .build();
+        let failed = |doing| refused(name, doing);
+        // Before it starts: its first words must not be lost.
+        let attached = engine.attach_container(name, Some(options)).await;
+        let AttachContainerResults { output, input } =
+            attached.map_err(failed("attach to the container"))?;
+        let started = engine.start_container(name, None::<StartContainerOptions>);
+        started.await.map_err(failed("start the container"))?;
+        tokio::select! {
+            // Only the end of the output counts. Input that ends is passed on.
+            () = copy_output(output) => {}
+            () = copy_input(input) => {}
+        }
+        Ok(exit_status(&engine, name).await)
+    })
 }
 
 async fn copy_output(mut output: Output) {

@@ -1,6 +1,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use futures_util::future::LocalBoxFuture;
 use picklock_scenarios::BackendName;
 use tokio::time::timeout;
 
@@ -46,42 +47,46 @@ const DOCKER_PATIENCE: Duration = Duration::from_millis(1900);
 /// server program. `image`, `binary` and `named` are the choices of the user, if any. Takes less
 /// than two seconds,
 /// even if the engine or the registry does not answer.
-pub async fn detect(
-    image: Option<&str>,
-    binary: Option<&Path>,
+///
+/// The future is boxed: so what it does is compiled here, and not once more for its caller.
+pub fn detect<'a>(
+    image: Option<&'a str>,
+    binary: Option<&'a Path>,
     named: Option<NamedServer>,
-) -> Detection {
-    if cfg!(not(target_os = "linux")) {
-        return Detection {
-            backend: None,
-            reason: "servers are started on Linux only".to_owned(),
-        };
-    }
-    let choice = async {
-        engine::connect_at_once().await?;
-        Image::choose(image, named).await
-    };
-    let no_docker = match timeout(DOCKER_PATIENCE, choice).await {
-        Ok(Ok(image)) => {
-            let reason = format!("a container engine answers; {}", image.reason());
+) -> LocalBoxFuture<'a, Detection> {
+    Box::pin(async move {
+        if cfg!(not(target_os = "linux")) {
             return Detection {
-                backend: Some(ServerKind::Docker(image)),
-                reason,
+                backend: None,
+                reason: "servers are started on Linux only".to_owned(),
             };
         }
-        Ok(Err(error)) => in_short(&error),
-        Err(_) => "the container engine hangs".to_owned(),
-    };
-    match Binary::choose(binary, named) {
-        Ok(binary) => Detection {
-            reason: format!("{}; not docker: {no_docker}", binary.reason()),
-            backend: Some(ServerKind::Process(binary)),
-        },
-        Err(error) => Detection {
-            backend: None,
-            reason: format!("not docker: {no_docker}; not process: {}", in_short(&error)),
-        },
-    }
+        let choice = async {
+            engine::connect_at_once().await?;
+            Image::choose(image, named).await
+        };
+        let no_docker = match timeout(DOCKER_PATIENCE, choice).await {
+            Ok(Ok(image)) => {
+                let reason = format!("a container engine answers; {}", image.reason());
+                return Detection {
+                    backend: Some(ServerKind::Docker(image)),
+                    reason,
+                };
+            }
+            Ok(Err(error)) => in_short(&error),
+            Err(_) => "the container engine hangs".to_owned(),
+        };
+        match Binary::choose(binary, named) {
+            Ok(binary) => Detection {
+                reason: format!("{}; not docker: {no_docker}", binary.reason()),
+                backend: Some(ServerKind::Process(binary)),
+            },
+            Err(error) => Detection {
+                backend: None,
+                reason: format!("not docker: {no_docker}; not process: {}", in_short(&error)),
+            },
+        }
+    })
 }
 
 /// The error without the advice, which does not apply if another backend is supported.

@@ -42,28 +42,28 @@ pub struct ExaminedServer {
 ///
 /// # Errors
 /// The first that cannot be used, and why.
-pub async fn examine(
-    servers: &ExternalServers,
-) -> Result<(ExternalServers, Vec<ExaminedServer>), BackendError> {
-    let password = Password::fresh().map_err(io_error("make a password"))?;
-    let mut servers = servers.clone();
-    let reach = async |servers: &ExternalServers, number: usize| {
-        let upstream = Upstream::all(servers)?.swap_remove(number);
-        External::reach(upstream, password, servers).await
-    };
-    let first = reach(&servers, 0).await?;
-    let masters = first.masters().await;
-    let masters = masters.map_err(|fault| first.upstream.error(fault))?;
-    if let Some(masters) = masters {
-        (servers.servers, servers.is_cluster) = (masters, true);
-    }
-    let mut examined = Vec::new();
-    for number in 0..servers.servers.len() {
-        let server = reach(&servers, number).await?;
-        let one = server.examined().await;
-        examined.push(one.map_err(|fault| server.upstream.error(fault))?);
-    }
-    Ok((servers, examined))
+pub fn examine(servers: &ExternalServers) -> Answer<'_, (ExternalServers, Vec<ExaminedServer>)> {
+    Box::pin(async move {
+        let password = Password::fresh().map_err(io_error("make a password"))?;
+        let mut servers = servers.clone();
+        let reach = async |servers: &ExternalServers, number: usize| {
+            let upstream = Upstream::all(servers)?.swap_remove(number);
+            External::reach(upstream, password, servers).await
+        };
+        let first = reach(&servers, 0).await?;
+        let masters = first.masters().await;
+        let masters = masters.map_err(|fault| first.upstream.error(fault))?;
+        if let Some(masters) = masters {
+            (servers.servers, servers.is_cluster) = (masters, true);
+        }
+        let mut examined = Vec::new();
+        for number in 0..servers.servers.len() {
+            let server = reach(&servers, number).await?;
+            let one = server.examined().await;
+            examined.push(one.map_err(|fault| server.upstream.error(fault))?);
+        }
+        Ok((servers, examined))
+    })
 }
 
 /// The servers of a run.

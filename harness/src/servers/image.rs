@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::BackendError;
 use super::engine::{self, sentence};
+use super::server::Answer;
 use crate::named_server::{LOCAL_IMAGE, NamedServer, OFFICIAL_IMAGE};
 
 /// How long a registry may take to say whether it has an image. Only asked if the image is not
@@ -36,45 +37,45 @@ impl Image {
     ///
     /// # Errors
     /// No engine answers, or there is no image.
-    pub async fn choose(
-        given: Option<&str>,
-        named: Option<NamedServer>,
-    ) -> Result<Image, BackendError> {
-        let engine = engine::connect().await?;
-        let image = |reference: &str, reason: &str, here| Image {
-            reference: reference.to_owned(),
-            reason: format!("image {reference}, {reason}"),
-            here,
-        };
-        if let (None, Some(server)) = (given, named) {
-            // No registry has it: its name would lead to somebody else's image.
-            return match is_here(&engine, server.image()).await {
-                true => Ok(image(server.image(), "built by scripts/redis-image", true)),
-                false => Err(BackendError::NoNamedImage { server }),
+    pub fn choose(given: Option<&str>, named: Option<NamedServer>) -> Answer<'_, Image> {
+        Box::pin(async move {
+            let engine = engine::connect().await?;
+            let image = |reference: &str, reason: &str, here| Image {
+                reference: reference.to_owned(),
+                reason: format!("image {reference}, {reason}"),
+                here,
             };
-        }
-        let wanted = given.unwrap_or(OFFICIAL_IMAGE);
-        if is_here(&engine, wanted).await {
-            return Ok(image(wanted, "here", true));
-        }
-        let why = match offered(&engine, wanted).await {
-            Offer::Yes => return Ok(image(wanted, "to be pulled", false)),
-            // A user who names a private image is assumed to have its credentials.
-            Offer::NotToStrangers if given.is_some() => {
-                return Ok(image(wanted, "to be pulled with credentials", false));
+            if let (None, Some(server)) = (given, named) {
+                // No registry has it: its name would lead to somebody else's image.
+                return match is_here(&engine, server.image()).await {
+                    true => Ok(image(server.image(), "built by scripts/redis-image", true)),
+                    false => Err(BackendError::NoNamedImage { server }),
+                };
             }
-            Offer::NotToStrangers => "its registry requires credentials".to_owned(),
-            Offer::No(why) => why,
-        };
-        if let Some(named) = given {
-            let image = named.to_owned();
-            return Err(BackendError::NoImage { image, why });
-        }
-        if is_here(&engine, LOCAL_IMAGE).await {
-            let reason = format!("built by scripts/redis-image; {OFFICIAL_IMAGE} cannot be pulled");
-            return Ok(image(LOCAL_IMAGE, &reason, true));
-        }
-        Err(BackendError::NoDefaultImage { why })
+            let wanted = given.unwrap_or(OFFICIAL_IMAGE);
+            if is_here(&engine, wanted).await {
+                return Ok(image(wanted, "here", true));
+            }
+            let why = match offered(&engine, wanted).await {
+                Offer::Yes => return Ok(image(wanted, "to be pulled", false)),
+                // A user who names a private image is assumed to have its credentials.
+                Offer::NotToStrangers if given.is_some() => {
+                    return Ok(image(wanted, "to be pulled with credentials", false));
+                }
+                Offer::NotToStrangers => "its registry requires credentials".to_owned(),
+                Offer::No(why) => why,
+            };
+            if let Some(named) = given {
+                let image = named.to_owned();
+                return Err(BackendError::NoImage { image, why });
+            }
+            if is_here(&engine, LOCAL_IMAGE).await {
+                let reason =
+                    format!("built by scripts/redis-image; {OFFICIAL_IMAGE} cannot be pulled");
+                return Ok(image(LOCAL_IMAGE, &reason, true));
+            }
+            Err(BackendError::NoDefaultImage { why })
+        })
     }
 
     /// The reference by which the engine knows it.

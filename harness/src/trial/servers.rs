@@ -78,12 +78,12 @@ fn worker(name: &str, locks: &[LockFactory]) -> Result<(), WorkerError> {
         known: locks.iter().map(|it| it.name().to_owned()).collect(),
     })?;
     on_own_thread(async || {
-        let answers = pipe::OpenOptions::new()
+        let mut answers = pipe::OpenOptions::new()
             .open_sender(ANSWERS)
             .map_err(WorkerError::Answers)?;
-        let requests = tokio::io::BufReader::new(tokio::io::stdin());
+        let mut requests = tokio::io::BufReader::new(tokio::io::stdin());
         // A request without a number can come from no driver but a defective one.
-        serve_lock(lock, requests, answers, |_| ()).await?;
+        serve_lock(lock, &mut requests, &mut answers, &mut |_| ()).await?;
         Ok(())
     })
 }

@@ -127,7 +127,7 @@ impl WireLog {
     ///
     /// # Errors
     /// When the writer fails.
-    pub fn write(&self, mut output: impl Write) -> std::io::Result<()> {
+    pub fn write(&self, output: &mut dyn Write) -> std::io::Result<()> {
         #[derive(Serialize)]
         struct Header<'a> {
             format: &'a str,
@@ -143,10 +143,10 @@ impl WireLog {
             entries: entries.len(),
             left_out,
         };
-        serde_json::to_writer(&mut output, &header)?;
+        serde_json::to_writer(&mut *output, &header)?;
         output.write_all(b"\n")?;
         for entry in &entries {
-            serde_json::to_writer(&mut output, entry)?;
+            serde_json::to_writer(&mut *output, entry)?;
             output.write_all(b"\n")?;
         }
         output.flush()

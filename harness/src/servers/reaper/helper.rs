@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{LocalBoxFuture, join_all};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::super::parent_death_signal::OWNER_VARIABLE;
@@ -79,8 +79,12 @@ impl Leftovers {
         }
     }
 
-    /// Directories last: processes and containers write into them.
-    async fn clean_up(&self) {
+    /// Directories last: processes and containers write into them. Boxed here, and not compiled for each kind of input.
+    fn clean_up(&self) -> LocalBoxFuture<'_, ()> {
+        Box::pin(self.clean_all_up())
+    }
+
+    async fn clean_all_up(&self) {
         let (mut groups, mut marks) = (Vec::new(), Vec::new());
         let (mut runs, mut dirs) = (Vec::new(), Vec::new());
         for belonging in &self.belongings {

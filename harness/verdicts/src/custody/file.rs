@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::history::{CustodyCheck, History, KeyCommand};
+use crate::history::{CustodyCheck, History, KeyCommand, write_json_line};
 
 use super::of_history::Custody;
 use super::value_span::ValueSpan;
@@ -65,7 +65,7 @@ struct Renewed<'a> {
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn write_custody(history: &History, mut output: impl Write) -> io::Result<()> {
+pub fn write_custody(history: &History, output: &mut dyn Write) -> io::Result<()> {
     if !history.header.custody {
         return Ok(());
     }
@@ -76,11 +76,10 @@ pub fn write_custody(history: &History, mut output: impl Write) -> io::Result<()
         seed: history.header.seed,
         look: history.header.custody_check,
     };
-    serde_json::to_writer(&mut output, &head)?;
-    output.write_all(b"\n")?;
+    let mut text = Vec::new();
+    write_json_line(&head, &mut text, output)?;
     for span in Custody::of(history).spans {
-        serde_json::to_writer(&mut output, &line(&span, &history.header.keys))?;
-        output.write_all(b"\n")?;
+        write_json_line(&line(&span, &history.header.keys), &mut text, output)?;
     }
     output.flush()
 }

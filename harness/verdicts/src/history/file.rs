@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, Read, Write};
 
+use serde::Serialize;
+
 use super::older::in_todays_form;
 use super::{Event, EventKind, FORMAT, Header, History, KeyChange};
 
@@ -54,7 +56,11 @@ pub enum HistoryError {
 ///
 /// # Errors
 /// The error names the line that is not valid.
-pub fn read_history(input: impl BufRead) -> Result<History, HistoryError> {
+pub fn read_history(mut input: impl BufRead) -> Result<History, HistoryError> {
+    read(&mut input)
+}
+
+fn read(input: &mut dyn BufRead) -> Result<History, HistoryError> {
     let mut lines = Lines {
         input,
         number: 0,
@@ -85,14 +91,14 @@ pub fn read_history(input: impl BufRead) -> Result<History, HistoryError> {
 }
 
 /// The lines of a file that may be anything.
-struct Lines<R> {
-    input: R,
+struct Lines<'a> {
+    input: &'a mut dyn BufRead,
     /// Of the latest line, counted from 1.
     number: usize,
     bytes: Vec<u8>,
 }
 
-impl<R: BufRead> Lines<R> {
+impl Lines<'_> {
     /// The next line; `None`: there is none.
     fn next_line(&mut self) -> Result<Option<&str>, HistoryError> {
         self.bytes.clear();
@@ -185,12 +191,27 @@ fn check_event(header: &Header, event: &Event, latest_ns: u64) -> Result<(), Str
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn write_history(history: &History, mut output: impl Write) -> std::io::Result<()> {
-    serde_json::to_writer(&mut output, &history.header)?;
-    output.write_all(b"\n")?;
+pub fn write_history(history: &History, output: &mut dyn Write) -> std::io::Result<()> {
+    let mut line = Vec::new();
+    write_json_line(&history.header, &mut line, output)?;
     for event in &history.events {
-        serde_json::to_writer(&mut output, event)?;
-        output.write_all(b"\n")?;
+        write_json_line(event, &mut line, output)?;
     }
     output.flush()
+}
+
+/// Writes a value as one line of JSON. `line` is where the line is made: empty before and after.
+///
+/// # Errors
+/// The output cannot be written.
+pub(crate) fn write_json_line(
+    value: &impl Serialize,
+    line: &mut Vec<u8>,
+    output: &mut dyn Write,
+) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *line, value)?;
+    line.push(b'\n');
+    output.write_all(line)?;
+    line.clear();
+    Ok(())
 }

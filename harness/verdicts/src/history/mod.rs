@@ -10,6 +10,7 @@ mod strike;
 
 pub use end::{EndReason, EndedBy};
 pub use event::{Budget, Event, EventKind, Misbehaviour};
+pub(crate) use file::write_json_line;
 pub use file::{HistoryError, read_history, write_history};
 pub use header::{CustodyCheck, FORMAT, Header};
 pub use key_change::{KeyChange, KeyCommand, KeyName};

@@ -43,7 +43,7 @@ pub fn use_it(history: History) {
     };
     let record = assemble(&history, judge(&history), about);
     drop(documents::json(&record));
-    write_custody(&history, std::io::sink()).expect("nothing is written anywhere");
+    write_custody(&history, &mut std::io::sink()).expect("nothing is written anywhere");
     for width in WIDTHS {
         drop(terminal::run(&record, &history, width));
     }
