@@ -25,7 +25,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
         summary: format!("Judged again from {name}."),
         latency: latency::of_history(&history),
-        reproduce: format!("picklock check {name}"),
+        reproduce: format!("picklock check {}", shell_words::quote(&name.to_string())),
         ..About::default()
     };
     let record = assemble(&history, verdicts, about);

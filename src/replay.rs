@@ -9,7 +9,7 @@ use picklock_reports::repro::compared;
 use crate::cli::{BackendChoice, ServerArgs};
 use crate::exit::Failure;
 use crate::run::{self, Reporting};
-use crate::{print, repro, trust};
+use crate::{backend_choice, print, repro, trust};
 
 /// `picklock replay`.
 #[derive(Debug, Args)]
@@ -68,6 +68,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
         None => Some(then.backend),
     };
     let servers = args.servers.choice()?;
+    backend_choice::refuse_unused(&servers, std::iter::once(backend))?;
     trust::check(&then, &file, &servers, backend, args.trust)?;
     let spec = repro::specification(&then, file, servers, (backend, args.servers.external.yes))?;
     let reporting = Reporting {

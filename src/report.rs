@@ -79,8 +79,8 @@ fn against(args: &ReportArgs, after: &ReportInput) -> Result<(ReportInput, Compa
         .map_err(|error| Failure::Usage(error.to_string()))?;
     if compared.cells == 0 {
         return Err(Failure::Usage(
-            "--against: the two sets have no cell in common: compare runs of the same lock, scenario and \
-             backend"
+            "--against: the two sets have no cell in common: compare runs of the same lock with the same options, \
+             scenario and backend"
                 .to_owned(),
         ));
     }

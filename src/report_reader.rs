@@ -61,7 +61,7 @@ fn one(path: &Path) -> Result<ReportInput, String> {
         None if path.join(HISTORY).exists() => Err(format!(
             "it contains {HISTORY} but no {RUN}: the run did not finish. Judge the history \
              with `picklock check {}`",
-            path.display()
+            shell_words::quote(&path.display().to_string())
         )),
         None => Err(format!(
             "it contains neither {RUN} nor {MATRIX}: name a directory written by `--out`"

@@ -140,12 +140,16 @@ namespace MyLock
                 {
                     pause = Jitter.Next(10, 50);
                 }
-                if (givenUp.IsCancellationRequested || ElapsedMs(began) + pause >= wait.TotalMilliseconds)
+                if (ElapsedMs(began) + pause >= wait.TotalMilliseconds)
                 {
                     return null;
                 }
                 // A delay that is given up is over, and no failure.
                 await Task.WhenAny(Task.Delay(pause, givenUp));
+                if (givenUp.IsCancellationRequested)
+                {
+                    return null;
+                }
             }
         }
 
@@ -223,7 +227,8 @@ namespace MyLock
                 ClientOf[token] = client;
             }
             answer["id"] = request["id"];
-            EndWait(request["id"]);
+            // It is forgotten, and not ended: a lock may renew for as long as the token lasts.
+            Waits.TryRemove(request["id"], out _);
             Write(client, answer);
         }
 

@@ -263,7 +263,8 @@ func serve(makeLock MakeLock, offers object, name, version string, options []str
 	}
 }
 
-// endWait ends the context of an acquire request, if that has no answer yet.
+// endWait ends the context of an acquire request, if that has no answer yet. With its answer it is forgotten, and not
+// ended: a lock may renew for as long as the context lasts.
 func (a *adapter) endWait(id uint64) {
 	if cancel, known := a.waits.LoadAndDelete(id); known {
 		cancel.(context.CancelFunc)()
@@ -281,7 +282,7 @@ func (a *adapter) serveClient(requests chan *request) {
 
 func (a *adapter) reply(r *request) {
 	answer, err := a.answer(r)
-	a.endWait(*r.ID)
+	a.waits.Delete(*r.ID)
 	if err != nil {
 		var definite Definite
 		answer = object{"reply": "error", "message": err.Error(), "definite": errors.As(err, &definite)}

@@ -321,7 +321,7 @@ public final class PicklockAdapter {
             return answer(request, readAt);
         } catch (Definite problem) {
             return message("reply", "error", "message", problem.getMessage(), "definite", true);
-        } catch (Exception problem) {
+        } catch (Throwable problem) {
             problem.printStackTrace();
             return message("reply", "error", "message", problem.toString(), "definite", false);
         }

@@ -190,7 +190,7 @@ async function answer(adapter, request, readAt) {
       const grant = await taken;
       return grant || !giveUp.signal.aborted ? granted(grant, ttlMs, readAt) : { reply: "cancelled" };
     } catch (problem) {
-      if (problem.name === "AbortError") return { reply: "cancelled" };
+      if (giveUp.signal.aborted && problem.name === "AbortError") return { reply: "cancelled" };
       throw problem;
     }
   }

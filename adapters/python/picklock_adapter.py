@@ -228,11 +228,16 @@ def _serve_on_loop(adapter):
     # It takes longer to import than all the rest, and most locks do without it.
     import asyncio
 
+    given_up = set()
+
     async def reply(request, read_at):
         try:
             await adapter.reply(request, read_at)
         except asyncio.CancelledError:
-            adapter.write(request, {"reply": "cancelled"})
+            if request["id"] in given_up:
+                adapter.write(request, {"reply": "cancelled"})
+            else:
+                adapter.write(request, {"reply": "error", "message": "it was cancelled from within", "definite": False})
 
     async def serve_all():
         loop = asyncio.get_running_loop()
@@ -242,6 +247,7 @@ def _serve_on_loop(adapter):
         def begin(request, read_at):
             if request.get("op") == "cancel":
                 if request["of"] in tasks:
+                    given_up.add(request["of"])
                     # Not before it has begun: then it would answer nothing.
                     loop.call_soon(tasks[request["of"]].cancel)
                 return

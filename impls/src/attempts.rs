@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::Context;
-use crate::contract::{Grant, LockError};
+use crate::contract::Taken;
 use crate::lease::Lease;
 
 /// A lock that is taken by one attempt after another.
@@ -19,12 +19,7 @@ pub(crate) trait Attempts {
     }
 
     /// One attempt. `None`: another client has the lock.
-    async fn attempt(
-        &mut self,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError>;
+    async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken;
 }
 
 /// Tries for at most `wait`, with the pauses that the lock's options set.
@@ -33,7 +28,7 @@ pub(crate) async fn acquire(
     key: &str,
     ttl: Duration,
     wait: Duration,
-) -> Result<Option<Grant>, LockError> {
+) -> Taken {
     let lease = Lease::new(ttl)?;
     let patience = lock.context().patience(wait, ttl);
     let name = lock.name();

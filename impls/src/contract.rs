@@ -23,6 +23,9 @@ pub struct Grant {
     pub valid_until: Option<Deadline>,
 }
 
+/// What comes of an attempt to take a lock: a grant, `None` where somebody else has it, or why it failed.
+pub type Taken = Result<Option<Grant>, LockError>;
+
 /// What a lock can report without being asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
@@ -88,12 +91,7 @@ pub trait Lock {
     /// Tries to take `key` for `ttl`, repeatedly for at most `wait` (zero: one attempt).
     ///
     /// `Ok(None)` means that another client has it.
-    fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> impl Future<Output = Result<Option<Grant>, LockError>>;
+    fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> impl Future<Output = Taken>;
 
     /// Extends the lease to `ttl` from now. `Ok(None)`: the lock was no longer ours. A lock that
     /// cannot be extended leaves this out: the default answers [`LockError::Unsupported`].
@@ -102,7 +100,7 @@ pub trait Lock {
         _key: &str,
         _grant: &Grant,
         _ttl: Duration,
-    ) -> impl Future<Output = Result<Option<Grant>, LockError>> {
+    ) -> impl Future<Output = Taken> {
         let unsupported = LockError::Unsupported("it has no `extend`".to_owned());
         std::future::ready(Err(unsupported))
     }
@@ -147,14 +145,14 @@ pub trait DynLock {
         key: &'a str,
         ttl: Duration,
         wait: Duration,
-    ) -> LockFuture<'a, Result<Option<Grant>, LockError>>;
+    ) -> LockFuture<'a, Taken>;
     /// See [`Lock::extend`].
     fn extend<'a>(
         &'a mut self,
         key: &'a str,
         grant: &'a Grant,
         ttl: Duration,
-    ) -> LockFuture<'a, Result<Option<Grant>, LockError>>;
+    ) -> LockFuture<'a, Taken>;
     /// See [`Lock::release`].
     fn release<'a>(
         &'a mut self,
@@ -179,7 +177,7 @@ impl<L: Lock> DynLock for L {
         key: &'a str,
         ttl: Duration,
         wait: Duration,
-    ) -> LockFuture<'a, Result<Option<Grant>, LockError>> {
+    ) -> LockFuture<'a, Taken> {
         Box::pin(Lock::acquire(self, key, ttl, wait))
     }
 
@@ -188,7 +186,7 @@ impl<L: Lock> DynLock for L {
         key: &'a str,
         grant: &'a Grant,
         ttl: Duration,
-    ) -> LockFuture<'a, Result<Option<Grant>, LockError>> {
+    ) -> LockFuture<'a, Taken> {
         Box::pin(Lock::extend(self, key, grant, ttl))
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::contract::{Grant, Lock, LockError, Notice};
+use crate::contract::{Grant, Lock, LockError, Notice, Taken};
 
 /// A lock that behaves like its original except for the operations that it overrides.
 pub(crate) trait DelegatingLock {
@@ -11,21 +11,11 @@ pub(crate) trait DelegatingLock {
 
     fn original(&mut self) -> &mut Self::Original;
 
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         Lock::acquire(self.original(), key, ttl, wait).await
     }
 
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         Lock::extend(self.original(), key, grant, ttl).await
     }
 
@@ -47,21 +37,11 @@ pub(crate) trait DelegatingLock {
 }
 
 impl<V: DelegatingLock> Lock for V {
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         DelegatingLock::acquire(self, key, ttl, wait).await
     }
 
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         DelegatingLock::extend(self, key, grant, ttl).await
     }
 

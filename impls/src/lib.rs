@@ -125,7 +125,7 @@ locks! {
 
 pub use canceller::Canceller;
 pub use context::{Context, WallClock};
-pub use contract::{DynLock, Grant, Lock, LockError, LockFuture, Notice};
+pub use contract::{DynLock, Grant, Lock, LockError, LockFuture, Notice, Taken};
 pub use lease_duration::{LeaseDuration, NotADuration};
 pub use node::{Node, SharedConnection, Subscription};
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::contract::{Grant, Lock, LockError, Notice};
+use crate::contract::{Grant, Lock, LockError, Notice, Taken};
 use crate::lease::Lease;
 use crate::options::Options;
 use crate::renewal::{Habits, Renewals};
@@ -47,24 +47,14 @@ impl<L: Renewable> Renewing<L> {
 }
 
 impl<L: Renewable> Lock for Renewing<L> {
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let grant = Lock::acquire(&mut self.lock, key, ttl, wait).await?;
         self.watch(key, grant.as_ref(), lease);
         Ok(grant)
     }
 
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let extended = Lock::extend(&mut self.lock, key, grant, ttl).await?;
         self.watch(key, extended.as_ref(), lease);

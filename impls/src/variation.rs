@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::{Extension, SetNxPx};
@@ -14,32 +14,17 @@ use crate::{BuiltInLock, Context, Node};
 /// What is different. `original` has the connection.
 pub(crate) trait Variation: Sized + 'static {
     /// All attempts of one acquisition.
-    async fn acquire(
-        lock: &mut Varied<Self>,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
         attempts::acquire(lock, key, ttl, wait).await
     }
 
     /// One attempt, as [`Attempts::attempt`].
-    async fn attempt(
-        original: &mut SetNxPx,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
         original.attempt(key, name, lease).await
     }
 
     /// As [`Lock::extend`].
-    async fn extend(
-        original: &mut SetNxPx,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(original: &mut SetNxPx, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         Lock::extend(original, key, grant, ttl).await
     }
 
@@ -95,12 +80,7 @@ impl<V: Variation> Attempts for Varied<V> {
         &mut self.original.context
     }
 
-    async fn attempt(
-        &mut self,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         V::attempt(&mut self.original, key, name, lease).await
     }
 }
@@ -112,21 +92,11 @@ impl<V: Variation> DelegatingLock for Varied<V> {
         &mut self.original
     }
 
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         V::acquire(self, key, ttl, wait).await
     }
 
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         V::extend(&mut self.original, key, grant, ttl).await
     }
 

@@ -1,6 +1,6 @@
 //! JUnit XML, which CI servers show as test results.
 //!
-//! A suite is a lock, a case is a scenario in a backend. A case fails if a verdict is not as
+//! A suite is a lock with its options, a case is a scenario in a backend. A case fails if a verdict is not as
 //! expected. It is an error if a property with an expectation could not be decided. A cell that
 //! could not be run, or is not applicable, is skipped. The grammar is `junit-10.xsd` of Jenkins's xunit plugin.
 
@@ -14,7 +14,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use crate::cell_status::{CellStatus, failures, is_undecided, status, story};
 use crate::escape::visible_lines;
 use crate::formats::{File, Format, FormatError};
-use crate::matrix::NOT_APPLICABLE;
+use crate::matrix::{NOT_APPLICABLE, lock_with_options};
 use crate::report_input::ReportInput;
 
 /// `--format junit`.
@@ -30,24 +30,25 @@ pub const FORMAT: Format = Format {
 /// # Errors
 /// The XML writer fails, which is not expected.
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
-    let mut suites: Vec<(&str, TestSuite)> = Vec::new();
-    let mut add = |name, case| {
+    let mut suites: Vec<(String, TestSuite)> = Vec::new();
+    let mut add = |name: String, case| {
         let index = match suites.iter().position(|(known, _)| *known == name) {
             Some(index) => index,
             None => {
-                suites.push((name, TestSuite::new(clean(name))));
+                let suite = TestSuite::new(clean(&name));
+                suites.push((name, suite));
                 suites.len() - 1
             }
         };
         suites[index].1.add_test_case(case);
     };
     for cell in &input.matrix.cells {
-        add(&cell.lock.name, case(cell, input.replayable(cell)));
+        add(lock_with_options(cell), case(cell, input.replayable(cell)));
     }
     for one in &input.matrix.skipped {
         let reason = format!("{NOT_APPLICABLE}: {}", one.reason);
         let case = named(&one.lock, &one.scenario, one.backend, skipped(&reason));
-        add(&one.lock, case);
+        add(one.lock.clone(), case);
     }
     let mut report = Report::new("picklock");
     report.add_test_suites(suites.into_iter().map(|(_, suite)| suite));
@@ -92,7 +93,8 @@ fn case(cell: &Cell, replayable: Option<&str>) -> TestCase {
     if !failures.is_empty() && not_run.is_none() {
         status.set_description(clean(&evidence(cell, &failures, replayable)));
     }
-    let mut case = named(&cell.lock.name, &cell.scenario, cell.backend, status);
+    let lock = lock_with_options(cell);
+    let mut case = named(&lock, &cell.scenario, cell.backend, status);
     if let Some(elapsed_ms) = cell.elapsed_ms {
         case.set_time(Duration::from_millis(elapsed_ms));
     }
@@ -145,7 +147,8 @@ fn evidence(cell: &Cell, failures: &[Surprise], replayable: Option<&str>) -> Str
     }
     writeln!(text, "See it again:\n  {}", cell.reproduce).ok();
     if let Some(run_dir) = replayable {
-        writeln!(text, "From its repro.toml:\n  picklock replay {run_dir}").ok();
+        let dir = shell_words::quote(run_dir);
+        writeln!(text, "From its repro.toml:\n  picklock replay {dir}").ok();
     }
     text
 }

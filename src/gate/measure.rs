@@ -11,8 +11,8 @@ use picklock_scenarios::BackendName;
 use super::config::Config;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
-use crate::matrix::MatrixPlan;
 use crate::matrix::directory::MatrixDirectory;
+use crate::matrix::{MatrixPlan, must_run};
 use crate::print;
 
 /// The seed of the first pair; each further pair uses the next seed.
@@ -66,6 +66,7 @@ pub async fn run(
             let name = config.control.as_deref().unwrap_or_default();
             let request = config.control_request(name, scenario, key.backend);
             let control = MatrixPlan::of(request, interrupt).await?;
+            must_run(&control)?;
             let pairing = Pairing {
                 key: &key,
                 plan,

@@ -47,7 +47,7 @@ pub const LANGUAGES: &[Language] = &[
         name: "java",
         about: "JDK 17 or later",
         packages: &["default-jdk-headless"],
-        ignored: &["build/"],
+        ignored: &["build/", "lib/"],
         module: templates!("java": "PicklockAdapter.java", "SmallJson.java"),
         example: templates!("java": "MyLock.java", "RespClient.java"),
         prepare: &[
@@ -94,7 +94,6 @@ pub const LANGUAGES: &[Language] = &[
 const VENV: &str = "python3 -m venv .venv";
 const PIP: &str = ".venv/bin/pip install -r requirements.txt";
 
-const GO_MOD: &str = "go mod init lock";
 const GO_BUILD: &str = "go build -mod=mod -o my-lock .";
 const JARS: &str = "mvn -q org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory=lib";
 
@@ -139,21 +138,16 @@ const GO_LIBRARIES: &[Library] = &[
     Library {
         name: "go-redis",
         packages: &[],
-        files: templates!("go/go-redis": "go_redis.go"),
-        prepare: &[
-            GO_MOD,
-            "go get github.com/redis/go-redis/v9@v9.23.0",
-            GO_BUILD,
-        ],
+        files: templates!("go/go-redis": "go_redis.go", "go.mod" from "../go.mod"),
+        prepare: &["go get github.com/redis/go-redis/v9@v9.23.0", GO_BUILD],
         run: "./my-lock",
         claims: &[],
     },
     Library {
         name: "redislock",
         packages: &[],
-        files: templates!("go/redislock": "redislock.go"),
+        files: templates!("go/redislock": "redislock.go", "go.mod" from "../go.mod"),
         prepare: &[
-            GO_MOD,
             "go get github.com/bsm/redislock@v0.9.4 github.com/redis/go-redis/v9@v9.23.0",
             GO_BUILD,
         ],
@@ -163,9 +157,8 @@ const GO_LIBRARIES: &[Library] = &[
     Library {
         name: "redsync",
         packages: &[],
-        files: templates!("go/redsync": "redsync.go"),
+        files: templates!("go/redsync": "redsync.go", "go.mod" from "../go.mod"),
         prepare: &[
-            GO_MOD,
             "go get github.com/go-redsync/redsync/v4@v4.18.1 github.com/redis/go-redis/v9@v9.23.0",
             GO_BUILD,
         ],
@@ -175,9 +168,8 @@ const GO_LIBRARIES: &[Library] = &[
     Library {
         name: "redsync-goredis8",
         packages: &[],
-        files: templates!("go/redsync-goredis8": "redsync_goredis8.go"),
+        files: templates!("go/redsync-goredis8": "redsync_goredis8.go", "go.mod" from "../go.mod"),
         prepare: &[
-            GO_MOD,
             "go get github.com/go-redsync/redsync/v4@v4.18.1 github.com/go-redis/redis/v8@v8.11.5",
             GO_BUILD,
         ],
@@ -187,8 +179,8 @@ const GO_LIBRARIES: &[Library] = &[
     Library {
         name: "rueidislock",
         packages: &[],
-        files: templates!("go/rueidislock": "rueidislock.go"),
-        prepare: &[GO_MOD, "go get github.com/redis/rueidis@v1.0.79", GO_BUILD],
+        files: templates!("go/rueidislock": "rueidislock.go", "go.mod" from "../go.mod"),
+        prepare: &["go get github.com/redis/rueidis@v1.0.79", GO_BUILD],
         run: "./my-lock",
         claims: &[RENEWS],
     },
@@ -257,7 +249,9 @@ const NODE_LIBRARIES: &[Library] = &[
         name: "node-redlock",
         packages: &["npm"],
         files: templates!("node/node-redlock": "redlock.mjs"),
-        prepare: &["npm install --no-audit --no-fund ioredis@5.8.2 redlock@5.0.0-beta.2"],
+        prepare: &[
+            "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redlock@5.0.0-beta.2",
+        ],
         run: "node redlock.mjs",
         claims: &[NODES],
     },
@@ -265,7 +259,7 @@ const NODE_LIBRARIES: &[Library] = &[
         name: "node-redlock-4",
         packages: &["npm"],
         files: templates!("node/node-redlock-4": "redlock_4.mjs"),
-        prepare: &["npm install --no-audit --no-fund ioredis@5.8.2 redlock@4.2.0"],
+        prepare: &["npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redlock@4.2.0"],
         run: "node redlock_4.mjs",
         claims: &[NODES],
     },
@@ -273,7 +267,9 @@ const NODE_LIBRARIES: &[Library] = &[
         name: "redis-semaphore",
         packages: &["npm"],
         files: templates!("node/redis-semaphore": "redis_semaphore.mjs"),
-        prepare: &["npm install --no-audit --no-fund ioredis@5.8.2 redis-semaphore@5.8.0"],
+        prepare: &[
+            "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redis-semaphore@5.8.0",
+        ],
         run: "node redis_semaphore.mjs",
         claims: &[RENEWS],
     },
@@ -281,7 +277,9 @@ const NODE_LIBRARIES: &[Library] = &[
         name: "redlock-universal",
         packages: &["npm"],
         files: templates!("node/redlock-universal": "redlock_universal.mjs"),
-        prepare: &["npm install --no-audit --no-fund ioredis@5.8.2 redlock-universal@0.8.5"],
+        prepare: &[
+            "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redlock-universal@0.8.5",
+        ],
         run: "node redlock_universal.mjs",
         claims: &[],
     },
@@ -290,7 +288,7 @@ const NODE_LIBRARIES: &[Library] = &[
         packages: &["npm"],
         files: templates!("node/node-redlock": "redlock.mjs"),
         prepare: &[
-            "npm install --no-audit --no-fund ioredis@5.8.2 redlock@npm:@sesamecare-oss/redlock@1.4.0",
+            "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redlock@npm:@sesamecare-oss/redlock@1.4.0",
         ],
         run: "node redlock.mjs",
         claims: &[NODES],

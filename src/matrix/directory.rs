@@ -142,6 +142,8 @@ impl MatrixDirectory {
                         "its matrix.json is not a {MATRIX_FORMAT} document; choose a new directory"
                     )));
                 }
+                // What is there already is not yet what was asked for.
+                directory.finish(empty)?;
                 return Ok(directory);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -165,18 +167,20 @@ impl MatrixDirectory {
         Ok(directory)
     }
 
-    /// As [`MatrixDirectory::open`], and without the cells that it may have had.
+    /// As [`MatrixDirectory::open`], and without the cells and the reports that it may have had.
     ///
     /// # Errors
     /// As there; or a cell cannot be removed.
     pub fn anew(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
-        let directory = MatrixDirectory::open(path, empty)?;
         let text = fs::read_to_string(path.join("matrix.json")).unwrap_or_default();
         let before: Option<MatrixRecord> = serde_json::from_str(&text).ok();
+        let directory = MatrixDirectory::open(path, empty)?;
         for cell in before.into_iter().flat_map(|before| before.cells) {
             directory.remove(cell.run_dir.as_deref().unwrap_or_default());
         }
-        directory.finish(empty)?;
+        for report in ["gate.json", "gate.md", "junit.xml", "report.html"] {
+            fs::remove_file(path.join(report)).ok();
+        }
         Ok(directory)
     }
 
@@ -356,5 +360,38 @@ fn updated(cell: Cell, task: &Task) -> Cell {
         summary: task.spec.scenario.summary.clone(),
         reproduce: ReproduceCommand::of_run(&task.spec.with_seed(cell.seed)).to_string(),
         ..cell
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_earlier_call_left_is_not_taken_for_the_result_of_this_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let begun = MatrixRecord {
+            format: MATRIX_FORMAT.to_owned(),
+            interrupted: true,
+            ..MatrixRecord::default()
+        };
+        let directory = MatrixDirectory::open(&folder.path().join("m"), &begun).unwrap();
+        let ended = MatrixRecord {
+            interrupted: false,
+            ..begun.clone()
+        };
+        directory.finish(&ended).unwrap();
+        fs::write(directory.path().join("gate.json"), "{}").unwrap();
+        let is_interrupted = || {
+            let text = fs::read_to_string(directory.path().join("matrix.json")).unwrap();
+            let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+            document["interrupted"] == true
+        };
+        assert!(!is_interrupted());
+        MatrixDirectory::open(directory.path(), &begun).unwrap();
+        assert!(is_interrupted());
+        assert!(directory.path().join("gate.json").exists());
+        MatrixDirectory::anew(directory.path(), &begun).unwrap();
+        assert!(!directory.path().join("gate.json").exists());
     }
 }

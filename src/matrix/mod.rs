@@ -53,6 +53,7 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     let request = MatrixRequest::of_args(&args)?;
     let interrupt = Interrupt::listen()?;
     let plan = MatrixPlan::of(request, &interrupt).await?;
+    must_run(&plan)?;
     let directory = match &args.out {
         Some(path) => Some(MatrixDirectory::open(path, &plan.frame())?),
         None => None,
@@ -82,6 +83,17 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
         &units::span_ms(millis(clock.elapsed())),
     );
     Ok(code_of(Conclusion::of(&record)))
+}
+
+/// Refuses a plan of which no cell can be run.
+///
+/// # Errors
+/// It is one.
+pub fn must_run(plan: &MatrixPlan) -> Result<(), Failure> {
+    match plan.cells().next() {
+        Some(_) => Ok(()),
+        None => Err(selection::nothing_left(plan.skipped())),
+    }
 }
 
 /// What a kept run takes on disk, kilobytes: its command log is compressed. Measured over all built-in locks

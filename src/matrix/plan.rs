@@ -29,7 +29,7 @@ impl MatrixPlan {
     /// Plans the cells of the request.
     ///
     /// # Errors
-    /// Wrong usage, no backend to run in, nothing to run.
+    /// Wrong usage, or no backend to run in.
     pub async fn of(request: MatrixRequest, interrupt: &Interrupt) -> Result<MatrixPlan, Failure> {
         let selection = selection::select(&request)?;
         let choosing = choose(&request, selection.can_simulate());

@@ -2,6 +2,7 @@
 
 use indicatif::ProgressBar;
 use picklock_harness::record::Cell;
+use picklock_reports::escape::visible;
 use picklock_reports::matrix::outcome_in_words;
 
 use super::cell_builder::JudgedRun;
@@ -38,9 +39,9 @@ impl MatrixProgress {
         }
     }
 
-    /// Prints a line above the status line.
+    /// Prints a line above the status line. What a lock says in it stays text.
     pub fn say(&self, line: &str) {
-        self.shown.say(line);
+        self.shown.say(&visible(line));
     }
 
     /// Runs of this cell begin.

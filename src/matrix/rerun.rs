@@ -1,7 +1,7 @@
 //! Runs that are made again, because they could not be judged: the lock was not put to the test.
 
-use picklock_harness::check::{Unjudged, machine_was_too_slow};
-use picklock_scenarios::BackendName;
+use picklock_harness::check::{Property, Status, Unjudged, machine_was_too_slow};
+use picklock_scenarios::{BackendName, Expectation};
 
 use super::cell_builder::JudgedRun;
 use super::runner::Runner;
@@ -16,9 +16,20 @@ const REPEATS: u64 = 3;
 const FRUITLESS: u32 = 10;
 
 /// True if the machine was too slow for the run, or if all that differs from what is expected is that something was
-/// not judged, and that may have been chance. Simulated runs leave nothing to chance.
+/// not judged, and that may have been chance. A violation that was not expected is proven, whatever else could not be
+/// judged. Simulated runs leave nothing to chance.
 pub fn is_spoiled(task: &Task, run: &JudgedRun) -> bool {
     if task.spec.backend == BackendName::Sim {
+        return false;
+    }
+    let should_hold = |property: &Property| {
+        let expected = task.expected.get(*property);
+        expected.map_or(task.expected.iter().next().is_none(), |it| {
+            *it == Expectation::Held
+        })
+    };
+    let mut verdicts = run.verdicts.iter();
+    if verdicts.any(|(property, it)| it.status == Status::Violated && should_hold(property)) {
         return false;
     }
     let surprises = task.expected.surprises(&run.verdicts);

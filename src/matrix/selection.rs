@@ -158,7 +158,7 @@ impl Selection {
     /// The cells by backend, scenario and lock, and the skipped ones.
     ///
     /// # Errors
-    /// A scenario does not fit, or no cell is left to run.
+    /// A scenario does not fit.
     pub fn cells(
         &self,
         request: &MatrixRequest,
@@ -184,9 +184,6 @@ impl Selection {
                     tasks.push(Arc::new(task));
                 }
             }
-        }
-        if tasks.is_empty() {
-            return Err(Failure::Usage(nothing_left(&skipped)));
         }
         Ok((tasks, skipped))
     }
@@ -258,7 +255,8 @@ fn draws_its_own(scenario: &Scenario, lock: &LockSpec, request: &MatrixRequest) 
     })
 }
 
-fn nothing_left(skipped: &[SkippedCell]) -> String {
+/// No cell is left to run, and why.
+pub fn nothing_left(skipped: &[SkippedCell]) -> Failure {
     let mut text = "nothing to run: no cell is applicable".to_owned();
     for one in skipped.iter().take(5) {
         text.push_str(&format!(
@@ -266,7 +264,7 @@ fn nothing_left(skipped: &[SkippedCell]) -> String {
             one.lock, one.scenario, one.backend, one.reason
         ));
     }
-    text
+    Failure::Usage(text)
 }
 
 fn task(

@@ -49,7 +49,7 @@ pub struct SearchArgs {
     #[arg(long)]
     pub json: bool,
     /// Keep the search in this directory: search.json, and a directory for each find, with its repro.toml.
-    /// Default: picklock-finds, and only if something is found.
+    /// Default: picklock-finds, of a shard picklock-finds-I-of-N, and only if something is found.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Do not show live progress.

@@ -45,7 +45,7 @@ pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
             hunt.run(threads, stop, |far| progress.tell(far))
         })
         .await?;
-    let finds = report::shrunk(&args.search, &target, &tried, &seen, (&interrupt, &stop)).await?;
+    let finds = report::shrunk(&args.search, &subject, &tried, &seen, (&interrupt, &stop)).await?;
     let latencies = "latencies of 50 to 250 µs, drawn from each plan's own";
     let about = About {
         patterns,

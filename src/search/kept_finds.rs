@@ -58,13 +58,7 @@ async fn keep_one(
     let Some(spec) = target.run_spec(&group.plan) else {
         return Ok(None);
     };
-    let spec = RunSpec {
-        source: ScenarioSource::Repro {
-            named: spec.scenario.name.clone(),
-            file: directory.join(FILE),
-        },
-        ..spec
-    };
+    let spec = kept_in(spec, directory);
     let chosen = ChosenBackend {
         notes: Vec::new(),
         servers: None,
@@ -93,6 +87,17 @@ async fn keep_one(
         unshrunk: group.unshrunk.clone(),
         ..find
     }))
+}
+
+/// A run that is kept there. Its file repeats it, because no name leads to its scenario.
+pub fn kept_in(spec: RunSpec, directory: &Path) -> RunSpec {
+    RunSpec {
+        source: ScenarioSource::Repro {
+            named: spec.scenario.name.clone(),
+            file: directory.join(FILE),
+        },
+        ..spec
+    }
 }
 
 /// The name of a find's directory: the number tells it from others with the same violation.

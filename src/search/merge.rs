@@ -9,7 +9,7 @@ use picklock_reports::terminal;
 
 use super::cli::MergeArgs;
 use super::report;
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 use crate::matrix;
 use crate::print;
 use crate::untrusted_file::{self, LONGEST_DOCUMENT, Links};
@@ -57,5 +57,10 @@ fn tell(joined: &MatrixRecord, json: bool) -> u8 {
         true => format!("{}\n", documents::matrix_json(joined)),
         false => terminal::matrix(joined, print::width()),
     });
-    matrix::code_of(Conclusion::of(joined))
+    // As of a search: an interrupted part hides no surprise, and without one the whole is not judged.
+    match Conclusion::of_cells(&joined.cells) {
+        Conclusion::Violated { .. } => exit::VIOLATED,
+        _ if joined.interrupted => exit::INCONCLUSIVE,
+        whole => matrix::code_of(whole),
+    }
 }

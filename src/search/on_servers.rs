@@ -10,8 +10,7 @@ use picklock_harness::clock::Clock;
 use picklock_harness::record::{Find, RunRecord};
 use picklock_harness::run::{self, RunResult};
 use picklock_harness::search::{Draw, Memory, Plan, Progress, Shown, Tried, Violation};
-use picklock_harness::spec::{RunSpec, ScenarioSource};
-use picklock_reports::repro::FILE;
+use picklock_harness::spec::RunSpec;
 use picklock_scenarios::Scenario;
 
 use super::about_hunt::about;
@@ -63,7 +62,7 @@ pub async fn hunt(
         subject,
         chosen: &chosen,
         interrupt,
-        out: report::out_of(&args.search),
+        out: report::out_of(&args.search, subject.shard),
         end: time,
         clock: clock.clone(),
         finds: Vec::new(),
@@ -203,8 +202,10 @@ impl Hunting<'_> {
     fn set_aside(&self, ran: &Ran, violation: Violation) -> Result<(), Failure> {
         let name = kept_finds::name(violation, self.unrepeated as usize + 1);
         let directory = self.out.join(ASIDE).join(&name);
-        let (spec, result, record) = ran;
-        kept_finds::keep_run(spec, result, record, &directory)?;
+        let (spec, result, _) = ran;
+        let spec = kept_finds::kept_in(spec.clone(), &directory);
+        let record = record(&spec, self.chosen, result);
+        kept_finds::keep_run(&spec, result, &record, &directory)?;
         print::err(&format!(
             "{name}: did not come again when the plan was repeated, so it is no find; kept in {}\n",
             directory.display()
@@ -239,16 +240,11 @@ impl Hunting<'_> {
         }
         let like = self.finds.iter_mut().filter(is_like).count();
         let directory = self.out.join(kept_finds::name(violation, like + 1));
-        let (spec, result, record) = ran;
-        let spec = RunSpec {
-            source: ScenarioSource::Repro {
-                named: spec.scenario.name.clone(),
-                file: directory.join(FILE),
-            },
-            ..spec.clone()
-        };
-        kept_finds::keep_run(&spec, result, record, &directory)?;
-        let find = kept_finds::find(&spec, record, violation, shape, &directory);
+        let (spec, result, _) = ran;
+        let spec = kept_finds::kept_in(spec.clone(), &directory);
+        let record = record(&spec, self.chosen, result);
+        kept_finds::keep_run(&spec, result, &record, &directory)?;
+        let find = kept_finds::find(&spec, &record, violation, shape, &directory);
         self.finds.push(Find {
             first: number,
             after_s: Some((elapsed.as_secs_f64() * 1e3).round() / 1e3),

@@ -8,7 +8,7 @@ use picklock_harness::finds::MOST_SHAPES;
 use picklock_harness::record::{
     Asked, Coverage, Find, Placed, SEARCH_FORMAT, SearchKind, SearchRecord, Shards, Subject as Lock,
 };
-use picklock_harness::search::{Effort, Target, Tried, shrink_all};
+use picklock_harness::search::{Effort, Tried, shrink_all};
 use picklock_reports::{documents, terminal};
 use picklock_scenarios::BackendName;
 
@@ -18,7 +18,6 @@ use super::searching::{SeenAfter, Stop, beside};
 use super::subject::Subject;
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
-use crate::matrix::request::processors;
 use crate::run_directory::{RunDirectory, make_private};
 use crate::{lock, print};
 
@@ -79,7 +78,7 @@ pub fn finish(
 /// A directory cannot be written.
 pub async fn shrunk(
     args: &SearchArgs,
-    target: &Target,
+    subject: &Subject,
     tried: &Tried,
     seen: &SeenAfter,
     (interrupt, stop): (&Interrupt, &Stop),
@@ -88,17 +87,20 @@ pub async fn shrunk(
     if !args.quiet && found.simplest_violation().is_some() && !stop.all.load(Ordering::Relaxed) {
         print::err("shrinking what was found\n");
     }
-    let threads = args.jobs.unwrap_or_else(processors).max(1);
+    let (target, threads) = (subject.target()?, subject.threads);
     let (own, all) = (target.clone(), stop.all.clone());
     let shrinking = move || shrink_all(&own, found, EFFORT, threads, &all);
     let groups = beside(interrupt, stop, shrinking).await?;
-    kept_finds::keep(target, groups, seen, &out_of(args)).await
+    kept_finds::keep(&target, groups, seen, &out_of(args, subject.shard)).await
 }
 
-/// Where finds are kept.
-pub fn out_of(args: &SearchArgs) -> PathBuf {
-    let out = args.out.clone();
-    out.unwrap_or_else(|| PathBuf::from(DEFAULT_OUT))
+/// Where finds are kept. Shards that run in one directory must not overwrite each other's.
+pub fn out_of(args: &SearchArgs, (shard, of): (u64, u64)) -> PathBuf {
+    match (&args.out, of) {
+        (Some(out), _) => out.clone(),
+        (None, 1) => PathBuf::from(DEFAULT_OUT),
+        (None, of) => PathBuf::from(format!("{DEFAULT_OUT}-{shard}-of-{of}")),
+    }
 }
 
 fn record(

@@ -25,7 +25,7 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
     let target = subject.target()?;
     let interrupt = Interrupt::listen()?;
     let sweep = Sweep {
-        target: target.clone(),
+        target,
         base,
         seed: args.search.seed,
         depth: args.depth,
@@ -54,7 +54,7 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
     })
     .await?;
     let tried = swept.map_err(|error| Failure::Usage(error.to_string()))?;
-    let finds = report::shrunk(&args.search, &target, &tried, &seen, (&interrupt, &stop)).await?;
+    let finds = report::shrunk(&args.search, &subject, &tried, &seen, (&interrupt, &stop)).await?;
     let came_out = (tried, finds, elapsed_s);
     report::finish(&args.search, &subject, about, came_out, &interrupt)
 }

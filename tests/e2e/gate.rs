@@ -8,6 +8,10 @@ const CALM: &str = "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"set-nx-px\", \"r
 const LIMIT: &str = "[[limit]]\nmetric = \"acquire.p99\"\nmax_vs_baseline = 1.3\nslack = \"2ms\"\n\
                      [[limit]]\nmetric = \"violations.lease\"\nmax = 0\n";
 
+/// A program of the user's own cannot be simulated.
+const NOT_APPLICABLE: &str =
+    "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"exec:true\"]\nscenarios = [\"calm\"]\n";
+
 /// The same in the form of before.
 const LIMIT_AS_TEXT: &str =
     "[[limit]]\nrequire = [\"acquire.p99 < baseline * 1.3 + 2ms\", \"violations.lease <= 0\"]\n";
@@ -144,24 +148,28 @@ fn without_what_it_needs_it_does_not_open() {
         .exits(2);
     let empty = gate("", "").run().exits(2);
     let nothing = gate("", "[[cells]]\nbackends = []\n").run().exits(2);
-    let left_out = gate(
-        "",
-        "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"exec:true\"]\nscenarios = [\"calm\"]\n",
+    let left_out = gate("--out results", NOT_APPLICABLE).run().exits(1);
+    assert!(
+        left_out
+            .text_file("results/gate.json")
+            .contains("exec:true × calm × sim")
     );
-    let all = [
-        no_baseline,
-        named,
-        foreign,
-        empty,
-        nothing,
-        left_out.run().exits(2),
-    ];
+    let left_out = gate("", NOT_APPLICABLE).run().exits(1);
+    let all = [no_baseline, named, foreign, empty, nothing, left_out];
     insta::assert_snapshot!(all.each_ref().map(said).join("\n===\n"));
 }
 
 #[test]
+fn a_table_without_an_applicable_cell_is_counted_apart() {
+    let config = format!("{NOT_APPLICABLE}{CALM}");
+    let outcome = gate("", &config).run().exits(0);
+    let said = "2 cells, 4 runs, 14 expectations, 0 limits, 1 not applicable";
+    assert!(outcome.stdout.contains(said), "{}", outcome.all());
+}
+
+#[test]
 fn a_lock_of_which_nothing_is_expected_is_not_judged() {
-    let config = CALM.replace("\"set-nx-px\", \"redlock\"", "\"no-lock\"");
+    let config = CALM.replace("\"set-nx-px\", \"redlock\"", "\"twice-as-slow\"");
     let outcome = gate("", &config).run().exits(3);
     assert!(
         outcome.stdout.contains("nothing is expected of it"),

@@ -225,6 +225,26 @@ fn kept_run_is_found_by_whatever_lies_in_it() {
 }
 
 #[test]
+fn servers_that_the_replay_would_not_use_are_refused() {
+    let kept = kept();
+    for (flag, value) in [("--image", "redis:6.2"), ("--redis-server", "/bin/true")] {
+        let replay = picklock(&format!("replay run {flag} {value}"));
+        let refused = replay.within(kept.home()).run().exits(2);
+        let said = format!("{flag} {value}: only the backend");
+        assert!(refused.stderr.contains(&said), "{}", refused.all());
+    }
+}
+
+#[test]
+fn printed_command_quotes_a_path_with_a_blank() {
+    let kept = kept();
+    std::fs::rename(kept.home().join("run"), kept.home().join("my run")).unwrap();
+    let check = picklock("check 'my run' --json").within(kept.home());
+    let reproduce = check.run().exits(1).document()["reproduce"].clone();
+    assert_eq!(reproduce, "picklock check 'my run/history.jsonl'");
+}
+
+#[test]
 fn a_path_that_leads_to_no_repro_says_what_is_there() {
     let kept = kept();
     let run = kept.home().join("run");

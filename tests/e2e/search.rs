@@ -87,6 +87,7 @@ fn merged_shards_are_the_whole_sweep_and_missing_ones_are_named() {
     }
     assert_eq!(merged["coverage"], whole["coverage"]);
     assert_eq!(names(&merged), names(&whole));
+    assert_eq!(merged["reproduce"], whole["reproduce"]);
     let twice = merge(&[one, one]).exits(2);
     assert!(twice.stderr.contains("shard 1 of 3"), "{}", twice.all());
     let parts = ["1/3", "3/3"].map(|part| shard(OTHER_SWEEP, part, ""));
@@ -97,6 +98,17 @@ fn merged_shards_are_the_whole_sweep_and_missing_ones_are_named() {
         some["shards"],
         serde_json::json!({ "of": 3, "have": [1, 3] })
     );
+}
+
+#[test]
+fn shards_in_one_directory_keep_their_finds_apart() {
+    let line = "sweep --impl no-lock --faults clocks --property lease --json";
+    for part in ["1/2", "2/2"] {
+        let document = shard(line, part, "").document();
+        let kept = format!("picklock-finds-{}/", part.replace('/', "-of-"));
+        let repro = document["repro"].as_str().unwrap();
+        assert!(repro.starts_with(&kept), "{repro}");
+    }
 }
 
 #[test]
@@ -180,6 +192,23 @@ fn parts_of_a_matrix_are_joined_and_what_does_not_belong_to_them_is_refused() {
         .run()
         .exits(2);
     assert!(mixed.stderr.contains("cannot be joined"), "{}", mixed.all());
+}
+
+#[test]
+fn an_interrupted_part_of_a_matrix_is_not_judged_and_hides_no_surprise() {
+    let line = "matrix --backend sim --impl fenced --scenario calm --out part --quiet";
+    let ran = picklock(line).run().exits(0);
+    let mut part = ran.json_file("part/matrix.json");
+    part["interrupted"] = true.into();
+    let merged = |part: &Value| {
+        let call = picklock("merge part.json").file("part.json", &part.to_string());
+        call.run()
+    };
+    merged(&part).exits(3);
+    part["cells"][0]["surprises"] = serde_json::json!([
+        { "property": "lease", "expected": "held", "got": "violated: race", "runs": 1 }
+    ]);
+    merged(&part).exits(1);
 }
 
 #[test]

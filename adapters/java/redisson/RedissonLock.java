@@ -36,7 +36,7 @@ public final class RedissonLock extends PicklockAdapter.LockObjects<RLock>
     @Override
     protected RLock take(String key, long ttlMs, long waitMs) throws InterruptedException {
         RLock lock = lock(key, ttlMs);
-        long leaseMs = options.containsKey("watchdog") ? -1 : ttlMs;
+        long leaseMs = "true".equals(options.get("watchdog")) ? -1 : ttlMs;
         return lock.tryLock(waitMs, leaseMs, TimeUnit.MILLISECONDS) ? lock : null;
     }
 

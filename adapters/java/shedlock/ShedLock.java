@@ -17,7 +17,7 @@ public final class ShedLock extends PicklockAdapter.LockObjects<SimpleLock>
 
     ShedLock(List<String> nodes, int timeoutMs, Map<String, String> options) {
         provider = new RedisLockProvider.Builder(SpringRedis.connect(nodes, timeoutMs, options))
-                .safeUpdate(options.containsKey("safe")).build();
+                .safeUpdate("true".equals(options.get("safe"))).build();
     }
 
     @Override

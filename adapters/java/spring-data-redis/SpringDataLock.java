@@ -21,7 +21,7 @@ public final class SpringDataLock implements PicklockAdapter.Lock {
 
     SpringDataLock(List<String> nodes, int timeoutMs, Map<String, String> options) {
         redis = new StringRedisTemplate(SpringRedis.connect(nodes, timeoutMs, options));
-        scripts = options.containsKey("scripts");
+        scripts = "true".equals(options.get("scripts"));
     }
 
     @Override

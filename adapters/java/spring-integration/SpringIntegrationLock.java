@@ -48,10 +48,10 @@ public final class SpringIntegrationLock extends PicklockAdapter.LockObjects<Loc
 
     private RedisLockRegistry registry(long ttlMs) throws Exception {
         var made = new RedisLockRegistry(SpringRedis.connect(nodes, timeoutMs, options), "lock", ttlMs);
-        if (options.containsKey("pubsub")) {
+        if ("true".equals(options.get("pubsub"))) {
             made.setRedisLockType(RedisLockRegistry.RedisLockType.PUB_SUB_LOCK);
         }
-        if (options.containsKey("renew")) {
+        if ("true".equals(options.get("renew"))) {
             var scheduler = new ThreadPoolTaskScheduler();
             scheduler.setDaemon(true);
             scheduler.initialize();

@@ -127,10 +127,13 @@ pub fn try_for(
         // Different for every client, so that they do not ask in step.
         let jitter = u64::from(std::process::id()) * 7 + u64::from(began.elapsed().subsec_micros());
         let pause = Duration::from_millis(10 + jitter % 40);
-        if is_given_up() || began.elapsed() + pause >= wait {
+        if began.elapsed() + pause >= wait {
             return Ok(None);
         }
         std::thread::sleep(pause);
+        if is_given_up() {
+            return Ok(None);
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! the nemesis, and the part that saw the event waits until the fault has struck. So the fault is
 //! there *at* the event, not soon after it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use picklock_scenarios::{Direction, FaultPlan, Phase, Trigger, TriggerEvent};
@@ -82,6 +82,8 @@ impl Waiting {
 
 /// The triggers whose event has not happened yet.
 pub struct Triggers {
+    /// The run has begun. Nobody applies faults before, so a frame would wait for one in vain.
+    begun: AtomicBool,
     waiting: Mutex<Vec<Waiting>>,
     /// The workers for whose requests or replies they wait: see [`watched`]. Read on the wire's fast path.
     watched: AtomicU64,
@@ -139,6 +141,7 @@ impl Triggers {
             .collect();
         let (sender, due) = mpsc::unbounded_channel();
         let triggers = Triggers {
+            begun: AtomicBool::new(false),
             watched: AtomicU64::new(watched(&waiting)),
             waiting: Mutex::new(waiting),
             quorum,
@@ -155,6 +158,11 @@ impl Triggers {
             seen: Some(Mutex::default()),
             ..self
         }
+    }
+
+    /// The run begins: from now on frames can be what faults wait for.
+    pub fn begin(&self) {
+        self.begun.store(true, Ordering::Release);
     }
 
     /// Every event so far, in order, if they are listed.
@@ -327,7 +335,8 @@ fn takes(frame: &InterceptedFrame<'_>) -> bool {
 
 impl Interceptor for Triggers {
     fn is_armed(&self, worker: usize) -> bool {
-        self.watched.load(Ordering::Acquire) & bit_of(worker) != 0 || self.seen.is_some()
+        self.begun.load(Ordering::Acquire)
+            && (self.watched.load(Ordering::Acquire) & bit_of(worker) != 0 || self.seen.is_some())
     }
 
     fn waits_for_effect(&self, link: LinkId, phase: Phase) -> bool {
@@ -405,7 +414,19 @@ mod tests {
     fn waiting_for(worker: Option<usize>) -> Triggers {
         let mut faults = catalog::named("lost-reply").unwrap().faults;
         faults[0].when.as_mut().unwrap().worker = worker;
-        Triggers::of(&faults, 1).0
+        let triggers = Triggers::of(&faults, 1).0;
+        triggers.begin();
+        triggers
+    }
+
+    /// An adapter may send commands before it is ready.
+    #[test]
+    fn no_frame_is_shown_before_the_run_begins() {
+        let faults = catalog::named("lost-reply").unwrap().faults;
+        let triggers = Triggers::of(&faults, 1).0.listing_events();
+        assert!(!triggers.is_armed(0));
+        triggers.begin();
+        assert!(triggers.is_armed(0));
     }
 
     #[test]

@@ -79,21 +79,32 @@ impl<W: Backend> Buyer<W> {
                 Ok(()) => return self,
                 Err(broken) => self.retire(broken).await,
             }
-            let Some(incarnation) = self.context.live_workers.revival(self.worker).await else {
+            if !self.come_back().await {
                 return self;
-            };
-            match Buyer::start(&self.context, self.worker, incarnation).await {
+            }
+        }
+    }
+
+    /// Starts its worker again. False: the worker is gone for good.
+    async fn come_back(&mut self) -> bool {
+        let context = Rc::clone(&self.context);
+        while let Some(incarnation) = context.live_workers.revival(self.worker).await {
+            match Buyer::start(&context, self.worker, incarnation).await {
                 Ok(fresh) => {
                     let (bought, failed) = (self.bought, self.failed);
-                    self = fresh;
+                    *self = fresh;
                     (self.bought, self.failed) = (bought, failed);
+                    return true;
                 }
+                // A fault has killed it before it was ready, and may let it come back.
+                Err(_) if context.live_workers.is_over(self.worker, incarnation) => {}
                 Err(refusal) => {
                     self.note_down(refusal.to_string(), EndedBy::Itself);
-                    return self;
+                    return false;
                 }
             }
         }
+        false
     }
 
     async fn shop(&mut self) -> Result<(), Broken> {

@@ -20,16 +20,13 @@ struct Told {
     at_ns: u64,
 }
 
-/// Connection `n` belongs to worker `n`, and connection 0 is closed before connection 2 pushes.
+/// Connection `n` belongs to worker `n`.
 fn sent() -> SentRequests {
     let sent = SentRequests::default();
     for conn in 0..3 {
         let worker = conn as usize;
         sent.opened(conn, LinkId { worker, node: 0 });
     }
-    sent.closed(0);
-    let push: [&[u8]; 3] = [b"RPUSH", b"k", b"x"];
-    sent.sent_words(2, push.into_iter(), (0, Phase::Acquire), None);
     sent
 }
 
@@ -343,14 +340,17 @@ fn replica_that_is_only_read_is_not_promoted() {
 
 #[test]
 fn a_client_that_left_while_it_waited_is_given_nothing() {
-    let push = r#""RPUSH" "k" "x""#;
     let pushed = |by: &str| {
         let mut told = Told::new();
         told.lines(&[
             r#"1 [0 A] "BLPOP" "k" "0""#,
             r#"2 [0 C] "ECHO" "picklock-connection-2""#,
-            &format!("3 [0 {by}] {push}"),
         ]);
+        told.sent.closed(0);
+        let push: [&[u8]; 3] = [b"RPUSH", b"k", b"x"];
+        let asked = (0, Phase::Acquire);
+        told.sent.sent_words(2, push.into_iter(), asked, None);
+        told.line(0, &format!(r#"3 [0 {by}] "RPUSH" "k" "x""#));
         told.changes()
     };
     assert_eq!(pushed("C"), ["{x} ever RPUSH of 2"]);

@@ -72,6 +72,17 @@ impl Ongoing {
         self.of(id, |fault| fault.undo.push(step));
     }
 
+    /// True if another fault has paused the node, too: it stays paused until the last of them ends.
+    pub(super) fn leaves_paused(&self, id: u32, node: usize) -> bool {
+        let pauses = |step: &Undo| matches!(step, Undo::ResumeNode(paused) if *paused == node);
+        let pauses_it = |fault: &Fault| fault.id != id && fault.undo.iter().any(pauses);
+        let is_paused = self.faults.borrow().iter().any(pauses_it);
+        if is_paused {
+            self.of(id, |fault| fault.undo.retain(|step| !pauses(step)));
+        }
+        is_paused
+    }
+
     /// What was done so far stays: returns it, and forgets it.
     pub(super) fn keep(&self, id: u32) -> Vec<Undo> {
         let kept = self.of(id, |fault| std::mem::take(&mut fault.undo));

@@ -78,6 +78,7 @@ impl<W: Backend> Nemesis<W> {
         mut due: mpsc::UnboundedReceiver<DueFault>,
         ready: oneshot::Sender<()>,
     ) {
+        self.context.triggers.begin();
         let mut faults = JoinSet::new();
         for started in self.start_timed(&mut faults) {
             // A fault whose task is gone has failed, and that is in the history.

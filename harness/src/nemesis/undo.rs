@@ -43,7 +43,10 @@ impl<W: Backend> Nemesis<W> {
                 Err(refusal) => self.not_undone(format!("block of worker {worker}"), &refusal),
             },
             Undo::ResumeNode(node) => {
-                if let Err(refusal) = backend.resume_node(node).await {
+                // Where another fault has paused it too, it stays paused until that one ends.
+                if !self.ongoing.leaves_paused(fault, node)
+                    && let Err(refusal) = backend.resume_node(node).await
+                {
                     self.not_undone(format!("thaw of node {node}"), &refusal);
                 }
             }

@@ -72,6 +72,11 @@ impl Pending {
         }
     }
 
+    /// True if the first request has had some of its confirmations, and waits for more.
+    pub(super) fn waits_for_confirmations(&self) -> bool {
+        self.confirmed > 0
+    }
+
     fn confirm(&mut self, subscribed: bool, count: i64, push: bool) -> Option<Request> {
         let first = self.queue.front().copied();
         let expected = match first.map(|request| request.expect) {
@@ -103,5 +108,36 @@ impl Pending {
     fn pop(&mut self) -> Option<Request> {
         self.confirmed = 0;
         self.queue.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use picklock_scenarios::Phase;
+
+    use super::*;
+    use crate::wire::operation::Operation;
+
+    #[test]
+    fn a_request_with_two_confirmations_is_answered_by_the_second() {
+        let (op, phase) = (1, Phase::Acquire);
+        let request = Request {
+            expect: Expect::Confirmations {
+                subscribed: true,
+                count: 2,
+            },
+            ..Request::none(Operation { op, phase })
+        };
+        let mut pending = Pending::default();
+        assert!(pending.expect_reply(request));
+        for (count, waits) in [(1, true), (2, false)] {
+            let confirmation = ReplyKind::Confirmation {
+                subscribed: true,
+                count,
+                push: false,
+            };
+            assert_eq!(pending.answered_by(confirmation), Some(request));
+            assert_eq!(pending.waits_for_confirmations(), waits);
+        }
     }
 }

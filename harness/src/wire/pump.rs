@@ -232,7 +232,10 @@ impl<'a> Pump<'a> {
                     _ => (ReplyKind::of(frame), Answered::Done),
                 };
                 let request = pending.answered_by(kind);
-                if let Some(request) = &request {
+                // Of several confirmations only the last ends the request.
+                if let Some(request) = &request
+                    && !pending.waits_for_confirmations()
+                {
                     let answered = match request.answer {
                         Some(_) => Answered::Refused,
                         None => answered,

@@ -26,7 +26,7 @@ use std::sync::LazyLock;
 use redis::Script;
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, LockError};
+use crate::contract::{Grant, Taken};
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
@@ -45,12 +45,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<Fenced>(
 struct Fenced;
 
 impl Variation for Fenced {
-    async fn attempt(
-        original: &mut SetNxPx,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let number: u64 = SET_AND_COUNT
             .key(key)

@@ -24,7 +24,7 @@
 use std::time::Duration;
 
 use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
 use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
@@ -85,12 +85,7 @@ impl Attempts for GetSet {
         String::new()
     }
 
-    async fn attempt(
-        &mut self,
-        key: &str,
-        _name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(&mut self, key: &str, _name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let value = self.new_value(lease);
         let taken: bool = self.redis.ask(redis::Cmd::set_nx(key, &value)).await?;
@@ -115,21 +110,11 @@ impl Attempts for GetSet {
 }
 
 impl Lock for GetSet {
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         attempts::acquire(self, key, ttl, wait).await
     }
 
-    async fn extend(
-        &mut self,
-        key: &str,
-        _grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, key: &str, _grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let expiry = self.get(key).await?.as_deref().and_then(expiry_of);
         if expiry.is_none_or(|expiry| self.now_ms() >= expiry) {

@@ -26,7 +26,7 @@ use std::time::Duration;
 use redis::Cmd;
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, LockError};
+use crate::contract::{Grant, LockError, Taken};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
@@ -67,12 +67,7 @@ impl DelegatingLock for LockTake {
         &mut self.0
     }
 
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
         let prolong = Cmd::pexpire(key, lease.millis().cast_signed());

@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use redis::Script;
 
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
 use crate::node::Subscription;
 use crate::single_node::SingleNode;
@@ -112,12 +112,7 @@ impl PubSub {
     }
 
     /// Attempts until `until`, each after a message or the end of the holder's lease.
-    async fn attempts(
-        &mut self,
-        key: &str,
-        lease: Lease,
-        until: Deadline,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempts(&mut self, key: &str, lease: Lease, until: Deadline) -> Taken {
         let mut subscription = None;
         loop {
             let held_for = match self.attempt(key, lease).await? {
@@ -162,12 +157,7 @@ async fn released(
 }
 
 impl Lock for PubSub {
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let until = Deadline::after(wait);
         let grant = self.attempts(key, lease, until).await?;
@@ -177,12 +167,7 @@ impl Lock for PubSub {
         Ok(grant)
     }
 
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
         let extended: bool = EXTEND_HOLD

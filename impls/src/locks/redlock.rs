@@ -21,7 +21,7 @@
 
 use std::time::Duration;
 
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
 use crate::lease_duration::LeaseDuration;
 use crate::options::{OptionKind, OptionSpec, OptionValue};
@@ -190,12 +190,7 @@ impl Redlock {
 }
 
 impl Lock for Redlock {
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         self.nodes.must_not_be_empty()?;
         let terms = self.terms(lease);
@@ -219,12 +214,7 @@ impl Lock for Redlock {
         }
     }
 
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         self.nodes.must_not_be_empty()?;
         let terms = self.terms(lease);

@@ -25,7 +25,7 @@
 use std::time::Duration;
 
 use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::lease_duration::LeaseDuration;
@@ -102,12 +102,7 @@ impl Attempts for Replicated {
         String::new()
     }
 
-    async fn attempt(
-        &mut self,
-        key: &str,
-        _name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(&mut self, key: &str, _name: &str, lease: Lease) -> Taken {
         let token = self.0.context.token();
         let asked = Stopwatch::start();
         let taken: bool = self.0.redis.ask(set_nx_px(key, &token, lease)).await?;
@@ -132,21 +127,11 @@ impl DelegatingLock for Replicated {
         &mut self.0
     }
 
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         attempts::acquire(self, key, ttl, wait).await
     }
 
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
         if Lock::extend(&mut self.0, key, grant, ttl).await?.is_none() {

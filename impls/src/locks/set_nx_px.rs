@@ -22,7 +22,7 @@ use std::time::Duration;
 use redis::{Cmd, Script};
 
 use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
 use crate::single_node::SingleNode;
 use crate::stopwatch::{Deadline, Stopwatch};
@@ -101,12 +101,7 @@ impl Attempts for SetNxPx {
         &mut self.context
     }
 
-    async fn attempt(
-        &mut self,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let taken: bool = self.redis.ask(set_nx_px(key, name, lease)).await?;
         Ok(taken.then(|| lease.grant(name, asked)))
@@ -114,21 +109,11 @@ impl Attempts for SetNxPx {
 }
 
 impl Lock for SetNxPx {
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         attempts::acquire(self, key, ttl, wait).await
     }
 
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
         let extended = COMPARE_AND_PEXPIRE

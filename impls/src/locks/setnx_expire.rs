@@ -18,7 +18,7 @@
 use std::time::Duration;
 
 use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
 use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
@@ -58,12 +58,7 @@ impl Attempts for SetnxExpire {
         &mut self.context
     }
 
-    async fn attempt(
-        &mut self,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let taken: bool = self.redis.ask(redis::Cmd::set_nx(key, name)).await?;
         if !taken {
@@ -80,21 +75,11 @@ impl Attempts for SetnxExpire {
 }
 
 impl Lock for SetnxExpire {
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         attempts::acquire(self, key, ttl, wait).await
     }
 
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
         let there = self.expire(key, lease).await?;

@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 use redis::Script;
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, LockError};
+use crate::contract::Taken;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
@@ -37,12 +37,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<SetnxLua>(
 struct SetnxLua;
 
 impl Variation for SetnxLua {
-    async fn attempt(
-        original: &mut SetNxPx,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let taken: bool = SETNX_PEXPIRE
             .key(key)

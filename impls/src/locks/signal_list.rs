@@ -27,7 +27,7 @@ use std::time::Duration;
 use redis::Script;
 
 use crate::attempts::Attempts;
-use crate::contract::{Grant, LockError};
+use crate::contract::{Grant, LockError, Taken};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::lease_duration::LeaseDuration;
@@ -137,12 +137,7 @@ impl DelegatingLock for SignalList {
         &mut self.lock
     }
 
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let until = Deadline::after(wait);
         let name = self.lock.name();

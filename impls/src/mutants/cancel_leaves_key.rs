@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::BuiltInLock;
 use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, LockError};
+use crate::contract::Taken;
 use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<CancelLeavesKey>(
@@ -18,12 +18,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<CancelLeavesKey>(
 struct CancelLeavesKey;
 
 impl Variation for CancelLeavesKey {
-    async fn acquire(
-        lock: &mut Varied<Self>,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let canceller = lock.context().canceller.clone();
         tokio::select! {
             biased;

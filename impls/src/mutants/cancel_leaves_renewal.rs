@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::BuiltInLock;
 use crate::attempts::Attempts;
-use crate::contract::{Grant, LockError};
+use crate::contract::Taken;
 use crate::lease::Lease;
 use crate::variation::{Variation, Varied, varied};
 
@@ -20,12 +20,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<CancelLeavesRenewal>(
 struct CancelLeavesRenewal;
 
 impl Variation for CancelLeavesRenewal {
-    async fn acquire(
-        lock: &mut Varied<Self>,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let patience = lock.context().patience(wait, ttl);
         let canceller = lock.context().canceller.clone();

@@ -6,7 +6,7 @@
 
 use crate::BuiltInLock;
 use crate::attempts::Attempts;
-use crate::contract::{Grant, LockError};
+use crate::contract::{Grant, Taken};
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::variation::{Variation, varied};
@@ -19,12 +19,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<EncodedRelease>(
 struct EncodedRelease;
 
 impl Variation for EncodedRelease {
-    async fn attempt(
-        original: &mut SetNxPx,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
         let taken = original.attempt(key, &format!("\"{name}\""), lease).await?;
         Ok(taken.map(|grant| Grant {
             token: name.to_owned(),

@@ -5,7 +5,7 @@
 
 use crate::BuiltInLock;
 use crate::attempts::Attempts;
-use crate::contract::{Grant, LockError};
+use crate::contract::Taken;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
@@ -19,12 +19,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<ErrorIsGrant>(
 struct ErrorIsGrant;
 
 impl Variation for ErrorIsGrant {
-    async fn attempt(
-        original: &mut SetNxPx,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let tried = original.attempt(key, name, lease).await;
         Ok(tried.unwrap_or_else(|_| Some(lease.grant(name, asked))))

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, Lock, Taken};
 use crate::lease::Lease;
 use crate::locks::set_nx_px::{SetNxPx, set_nx_px};
 use crate::stopwatch::Stopwatch;
@@ -21,12 +21,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<ExtendRecreates>(
 struct ExtendRecreates;
 
 impl Variation for ExtendRecreates {
-    async fn extend(
-        original: &mut SetNxPx,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(original: &mut SetNxPx, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let extended = Lock::extend(original, key, grant, ttl).await?;
         if extended.is_some() {
             return Ok(extended);

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, LockError};
+use crate::contract::{Grant, Taken};
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
@@ -21,12 +21,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<ExtendWithoutToken>(
 struct ExtendWithoutToken;
 
 impl Variation for ExtendWithoutToken {
-    async fn extend(
-        original: &mut SetNxPx,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(original: &mut SetNxPx, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
         let command = redis::Cmd::pexpire(key, lease.millis().cast_signed());

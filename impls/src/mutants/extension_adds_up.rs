@@ -9,7 +9,7 @@ use std::time::Duration;
 use redis::Script;
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, LockError};
+use crate::contract::{Grant, Taken};
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
@@ -26,12 +26,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<ExtensionAddsUp>(
 struct ExtensionAddsUp;
 
 impl Variation for ExtensionAddsUp {
-    async fn extend(
-        original: &mut SetNxPx,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(original: &mut SetNxPx, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
         let mut add = ADD_A_LEASE.key(key);

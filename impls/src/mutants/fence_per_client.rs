@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, Lock, Taken};
 use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
 
@@ -34,12 +34,7 @@ impl DelegatingLock for FencePerClient {
         &mut self.lock
     }
 
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let grant = Lock::acquire(&mut self.lock, key, ttl, wait).await?;
         Ok(grant.map(|grant| {
             self.grants += 1;

@@ -9,7 +9,7 @@ use redis::Cmd;
 
 use crate::BuiltInLock;
 use crate::attempts;
-use crate::contract::{Grant, LockError};
+use crate::contract::Taken;
 use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<FinallyRelease>(
@@ -20,12 +20,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<FinallyRelease>(
 struct FinallyRelease;
 
 impl Variation for FinallyRelease {
-    async fn acquire(
-        lock: &mut Varied<Self>,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let taken = attempts::acquire(lock, key, ttl, wait).await?;
         if taken.is_none() {
             lock.redis().ask::<()>(Cmd::del(key)).await?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::BuiltInLock;
 use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, LockError};
+use crate::contract::Taken;
 use crate::lease::Lease;
 use crate::stopwatch::Stopwatch;
 use crate::variation::{Variation, Varied, varied};
@@ -20,12 +20,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<InterruptIsGrant>(
 struct InterruptIsGrant;
 
 impl Variation for InterruptIsGrant {
-    async fn acquire(
-        lock: &mut Varied<Self>,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let taken = attempts::acquire(lock, key, ttl, wait).await?;
         let is_cancelled = lock.context().canceller.is_cancelled();
         let name = lock.name();

@@ -4,7 +4,7 @@
 //! `progress`, cause `foreign-renewal`, when a holder dies and others wait for it.
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, LockError};
+use crate::contract::Taken;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
@@ -18,12 +18,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<LoserProlongs>(
 struct LoserProlongs;
 
 impl Variation for LoserProlongs {
-    async fn attempt(
-        original: &mut SetNxPx,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let taken: bool = original.redis.ask(redis::Cmd::set_nx(key, name)).await?;
         let expiry = lease.millis().cast_signed();

@@ -4,7 +4,7 @@
 //! `claims`, cause `wrong-expiry`, while nothing goes wrong.
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, LockError};
+use crate::contract::Taken;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
@@ -18,12 +18,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<MillisAsSeconds>(
 struct MillisAsSeconds;
 
 impl Variation for MillisAsSeconds {
-    async fn attempt(
-        original: &mut SetNxPx,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let mut set = redis::cmd("SET");
         set.arg(key).arg(name).arg("NX").arg("EX");

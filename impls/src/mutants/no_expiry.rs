@@ -8,7 +8,7 @@ use std::time::Duration;
 use redis::{ExistenceCheck, SetOptions};
 
 use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, LockError};
+use crate::contract::{Grant, Taken};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
@@ -27,12 +27,7 @@ impl Attempts for NoExpiry {
         &mut self.0.context
     }
 
-    async fn attempt(
-        &mut self,
-        key: &str,
-        name: &str,
-        _lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(&mut self, key: &str, name: &str, _lease: Lease) -> Taken {
         let options = SetOptions::default().conditional_set(ExistenceCheck::NX);
         let command = redis::Cmd::set_options(key, name, options);
         let taken: bool = self.0.redis.ask(command).await?;
@@ -52,22 +47,12 @@ impl DelegatingLock for NoExpiry {
         &mut self.0
     }
 
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         attempts::acquire(self, key, ttl, wait).await
     }
 
     /// There is nothing to extend, so nothing is sent.
-    async fn extend(
-        &mut self,
-        _key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, _key: &str, grant: &Grant, ttl: Duration) -> Taken {
         Lease::new(ttl)?;
         Ok(Some(grant.clone()))
     }

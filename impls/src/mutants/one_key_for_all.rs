@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
 
@@ -27,21 +27,11 @@ impl DelegatingLock for OneKeyForAll {
         &mut self.0
     }
 
-    async fn acquire(
-        &mut self,
-        _key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, _key: &str, ttl: Duration, wait: Duration) -> Taken {
         Lock::acquire(&mut self.0, KEY, ttl, wait).await
     }
 
-    async fn extend(
-        &mut self,
-        _key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, _key: &str, grant: &Grant, ttl: Duration) -> Taken {
         Lock::extend(&mut self.0, KEY, grant, ttl).await
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use redis::{Cmd, SetExpiry, SetOptions};
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, LockError};
+use crate::contract::{Grant, LockError, Taken};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
@@ -70,12 +70,7 @@ impl DelegatingLock for WritesAnew {
         &mut self.0
     }
 
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let command = write_anew(key, grant, lease);
         self.0.redis.ask::<()>(command).await?;

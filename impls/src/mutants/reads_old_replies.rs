@@ -10,7 +10,7 @@ use redis::RedisResult;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, LockError};
+use crate::contract::{LockError, Taken};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::{SetNxPx, set_nx_px};
@@ -45,12 +45,7 @@ impl Attempts for ReadsOldReplies {
         &mut self.lock.context
     }
 
-    async fn attempt(
-        &mut self,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         let (asked, command) = (Stopwatch::start(), set_nx_px(key, name, lease));
         if let Some(mut connection) = self.connection.clone() {
             let reply = self.reply.clone();
@@ -75,12 +70,7 @@ impl DelegatingLock for ReadsOldReplies {
         &mut self.lock
     }
 
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         attempts::acquire(self, key, ttl, wait).await
     }
 }

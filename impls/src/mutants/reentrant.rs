@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use redis::Cmd;
 
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::{BuiltInLock, Context, Node};
@@ -53,7 +53,7 @@ impl Reentrant {
     }
 
     /// Takes the lock once more. `None`: the client has not got it, or not any more.
-    async fn reenter(&mut self, key: &str, ttl: Duration) -> Result<Option<Grant>, LockError> {
+    async fn reenter(&mut self, key: &str, ttl: Duration) -> Taken {
         let Some((count, outer)) = self.held.get_mut(key) else {
             return Ok(None);
         };
@@ -84,12 +84,7 @@ impl DelegatingLock for Reentrant {
         &mut self.lock
     }
 
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         if let Some(inner) = self.reenter(key, ttl).await? {
             return Ok(Some(inner));
         }

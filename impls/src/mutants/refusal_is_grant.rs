@@ -6,7 +6,7 @@
 
 use crate::BuiltInLock;
 use crate::attempts::Attempts;
-use crate::contract::{Grant, LockError};
+use crate::contract::Taken;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
@@ -20,12 +20,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<RefusalIsGrant>(
 struct RefusalIsGrant;
 
 impl Variation for RefusalIsGrant {
-    async fn attempt(
-        original: &mut SetNxPx,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let taken = original.attempt(key, name, lease).await?;
         Ok(taken.or_else(|| Some(lease.grant(name, asked))))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::BuiltInLock;
 use crate::attempts;
-use crate::contract::{Grant, LockError};
+use crate::contract::Taken;
 use crate::stopwatch::Deadline;
 use crate::variation::{Variation, Varied, varied};
 
@@ -19,12 +19,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<RefusedButWon>(
 struct RefusedButWon;
 
 impl Variation for RefusedButWon {
-    async fn acquire(
-        lock: &mut Varied<Self>,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let until = Deadline::after(wait);
         let taken = attempts::acquire(lock, key, ttl, wait).await?;
         Ok(taken.filter(|_| !until.left().is_zero()))

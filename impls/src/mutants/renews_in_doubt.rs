@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, LockError};
+use crate::contract::{Grant, Taken};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
@@ -47,12 +47,7 @@ impl Attempts for RenewsInDoubt {
         &mut self.lock.context
     }
 
-    async fn attempt(
-        &mut self,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         let tried = self.lock.attempt(key, name, lease).await;
         if tried.as_ref().is_err_and(|error| !error.is_definite()) {
             // Only the name of this grant is known, so the renewal asks at once.
@@ -77,12 +72,7 @@ impl DelegatingLock for RenewsInDoubt {
         &mut self.lock
     }
 
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         attempts::acquire(self, key, ttl, wait).await
     }
 }

@@ -5,7 +5,7 @@
 //! by `lease`, and by `claims`, cause `wrong-expiry`.
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, LockError};
+use crate::contract::Taken;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
@@ -19,12 +19,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<SecondsAsMillis>(
 struct SecondsAsMillis;
 
 impl Variation for SecondsAsMillis {
-    async fn attempt(
-        original: &mut SetNxPx,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let seconds = (lease.millis() / 1000).max(1);
         let mut set = redis::cmd("SET");

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, Lock, Taken};
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
@@ -20,12 +20,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<ShortExtension>(
 struct ShortExtension;
 
 impl Variation for ShortExtension {
-    async fn extend(
-        original: &mut SetNxPx,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(original: &mut SetNxPx, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let (lease, asked) = (Lease::new(ttl)?, Stopwatch::start());
         let extended = Lock::extend(original, key, grant, ttl / 2).await?;
         Ok(extended.map(|_| lease.extended(grant, asked)))

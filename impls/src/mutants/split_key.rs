@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
 
@@ -39,22 +39,12 @@ impl DelegatingLock for SplitKey {
         &mut self.lock
     }
 
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let key = self.derived(key);
         Lock::acquire(&mut self.lock, &key, ttl, wait).await
     }
 
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let key = self.derived(key);
         Lock::extend(&mut self.lock, &key, grant, ttl).await
     }

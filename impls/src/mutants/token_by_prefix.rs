@@ -9,7 +9,7 @@ use redis::Script;
 
 use crate::BuiltInLock;
 use crate::attempts::Attempts;
-use crate::contract::{Grant, LockError};
+use crate::contract::{Grant, LockError, Taken};
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::variation::{Variation, varied};
@@ -25,12 +25,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<TokenByPrefix>(
 struct TokenByPrefix;
 
 impl Variation for TokenByPrefix {
-    async fn attempt(
-        original: &mut SetNxPx,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
         original
             .attempt(key, &format!("checkout:{name}"), lease)
             .await

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, LockError};
+use crate::contract::Taken;
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
@@ -38,12 +38,7 @@ impl Attempts for TokenPerClient {
         self.token.clone()
     }
 
-    async fn attempt(
-        &mut self,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         self.lock.attempt(key, name, lease).await
     }
 }
@@ -55,12 +50,7 @@ impl DelegatingLock for TokenPerClient {
         &mut self.lock
     }
 
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         attempts::acquire(self, key, ttl, wait).await
     }
 }

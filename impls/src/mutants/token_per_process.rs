@@ -9,7 +9,7 @@ use redis::Cmd;
 
 use crate::BuiltInLock;
 use crate::attempts::Attempts;
-use crate::contract::{Grant, LockError};
+use crate::contract::Taken;
 use crate::lease::Lease;
 use crate::stopwatch::Stopwatch;
 use crate::variation::{Variation, Varied, varied};
@@ -25,12 +25,7 @@ const NAME: &str = "process-of-all-clients";
 struct TokenPerProcess;
 
 impl Variation for TokenPerProcess {
-    async fn acquire(
-        lock: &mut Varied<Self>,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let patience = lock.context().patience(wait, ttl);
         loop {

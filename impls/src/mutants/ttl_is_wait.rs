@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::BuiltInLock;
 use crate::attempts;
-use crate::contract::{Grant, LockError};
+use crate::contract::{Grant, Taken};
 use crate::stopwatch::Deadline;
 use crate::variation::{Variation, Varied, varied};
 
@@ -19,12 +19,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<TtlIsWait>(
 struct TtlIsWait;
 
 impl Variation for TtlIsWait {
-    async fn acquire(
-        lock: &mut Varied<Self>,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let taken = attempts::acquire(lock, key, wait.max(ttl / 10), wait).await?;
         Ok(taken.map(|grant| Grant {
             valid_until: Some(Deadline::after(ttl)),

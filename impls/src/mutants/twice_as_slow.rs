@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Lock, Taken};
 use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
 
@@ -25,12 +25,7 @@ impl DelegatingLock for TwiceAsSlow {
         &mut self.0
     }
 
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let _seen: Option<String> = self.0.redis.ask(redis::Cmd::get(key)).await?;
         Lock::acquire(&mut self.0, key, ttl, wait).await
     }

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, LockError};
+use crate::contract::{Grant, Taken};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::{SetNxPx, set_nx_px};
@@ -27,12 +27,7 @@ impl Attempts for ValidityByWallClock {
         &mut self.0.context
     }
 
-    async fn attempt(
-        &mut self,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         let asked_at = self.0.context.wall_clock.since_epoch();
         let taken: bool = self.0.redis.ask(set_nx_px(key, name, lease)).await?;
         let answered_at = self.0.context.wall_clock.since_epoch();
@@ -53,12 +48,7 @@ impl DelegatingLock for ValidityByWallClock {
         &mut self.0
     }
 
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         attempts::acquire(self, key, ttl, wait).await
     }
 }

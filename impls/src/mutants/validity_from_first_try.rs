@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::BuiltInLock;
 use crate::attempts;
-use crate::contract::{Grant, LockError};
+use crate::contract::{Grant, LockError, Taken};
 use crate::stopwatch::Stopwatch;
 use crate::variation::{Variation, Varied, varied};
 
@@ -20,12 +20,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<ValidityFromFirstTry>(
 struct ValidityFromFirstTry;
 
 impl Variation for ValidityFromFirstTry {
-    async fn acquire(
-        lock: &mut Varied<Self>,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let first = Stopwatch::start();
         let taken = attempts::acquire(lock, key, ttl, wait).await?;
         let valid_until = first.until(ttl);

@@ -5,7 +5,7 @@
 
 use crate::BuiltInLock;
 use crate::attempts::Attempts;
-use crate::contract::{Grant, LockError};
+use crate::contract::Taken;
 use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::variation::{Variation, varied};
@@ -18,12 +18,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<WaiterRenews>(
 struct WaiterRenews;
 
 impl Variation for WaiterRenews {
-    async fn attempt(
-        original: &mut SetNxPx,
-        key: &str,
-        name: &str,
-        lease: Lease,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
         let look = redis::Cmd::pexpire(key, lease.millis().cast_signed());
         match original.redis.ask::<bool>(look).await? {
             true => Ok(None),

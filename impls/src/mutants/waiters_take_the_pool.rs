@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::BuiltInLock;
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::delegating_lock::DelegatingLock;
 use crate::locks::set_nx_px::SetNxPx;
 
@@ -39,12 +39,7 @@ impl DelegatingLock for WaitersTakeThePool {
         &mut self.0
     }
 
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
         // As pools do, it lets nobody wait for ever.
         let Ok(_connection) = tokio::time::timeout(wait, connection()).await else {
             return Ok(None);
@@ -52,12 +47,7 @@ impl DelegatingLock for WaitersTakeThePool {
         Lock::acquire(&mut self.0, key, ttl, wait).await
     }
 
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
+    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let _connection = connection().await;
         Lock::extend(&mut self.0, key, grant, ttl).await
     }

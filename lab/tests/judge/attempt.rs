@@ -71,6 +71,8 @@ pub struct Attempt {
     /// When it wrote last before it was answered, and on how many nodes.
     taken: Option<u64>,
     nodes: Vec<u64>,
+    /// In which keys of which nodes.
+    places: Vec<(u64, String)>,
     /// When what it wrote first since it last told of its lease has run out.
     runs_out: u64,
     /// How much later than it was sent its request was read at least, and at most.
@@ -280,6 +282,7 @@ impl Attempt {
             wrote_at: None,
             taken: None,
             nodes: Vec::new(),
+            places: Vec::new(),
             runs_out: u64::MAX,
             late: (0, 0),
             last_answer: line.at,
@@ -314,6 +317,8 @@ pub fn attempts(file: &File) -> Vec<Attempt> {
                 let attempt = line.op().and_then(|op| by_op.get_mut(&op));
                 let Some(attempt) = attempt else { continue };
                 let of_lock = line.has("ttl_ms") || line.raw("key").is_u64();
+                let node = line.num("node").unwrap_or_default();
+                let place = (node, line.raw("key").to_string());
                 let counts = matches!(line.text("phase"), "acquire" | "idle");
                 if counts && of_lock && line.has("value") && attempt.runs_out == u64::MAX {
                     let lives = line.num("ttl_ms").map(|ms| ms.saturating_mul(MS));
@@ -325,13 +330,16 @@ pub fn attempts(file: &File) -> Vec<Attempt> {
                         attempt.wrote_at.get_or_insert(line.at);
                         if of_lock {
                             attempt.taken = Some(line.at);
-                            let node = line.num("node").unwrap_or_default();
                             if !attempt.nodes.contains(&node) {
                                 attempt.nodes.push(node);
                             }
+                            attempt.places.push(place);
                         }
                     }
-                    "idle" if line.has("value") => attempt.perhaps_renewed(line.at),
+                    // What stands beside the lock renews nothing.
+                    "idle" if line.has("value") && attempt.places.contains(&place) => {
+                        attempt.perhaps_renewed(line.at);
+                    }
                     _ => {}
                 }
             }

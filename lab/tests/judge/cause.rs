@@ -16,6 +16,7 @@
 //! | a grant on some nodes, but too few | that, and what freed those nodes |
 //! | a lease that had lapsed and was told anew | `phantom-extend` |
 //! | an extension that was told after the value was gone | `phantom-extend`, besides how it had gone |
+//! | a value that an attempt without a grant wrote over | how what was written there since went away may be named as well |
 //! | a lease that may have run, and no more | why it would have, and what is named if it did not |
 
 use std::collections::BTreeSet;
@@ -120,6 +121,7 @@ impl Case<'_> {
                 };
                 if later.from <= at {
                     causes.extend(self.of_end(earlier, later));
+                    causes.extend(self.of_losers(earlier, later));
                     causes.extend(self.of_removal(earlier));
                 }
             }
@@ -148,6 +150,22 @@ impl Case<'_> {
             End::Removed(_) => "stolen-release",
             End::Overwritten(by) => self.of_overwriting(by, value, later),
         })
+    }
+
+    /// What ended the values that attempts which were not granted wrote over it, before `later` was written there.
+    fn of_losers(&self, value: &Value, later: &Value) -> Vec<&'static str> {
+        let granted = |op: u64| {
+            let mut own = self.attempts.iter().filter(|one| one.op == op);
+            own.any(Attempt::granted)
+        };
+        let lost = |by: &Author| by.phase == "acquire" && !granted(by.op);
+        let over = matches!(&value.end, End::Overwritten(by) if lost(by));
+        let between = self.account.values.iter().filter(|one| {
+            let here = (one.node, &one.key) == (value.node, &value.key);
+            let in_time = value.until <= one.from && one.until <= later.from;
+            over && here && in_time && one.author.as_ref().is_some_and(lost)
+        });
+        between.filter_map(|one| self.of_end(one, later)).collect()
     }
 
     /// What else a removal may be called: a takeover that looked before, or the holder's own command.

@@ -15,7 +15,7 @@
 //! | a refusal, or a release that says `false` or nothing, while the value "goes on standing" | it stands for a tenth of the lease after that, on as many nodes as matter, and its own client never takes it away |
 //! | two locks, one key | a key into which the acquisitions of two locks wrote values that were granted |
 //! | an extension that is refused "while its own value stands, with time left" | more than a tenth of the lease is left when that is said, and no fault was on since the request to acquire |
-//! | a release that says `true` of what was gone | its value had ended 2 ms before the release was sent, on so many nodes that the rest is no quorum, the release changed no key, and the lease that was asked for was over |
+//! | a release that says `true` of what was gone | its value had ended 2 ms before the release was sent, on so many nodes that the rest is no quorum, the release changed no key, and the lease that was asked for was over, counted from the grant |
 //! | an expiry that is off | the last one that one request to acquire or extend wrote to a value, not that of a background renewal |
 
 use super::account::{End, Value};
@@ -233,7 +233,7 @@ fn released_what_was_gone(case: &Case, attempt: &Attempt) -> Option<(u64, Findin
     };
     let sent = attempt
         .release
-        .filter(|_| at > attempt.asked + attempt.ttl)?;
+        .filter(|_| at > attempt.from() + attempt.ttl)?;
     let own: Vec<&Value> = case.account.of_attempt(attempt).collect();
     let mut clocks = case.file.of("fault-began").filter(|line| line.has("clock"));
     let was_set = |value: &&Value, line: &Line| line.list("nodes").contains(&(value.node as i64));

@@ -1,6 +1,6 @@
 //! Compares two sets of runs: first changed verdicts, then latency ratios.
 //!
-//! Cells are paired by lock, scenario and backend. Verdict changes come first, the worst ones at
+//! Cells are paired by lock with its options, scenario and backend. Verdict changes come first, the worst ones at
 //! the top. A latency ratio counts as a change only if the confidence intervals of the two
 //! quantiles do not overlap ([`crate::statistics`]); everything else is reported as noise.
 
@@ -19,6 +19,7 @@ use serde::Serialize;
 use crate::cell_status::title;
 use crate::escape::visible;
 use crate::formats::FormatError;
+use crate::matrix::lock_with_options;
 use crate::statistics::estimate;
 
 pub use crate::statistics::Estimate;
@@ -77,7 +78,7 @@ pub struct OtherServer {
 /// Identifies a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Place {
-    /// Name of the lock.
+    /// Name of the lock, with its options.
     #[serde(rename = "impl")]
     pub lock: String,
     /// Name of the scenario.
@@ -206,7 +207,7 @@ fn other_server(before: &Cell, after: &Cell) -> Option<OtherServer> {
 
 fn place(cell: &Cell) -> Place {
     Place {
-        lock: cell.lock.name.clone(),
+        lock: lock_with_options(cell),
         scenario: cell.scenario.clone(),
         backend: cell.backend,
     }

@@ -20,7 +20,8 @@ pub fn metric_word(text: &str) -> &str {
         .trim()
 }
 
-/// The named comparisons that mean the same; `None` if there are none. A `<` on a time is read as at most.
+/// The named comparisons that mean the same; `None` if there are none. A `<` on a time or a fraction is
+/// read as at most.
 pub fn limits(metric: &Metric, text: &str) -> Option<Vec<Limit>> {
     let (sign, sides) = SIGNS.iter().find(|(sign, _)| text.contains(sign))?;
     let (_, sum) = text.split_once(sign)?;
@@ -32,7 +33,7 @@ pub fn limits(metric: &Metric, text: &str) -> Option<Vec<Limit>> {
             _ => return None,
         }
     }
-    let is_strict = sign.len() == 1 && !metric.is_time();
+    let is_strict = sign.len() == 1 && metric.is_whole();
     let (reference, factor, slack) = match (reference, number) {
         // Counts are whole numbers.
         (None, Some(number)) if is_strict && *sign == "<" => {

@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::baseline::{Baseline, BaselineCell};
 use super::cell_key::CellKey;
-use super::finding::{Finding, Kind, UPDATE};
+use super::finding::{EXPECT, Finding, Kind, UPDATE};
 use super::limit_check::{LimitCheck, Measurement};
 use super::paired::GateRuns;
 use super::rules::Rules;
-use super::verdicts::against_expectations;
+use super::verdicts::{against_expectations, open_violations};
 use crate::escape::visible_json;
 use crate::matrix::CellOutcome;
 
@@ -73,9 +73,13 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Dec
     };
     if compared == 0 {
         let nothing = "nothing was run: a gate that checks nothing fails";
-        decision
-            .findings
-            .push(Finding::general(Kind::EmptyRun, nothing));
+        let mut finding = Finding::general(Kind::EmptyRun, nothing);
+        let left_out = ran.matrix.skipped.iter().take(5).map(|one| {
+            let (lock, scenario, backend) = (&one.lock, &one.scenario, one.backend);
+            format!("{lock} × {scenario} × {backend}: {}", one.reason)
+        });
+        finding.story = left_out.collect();
+        decision.findings.push(finding);
     }
     if baseline.is_none() && rules.need_baseline() {
         let problem = "limits refer to the baseline, and there is none";
@@ -138,24 +142,27 @@ fn one_cell(
     decision: &mut Decision,
 ) {
     let key = CellKey::of(cell);
-    if let Some(error) = &cell.error {
-        let mut finding = Finding::of(Kind::NotRun, &key, error.clone());
-        finding.reproduce = Some(cell.reproduce.clone());
-        decision.findings.push(finding);
-        return;
-    }
     let rules_of_cell = rules.of(&key);
     let mut expected = cell.expected.clone();
     expected.extend(rules_of_cell.expects.clone());
-    if expected.is_empty() && rules_of_cell.limits.is_empty() {
+    let mut findings = match expected.is_empty() {
+        true => open_violations(cell, &rules_of_cell.limits),
+        false => against_expectations(cell, &expected),
+    };
+    if let Some(error) = &cell.error {
+        // A violation in another run is proven. What held there proves nothing.
+        findings.retain(|one| one.kind == Kind::Verdict);
+        let mut finding = Finding::of(Kind::NotRun, &key, error.clone());
+        finding.reproduce = Some(cell.reproduce.clone());
+        findings.push(finding);
+        decision.findings.extend(findings);
+        return;
+    }
+    if expected.is_empty() && findings.is_empty() && rules_of_cell.limits.is_empty() {
         let problem = "nothing is expected of it, and no limit applies to it";
-        decision.findings.push(
-            Finding::of(Kind::NotJudged, &key, problem)
-                .help("add an [[expect]] table for it to the configuration, or remove the cell"),
-        );
+        findings.push(Finding::of(Kind::NotJudged, &key, problem).help(EXPECT));
     }
     decision.expectations += expected.len();
-    let findings = against_expectations(cell, &expected);
     decision.findings.extend(findings);
     let before = baseline.and_then(|baseline| baseline.find(&key));
     let stale = before.and_then(|before| staleness(before, cell));

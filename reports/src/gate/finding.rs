@@ -6,6 +6,9 @@ use super::cell_key::CellKey;
 
 pub(super) const UPDATE: &str = "run `picklock gate --update-baseline`, and review the changes";
 
+pub(super) const EXPECT: &str =
+    "add an [[expect]] table for it to the configuration, or remove the cell";
+
 /// The kind of a finding, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -63,7 +66,7 @@ pub struct Finding {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// What happened, for a violation.
+    /// What happened, for a violation; what was left out, for an empty run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub story: Vec<String>,
     /// The command that repeats the run.

@@ -1,5 +1,6 @@
 //! The metrics that limits use.
 
+use picklock_scenarios::BackendName;
 use picklock_verdicts::check::Property;
 use picklock_verdicts::latency::{ASKED, HANDOVER, TOLD};
 use picklock_verdicts::record::{Cell, Counts, Latency};
@@ -99,11 +100,21 @@ impl Metric {
         matches!(self.of, Of::Time(..))
     }
 
+    /// True for a number of things. Commands for each grant are a fraction.
+    pub fn is_whole(&self) -> bool {
+        !self.is_time() && self.word != "commands.grant"
+    }
+
     /// Its value: microseconds or a number. `None` if nothing was measured.
     pub fn of(&self, cell: &Cell) -> Option<f64> {
         let value = match self.of {
             Of::Time(operation, _) => return self.time_of(cell.latency.get(operation)?),
-            Of::Successes(operation) => cell.latency.get(operation)?.count,
+            Of::Successes(operation) => match cell.latency.get(operation) {
+                Some(latency) => latency.count,
+                // What never happened has no latency.
+                None if matches!(operation, HANDOVER | TOLD) && has_custody(cell) => 0,
+                None => return None,
+            },
             Of::Violations(property) => cell.tally.get(&property)?.violated,
             Of::Unknown(property) => cell.tally.get(&property)?.unknown,
             Of::Count(of) => return of(&cell.counts),
@@ -135,6 +146,12 @@ impl Metric {
             _ => None,
         }
     }
+}
+
+/// True if it is known of every run what happened to the servers' keys. The simulation always knows.
+fn has_custody(cell: &Cell) -> bool {
+    let confirmed = cell.custody.map(|custody| custody.confirmed_runs);
+    cell.backend == BackendName::Sim || confirmed == Some(cell.runs)
 }
 
 #[cfg(test)]

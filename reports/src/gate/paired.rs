@@ -60,6 +60,10 @@ impl Pair {
 pub fn absorb(cell: &mut Cell, other: Cell) {
     cell.runs += other.runs;
     cell.latency = latency::merge([&cell.latency, &other.latency]);
+    cell.custody = match (cell.custody, other.custody) {
+        (Some(one), Some(other)) => Some(one.and(other)),
+        (one, other) => one.or(other),
+    };
     for (property, tally) in other.tally {
         let all = cell.tally.entry(property).or_default();
         all.held += tally.held;

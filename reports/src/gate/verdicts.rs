@@ -7,7 +7,8 @@ use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::record::{Cell, Tally};
 
 use super::cell_key::CellKey;
-use super::finding::{Finding, Kind};
+use super::finding::{EXPECT, Finding, Kind};
+use super::limit::Limit;
 
 /// Every expectation of the cell that was not met.
 pub(super) fn against_expectations(
@@ -20,6 +21,30 @@ pub(super) fn against_expectations(
         words,
     });
     judged.flat_map(|one| one.findings()).collect()
+}
+
+/// The violations in a cell of which nothing is expected. Where a limit counts them, it says how many are too many.
+pub(super) fn open_violations(cell: &Cell, limits: &[Limit]) -> Vec<Finding> {
+    let is_counted = |property: Property| {
+        let word = format!("violations.{property}");
+        limits.iter().any(|limit| limit.metric.word() == word)
+    };
+    let all = cell.tally.iter().map(|(it, tally)| (*it, tally.violated));
+    let open = all.filter(|(property, times)| *times > 0 && !is_counted(*property));
+    let finding = |(property, times): (Property, u64)| {
+        let of = cell.runs;
+        let problem =
+            format!("{property} was violated {times} of {of} times, and nothing is expected of it");
+        let mut finding = Finding::of(Kind::Verdict, &CellKey::of(cell), problem).help(EXPECT);
+        finding.severity = describe(property).severity;
+        let shown = cell.verdicts.get(&property);
+        if let Some(verdict) = shown.filter(|one| one.status == Status::Violated) {
+            finding.story = verdict.story.clone();
+            finding.reproduce = Some(cell.reproduce.clone());
+        }
+        finding
+    };
+    open.map(finding).collect()
 }
 
 /// One property of one cell.

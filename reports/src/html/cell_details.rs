@@ -155,7 +155,7 @@ fn left_out(track: Option<&TimelineData>, cell: &Cell, room: Room) -> Vec<String
         left_out.push(format!(
             "Nothing was violated, and this page has many cells: single commands and values of keys are \
              left out. `picklock report {}` shows them.",
-            name(run_dir).shown
+            shell_words::quote(&name(run_dir).shown)
         ));
     }
     left_out

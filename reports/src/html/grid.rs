@@ -8,7 +8,7 @@ use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::name::{Name, name, sentence};
 use super::tile::{Tile, tile};
-use crate::matrix::distinct;
+use crate::matrix::{distinct, lock_with_options};
 use crate::scorecard::Scorecard;
 use crate::units::count;
 
@@ -58,27 +58,35 @@ pub(super) fn backends(matrix: &MatrixRecord) -> Vec<BackendGrid> {
         .collect()
 }
 
-/// The names of the locks, the best first.
-fn ranked_locks(matrix: &MatrixRecord) -> Vec<&str> {
-    let cells = matrix.cells.iter().map(|cell| cell.lock.name.as_str());
-    let skipped = matrix.skipped.iter().map(|one| one.lock.as_str());
-    let mut locks = distinct(cells.chain(skipped));
+/// A cell of each lock, the best lock first.
+fn ranked_locks(matrix: &MatrixRecord) -> Vec<&Cell> {
+    let mut locks: Vec<&Cell> = Vec::new();
+    for cell in &matrix.cells {
+        if !locks.iter().any(|lock| is_same_lock(lock, cell)) {
+            locks.push(cell);
+        }
+    }
     if let Some(scorecard) = Scorecard::of(matrix) {
-        let place = |lock: &&str| {
-            let mut scores = scorecard.locks.iter();
-            scores.position(|score| score.lock.split(',').next() == Some(lock))
+        let place = |lock: &Cell| {
+            let name = lock_with_options(lock);
+            scorecard.locks.iter().position(|score| score.lock == name)
         };
-        locks.sort_by_key(|lock| place(lock).unwrap_or(usize::MAX));
+        locks.sort_by_cached_key(|lock| place(lock).unwrap_or(usize::MAX));
     }
     locks
 }
 
-fn grid(matrix: &MatrixRecord, backend: BackendName, ranked: &[&str]) -> BackendGrid {
+/// Options make a lock another lock.
+fn is_same_lock(one: &Cell, other: &Cell) -> bool {
+    one.lock.name == other.lock.name && one.options == other.options
+}
+
+fn grid(matrix: &MatrixRecord, backend: BackendName, ranked: &[&Cell]) -> BackendGrid {
     let cells = matrix.cells.iter().enumerate();
     let cells: Vec<(usize, &Cell)> = cells.filter(|(_, cell)| cell.backend == backend).collect();
-    let has_run = |lock: &&&str| cells.iter().any(|(_, cell)| cell.lock.name == **lock);
+    let has_run = |lock: &&&Cell| cells.iter().any(|(_, cell)| is_same_lock(lock, cell));
     // A lock that was left out everywhere needs no column: its reasons stand below.
-    let locks: Vec<&str> = ranked.iter().filter(has_run).copied().collect();
+    let locks: Vec<&Cell> = ranked.iter().filter(has_run).copied().collect();
     let mut families: Vec<(Option<Family>, Vec<Row>)> = Vec::new();
     let skipped = matrix.skipped.iter().filter(|one| one.backend == backend);
     let run = cells.iter().map(|(_, cell)| {
@@ -109,24 +117,27 @@ fn grid(matrix: &MatrixRecord, backend: BackendName, ranked: &[&str]) -> Backend
     families.sort_by_key(|(family, rows)| (!rows.iter().any(Row::is_red), *family));
     BackendGrid {
         backend: name(backend.word()),
-        locks: locks.iter().map(|lock| name(lock)).collect(),
+        locks: locks
+            .iter()
+            .map(|lock| name(&lock_with_options(lock)))
+            .collect(),
         families: families.into_iter().map(family_rows).collect(),
     }
 }
 
-fn slots(matrix: &MatrixRecord, backend: BackendName, scenario: &str, lock: &str) -> Vec<Slot> {
+fn slots(matrix: &MatrixRecord, backend: BackendName, scenario: &str, lock: &Cell) -> Vec<Slot> {
     let cells = matrix.cells.iter().enumerate();
     let here = cells.filter(|(_, cell)| {
-        cell.backend == backend && cell.scenario == scenario && cell.lock.name == lock
+        cell.backend == backend && cell.scenario == scenario && is_same_lock(lock, cell)
     });
     let run = here.map(|(index, cell)| Slot::Run {
         index,
         tile: tile(cell),
     });
-    let skipped = matrix
-        .skipped
-        .iter()
-        .filter(|one| one.backend == backend && one.scenario == scenario && one.lock == lock);
+    // A cell that was left out does not say which options it would have had.
+    let skipped = matrix.skipped.iter().filter(|one| {
+        one.backend == backend && one.scenario == scenario && one.lock == lock.lock.name
+    });
     run.chain(skipped.map(|one| Slot::Skipped(sentence(&one.reason))))
         .collect()
 }

@@ -5,18 +5,19 @@ use std::collections::HashMap;
 use picklock_scenarios::BackendName;
 use picklock_verdicts::check::{Property, Status};
 use picklock_verdicts::latency::ASKED;
-use picklock_verdicts::record::{Cell, Latency, Surprise};
+use picklock_verdicts::record::{Cell, Latency, SearchRecord, Surprise};
 
 use super::page::Page;
 use super::quoted::{block, code, prose};
 use crate::cell_status::{self, CellStatus, failures, sign, status};
 use crate::escape::shortened;
 use crate::matrix::{
-    Conclusion, NOT_APPLICABLE, counts_in_words, distinct, inapplicable, name_of_lock,
-    similarity_in_words,
+    Conclusion, NOT_APPLICABLE, counts_in_words, distinct, inapplicable, lock_with_options,
+    name_of_lock, similarity_in_words,
 };
 use crate::report_input::ReportInput;
 use crate::responsibility::responsibility;
+use crate::search::statement;
 use crate::units::{count, span_us};
 
 /// The properties that every cell of the table shows; the others are named only if they did not
@@ -36,7 +37,7 @@ fn with(input: &ReportInput, wanted: CellStatus) -> Vec<&Cell> {
 }
 
 pub(super) fn place(cell: &Cell) -> String {
-    place_columns(&cell.lock.name, &cell.scenario, cell.backend)
+    place_columns(&lock_with_options(cell), &cell.scenario, cell.backend)
 }
 
 /// Three columns of a table.
@@ -45,7 +46,7 @@ pub(crate) fn place_columns(lock: &str, scenario: &str, backend: BackendName) ->
     format!("{lock} | {scenario} | {backend}")
 }
 
-/// A one-line summary of the report.
+/// A one-line summary of the report, and how much each search has tried.
 pub fn headline(page: &mut Page, input: &ReportInput) {
     let cells = input.matrix.cells.len();
     let count = |wanted| with(input, wanted).len();
@@ -64,17 +65,37 @@ pub fn headline(page: &mut Page, input: &ReportInput) {
         false => "",
     };
     let counts = counts_in_words(&input.matrix);
-    let text = format!(
-        "## Picklock: {head}\n\n{counts}. By verdict: {} held, {} violated as expected, {} partly \
-         undecided.{interrupted}\n\n",
+    let counted = format!(
+        "{counts}. By verdict: {} held, {} violated as expected, {} partly undecided.{interrupted}\n\n",
         count(CellStatus::Held),
         count(CellStatus::Violated),
         count(CellStatus::Unknown),
     );
+    let text = match (&input.searches[..], cells) {
+        ([], _) => format!("## Picklock: {head}\n\n{counted}"),
+        (searches, 0) => format!("## Picklock: {}\n\n", found(searches)),
+        (searches, _) => format!("## Picklock: {}; {head}\n\n{counted}", found(searches)),
+    };
     page.add("headlines", &text);
+    for search in &input.searches {
+        let told: Vec<String> = statement(search).iter().map(|it| prose(it)).collect();
+        let (lock, told) = (code(&search.lock.name), told.join(" "));
+        page.add("searches", &format!("Search of {lock}: {told}\n\n"));
+    }
     for one in &input.matrix.similarity {
         let line = format!("{} ({})\n\n", prose(&similarity_in_words(one)), one.backend);
         page.add("similarities", &line);
+    }
+}
+
+/// What all searches together have found.
+fn found(searches: &[SearchRecord]) -> String {
+    let finds: usize = searches.iter().map(|search| search.finds.len()).sum();
+    let schedules = searches.iter().map(|search| search.schedules);
+    let schedules = count(schedules.fold(0, u64::saturating_add), "schedule");
+    match finds {
+        0 => format!("nothing found in {schedules}"),
+        _ => format!("✘ {} in {schedules}", count(finds, "find")),
     }
 }
 
@@ -273,8 +294,8 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
     let summary: Vec<String> = failures.iter().map(|f| f.property.to_string()).collect();
     let title = shortened(&cell_status::title(cell), 200);
     let replay = replayable.map_or(String::new(), |run_dir| {
-        let command = code(&format!("picklock replay {run_dir}"));
-        format!("\n\nIts <code>repro.toml</code> is kept: {command}")
+        let command = block(&[format!("picklock replay {}", shell_words::quote(run_dir))]);
+        format!("\n\nIts <code>repro.toml</code> is kept:\n\n{command}")
     });
     format!(
         "<details><summary>{} — {}</summary>\n\n{}\n\n{}\n\n{responsibility}See it again:\n\n{}{replay}\n\n</details>\n\n",
@@ -313,11 +334,15 @@ pub fn left_out(page: &mut Page, input: &ReportInput) {
 pub fn how(page: &mut Page, input: &ReportInput) {
     let matrix = &input.matrix;
     let commands: Vec<String> = matrix.reproduce.lines().map(str::to_owned).collect();
+    // A search has no number of runs per cell.
+    let runs = match input.searches.is_empty() {
+        true => format!("{} per cell from ", count(matrix.seeds, "run")),
+        false => String::new(),
+    };
     let text = format!(
-        "\nTo repeat all of it (picklock {}, {} per cell from seed {}):\n\n{}\n\nA held property is \
+        "\nTo repeat all of it (picklock {}, {runs}seed {}):\n\n{}\n\nA held property is \
          not proven: these runs found no violation of it.\n",
         prose(&matrix.picklock),
-        count(matrix.seeds, "run"),
         matrix.seed,
         block(&commands),
     );

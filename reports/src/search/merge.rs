@@ -62,8 +62,22 @@ pub fn merge(records: Vec<(String, SearchRecord)>) -> Result<SearchRecord, Merge
         && joined.coverage.stuck == 0;
     joined.finds = told_once(&joined.finds);
     joined.repro = joined.finds.first().and_then(|find| find.repro.clone());
+    if is_whole {
+        joined.reproduce = without_shard(&joined.reproduce);
+    }
     joined.shards = Some(shards).filter(|_| !is_whole);
     Ok(joined)
+}
+
+/// The command of one shard as that of all of them.
+fn without_shard(command: &str) -> String {
+    // The last one: the lock, which comes first, can be a program with such an option.
+    let Some((before, after)) = command.rsplit_once(" --shard") else {
+        return command.to_owned();
+    };
+    let value = after.trim_start_matches([' ', '=']);
+    let rest = value.find(' ').map_or("", |end| &value[end..]);
+    format!("{before}{rest}")
 }
 
 /// The shards of a record, none of which is there already.
@@ -276,6 +290,21 @@ mod tests {
         finds[2].unshrunk[0].steady = true;
         let steady: Vec<bool> = told_once(&finds).iter().map(|it| it.steady).collect();
         assert_eq!(steady, [false, true, false]);
+    }
+
+    #[test]
+    fn command_of_the_whole_names_no_shard() {
+        for (command, whole) in [
+            ("sweep --shard 1/4 --seed 1", "sweep --seed 1"),
+            ("hunt --shard=auto/8", "hunt"),
+            ("hunt --runs 9", "hunt --runs 9"),
+            (
+                "hunt --impl 'exec:a --shard 9' --shard 1/4 --seed 1",
+                "hunt --impl 'exec:a --shard 9' --seed 1",
+            ),
+        ] {
+            assert_eq!(without_shard(command), whole);
+        }
     }
 
     #[test]

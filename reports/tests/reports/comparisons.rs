@@ -43,6 +43,20 @@ fn set_compared_with_itself_has_no_changes() {
     assert!(text(&same).contains("nothing changed"), "{}", text(&same));
 }
 
+#[test]
+fn only_cells_with_the_same_options_are_compared() {
+    let mut plain = matrix().matrix;
+    plain.cells.truncate(1);
+    let mut both = plain.clone();
+    let options = &mut both.cells[0].options;
+    options.insert("retry_delay".into(), "50ms".into());
+    both.cells.extend(plain.cells.clone());
+    let comparison = compare(&both, &plain).unwrap();
+    assert_eq!(comparison.cells, 1);
+    let only = comparison.only_before[0].to_string();
+    assert_eq!(only, "set-nx-px,retry_delay=50ms × calm × process");
+}
+
 /// One verdict worse, one better, one with another cause, and one alarm that is dead.
 fn all_directions() -> Comparison {
     let before = with_latency(1, 900.0, 500);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use picklock_reports::gate::{GateOutcome, GateRuns, Rules, decide};
 use picklock_reports::matrix::{CellOutcome, Conclusion, counts_in_words};
 use picklock_reports::report_input::ReportInput;
 use picklock_reports::{documents, terminal};
@@ -231,6 +232,13 @@ fn a_violation_is_not_lost_where_another_seed_could_not_be_run() {
         assert_eq!(is_failure, is_violated, "{name}: {conclusion:?}");
         let text = terminal::matrix(&record, 200);
         assert_ne!(text.contains("! not run"), is_violated, "{text}");
+        let ran = GateRuns {
+            matrix: record.clone(),
+            paired: Vec::new(),
+        };
+        let gate = decide(&Rules::default(), None, &ran).outcome();
+        let differs = gate == GateOutcome::Differs;
+        assert_eq!(differs, is_violated, "{name}: {gate:?}");
         let input = ReportInput {
             matrix: record,
             ..ReportInput::default()

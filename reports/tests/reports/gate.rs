@@ -286,6 +286,25 @@ fn what_could_not_be_run_or_judged_never_passes() {
     insta::assert_snapshot!(all.each_ref().map(terminal).join("---\n"));
 }
 
+/// Whatever limits are met, but one that counts these violations.
+#[test]
+fn a_violation_differs_although_nothing_is_expected() {
+    let race = (Property::Lease, violated(Cause::Race));
+    let mut open = cell("no-lock", "calm", &[race]);
+    open.expected.clear();
+    let decided = |metric: &'static str, max: f64| {
+        let bound = (metric, Side::Max, Reference::Number, max, 0.0);
+        let wanted = rules(&[open.clone()], &[bound]);
+        decide(&wanted, None, &ran(vec![open.clone()]))
+    };
+    let decision = decided("acquire.p99", 2e6);
+    assert_eq!(decision.outcome(), GateOutcome::Differs);
+    let problem = "lease was violated 1 of 1 times, and nothing is expected of it";
+    assert_eq!(decision.findings[0].problem, problem);
+    let counted = decided("violations.lease", 1.0);
+    assert_eq!(counted.outcome(), GateOutcome::AsExpected);
+}
+
 #[test]
 fn expectation_of_the_user_overrides_the_scenarios() {
     let mut wanted = rules(&two(), &[]);
@@ -456,6 +475,11 @@ fn strangers_words_stay_words() {
     let page = markdown(&decision);
     assert!(!page.contains("<img>") && !page.contains('\x1b'), "{page}");
     assert!(!terminal(&decision).contains('\x1b'));
+    let mut talkative = cell("redlock", "calm", &[]);
+    talkative.error = Some("ask @team about #12\nat https://x.y | `z`".into());
+    let page = markdown(&decided(two(), vec![talkative], &[]));
+    let parted = "| ask &#64;<!-- -->team about &#35;<!-- -->12<br>at https:<!-- -->//x.y &#124; &#96;z&#96; |";
+    assert!(page.contains(parted), "{page}");
 }
 
 #[test]

@@ -52,6 +52,20 @@ fn suites_are_locks_and_cases_are_scenarios() {
     "#);
 }
 
+#[test]
+fn a_lock_with_options_is_another_suite() {
+    let mut input = matrix();
+    input.matrix.cells.truncate(1);
+    let mut other = input.matrix.cells[0].clone();
+    other.options.insert("retry_delay".into(), "50ms".into());
+    input.matrix.cells.push(other);
+    let document = junit(&input);
+    for lock in ["set-nx-px", "set-nx-px,retry_delay=50ms"] {
+        let case = format!(r#"<testcase name="calm (process)" classname="{lock}"/>"#);
+        assert_eq!(document.matches(&case).count(), 1, "{document}");
+    }
+}
+
 /// Says what is wrong with the document; the schema states the rules of Jenkins's `junit-10.xsd`.
 fn complaints(document: &str) -> Option<String> {
     let path = std::env::temp_dir().join(format!("picklock-junit-{}.xml", document.len()));

@@ -1,8 +1,9 @@
 //! `[[limit]]` tables: named comparisons, and the texts of older configurations that mean the same.
 
 use picklock_reports::configuration::{ConfiguredRules, Source, Tables};
-use picklock_reports::gate::CellKey;
+use picklock_reports::gate::{CellKey, Metric};
 use picklock_scenarios::BackendName;
+use picklock_verdicts::record::{Cell, CustodyTally};
 use proptest::prelude::*;
 
 /// The limits of a `[[limit]]` table with these lines, in words; or the error. All cells are simulated.
@@ -89,6 +90,7 @@ fn text_of_before_is_read_as_named_bounds() {
             "acquire.count >= 0.5 * baseline",
             vec!["acquire.count >= baseline * 0.5"],
         ),
+        ("commands.grant < 2.5", vec!["commands.grant <= 2.5"]),
         // Counts are whole numbers, so that these mean the same.
         ("granted < 5", vec!["granted <= 4"]),
         ("granted > 5", vec!["granted >= 6"]),
@@ -96,6 +98,25 @@ fn text_of_before_is_read_as_named_bounds() {
     ] {
         let meant: Vec<String> = meant.into_iter().map(str::to_owned).collect();
         assert_eq!(text(limit), Ok(meant), "{limit}");
+    }
+}
+
+/// On real servers only where it would have been seen.
+#[test]
+fn what_never_happened_is_counted_as_zero() {
+    let mut cell = crate::cell::cell("redlock", "calm", &[]);
+    let value = |cell: &Cell, word: &str| Metric::named(word).unwrap().of(cell);
+    assert_eq!(value(&cell, "told.count"), Some(0.0));
+    assert_eq!(value(&cell, "told.p50"), None);
+    assert_eq!(value(&cell, "acquire_asked.count"), None);
+    cell.backend = BackendName::Process;
+    for (confirmed_runs, count) in [(0, None), (1, Some(0.0))] {
+        cell.custody = Some(CustodyTally {
+            runs: 1,
+            confirmed_runs,
+            ..CustodyTally::default()
+        });
+        assert_eq!(value(&cell, "handover.count"), count);
     }
 }
 

@@ -2,9 +2,11 @@
 
 use picklock_reports::combine::of_run;
 use picklock_reports::markdown::{COMMENT_BYTES, SUMMARY_BYTES, comment, summary};
+use picklock_reports::report_input::ReportInput;
 
 use crate::cells::{hostile, matrix};
 use crate::samples;
+use crate::searches::sweep;
 
 #[test]
 fn matrix_report_lists_worst_cells_first() {
@@ -20,6 +22,28 @@ fn a_single_run_is_a_matrix_of_one_cell() {
         "{text}"
     );
     assert!(text.contains("picklock scenario gc-pause"), "{text}");
+}
+
+#[test]
+fn search_without_finds_says_how_much_was_tried() {
+    let mut input = ReportInput {
+        searches: vec![sweep("set-nx-px")],
+        ..ReportInput::default()
+    };
+    assert!(summary(&input).starts_with("## Picklock: ✘ 1 find in 41 schedules\n"));
+    input.searches[0].finds.clear();
+    for text in [summary(&input), comment(&input)] {
+        for part in [
+            "## Picklock: nothing found in 41 schedules\n",
+            "41 schedules with one fault were run and judged.",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert!(
+            !text.contains("nothing was run") && !text.contains("0 cells"),
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -143,4 +143,15 @@ fn reports_say_where_a_run_can_be_replayed_and_only_there() {
     for text in told(&material) {
         assert!(text.contains("picklock replay runs/3"), "{text}");
     }
+    for evidence in &mut material.evidence {
+        evidence.run_dir.insert_str(0, "my ");
+    }
+    let cells = &mut material.matrix.cells;
+    for run_dir in cells.iter_mut().flat_map(|cell| &mut cell.run_dir) {
+        run_dir.insert_str(0, "my ");
+    }
+    for text in told(&material) {
+        let text = text.replace("&apos;", "'");
+        assert!(text.contains("picklock replay 'my runs/3'"), "{text}");
+    }
 }

@@ -16,4 +16,7 @@ fn hunt_on_servers_finds_a_lock_that_never_excludes() {
     );
     let repro = hunted.home().join(document["repro"].as_str().unwrap());
     assert!(repro.exists() && hunted.home().join("out/report.html").exists());
+    let run = std::fs::read_to_string(repro.with_file_name("run.json")).unwrap();
+    let run: serde_json::Value = serde_json::from_str(&run).unwrap();
+    assert_eq!(run["reproduce"], find["reproduce"]);
 }

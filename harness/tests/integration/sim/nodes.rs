@@ -18,6 +18,24 @@ fn a_paused_node_answers_when_it_goes_on() {
     assert!(answers.iter().all(|(at_ms, _)| (800..=802).contains(at_ms)));
 }
 
+/// Whichever of the two pauses ends first.
+#[test]
+fn a_node_that_is_paused_twice_goes_on_with_the_later_end() {
+    for (first, second) in [("200ms", "300ms"), ("400ms", "100ms")] {
+        let pauses = [("500ms", first), ("600ms", second)].map(|(at, lasts)| {
+            format!(
+                "[[fault]]\nkind = \"pause-node\"\nat = \"{at}\"\nfor = \"{lasts}\"\nnodes = [0]\n"
+            )
+        });
+        let seen = play(1, &pauses.concat(), |actor| async move {
+            actor.at(750).await;
+            actor.ask("PING").await;
+        });
+        let at_ms = seen.when(0, "PING -> PONG");
+        assert!((900..=902).contains(&at_ms), "{first}, {second}: {at_ms}");
+    }
+}
+
 /// Redis reads what lies in its sockets, closed or not.
 #[test]
 fn a_paused_node_carries_out_what_its_client_has_given_up() {

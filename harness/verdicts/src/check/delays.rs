@@ -24,7 +24,7 @@ impl Spans {
                     last.until_ns = last.until_ns.max(until_ns);
                 }
                 last => {
-                    let before = last.map(|last| last.before_ns + last.until_ns - last.from_ns);
+                    let before = last.map(|last| last.before_ns + (last.until_ns - last.from_ns));
                     disjoint.push(Span {
                         from_ns,
                         until_ns,
@@ -40,7 +40,7 @@ impl Spans {
     fn before(&self, at_ns: u64) -> u64 {
         let begun = self.0.partition_point(|span| span.from_ns < at_ns);
         match begun.checked_sub(1).and_then(|last| self.0.get(last)) {
-            Some(span) => span.before_ns + at_ns.min(span.until_ns) - span.from_ns,
+            Some(span) => span.before_ns + (at_ns.min(span.until_ns) - span.from_ns),
             None => 0,
         }
     }

@@ -4,6 +4,7 @@
 //! Causes that need more than the history get it from here, too.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 
 use picklock_scenarios::{Phase, Property};
 
@@ -30,6 +31,8 @@ pub(super) struct Evidence<'a> {
     /// The holds, had the harness been on time. `None`: it was.
     pub on_time: Option<OnTime>,
     foreign_releases: OnceCell<Vec<ForeignRelease>>,
+    /// Where the hold of each attempt is in the list.
+    places: OnceCell<HashMap<u64, usize>>,
     account: OnceCell<Custody>,
 }
 
@@ -41,6 +44,7 @@ impl<'a> Evidence<'a> {
             timeline: Timeline::of(history),
             on_time: OnTime::of(history),
             foreign_releases: OnceCell::new(),
+            places: OnceCell::new(),
             account: OnceCell::new(),
         }
     }
@@ -283,7 +287,13 @@ impl<'a> Evidence<'a> {
 
     /// The hold of an attempt.
     pub fn hold(&self, op: u64) -> Option<&Hold> {
-        self.timeline.holds().iter().find(|hold| hold.op == op)
+        let holds = self.timeline.holds();
+        let places = self.places.get_or_init(|| {
+            // Of two with one number the first counts.
+            let places = holds.iter().enumerate().rev();
+            places.map(|(place, hold)| (hold.op, place)).collect()
+        });
+        holds.get(*places.get(&op)?)
     }
 
     /// Whose an attempt was, whether or not it was granted.

@@ -97,14 +97,17 @@ impl LeftValue {
         // One that was written since then is another value.
         let before = (update.before.as_ref()).filter(|before| before.written_ns <= self.at_ns);
         let author = before.and_then(|before| before.author);
+        let is_own = author.is_some_and(|author| author.is_of(self.worker, self.op));
+        let is_passing = at_ns < self.passing_until_ns;
+        let by_itself = update.command().is_some_and(|by| by.worker == self.worker);
         let is_it = match self.said {
-            // What others do to it takes nothing back of that.
-            Said::Free => released == Some(self.op),
-            _ => {
-                author.is_some_and(|author| author.is_of(self.worker, self.op))
-                    && (at_ns < self.passing_until_ns
-                        || update.command().is_some_and(|by| by.worker == self.worker))
+            // What others do to it takes nothing back of that. A removal that was on its way may come in its client's
+            // next attempt.
+            Said::Free => {
+                let is_late = is_own && is_passing && by_itself && update.now.is_none();
+                released == Some(self.op) || is_late
             }
+            _ => is_own && (is_passing || by_itself),
         };
         if is_it {
             self.kept

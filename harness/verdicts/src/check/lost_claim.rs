@@ -49,7 +49,10 @@ impl LostClaim<'_> {
             let here = || claims.iter().copied().filter(|span| span.node == *node);
             let met = here().find_map(|taken| Some((taken, self.last_before(earlier, taken)?)));
             match met {
-                Some((taken, span)) => ends.push(self.cause_of_end(span, taken, earlier, later)),
+                Some((taken, span)) => {
+                    let span = self.outlasting(span);
+                    ends.push(self.cause_of_end(span, taken, earlier, later));
+                }
                 None if here().all(|taken| self.took_another_key(earlier, taken)) => {
                     ends.push(Cause::SplitKey);
                 }
@@ -103,6 +106,26 @@ impl LostClaim<'_> {
             .filter(|span| span.node == taken.node && span.key == taken.key)
             .filter(|span| span.from_ns <= taken.from_ns && !is_undone(span, earlier))
             .last()
+    }
+
+    /// A value, or what attempts that got nothing wrote over it and put back, or was lost: their writing took no lock.
+    fn outlasting<'a>(&'a self, span: &'a ValueSpan) -> &'a ValueSpan {
+        let mut last = span;
+        let before = |one: &&ValueSpan| !std::ptr::eq(*one, span);
+        for next in self.spans.iter().skip_while(before).skip(1) {
+            if let SpanEnd::Overwritten(by) = &last.end
+                && by.phase == Phase::Acquire
+                && next.is_of(by.worker, by.op)
+                && (next.node, &next.key, next.from_ns) == (span.node, &span.key, last.until_ns)
+                && self.holds.iter().all(|hold| hold.op != by.op)
+            {
+                last = next;
+            }
+        }
+        match last.value == span.value || last.end.is_loss() {
+            true => last,
+            false => span,
+        }
     }
 
     /// What the end of a value means for the lock that rested on it.

@@ -70,7 +70,7 @@ pub(super) fn gone_ns(
         matches!(event.what, EventKind::Released { op, released: Some(true), .. } if op == hold.op)
     })?;
     // Within the lease it is a question of what the server lost.
-    if said.at_ns <= hold.acquire_ns.saturating_add(hold.ttl_ns) {
+    if said.at_ns <= hold.begin_ns.saturating_add(hold.ttl_ns) {
         return None;
     }
     let sent_ns = (hold.ended == HoldEnd::Released).then_some(hold.end_ns)?;

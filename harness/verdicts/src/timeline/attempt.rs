@@ -11,7 +11,7 @@ use super::step::{Denial, HoldEnd, Step};
 use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 /// One attempt to buy, as far as it has come.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Attempt {
     /// Whose.
     pub worker: usize,
@@ -50,6 +50,8 @@ pub struct Attempt {
     pub void_elapsed: Option<(u64, u64)>,
     pub(super) read: RequestRead,
     pub(super) last_write: LastWrite,
+    /// The keys that it has taken the lock in, and of which nodes.
+    places: Vec<(usize, KeyName)>,
     /// When the holder's last request to extend was sent, while it is unanswered.
     pub extend_ns: Option<u64>,
     /// Between which times a command of that extension last changed a key of a server: it was answered later.
@@ -120,6 +122,7 @@ impl Attempt {
             void_elapsed: None,
             read: RequestRead::at_once(at_ns),
             last_write: LastWrite::Nowhere,
+            places: Vec::new(),
             extend_ns: None,
             extend_written_ns: (0, 0),
             follows_ns: at_ns,
@@ -180,7 +183,8 @@ impl Attempt {
             } => {
                 // What never expires beside the lock is a counter.
                 let of_lock = ttl_ms.is_some() || matches!(key, KeyName::Lock(_));
-                self.wrote(at_ns, *node, command, of_lock.then_some(*ttl_ms), see);
+                let lives = of_lock.then_some(*ttl_ms);
+                self.wrote(at_ns, (*node, key), command, lives, see);
                 return Followed::Not;
             }
             _ => return self.follow_lease(event, see),
@@ -286,7 +290,7 @@ impl Attempt {
     fn wrote(
         &mut self,
         at_ns: u64,
-        node: usize,
+        place: (usize, &KeyName),
         command: &KeyCommand,
         lives: Option<Option<i64>>,
         see: &mut impl FnMut(&Attempt, Step),
@@ -296,10 +300,12 @@ impl Attempt {
         }
         let written_ns = (command.went_on_ns.unwrap_or(at_ns), at_ns);
         match command.phase {
-            Phase::Acquire => self.taken(written_ns, node, lives.is_some()),
+            Phase::Acquire => self.taken(written_ns, place, lives.is_some()),
             Phase::Extend => self.extend_written_ns = written_ns,
             Phase::Idle => {
-                if let Some(deadline) = self.perhaps_renewed(at_ns) {
+                // A heartbeat or a counter beside the lock renews nothing.
+                let is_own = self.places.iter().any(|own| (own.0, &own.1) == place);
+                if let Some(deadline) = self.perhaps_renewed(at_ns).filter(|_| is_own) {
                     self.move_lease(at_ns, see, |_| deadline);
                 }
             }
@@ -413,7 +419,7 @@ impl Attempt {
 
     /// A command has changed a key of a node, between these times, in order to take the lock; `of_lock`: the lock's. What comes after the
     /// grant shows nothing of the time before it.
-    fn taken(&mut self, written_ns: (u64, u64), node: usize, of_lock: bool) {
+    fn taken(&mut self, written_ns: (u64, u64), (node, key): (usize, &KeyName), of_lock: bool) {
         if self.begin_ns.is_some() {
             return;
         }
@@ -421,6 +427,9 @@ impl Attempt {
             self.last_answer.written(written_ns.0);
         }
         if of_lock {
+            if !self.places.iter().any(|own| (own.0, &own.1) == (node, key)) {
+                self.places.push((node, key.clone()));
+            }
             self.last_write = match self.last_write {
                 LastWrite::Nowhere => LastWrite::On(node, written_ns),
                 LastWrite::On(before, _) if before == node => LastWrite::On(node, written_ns),

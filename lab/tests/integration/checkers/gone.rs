@@ -16,14 +16,20 @@ pub(super) fn gone(history: &History, index: usize, op: u64) -> bool {
     let events = &history.events;
     let is_sent =
         |event: &Event| matches!(event.what, EventKind::Release { op: of, .. } if of == op);
-    let Some((asked_ns, _, ttl_ms)) = asked(events, op) else {
+    let Some((_, _, ttl_ms)) = asked(events, op) else {
+        return false;
+    };
+    let granted = events
+        .iter()
+        .find(|event| matches!(event.what, EventKind::Granted { op: of, .. } if of == op));
+    let Some(granted) = granted else {
         return false;
     };
     let Some(sent) = events[..index].iter().rposition(is_sent) else {
         return false;
     };
     let sent_ns = events[sent].at_ns;
-    if events[index].at_ns <= asked_ns + ttl_ms * MS {
+    if events[index].at_ns <= granted.at_ns + ttl_ms * MS {
         return false;
     }
     let (mut kept, mut any_gone) = (Vec::new(), false);

@@ -74,6 +74,19 @@ fn a_surprise_is_shown_with_what_was_expected() {
 }
 
 #[test]
+fn a_lock_with_options_has_a_column_of_its_own() {
+    let mut material = runs::matrix(&["set-nx-px"], &["calm"], 1);
+    let mut other = material.matrix.cells[0].clone();
+    other.options.insert("retry_delay".into(), "50ms".into());
+    material.matrix.cells.push(other);
+    let page = page(&material).unwrap();
+    for lock in ["set-nx-px", "set-nx-px,retry_delay=50ms"] {
+        let column = format!("<th scope=\"col\">{lock}</th>");
+        assert!(page.contains(&column), "{lock}");
+    }
+}
+
+#[test]
 fn cells_that_could_not_be_run_or_read_are_named() {
     let mut material = runs::matrix(&["set-nx-px"], &["calm"], 1);
     material.matrix.cells[0].error = Some("no Redis <here>".into());

@@ -73,7 +73,7 @@ pub(in crate::check) struct Claims {
     /// The attempts that ended without a certain answer.
     in_doubt: HashSet<u64>,
     kept: KeptValues,
-    /// The attempts whose release claimed success when the lease that was asked for was over.
+    /// The attempts whose release claimed success when the lease that was asked for was over, counted from the grant.
     released_late: HashSet<u64>,
     ttl_ns: u64,
     /// When the harness stood still: from, until.
@@ -444,7 +444,7 @@ impl Checker for Claims {
                 self.written.forget(attempt.op);
             }
             Step::Answered { released, .. } => {
-                let over_ns = attempt.acquire_ns.saturating_add(attempt.ttl_ns);
+                let over_ns = attempt.begun_ns().saturating_add(attempt.ttl_ns);
                 if released == Some(true) && at_ns > over_ns {
                     self.released_late.insert(attempt.op);
                 }

@@ -147,7 +147,10 @@ fn how_lost(facts: &Facts<'_>, span: &ValueSpan, hold: &Hold) -> Option<String> 
     let is_part_of_hold = |by: &KeyCommand| {
         by.is_of(hold.worker, hold.op) && matches!(by.phase, Phase::Acquire | Phase::Release)
     };
-    let by = |by: &KeyCommand| command_in_words(facts, by, hold.key, span.until_ns);
+    let by = |by: &KeyCommand| {
+        let removed = matches!(span.end, SpanEnd::Removed(_));
+        command_in_words(facts, by, hold.key, (span.until_ns, removed))
+    };
     Some(match &span.end {
         SpanEnd::Stays | SpanEnd::RanOut | SpanEnd::Unseen => return None,
         SpanEnd::Removed(by) if is_part_of_hold(by) => return None,
@@ -163,12 +166,13 @@ fn how_lost(facts: &Facts<'_>, span: &ValueSpan, hold: &Hold) -> Option<String> 
 }
 
 /// A command that struck a lock at this time, with its sender, what it belonged to, and what held it back: `the DEL
-/// that worker 1 sent at 2.406 s to release what it had got at 1.205 s (held back by hold)`.
+/// that worker 1 sent at 2.406 s to release what it had got at 1.205 s (held back by hold)`. Only one that removed its
+/// value may be a late release.
 pub(super) fn command_in_words(
     facts: &Facts<'_>,
     by: &KeyCommand,
     lock: u32,
-    at_ns: u64,
+    (at_ns, removed): (u64, bool),
 ) -> String {
     let (command, worker) = (&by.command, by.worker);
     let held = by.sent_ns.map(|sent_ns| {
@@ -177,7 +181,7 @@ pub(super) fn command_in_words(
     });
     let got = |hold: &Hold| format!("to release what it had got at {}", clock(hold.begin_ns));
     let its_own = || facts.holds.iter().find(|hold| hold.op == by.op);
-    let late = || late_release(facts.holds, by, lock, at_ns);
+    let late = || late_release(facts.holds, by, lock, at_ns).filter(|_| removed);
     let asked = match by.phase {
         Phase::Extend => "to extend".to_owned(),
         Phase::Release => its_own().map_or_else(|| "to release".to_owned(), got),

@@ -148,7 +148,10 @@ impl Draft<'_> {
         };
         let taker = name(taken.taker);
         let what = match taken.by {
-            Some((by, _)) => command_in_words(self.facts, by, release.key, release.struck_ns),
+            Some((by, _)) => {
+                let struck = (release.struck_ns, release.how == Taking::Removed);
+                command_in_words(self.facts, by, release.key, struck)
+            }
             None => match taken.is_extension || release.how == Taking::Prolonged {
                 true => format!("the renewal of {taker}"),
                 false => format!("the release of {taker}"),
