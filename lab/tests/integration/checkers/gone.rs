@@ -16,13 +16,10 @@ pub(super) fn gone(history: &History, index: usize, op: u64) -> bool {
     let events = &history.events;
     let is_sent =
         |event: &Event| matches!(event.what, EventKind::Release { op: of, .. } if of == op);
-    let Some((_, _, ttl_ms)) = asked(events, op) else {
-        return false;
-    };
-    let granted = events
-        .iter()
-        .find(|event| matches!(event.what, EventKind::Granted { op: of, .. } if of == op));
-    let Some(granted) = granted else {
+    let is_granted =
+        |event: &&Event| matches!(event.what, EventKind::Granted { op: of, .. } if of == op);
+    let (Some((_, _, ttl_ms)), Some(granted)) = (asked(events, op), events.iter().find(is_granted))
+    else {
         return false;
     };
     let Some(sent) = events[..index].iter().rposition(is_sent) else {
