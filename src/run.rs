@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use picklock_harness::assemble::{About, assemble};
-use picklock_harness::check::{Status, Verdict, judge, machine_was_too_slow};
+use picklock_harness::check::{Status, judge, machine_was_too_slow};
 use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::latency;
 use picklock_harness::record::RunRecord;
@@ -80,20 +80,19 @@ pub async fn execute(
         announce(&spec, &chosen, reporting);
     }
     let (mut result, mut record) = run_once(&spec, &chosen, reporting, &interrupt).await?;
-    if !reporting.once && !record.interrupted && machine_was_too_slow(&record.verdicts) {
+    // What is violated is proven, whatever else could not be judged.
+    let is_violated = record
+        .verdicts
+        .values()
+        .any(|it| it.status == Status::Violated);
+    let is_spoiled = !is_violated && machine_was_too_slow(&record.verdicts);
+    if !reporting.once && !record.interrupted && is_spoiled {
         let line = "this machine was too slow for the run, so it is made once more\n";
         match reporting.json {
             true => print::err(line),
             false => print::out(line),
         }
-        let again = run_once(&spec, &chosen, reporting, &interrupt).await?;
-        // What the first one proves stands.
-        let is_violated = |it: &Verdict| it.status == Status::Violated;
-        let mut first = record.verdicts.iter();
-        if first.all(|(property, it)| !is_violated(it) || is_violated(&again.1.verdicts[property]))
-        {
-            (result, record) = again;
-        }
+        (result, record) = run_once(&spec, &chosen, reporting, &interrupt).await?;
     }
     if let Some(left) = &result.left_behind {
         print::err(&format!("picklock: {}\n", visible_lines(left)));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::named_server::{NamedServer, UnknownServer};
-use picklock_harness::record::ServersTable;
+use picklock_harness::record::{ServersTable, SkippedCell};
 use picklock_harness::spec::{Overrides, ServerChoice};
 use picklock_reports::configuration::{CellsTable, ConfiguredRules, Source, Tables};
 use picklock_reports::gate::{CellKey, FEWEST_PAIRS, Rules};
@@ -115,15 +115,21 @@ impl Config {
         }
     }
 
-    /// Expectations and limits, checked against the planned cells, each with the offset of its table.
+    /// Expectations and limits, checked against the planned cells, each with the offset of its table, and against those
+    /// that were left out.
     ///
     /// # Errors
     /// A duplicate cell; an invalid expectation or limit, or one that applies to no cell.
-    pub fn rules(&self, cells: Vec<(usize, CellKey)>) -> Result<Rules, ScenarioError> {
+    pub fn rules(
+        &self,
+        cells: Vec<(usize, CellKey)>,
+        left_out: &[SkippedCell],
+    ) -> Result<Rules, ScenarioError> {
         let configured = ConfiguredRules {
             source: &self.source,
             tables: &self.tables,
             control: self.control.as_deref(),
+            left_out,
         };
         configured.check(cells)
     }

@@ -18,7 +18,7 @@ mod results;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use picklock_harness::record::MatrixRecord;
+use picklock_harness::record::{MatrixRecord, SkippedCell};
 use picklock_reports::gate::{
     Decision, GateOutcome, annotations, decide, gate_json, markdown, terminal,
 };
@@ -42,7 +42,8 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     let mut plans = measure::plan(&config, &interrupt).await?;
     let planned = config.batches.iter().zip(&plans);
     let cells = planned.flat_map(|((at, _), plan)| plan.cells().map(|(key, _)| (*at, key)));
-    let rules = config.rules(cells.collect())?;
+    let left_out: Vec<SkippedCell> = plans.iter().flat_map(|it| it.skipped().to_vec()).collect();
+    let rules = config.rules(cells.collect(), &left_out)?;
     plans.iter_mut().for_each(|plan| plan.overrule(&rules));
     let file = BaselineFile::named(
         args.baseline.as_deref(),

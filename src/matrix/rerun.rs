@@ -16,7 +16,7 @@ const REPEATS: u64 = 3;
 const FRUITLESS: u32 = 10;
 
 /// True if the machine was too slow for the run, or if all that differs from what is expected is that something was
-/// not judged, and that may have been chance. A violation that was not expected is proven, whatever else could not be
+/// not judged, and that may have been chance. A violation of what should hold is proven, whatever else could not be
 /// judged. Simulated runs leave nothing to chance.
 pub fn is_spoiled(task: &Task, run: &JudgedRun) -> bool {
     if task.spec.backend == BackendName::Sim {
@@ -24,9 +24,7 @@ pub fn is_spoiled(task: &Task, run: &JudgedRun) -> bool {
     }
     let should_hold = |property: &Property| {
         let expected = task.expected.get(*property);
-        expected.map_or(task.expected.iter().next().is_none(), |it| {
-            *it == Expectation::Held
-        })
+        expected.is_none_or(|it| *it == Expectation::Held)
     };
     let mut verdicts = run.verdicts.iter();
     if verdicts.any(|(property, it)| it.status == Status::Violated && should_hold(property)) {

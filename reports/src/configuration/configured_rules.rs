@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use picklock_scenarios::{CAUSES, Expectation, Property, ScenarioError};
+use picklock_verdicts::record::SkippedCell;
 use toml::Spanned;
 
 use super::configured_limits::LimitScope;
@@ -19,6 +20,8 @@ pub struct ConfiguredRules<'a> {
     pub tables: &'a Tables,
     /// The lock that latencies in server backends are compared with.
     pub control: Option<&'a str>,
+    /// Configured cells that are not applicable: a table may be for them alone.
+    pub left_out: &'a [SkippedCell],
 }
 
 /// The keys that select cells, each with its older name.
@@ -56,6 +59,9 @@ impl ConfiguredRules<'_> {
             let (at, table) = (table.span().start, table.get_ref());
             let names = [&table.lock, &table.scenario, &table.backend].map(Option::as_ref);
             let cells = self.selected(at, names, &mut rules.cells)?;
+            if cells.is_empty() {
+                continue;
+            }
             let scope = LimitScope {
                 source: self.source,
                 has_control: self.control.is_some(),
@@ -77,6 +83,7 @@ impl ConfiguredRules<'_> {
         names: [Option<&Spanned<String>>; 3],
         cells: &'a mut [(CellKey, CellRules)],
     ) -> Result<Vec<&'a mut (CellKey, CellRules)>, ScenarioError> {
+        let left_out: Vec<CellKey> = self.left_out.iter().map(CellKey::left_out).collect();
         let parts: [fn(&CellKey) -> &str; 3] = [
             |key| &key.lock,
             |key| &key.scenario,
@@ -85,7 +92,8 @@ impl ConfiguredRules<'_> {
         for ((name, part), (what, _)) in names.into_iter().zip(parts).zip(SELECTORS) {
             let Some(name) = name else { continue };
             let word = name.get_ref();
-            let known: BTreeSet<&str> = cells.iter().map(|(key, _)| part(key)).collect();
+            let known = cells.iter().map(|(key, _)| part(key));
+            let known: BTreeSet<&str> = known.chain(left_out.iter().map(part)).collect();
             if !known.contains(word.as_str()) {
                 let problem = format!("no cell of [[cells]] has the {what} `{word}`");
                 return Err(self.source.unknown(name.span().start, problem, word, known));
@@ -96,7 +104,7 @@ impl ConfiguredRules<'_> {
             each.all(|(name, part)| name.is_none_or(|name| name.get_ref() == part(key)))
         };
         let selected: Vec<_> = cells.iter_mut().filter(|(key, _)| fits(key)).collect();
-        match selected.is_empty() {
+        match selected.is_empty() && !left_out.iter().any(fits) {
             false => Ok(selected),
             true => {
                 let problem = "no cell of [[cells]] matches all of these names";
@@ -183,6 +191,7 @@ mod tests {
             source: &source,
             tables: &tables,
             control: None,
+            left_out: &[],
         };
         let cell = |backend| CellKey {
             lock: "redlock".to_owned(),

@@ -4,7 +4,7 @@ use picklock_scenarios::BackendName;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use picklock_verdicts::record::Cell;
+use picklock_verdicts::record::{Cell, SkippedCell};
 use serde::{Deserialize, Serialize};
 
 use crate::escape::visible;
@@ -30,6 +30,16 @@ impl CellKey {
         CellKey {
             lock: cell.lock.name.clone(),
             options: cell.options.clone(),
+            scenario: cell.scenario.clone(),
+            backend: cell.backend,
+        }
+    }
+
+    /// Of a cell that was left out.
+    pub fn left_out(cell: &SkippedCell) -> CellKey {
+        CellKey {
+            lock: cell.lock.clone(),
+            options: BTreeMap::new(),
             scenario: cell.scenario.clone(),
             backend: cell.backend,
         }

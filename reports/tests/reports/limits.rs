@@ -17,6 +17,7 @@ fn understood(lines: &str) -> Result<Vec<String>, String> {
         source: &source,
         tables: &tables,
         control: Some("set-nx-px"),
+        left_out: &[],
     };
     let cell = CellKey {
         lock: "redlock".to_owned(),

@@ -31,6 +31,7 @@ pub fn run(input: &[u8]) {
         source: &source,
         tables: &tables,
         control,
+        left_out: &[],
     };
     match configured.check(cells()) {
         Ok(rules) => {
