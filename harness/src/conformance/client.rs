@@ -25,6 +25,8 @@ use crate::servers::{BackendError, Reaper, Registration, WorkerContainer, parent
 
 /// How long an adapter may be silent beyond all waiting that was asked for.
 const PATIENCE: Duration = Duration::from_millis(1_500);
+/// The same of a release: a library may try for seconds to give back what is gone, behind an extension that does so too.
+const RELEASE_PATIENCE: Duration = Duration::from_secs(6);
 /// How long it may take to get ready. Nothing is tested by then, and on a machine that is busy a program
 /// that starts may have to wait for the disk or a processor for seconds, without using one.
 const START_PATIENCE: Duration = Duration::from_secs(10);
@@ -147,6 +149,7 @@ impl Client {
         let told_wait = Duration::from_millis(wait_ms);
         let patience = match ask {
             RequestKind::Init { .. } => START_PATIENCE,
+            RequestKind::Release { .. } => RELEASE_PATIENCE + wait,
             _ => PATIENCE + wait + told_wait,
         };
         self.last_id += 1;
