@@ -62,7 +62,10 @@ fn a_lock_with_options_is_another_suite() {
     let document = junit(&input);
     for lock in ["set-nx-px", "set-nx-px,retry_delay=50ms"] {
         let case = format!(r#"<testcase name="calm (process)" classname="{lock}"/>"#);
-        assert_eq!(document.matches(&case).count(), 1, "{document}");
+        let suite = format!(r#"<testsuite name="{lock}""#);
+        for one in [case, suite] {
+            assert_eq!(document.matches(&one).count(), 1, "{one}: {document}");
+        }
     }
 }
 
