@@ -33,32 +33,25 @@ pub(crate) struct BySize;
 // own layout, and the layout alone decides which.
 unsafe impl GlobalAlloc for BySize {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.size() < LARGE {
-            match layout.align() <= WORD {
-                true => unsafe { mi_malloc(layout.size()) }.cast(),
-                false => unsafe { mi_malloc_aligned(layout.size(), layout.align()) }.cast(),
-            }
-        } else {
-            unsafe { System.alloc(layout) }
+        match layout.size() < LARGE {
+            true if layout.align() <= WORD => unsafe { mi_malloc(layout.size()) }.cast(),
+            true => unsafe { mi_malloc_aligned(layout.size(), layout.align()) }.cast(),
+            false => unsafe { System.alloc(layout) },
         }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if layout.size() < LARGE {
-            match layout.align() <= WORD {
-                true => unsafe { mi_zalloc(layout.size()) }.cast(),
-                false => unsafe { mi_zalloc_aligned(layout.size(), layout.align()) }.cast(),
-            }
-        } else {
-            unsafe { System.alloc_zeroed(layout) }
+        match layout.size() < LARGE {
+            true if layout.align() <= WORD => unsafe { mi_zalloc(layout.size()) }.cast(),
+            true => unsafe { mi_zalloc_aligned(layout.size(), layout.align()) }.cast(),
+            false => unsafe { System.alloc_zeroed(layout) },
         }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        if layout.size() < LARGE {
-            unsafe { mi_free(pointer.cast()) }
-        } else {
-            unsafe { System.dealloc(pointer, layout) }
+        match layout.size() < LARGE {
+            true => unsafe { mi_free(pointer.cast()) },
+            false => unsafe { System.dealloc(pointer, layout) },
         }
     }
 

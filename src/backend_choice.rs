@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use picklock_harness::backend::Capabilities;
-use picklock_harness::named_server::NamedServer;
 use picklock_harness::run::{BackendSetup, ServerSetup};
-use picklock_harness::servers::{BackendError, Binary, Detection, ServerKind, detect};
+use picklock_harness::servers::{Binary, Detection, ServerKind, detect};
 use picklock_harness::spec::{LockSpec, RunSpec, ServerChoice};
 use picklock_scenarios::{BackendName, Scenario, StockPlace};
 
+use crate::cli::{ConfigArgs, ServerArgs};
 use crate::exit::Failure;
 use crate::{external_choice, image, lock};
 
@@ -55,9 +55,10 @@ impl ChosenBackend {
         }))
     }
 
-    fn on(servers: ServerKind, reason: String) -> ChosenBackend {
+    /// One of which nothing else is to be known.
+    pub fn new(servers: Option<ServerKind>, reason: String) -> ChosenBackend {
         ChosenBackend {
-            servers: Some(servers),
+            servers,
             reason,
             notes: Vec::new(),
         }
@@ -112,38 +113,38 @@ pub async fn choose(wanted: Wanted<'_>) -> Result<ChosenBackend, Failure> {
     let named = wanted.servers.named;
     let bound = match wanted.backend {
         Some(backend) => Some(backend),
-        None => of_servers(wanted.servers)?.or_else(|| only_backend(wanted.scenario)),
+        None => of_servers(wanted.servers)?.or_else(|| only_backend(wanted.scenario?)),
     };
     match bound {
         Some(BackendName::Process) => {
-            let binary = Binary::choose(redis_server, named).map_err(environment)?;
+            let binary = Binary::choose(redis_server, named)?;
             let reason = format!("requested; {}", binary.reason());
-            Ok(ChosenBackend::on(ServerKind::Process(binary), reason))
+            let servers = ServerKind::Process(binary);
+            Ok(ChosenBackend::new(Some(servers), reason))
         }
         Some(BackendName::Docker) => {
             let image = image::choose(image, named).await?;
             let reason = format!("requested; {}", image.reason());
-            Ok(ChosenBackend::on(ServerKind::Docker(image), reason))
+            Ok(ChosenBackend::new(Some(ServerKind::Docker(image)), reason))
         }
         Some(BackendName::External) => {
-            let Some(servers) = &wanted.servers.external else {
-                return Err(Failure::Usage(external_choice::NO_SERVERS.into()));
-            };
-            if wanted.servers.named.is_some() {
+            let no_servers = || Failure::Usage(external_choice::NO_SERVERS.into());
+            let servers = (wanted.servers.external.as_ref()).ok_or_else(no_servers)?;
+            if named.is_some() {
                 of_servers(wanted.servers)?;
             }
-            let plan = external_choice::plan(servers).await?;
+            let (servers, reason, notes) = external_choice::plan(servers).await?;
             Ok(ChosenBackend {
-                servers: Some(ServerKind::External(Box::new(plan.servers))),
-                reason: plan.reason,
-                notes: plan.notes,
+                servers: Some(ServerKind::External(Box::new(servers))),
+                reason,
+                notes,
             })
         }
-        Some(BackendName::Sim) => Ok(ChosenBackend {
-            servers: None,
-            reason: format!("requested; virtual time, {}", modelled(named)),
-            notes: Vec::new(),
-        }),
+        Some(BackendName::Sim) => {
+            let server = named.map_or("no server".to_owned(), |it| format!("a model of {it}"));
+            let reason = format!("requested; virtual time, {server}");
+            Ok(ChosenBackend::new(None, reason))
+        }
         None => detected(wanted, image, redis_server).await,
     }
 }
@@ -173,6 +174,24 @@ fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
     }
 }
 
+/// The servers of a command line: for the backend `external` those of the configuration, if no others are named.
+///
+/// # Errors
+/// They cannot be used as they were named, or none of the backends would use them.
+pub fn servers(
+    args: &ServerArgs,
+    config: &ConfigArgs,
+    backends: &[Option<BackendName>],
+) -> Result<ServerChoice, Failure> {
+    let mut servers = args.choice()?;
+    if backends.contains(&Some(BackendName::External)) && servers.external.is_none() {
+        let config = config.config.as_deref();
+        servers.external = Some(external_choice::configured(config, args.external.yes)?);
+    }
+    refuse_unused(&servers, backends)?;
+    Ok(servers)
+}
+
 /// Refuses servers that none of the backends would use: the user believes that they are tested. `None`
 /// among the backends is one that is chosen later.
 ///
@@ -180,9 +199,9 @@ fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
 /// `--image` without containers, `--redis-server` without processes, `--redis` without the backend `external`.
 pub fn refuse_unused(
     servers: &ServerChoice,
-    backends: impl Iterator<Item = Option<BackendName>> + Clone,
+    backends: &[Option<BackendName>],
 ) -> Result<(), Failure> {
-    let is_used = |by| backends.clone().any(|one| one.is_none_or(|one| one == by));
+    let is_used = |by| backends.iter().any(|one| one.is_none_or(|one| one == by));
     let unused = |flag: &str, value: &str, by: BackendName| {
         Err(Failure::Usage(format!(
             "{flag} {value}: only the backend {by} uses it; leave out --backend, or write --backend {by}"
@@ -212,14 +231,10 @@ pub fn refuse_unused(
     }
 }
 
-/// The only server backend that the scenario allows; `None` if it allows more than one.
-fn only_backend(scenario: Option<&Scenario>) -> Option<BackendName> {
-    let scenario = scenario?;
-    let (docker, process) = (
-        scenario.runs_in(BackendName::Docker),
-        scenario.runs_in(BackendName::Process),
-    );
-    match (docker, process) {
+/// The only backend that the scenario allows; `None` if it allows more than one with servers.
+fn only_backend(scenario: &Scenario) -> Option<BackendName> {
+    let runs_in = |backend| scenario.runs_in(backend);
+    match (runs_in(BackendName::Docker), runs_in(BackendName::Process)) {
         (true, true) => None,
         (true, false) => Some(BackendName::Docker),
         (false, true) => Some(BackendName::Process),
@@ -234,8 +249,8 @@ async fn detected(
     redis_server: Option<&Path>,
 ) -> Result<ChosenBackend, Failure> {
     let Detection { backend, reason } = detect(image, redis_server, wanted.servers.named).await;
-    if let Some(servers) = backend {
-        return Ok(ChosenBackend::on(servers, reason));
+    if backend.is_some() {
+        return Ok(ChosenBackend::new(backend, reason));
     }
     if let Some(server) = wanted.servers.named {
         return Err(Failure::Environment(format!(
@@ -248,34 +263,17 @@ async fn detected(
         return Err(no_backend(&reason, &why));
     }
     if !wanted.can_simulate {
-        return Err(no_backend(
-            &reason,
-            "a program of your own cannot be simulated",
-        ));
+        let why = "a program of your own cannot be simulated";
+        return Err(no_backend(&reason, why));
     }
-    Ok(ChosenBackend {
-        servers: None,
-        reason: format!(
-            "simulated, because no server was found; for real servers install redis-server (apt install redis-server) or start Docker: {reason}"
-        ),
-        notes: Vec::new(),
-    })
-}
-
-/// What stands for the servers in a simulation.
-fn modelled(named: Option<NamedServer>) -> String {
-    match named {
-        Some(server) => format!("a model of {server}"),
-        None => "no server".to_owned(),
-    }
+    let reason = format!(
+        "simulated, because no server was found; for real servers install redis-server (apt install redis-server) or start Docker: {reason}"
+    );
+    Ok(ChosenBackend::new(None, reason))
 }
 
 fn no_backend(reason: &str, not_simulated: &str) -> Failure {
     Failure::Environment(format!(
         "no backend to run in: {reason}; and {not_simulated}\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine"
     ))
-}
-
-fn environment(error: BackendError) -> Failure {
-    Failure::Environment(error.to_string())
 }

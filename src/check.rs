@@ -11,9 +11,6 @@ use crate::kept_run::{self, HISTORY};
 use crate::print;
 
 /// Judges the file and prints the verdicts.
-///
-/// # Errors
-/// The file cannot be read, or is not a history.
 pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let dir = kept_run::directory(&args.history)?;
     let path = dir.map_or(args.history.clone(), |dir| dir.join(HISTORY));

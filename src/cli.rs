@@ -207,9 +207,6 @@ pub struct ServerArgs {
 
 impl ServerArgs {
     /// The choice in the form that a specification stores.
-    ///
-    /// # Errors
-    /// Servers of the user's own cannot be used as they were named.
     pub fn choice(&self) -> Result<ServerChoice, Failure> {
         Ok(ServerChoice {
             named: self.server,

@@ -10,6 +10,7 @@ use picklock_scenarios::{Cause, Property, catalog};
 use crate::cli::Cli;
 use crate::exit::Failure;
 use crate::print;
+use crate::usage_hint::or_meant;
 
 /// Prints the completion script of a shell.
 pub fn completions(shell: Shell) {
@@ -46,21 +47,17 @@ fn with_names() -> Command {
 }
 
 /// Prints the manual page, or that of one command.
-///
-/// # Errors
-/// There is no such command.
 pub fn man(of: Option<&str>) -> Result<(), Failure> {
     let mut whole = Cli::command();
     // Each command then knows its full name, such as `picklock scenario`.
     whole.build();
+    let commands = || whole.get_subcommands().filter(|it| !it.is_hide_set());
     let command = match of {
         None => whole,
         Some(name) => {
-            let mut visible = whole
-                .get_subcommands()
-                .filter(|command| !command.is_hide_set());
-            let found = visible.find(|command| command.get_name() == name).cloned();
-            found.ok_or_else(|| unknown(&whole, name))?
+            let found = commands().find(|command| command.get_name() == name);
+            let unknown = || unknown(name, commands().map(Command::get_name).collect());
+            found.cloned().ok_or_else(unknown)?
         }
     };
     let mut page = Vec::new();
@@ -71,13 +68,8 @@ pub fn man(of: Option<&str>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn unknown(whole: &Command, name: &str) -> Failure {
-    let visible = whole
-        .get_subcommands()
-        .filter(|command| !command.is_hide_set());
-    let names: Vec<&str> = visible.map(Command::get_name).collect();
-    let nearest = picklock_scenarios::nearest(name, names.iter().copied());
-    let hint = nearest.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+fn unknown(name: &str, names: Vec<&str>) -> Failure {
+    let hint = or_meant(name, names.iter().copied());
     Failure::Usage(format!(
         "there is no command `{name}`; the commands are {}{hint}",
         names.join(", ")

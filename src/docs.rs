@@ -1,10 +1,9 @@
 //! `picklock docs`: the pages of `docs/`, which the binary carries.
 
-use picklock_scenarios::nearest;
-
 use crate::cli::DocsArgs;
 use crate::exit::Failure;
 use crate::print;
+use crate::usage_hint::or_meant;
 
 /// A page: its name, and its Markdown.
 struct Page {
@@ -78,17 +77,13 @@ fn page(wanted: &str) -> Result<String, Failure> {
     let Some(wanted) = paragraph else {
         return Ok(page.text.to_owned());
     };
-    let titles: Vec<String> = headings(page.text)
-        .map(|(_, title)| anchor(title))
-        .collect();
-    match under_heading(page.text, wanted) {
-        Some(text) => Ok(text),
-        None => {
-            let titles = titles.iter().map(String::as_str);
-            let where_ = format!("`picklock docs {name}` is the whole page");
-            Err(unknown("paragraph", wanted, titles, &where_))
-        }
-    }
+    under_heading(page.text, wanted).ok_or_else(|| {
+        let headings = lines(page.text).filter_map(|(_, heading)| heading);
+        let anchors: Vec<String> = headings.map(|(_, title)| anchor(title)).collect();
+        let where_ = format!("`picklock docs {name}` is the whole page");
+        let anchors = anchors.iter().map(String::as_str);
+        unknown("paragraph", wanted, anchors, &where_)
+    })
 }
 
 fn unknown<'a>(
@@ -98,56 +93,40 @@ fn unknown<'a>(
     where_: &str,
 ) -> Failure {
     let shown: String = name.chars().take(60).collect();
-    let hint =
-        nearest(name, all).map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+    let hint = or_meant(name, all);
     Failure::Usage(format!("there is no {what} `{shown}`{hint} ({where_})"))
 }
 
-/// Each heading outside code: its depth and its title.
-fn headings(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    lines_outside_code(text).filter_map(|(line, is_prose)| heading(line).filter(|_| is_prose))
-}
-
+/// The depth and the title of a heading.
 fn heading(line: &str) -> Option<(usize, &str)> {
     let title = line.trim_start_matches('#');
     let depth = line.len() - title.len();
-    title
-        .strip_prefix(' ')
-        .filter(|_| depth > 0)
-        .map(|title| (depth, title))
+    Some((depth, title.strip_prefix(' ').filter(|_| depth > 0)?))
 }
 
-/// Each line, and whether it stands outside a block of code, where `#` begins a comment.
-fn lines_outside_code(text: &str) -> impl Iterator<Item = (&str, bool)> {
+/// Each line, with what it says as a heading. In a block of code, `#` begins a comment.
+fn lines(text: &str) -> impl Iterator<Item = (&str, Option<(usize, &str)>)> {
     let mut is_code = false;
     text.lines().map(move |line| {
         let is_fence = line.trim_start().starts_with("```");
         is_code ^= is_fence;
-        (line, !is_code && !is_fence)
+        (line, heading(line).filter(|_| !is_code && !is_fence))
     })
 }
 
 /// The name by which links find a heading: as GitHub makes it.
 fn anchor(title: &str) -> String {
-    let kept = title
-        .chars()
-        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-    kept.map(|c| {
-        if c == ' ' {
-            '-'
-        } else {
-            c.to_ascii_lowercase()
-        }
-    })
-    .collect()
+    let is_kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
+    let kept: String = title.chars().filter(is_kept).collect();
+    kept.to_ascii_lowercase().replace(' ', "-")
 }
 
 /// A heading with everything below it, up to the next one that is not deeper.
 fn under_heading(text: &str, wanted: &str) -> Option<String> {
     let mut depth = None;
     let mut found = String::new();
-    for (line, is_prose) in lines_outside_code(text) {
-        match (heading(line).filter(|_| is_prose), depth) {
+    for (line, heading) in lines(text) {
+        match (heading, depth) {
             (Some((its, _)), Some(above)) if its <= above => break,
             (Some((its, title)), None) if anchor(title) == wanted => depth = Some(its),
             _ => {}

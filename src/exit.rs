@@ -1,9 +1,12 @@
 //! Exit codes: part of the machine contract.
 
+use std::fmt::Display;
+use std::path::Path;
 use std::process::ExitCode;
 
 use picklock_harness::driver::RunError;
 use picklock_harness::run::RunFailure;
+use picklock_harness::servers::BackendError;
 use picklock_harness::sim::SimError;
 use picklock_reports::escape::visible;
 use picklock_scenarios::ScenarioError;
@@ -47,9 +50,14 @@ impl From<ScenarioError> for Failure {
     }
 }
 
-impl Failure {
-    /// Why a run left no history.
-    pub fn of_run(failure: RunFailure) -> Failure {
+impl From<BackendError> for Failure {
+    fn from(error: BackendError) -> Self {
+        Failure::Environment(error.to_string())
+    }
+}
+
+impl From<RunFailure> for Failure {
+    fn from(failure: RunFailure) -> Self {
         match failure {
             RunFailure::Simulation(error @ (SimError::Stuck { .. } | SimError::Broken(_))) => {
                 Failure::Stuck(error.to_string())
@@ -59,8 +67,14 @@ impl Failure {
             other => Failure::Environment(other.to_string()),
         }
     }
+}
 
-    /// The exit code for it.
+impl Failure {
+    /// What could not be done with this file or directory, and why.
+    pub fn at<E: Display>(what: &str, path: &Path) -> impl FnOnce(E) -> Failure {
+        move |error| Failure::Environment(format!("cannot {what} {}: {error}", path.display()))
+    }
+
     pub fn code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Usage(_) => USAGE,

@@ -9,13 +9,15 @@ use picklock_harness::check::{Cause, Property, describe};
 use picklock_harness::expectation::{Expectation, Expected, Tables};
 use picklock_harness::spec::{Overrides, resolve_scenario};
 use picklock_impls::{BuiltInLock, LOCKS, MUTANTS};
-use picklock_reports::listing::{Entry, Listing, text};
-use picklock_scenarios::{CAUSES, OTHERS, PROPERTIES, Scenario, Workload, catalog, nearest};
+use picklock_reports::listing::{Listing, text};
+use picklock_scenarios::{CAUSES, OTHERS, PROPERTIES, Scenario, Workload, catalog};
 
 use crate::cli::ExplainArgs;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
+use crate::listing::{entry, listing};
 use crate::named_lock::NamedLock;
+use crate::usage_hint::or_meant;
 use crate::{lock, print};
 
 /// Prints the pages of a name, or a list of all names.
@@ -37,7 +39,7 @@ fn explain(name: &str) -> Result<String, Failure> {
     found.extend(Property::named(name).map(|property| describe(property).page.to_owned()));
     found.extend(Cause::named(name).map(|cause| cause.page().to_owned()));
     if catalog::names().any(|known| known == name) {
-        found.push(scenario_page(&named(name)?));
+        found.push(scenario_page(&catalog::named(name)?));
     }
     if let Some(lock) = picklock_impls::find(name) {
         found.push(lock_page(lock)?);
@@ -46,10 +48,6 @@ fn explain(name: &str) -> Result<String, Failure> {
         return Err(unknown(name));
     }
     Ok(found.join("\n"))
-}
-
-fn named(name: &str) -> Result<Scenario, Failure> {
-    catalog::named(name).map_err(|error| Failure::Usage(error.to_string()))
 }
 
 fn locks() -> impl Iterator<Item = &'static BuiltInLock> {
@@ -61,8 +59,7 @@ fn unknown(name: &str) -> Failure {
     let all = all
         .chain(catalog::names())
         .chain(locks().map(|lock| lock.name));
-    let hint =
-        nearest(name, all).map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+    let hint = or_meant(name, all);
     let shown: String = name.chars().take(60).collect();
     let shown = picklock_reports::escape::visible(&shown);
     Failure::Usage(format!(
@@ -71,33 +68,19 @@ fn unknown(name: &str) -> Failure {
 }
 
 fn topics() -> Result<Vec<Listing>, Failure> {
-    let entry = |name: &str, summary: String| Entry {
-        name: name.to_owned(),
-        summary,
-        extra: Vec::new(),
-    };
     let page = |name: &str, page: &str| entry(name, first_sentence(page));
     let properties = Property::ALL.map(|one| page(one.word(), describe(one).page));
     let causes = Cause::ALL.map(|one| page(one.word(), one.page()));
     let mut scenarios = Vec::new();
     for name in catalog::names() {
-        scenarios.push(entry(name, first_sentence(&named(name)?.summary)));
+        scenarios.push(entry(name, first_sentence(&catalog::named(name)?.summary)));
     }
-    let listing = |kind, entries| Listing {
-        kind,
-        note: "",
-        entries,
-    };
+    let locks = locks().map(|lock| entry(lock.name, lock.summary));
     Ok(vec![
-        listing("properties", properties.into()),
-        listing("causes", causes.into()),
-        listing("scenarios", scenarios),
-        listing(
-            "locks",
-            locks()
-                .map(|lock| entry(lock.name, lock.summary.to_owned()))
-                .collect(),
-        ),
+        listing("properties", "", properties),
+        listing("causes", "", causes),
+        listing("scenarios", "", scenarios),
+        listing("locks", "", locks),
     ])
 }
 
@@ -195,10 +178,8 @@ fn wrapped(text: &str, indent: &str) -> String {
 /// What may be violated and why, properties with the same expectation together.
 fn in_words(expected: &Expected) -> String {
     let mut groups: Vec<(&Expectation, Vec<&str>)> = Vec::new();
-    for (property, one) in expected
-        .iter()
-        .filter(|(_, one)| **one != Expectation::Held)
-    {
+    let expected = expected.iter();
+    for (property, one) in expected.filter(|(_, one)| **one != Expectation::Held) {
         match groups.iter_mut().find(|(known, _)| *known == one) {
             Some((_, properties)) => properties.push(property.word()),
             None => groups.push((one, vec![property.word()])),
@@ -212,39 +193,32 @@ fn in_words(expected: &Expected) -> String {
             Expectation::Violated { cause: Some(cause) } => {
                 format!("{properties} violated ({cause})")
             }
-            Expectation::Any { reason } => {
-                let why = reason
-                    .as_deref()
-                    .map_or(String::new(), |why| format!(" ({why})"));
-                format!("{properties} held or violated{why}")
+            Expectation::Any { reason: None } => format!("{properties} held or violated"),
+            Expectation::Any { reason: Some(why) } => {
+                format!("{properties} held or violated ({why})")
             }
         }
     });
     let words: Vec<String> = words.collect();
-    match words.is_empty() {
-        true => "everything held".to_owned(),
-        false => words.join("; "),
+    match words.as_slice() {
+        [] => "everything held".to_owned(),
+        words => words.join("; "),
     }
 }
 
 fn lock_page(lock: &BuiltInLock) -> Result<String, Failure> {
-    let BuiltInLock {
-        name,
-        summary,
-        nodes,
-        ..
-    } = lock;
+    let (name, summary, nodes) = (lock.name, lock.summary, lock.nodes);
     let mut page = format!("# {name} (lock)\n\n{summary}.\n\nRequires {nodes} independent Redis ");
-    page.push_str(if *nodes == 1 { "node.\n" } else { "nodes.\n" });
-    if MUTANTS.iter().any(|mutant| mutant.name == *name) {
+    page.push_str(if nodes == 1 { "node.\n" } else { "nodes.\n" });
+    if MUTANTS.iter().any(|mutant| mutant.name == name) {
         page.push_str("\nIt is broken on purpose, so the catalog expects nothing of it.\n");
         return Ok(page);
     }
     let spec = lock::named(&NamedLock::plain(name), &[], &ConfiguredLocks::default())?;
     page.push_str("\nWhat the catalog expects of it (what is not named holds):\n");
     for scenario in catalog::names() {
-        let scenario = named(scenario)?;
-        let given = scenario.topology.nodes.unwrap_or(*nodes);
+        let scenario = catalog::named(scenario)?;
+        let given = scenario.topology.nodes.unwrap_or(nodes);
         let resolved = resolve_scenario(scenario.clone(), &spec, Overrides::default());
         let words = match (scenario.topology.lacks_nodes(given), resolved) {
             (Some(lacking), _) => format!("not applicable: {lacking}"),
@@ -252,14 +226,12 @@ fn lock_page(lock: &BuiltInLock) -> Result<String, Failure> {
             (None, Err(refused)) => format!("not applicable: {}", refused.error.problem),
         };
         let only: Vec<&str> = scenario.backends.iter().map(|one| one.word()).collect();
-        let only = match only.is_empty() {
-            true => String::new(),
-            false => format!(" (only {})", only.join(", ")),
+        let only = match only.as_slice() {
+            [] => String::new(),
+            only => format!(" (only {})", only.join(", ")),
         };
-        page.push_str(&wrapped(
-            &format!("- {}{only}: {words}", scenario.name),
-            "  ",
-        ));
+        let line = format!("- {}{only}: {words}", scenario.name);
+        page.push_str(&wrapped(&line, "  "));
     }
     Ok(page)
 }

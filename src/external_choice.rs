@@ -47,9 +47,6 @@ pub struct ExternalArgs {
 
 impl ExternalArgs {
     /// The servers; `None`: none was named.
-    ///
-    /// # Errors
-    /// They cannot be used as they were named.
     pub fn servers(&self) -> Result<Option<ExternalServers>, Failure> {
         if self.redis.is_empty() {
             return Ok(None);
@@ -94,21 +91,14 @@ pub fn configured(config: Option<&Path>, agreed: bool) -> Result<ExternalServers
     }
 }
 
-/// What is to be said before a run on these servers.
-pub struct ExternalPlan {
-    /// The servers, with the names that the keys of the run will have.
-    pub servers: ExternalServers,
-    /// Which they are, in one line.
-    pub reason: String,
-    /// What is done to them, and what is not.
-    pub notes: Vec<String>,
-}
-
-/// Asks whether the run may write to the servers, and looks at them.
+/// Asks whether the run may write to the servers, and looks at them. Returns them with the names that the keys of the
+/// run will have, which they are in one line, and what is done to them and what is not.
 ///
 /// # Errors
 /// The user does not agree, or a server cannot be used.
-pub async fn plan(servers: &ExternalServers) -> Result<ExternalPlan, Failure> {
+pub async fn plan(
+    servers: &ExternalServers,
+) -> Result<(ExternalServers, String, Vec<String>), Failure> {
     let secret = entropy::fresh_secret();
     let secret = secret.map_err(|error| Failure::Environment(format!("no entropy: {error}")))?;
     let token = secret.iter().take(8).map(|byte| format!("{byte:02x}"));
@@ -122,17 +112,13 @@ pub async fn plan(servers: &ExternalServers) -> Result<ExternalPlan, Failure> {
             agree(&far, &servers.key_prefix()).await?;
         }
     }
-    let (servers, examined) = examine(&servers)
-        .await
-        .map_err(|error| Failure::Environment(error.to_string()))?;
-    Ok(ExternalPlan {
-        reason: match servers.is_cluster {
-            true => format!("Redis Cluster of {}", reason(&examined)),
-            false => reason(&examined),
-        },
-        notes: notes(&servers, &examined),
-        servers,
-    })
+    let (servers, examined) = examine(&servers).await?;
+    let mut reason = reason(&examined);
+    if servers.is_cluster {
+        reason = format!("Redis Cluster of {reason}");
+    }
+    let notes = notes(&servers, &examined);
+    Ok((servers, reason, notes))
 }
 
 /// Those that are not on this machine, or of which that is not known.
@@ -192,10 +178,7 @@ fn notes(servers: &ExternalServers, examined: &[ExaminedServer]) -> Vec<String> 
         // Each run of a matrix has another.
         None => format!("{DEFAULT_PREFIX} and a word of the run's own in their names"),
     };
-    let places: Vec<&str> = examined
-        .iter()
-        .map(|server| server.place.as_str())
-        .collect();
+    let places: Vec<&str> = examined.iter().map(|it| it.place.as_str()).collect();
     let is_silent = |server: &ExaminedServer| server.report == KeyReport::Commands;
     let refused = examined.iter().find_map(|server| match &server.report {
         KeyReport::Nothing(why) => Some((&server.place, why)),

@@ -21,7 +21,7 @@ pub async fn choose(given: Option<&str>, named: Option<NamedServer>) -> Result<I
     let missing = match Image::choose(given, named).await {
         Ok(image) => return Ok(image),
         Err(missing @ BackendError::NoDefaultImage { .. }) => missing,
-        Err(other) => return Err(Failure::Environment(other.to_string())),
+        Err(other) => return Err(other.into()),
     };
     print::err(
         "no Redis image was found and none can be pulled: building one from this machine's server\n",
@@ -29,9 +29,7 @@ pub async fn choose(given: Option<&str>, named: Option<NamedServer>) -> Result<I
     build()
         .await
         .map_err(|why| Failure::Environment(format!("{missing}; building it failed: {why}")))?;
-    Image::choose(None, None)
-        .await
-        .map_err(|error| Failure::Environment(error.to_string()))
+    Ok(Image::choose(None, None).await?)
 }
 
 /// Runs the script. It is part of Picklock, and takes no input from the user.

@@ -91,10 +91,6 @@ pub fn meant(path: &Path) -> Vec<PathBuf> {
     vec![path.to_owned()]
 }
 
-/// The history at this path.
-///
-/// # Errors
-/// It cannot be read, or is none.
 pub fn history(path: &Path) -> Result<History, Failure> {
     let name = path.display();
     let file = untrusted_file::open(path, LONGEST_HISTORY, Links::Refused)

@@ -37,23 +37,40 @@ pub fn run(args: &ListArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn impls(kind: &'static str, note: &'static str, locks: &[BuiltInLock]) -> Listing {
-    let entries = locks.iter().map(|lock| Entry {
-        name: lock.name.to_owned(),
-        summary: lock.summary.to_owned(),
-        extra: vec![
-            ("nodes".to_owned(), json!(lock.nodes)),
-            (
-                "options".to_owned(),
-                lock.options.iter().map(|spec| declared(spec)).collect(),
-            ),
-        ],
-    });
+/// A list. `note`: what its title says in brackets.
+pub fn listing(
+    kind: &'static str,
+    note: &'static str,
+    entries: impl IntoIterator<Item = Entry>,
+) -> Listing {
     Listing {
         kind,
         note,
-        entries: entries.collect(),
+        entries: entries.into_iter().collect(),
     }
+}
+
+/// An entry without further details.
+pub fn entry(name: &str, summary: impl Into<String>) -> Entry {
+    Entry {
+        name: name.to_owned(),
+        summary: summary.into(),
+        extra: Vec::new(),
+    }
+}
+
+fn impls(kind: &'static str, note: &'static str, locks: &[BuiltInLock]) -> Listing {
+    let entries = locks.iter().map(|lock| {
+        let options = lock.options.iter().map(|spec| declared(spec)).collect();
+        Entry {
+            extra: vec![
+                ("nodes".to_owned(), json!(lock.nodes)),
+                ("options".to_owned(), options),
+            ],
+            ..entry(lock.name, lock.summary)
+        }
+    });
+    listing(kind, note, entries)
 }
 
 fn declared(spec: &OptionSpec) -> Value {
@@ -74,56 +91,35 @@ fn options() -> Listing {
         }
     }
     let entries = all.into_iter().map(|spec| Entry {
-        name: spec.name.to_owned(),
-        summary: spec.meaning.to_owned(),
         extra: vec![
             ("kind".to_owned(), json!(spec.kind.word())),
             ("default".to_owned(), json!(spec.default.to_string())),
         ],
+        ..entry(spec.name, spec.meaning)
     });
-    Listing {
-        kind: "options",
-        note: "--impl-option NAME=VALUE",
-        entries: entries.collect(),
-    }
+    listing("options", "--impl-option NAME=VALUE", entries)
 }
 
 fn scenarios() -> Result<Listing, Failure> {
     let mut entries = Vec::new();
     for name in catalog::names() {
-        let scenario = catalog::named(name).map_err(|error| Failure::Usage(error.to_string()))?;
-        let source = scenario
-            .source
-            .map(|source| ("source".to_owned(), json!(source)));
+        let scenario = catalog::named(name)?;
+        let source = scenario.source.into_iter();
         entries.push(Entry {
-            name: scenario.name,
-            summary: scenario.summary,
-            extra: source.into_iter().collect(),
+            extra: source.map(|it| ("source".to_owned(), json!(it))).collect(),
+            ..entry(&scenario.name, scenario.summary)
         });
     }
-    Ok(Listing {
-        kind: "scenarios",
-        note: "",
-        entries,
-    })
+    Ok(listing("scenarios", "", entries))
 }
 
 fn backends() -> Listing {
-    let entry = |name: &str, summary: &str| Entry {
-        name: name.to_owned(),
-        summary: summary.to_owned(),
-        extra: Vec::new(),
-    };
     let auto = entry(
         "auto",
         "Docker if an engine answers and the image is there or can be pulled; else a redis-server or valkey-server on PATH; else the simulation.",
     );
     let backends = BackendName::ALL.map(|backend| entry(backend.word(), about(backend)));
-    Listing {
-        kind: "backends",
-        note: "",
-        entries: std::iter::once(auto).chain(backends).collect(),
-    }
+    listing("backends", "", std::iter::once(auto).chain(backends))
 }
 
 fn about(backend: BackendName) -> &'static str {

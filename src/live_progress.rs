@@ -19,7 +19,6 @@ pub struct LiveProgress {
 }
 
 impl LiveProgress {
-    /// Chooses by the kind of standard error.
     pub fn new(quiet: bool) -> Self {
         let template = "{spinner} {elapsed}  {msg}";
         LiveProgress {
@@ -60,8 +59,11 @@ impl Observer for LiveProgress {
         match event.what {
             EventKind::Granted { .. } => count(&self.granted),
             EventKind::StockChanged { .. } => count(&self.sold),
-            EventKind::FaultBegan { .. }
-            | EventKind::FaultEnded { .. }
+            EventKind::FaultBegan { .. } => {
+                count(&self.faults);
+                self.line(event);
+            }
+            EventKind::FaultEnded { .. }
             | EventKind::FaultStruck { .. }
             | EventKind::FaultOverran { .. }
             | EventKind::FaultMissed { .. }
@@ -73,12 +75,7 @@ impl Observer for LiveProgress {
             | EventKind::StockUnknown { .. }
             | EventKind::FinalInspectionFailed { .. }
             | EventKind::Misbehaved { .. }
-            | EventKind::WorkerDown { .. } => {
-                if matches!(event.what, EventKind::FaultBegan { .. }) {
-                    count(&self.faults);
-                }
-                self.line(event);
-            }
+            | EventKind::WorkerDown { .. } => self.line(event),
             _ => return,
         }
         bar.set_message(format!(

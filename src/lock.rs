@@ -172,10 +172,6 @@ pub fn worker_command(lock: &LockSpec) -> Result<WorkerCommand, Failure> {
     Ok(WorkerCommand::new(argv.map(str::to_owned).to_vec()))
 }
 
-/// The path of this program.
-///
-/// # Errors
-/// The operating system does not know it.
 pub fn this_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| {
         Failure::Environment(format!("cannot find the path of this program: {error}"))
@@ -229,14 +225,10 @@ fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
         }
         None => String::new(),
     };
-    let configured: Vec<&str> = impls.names().collect();
-    let configured = match impls.file() {
+    let configured = impls.names().collect::<Vec<_>>().join(", ");
+    let configured = match &impls.file {
         Some(file) if !configured.is_empty() => {
-            format!(
-                "; those of {} are {}",
-                file.display(),
-                configured.join(", ")
-            )
+            format!("; those of {} are {configured}", file.display())
         }
         Some(file) => format!("; {} has no table [impl.{name}]", file.display()),
         None => String::new(),

@@ -50,19 +50,11 @@ Examples:
   picklock log matrix-1/redlock/gc-pause/sim --json";
 
 /// Prints the log.
-///
-/// # Errors
-/// There is no such run, or its files cannot be read.
 pub fn run(args: &LogArgs) -> Result<u8, Failure> {
     let dir = kept_run::directory(&args.run)?;
-    let history = dir
-        .as_ref()
-        .map_or(args.run.clone(), |dir| dir.join(HISTORY));
-    let history = kept_run::history(&history)?;
-    let wire = match dir {
-        Some(dir) => wire(dir.join(WIRE))?,
-        None => None,
-    };
+    let beside = |name: &str| dir.as_ref().map(|dir| dir.join(name));
+    let history = kept_run::history(&beside(HISTORY).unwrap_or(args.run.clone()))?;
+    let wire = beside(WIRE).map(wire).transpose()?.flatten();
     let wanted = Selection {
         around: args.around.map(|at_ns| (at_ns, args.lines)),
         key: args.key.clone(),
@@ -125,12 +117,10 @@ fn violations(history: &History) -> Vec<(u64, String)> {
 /// A time of a run as reports show it: `2.406`, `2.406s`, `2.406 s`, `80ms`.
 fn moment(text: &str) -> Result<u64, &'static str> {
     let wrong = "expected a time since the run began, such as 2.406s";
-    let (number, unit) = match text.trim().strip_suffix('s') {
-        None => (text, 1e9),
-        Some(rest) => match rest.strip_suffix('m') {
-            Some(number) => (number, 1e6),
-            None => (rest, 1e9),
-        },
+    let text = text.trim();
+    let (number, unit) = match text.strip_suffix("ms") {
+        Some(number) => (number, 1e6),
+        None => (text.strip_suffix('s').unwrap_or(text), 1e9),
     };
     let number: f64 = number.trim().parse().map_err(|_| wrong)?;
     match (0.0..1e9).contains(&number) {

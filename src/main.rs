@@ -1,29 +1,7 @@
 //! Picklock: tries to pick distributed locks on Redis.
 //!
-//! This binary parses, composes, dispatches, prints and exits; no other crate does any of that:
-//!
-//! - [`cli`]: the command line
-//! - [`configuration`]: the user's `picklock.toml`
-//! - [`lock`], [`name_pattern`], [`backend_choice`], [`image`]: turn names into locks, backends and images
-//! - [`specification`]: from names to the specification of a run, checked before anything starts
-//! - [`run`]: runs one, with progress, and reports it; [`scenario`]: the command
-//! - [`standard`]: the built-in lock that a user's lock is held to
-//! - [`reproduce_command`]: turns a specification back into the command that repeats it
-//! - [`matrix`]: many runs, one table
-//! - [`last_words`]: what a worker that failed wrote before
-//! - [`replay`]: repeats a kept run from its [`repro`] file, if the user has [`trust`] in it
-//! - [`search`]: many small runs of one lock, to find the smallest that breaks it
-//! - [`gate`]: compares results with the user's configuration
-//! - [`adapter_check`]: checks whether a program keeps the adapter protocol
-//! - [`log`]: what happened in a kept run, which [`kept_run`] finds
-//! - [`listing`], [`check`]: the smaller commands
-//! - [`init`]: writes a new adapter
-//! - [`report`]: writes reports from kept runs, which [`report_reader`] reads
-//! - [`usage_hint`]: what somebody meant whose command line was refused
-//! - [`explain`], [`docs`], [`completions`]: descriptions for people, completions for shells
-//! - [`allocator`]: where memory comes from
-//! - [`worker`]: the hidden commands of worker processes and the reaper
-//! - [`live_progress`], [`status_line`], [`print`], [`run_directory`], [`exit`]: progress, printing, kept files, exit codes
+//! This binary parses, composes, dispatches, prints and exits; no other crate does any of that. [`cli`] is the
+//! command line; the first line of each other file says what it is for.
 
 mod adapter_check;
 mod allocator;

@@ -85,7 +85,6 @@ impl NamedLock {
         is_program(&self.given)
     }
 
-    /// The label, if it has one.
     pub fn label(&self) -> Option<&str> {
         self.label.as_deref()
     }
@@ -110,9 +109,6 @@ pub fn is_program(given: &str) -> bool {
 }
 
 /// Refuses what is certainly not the reference of an image.
-///
-/// # Errors
-/// In words.
 pub fn check_image(image: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "./:@_-".contains(c);
     match image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(is_plain) {
@@ -124,15 +120,10 @@ pub fn check_image(image: &str) -> Result<(), String> {
 }
 
 /// Refuses what could be taken for something else: a built-in lock, a command, a path, a flag.
-///
-/// # Errors
-/// In words.
 pub fn check_label(label: &str) -> Result<(), String> {
     let begins_well = label.starts_with(|c: char| c.is_ascii_alphanumeric());
-    let is_plain = label
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
-    if !begins_well || !is_plain || label.len() > LONGEST_LABEL {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if !begins_well || !label.chars().all(is_plain) || label.len() > LONGEST_LABEL {
         return Err(format!(
             "`{label}` is not a label: expected letters, digits, `.`, `_` and `-`, the first one a letter or digit, at most {LONGEST_LABEL} of them"
         ));

@@ -38,6 +38,14 @@ pub fn err(text: &str) {
     anstream::stderr().lock().write_all(text.as_bytes()).ok();
 }
 
+/// Writes what is no report: to standard error where standard output is one JSON document.
+pub fn beside(json: bool, text: &str) {
+    match json {
+        true => err(text),
+        false => out(text),
+    }
+}
+
 /// The text as the terminal can show it. A file or a pipe gets it as it is.
 fn for_terminal(text: &str, is_terminal: bool) -> Cow<'_, str> {
     match is_terminal && !text.is_ascii() && !is_utf8_locale() {
@@ -79,7 +87,6 @@ fn in_ascii(c: char) -> char {
     }
 }
 
-/// True if standard error is a terminal.
 pub fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }

@@ -14,9 +14,6 @@ pub struct Claims {
 }
 
 /// The built-in lock with this name. A mutant is no standard.
-///
-/// # Errors
-/// There is none: in words.
 pub fn named(name: &str) -> Result<&'static BuiltInLock, String> {
     let found = LOCKS.iter().find(|lock| lock.name == name);
     found

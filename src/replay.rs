@@ -68,7 +68,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
         None => Some(then.backend),
     };
     let servers = args.servers.choice()?;
-    backend_choice::refuse_unused(&servers, std::iter::once(backend))?;
+    backend_choice::refuse_unused(&servers, &[backend])?;
     trust::check(&then, &file, &servers, backend, args.trust)?;
     let spec = repro::specification(&then, file, servers, (backend, args.servers.external.yes))?;
     let reporting = Reporting {
@@ -81,10 +81,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     if !record.interrupted {
         let now = RecordedVerdict::of(&record.verdicts);
         let line = compared(&then, &now, env!("CARGO_PKG_VERSION"));
-        match reporting.json {
-            true => print::err(&format!("{line}\n")),
-            false => print::out(&format!("{line}\n")),
-        }
+        print::beside(reporting.json, &format!("{line}\n"));
     }
     Ok(run::code_of(&record))
 }

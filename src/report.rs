@@ -22,11 +22,8 @@ const UNFINISHED: &str = ".unfinished";
 /// A path cannot be read, a format has nothing to show, or the disk is full. Then nothing is
 /// written.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
-    let chosen: Vec<&Format> = args
-        .formats
-        .iter()
-        .filter_map(|name| formats::find(name))
-        .collect();
+    let chosen = args.formats.iter();
+    let chosen: Vec<&Format> = chosen.filter_map(|name| formats::find(name)).collect();
     let input = report_reader::load(&args.paths)?;
     say_skipped(&input);
     let mut files = Vec::new();
@@ -34,10 +31,8 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         let written = (format.write)(&input).map_err(|error| Failure::Usage(error.to_string()))?;
         files.extend(written);
     }
-    let compared = match args.against.is_empty() {
-        true => None,
-        false => Some(against(args, &input)?),
-    };
+    let is_compared = !args.against.is_empty();
+    let compared = is_compared.then(|| against(args, &input)).transpose()?;
     if let Some((before, compared)) = &compared {
         files.extend(comparison_files(before, &input, compared, &chosen)?);
     }
@@ -45,8 +40,11 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     if let Some((_, compared)) = &compared {
         print::out(&format!("{}\n", comparison::text(compared)));
     }
-    let listed: String = files.iter().map(|file| line(&args.out, file)).collect();
-    print::out(&listed);
+    let listed = files.iter().map(|File { name, bytes }| {
+        let path = args.out.join(name);
+        format!("wrote {} ({})\n", path.display(), size(bytes.len()))
+    });
+    print::out(&listed.collect::<String>());
     Ok(exit::HELD)
 }
 
@@ -112,11 +110,6 @@ fn comparison_files(
         });
     }
     Ok(files)
-}
-
-fn line(out: &Path, file: &File) -> String {
-    let path = out.join(&file.name);
-    format!("wrote {} ({})\n", path.display(), size(file.bytes.len()))
 }
 
 fn size(bytes: usize) -> String {

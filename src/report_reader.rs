@@ -88,15 +88,9 @@ fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
     match parsed(file)? {
         Document::Run(record) => {
             let mut skipped = Vec::new();
-            let history = history(dir, &record, &mut skipped);
-            let mut input = of_run(*record, history);
-            let wire = wire(dir, &mut skipped);
-            for evidence in &mut input.evidence {
-                evidence.wire.clone_from(&wire);
-                evidence.has_repro = dir.join(repro::FILE).exists();
-            }
-            input.skipped = skipped;
-            Ok(input)
+            let evidence = of_record(*record, dir, ".", &mut skipped);
+            let input = of_evidence(evidence);
+            Ok(ReportInput { skipped, ..input })
         }
         Document::Matrix(matrix) => Ok(of_matrix(*matrix, dir)),
         Document::Search(search) => Ok(of_search(*search, dir)),
@@ -112,20 +106,7 @@ fn of_search(search: SearchRecord, dir: &Path) -> ReportInput {
         let is_kept = dir.join(name).join(RUN).exists();
         let evidence = is_kept.then(|| evidence(dir, name, &mut skipped))?;
         match evidence {
-            Ok(Evidence {
-                record,
-                history,
-                wire,
-                has_repro,
-                ..
-            }) => {
-                let mut input = of_run(record, history);
-                for evidence in &mut input.evidence {
-                    evidence.wire.clone_from(&wire);
-                    evidence.has_repro = has_repro;
-                }
-                Some((name.to_owned(), input))
-            }
+            Ok(evidence) => Some((name.to_owned(), of_evidence(evidence))),
             Err(reason) => {
                 skipped.push(format!("the run of the find in {name}: {reason}"));
                 None
@@ -219,13 +200,28 @@ fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evid
     }
     let dir = dir.join(inside);
     match parsed(&dir.join(RUN))? {
-        Document::Run(record) => Ok(Evidence {
-            run_dir: run_dir.to_owned(),
-            history: history(&dir, &record, skipped),
-            wire: wire(&dir, skipped),
-            has_repro: dir.join(repro::FILE).exists(),
-            record: *record,
-        }),
+        Document::Run(record) => Ok(of_record(*record, &dir, run_dir, skipped)),
         Document::Matrix(_) | Document::Search(_) => Err("it contains no run".to_owned()),
     }
+}
+
+/// A record with what lies beside it.
+fn of_record(record: RunRecord, dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Evidence {
+    Evidence {
+        run_dir: run_dir.to_owned(),
+        history: history(dir, &record, skipped),
+        wire: wire(dir, skipped),
+        has_repro: dir.join(repro::FILE).exists(),
+        record,
+    }
+}
+
+/// A single run as an input of its own.
+fn of_evidence(evidence: Evidence) -> ReportInput {
+    let mut input = of_run(evidence.record, evidence.history);
+    for one in &mut input.evidence {
+        one.wire.clone_from(&evidence.wire);
+        one.has_repro = evidence.has_repro;
+    }
+    input
 }

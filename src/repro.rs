@@ -58,10 +58,8 @@ fn repro_lock(lock: &LockSpec, record: &RunRecord) -> ReproLock {
         label: lock.typed.as_ref().map(|_| lock.name.clone()),
         directory: directory.map(|path| path.display().to_string()),
         // Of a built-in lock, this is known.
-        nodes: command.and(Some(lock.nodes)).filter(|nodes| *nodes != 1),
-        replicas: command
-            .and(Some(lock.replicas))
-            .filter(|replicas| *replicas != 0),
+        nodes: command.map(|_| lock.nodes).filter(|it| *it != 1),
+        replicas: command.map(|_| lock.replicas).filter(|it| *it != 0),
         renews: lock.renews,
         needs_every_node: lock.needs_every_node,
         version: record.lock.version.clone(),
@@ -75,19 +73,13 @@ fn repro_lock(lock: &LockSpec, record: &RunRecord) -> ReproLock {
 /// The lock of a repro file.
 fn lock_of(lock: &ReproLock) -> Result<LockSpec, Failure> {
     let options: Vec<(String, String)> = lock.options.clone().into_iter().collect();
+    let named = match &lock.label {
+        Some(label) => NamedLock::labelled(label, &lock.name).map_err(Failure::Usage)?,
+        None => NamedLock::plain(&lock.name),
+    };
     if !is_configured(lock) {
-        let named = match &lock.label {
-            Some(label) => NamedLock::labelled(label, &lock.name).map_err(Failure::Usage)?,
-            None => NamedLock::plain(&lock.name),
-        };
         return lock::named(&named, &options, &ConfiguredLocks::default());
     }
-    let label = lock.label.as_ref().ok_or_else(|| {
-        let problem =
-            "only a program with a label has a directory, an environment, nodes or replicas";
-        Failure::Usage(format!("[lock]: {problem}"))
-    })?;
-    let named = NamedLock::labelled(label, &lock.name).map_err(Failure::Usage)?;
     check_table(lock).map_err(|problem| Failure::Usage(format!("[lock]: {problem}")))?;
     let one = ConfiguredLock {
         name: named.shown().to_owned(),
@@ -110,6 +102,11 @@ fn lock_of(lock: &ReproLock) -> Result<LockSpec, Failure> {
 /// What a table of a configuration must be, this one must be too. But its directory is absolute, because
 /// the file may lie anywhere.
 fn check_table(lock: &ReproLock) -> Result<(), String> {
+    if lock.label.is_none() {
+        let problem =
+            "only a program with a label has a directory, an environment, nodes or replicas";
+        return Err(problem.to_owned());
+    }
     for (name, value) in &lock.environment {
         check_variable(name, value)?;
     }
@@ -171,10 +168,9 @@ pub fn specification(
             .map_err(|error: UnknownServer| cannot(error.to_string()))?,
         image: then.image.clone(),
         redis_server: then.redis_server.clone().map(PathBuf::from),
-        external: match &then.servers {
-            Some(table) if needs_them => Some(external_choice::of_table(table, agreed)?),
-            _ => None,
-        },
+        external: (then.servers.as_ref().filter(|_| needs_them))
+            .map(|table| external_choice::of_table(table, agreed))
+            .transpose()?,
     });
     let named = repro.scenario_given.clone();
     let spec = |scenario: Scenario, source| {
@@ -246,29 +242,25 @@ pub fn read(path: &Path) -> Result<Repro, Failure> {
     let source = Source { file, text };
     let known: Known =
         toml::from_str(&source.text).map_err(|error| source.unreadable(&error, 0))?;
-    let wrong = |text: String| Err(Failure::Usage(format!("{}: {text}", source.file)));
-    match known.format.as_ref().map(toml::Value::as_str) {
-        Some(Some(REPRO_FORMAT)) => {}
-        Some(Some(other)) if other.starts_with("picklock-repro/") => {
-            return wrong(format!(
-                "its format is {other:?}, and this picklock reads {REPRO_FORMAT:?}: use the \
-                 picklock that made it, or a newer one"
-            ));
+    let problem = match known.format.as_ref().map(toml::Value::as_str) {
+        Some(Some(REPRO_FORMAT)) => {
+            let repro = toml::from_str(&source.text);
+            return repro.map_err(|error| source.unreadable(&error, 0).into());
         }
+        Some(Some(other)) if other.starts_with("picklock-repro/") => format!(
+            "its format is {other:?}, and this picklock reads {REPRO_FORMAT:?}: use the \
+             picklock that made it, or a newer one"
+        ),
         Some(other) => {
             let found = other.map_or("not a string".to_owned(), |other| {
                 format!("{:?}", other.chars().take(60).collect::<String>())
             });
-            return wrong(format!(
-                "not a picklock repro: its format is {found}; expected {REPRO_FORMAT:?}"
-            ));
+            format!("not a picklock repro: its format is {found}; expected {REPRO_FORMAT:?}")
         }
-        None => {
-            return wrong(format!(
-                "not a picklock repro: it has no format key; expected format = {REPRO_FORMAT:?}. \
-                 To run a scenario, use `picklock scenario FILE --impl NAME`"
-            ));
-        }
-    }
-    toml::from_str(&source.text).map_err(|error| source.unreadable(&error, 0).into())
+        None => format!(
+            "not a picklock repro: it has no format key; expected format = {REPRO_FORMAT:?}. \
+             To run a scenario, use `picklock scenario FILE --impl NAME`"
+        ),
+    };
+    Err(Failure::Usage(format!("{}: {problem}", source.file)))
 }

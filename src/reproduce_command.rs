@@ -56,7 +56,7 @@ impl ReproduceCommand {
         for lock in &request.locks {
             line.lock(lock);
         }
-        line.configuration(request.impls.file());
+        line.configuration(request.impls.file.as_deref());
         line.flag_if("like", request.like.as_ref());
         line.options(&request.options);
         for scenario in &request.scenarios {

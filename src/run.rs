@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use picklock_harness::assemble::{About, assemble};
-use picklock_harness::check::{Status, judge, machine_was_too_slow};
+use picklock_harness::check::{judge, machine_was_too_slow};
 use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::latency;
 use picklock_harness::record::RunRecord;
@@ -54,10 +54,8 @@ pub async fn execute(
     wanted: Option<BackendName>,
     reporting: &Reporting,
 ) -> Result<RunRecord, Failure> {
-    let out = match &reporting.out {
-        Some(path) => Some(RunDirectory::create(path)?),
-        None => None,
-    };
+    let out = reporting.out.as_deref();
+    let out = out.map(RunDirectory::create).transpose()?;
     let interrupt = Interrupt::listen()?;
     let choosing = backend_choice::choose(Wanted {
         backend: wanted,
@@ -81,17 +79,11 @@ pub async fn execute(
     }
     let (mut result, mut record) = run_once(&spec, &chosen, reporting, &interrupt).await?;
     // What is violated is proven, whatever else could not be judged.
-    let is_violated = record
-        .verdicts
-        .values()
-        .any(|it| it.status == Status::Violated);
+    let is_violated = verdict::code_of(&record.verdicts) == exit::VIOLATED;
     let is_spoiled = !is_violated && machine_was_too_slow(&record.verdicts);
     if !reporting.once && !record.interrupted && is_spoiled {
         let line = "this machine was too slow for the run, so it is made once more\n";
-        match reporting.json {
-            true => print::err(line),
-            false => print::out(line),
-        }
+        print::beside(reporting.json, line);
         (result, record) = run_once(&spec, &chosen, reporting, &interrupt).await?;
     }
     if let Some(left) = &result.left_behind {
@@ -133,9 +125,7 @@ async fn run_once(
     let progress = Rc::new(LiveProgress::new(
         reporting.quiet || chosen.servers.is_none(),
     ));
-    let result = run::run(spec, backend, progress, interrupt.clone().wanted())
-        .await
-        .map_err(Failure::of_run)?;
+    let result = run::run(spec, backend, progress, interrupt.clone().wanted()).await?;
     let record = record(spec, chosen, &result);
     Ok((result, record))
 }
@@ -146,15 +136,9 @@ fn announce(spec: &RunSpec, chosen: &ChosenBackend, reporting: &Reporting) {
         "backend {} ({}), seed {}\n",
         spec.backend, chosen.reason, spec.seed
     );
-    match reporting.json {
-        true => print::err(&line),
-        false => print::out(&line),
-    }
+    print::beside(reporting.json, &line);
     for note in &chosen.notes {
-        match reporting.json {
-            true => print::err(&format!("  {note}\n")),
-            false => print::out(&format!("  {note}\n")),
-        }
+        print::beside(reporting.json, &format!("  {note}\n"));
     }
     let workers = spec.scenario.workload.workers;
     if workers > MANY_WORKERS && !spec.lock.is_in_process() && !reporting.quiet {

@@ -21,9 +21,6 @@ use crate::untrusted_file::gzip_path;
 
 /// Makes a directory, with its parents, that no other user of the machine can read: a history names
 /// programs and keys, and there may be anything in a log. One that exists stays as it is.
-///
-/// # Errors
-/// It cannot be made.
 pub fn make_private(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
@@ -86,9 +83,6 @@ impl RunDirectory {
     }
 
     /// Writes a run.
-    ///
-    /// # Errors
-    /// As [`RunDirectory::write`].
     pub fn keep(
         &self,
         spec: &RunSpec,
@@ -117,9 +111,6 @@ impl RunDirectory {
     }
 
     /// Compresses the command log, which is nine tenths of what a run keeps, to a twentieth.
-    ///
-    /// # Errors
-    /// As [`RunDirectory::write`].
     pub fn compress_wire(&self) -> Result<(), Failure> {
         let path = self.0.join(WIRE);
         let Ok(mut log) = fs::File::open(&path) else {
@@ -131,18 +122,12 @@ impl RunDirectory {
             io::copy(&mut log, &mut encoder)?;
             encoder.finish().map(drop)
         })?;
-        fs::remove_file(&path).map_err(|error| {
-            Failure::Environment(format!("cannot remove {}: {error}", path.display()))
-        })
+        fs::remove_file(&path).map_err(Failure::at("remove", &path))
     }
 
     /// Copies the logs of workers and nodes.
-    ///
-    /// # Errors
-    /// As [`RunDirectory::write`].
     fn copy_logs(&self, from: &Path) -> Result<(), Failure> {
-        let listed = fs::read_dir(from).into_iter().flatten().flatten();
-        for entry in listed {
+        for entry in fs::read_dir(from).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.ends_with(".log") {
                 self.write(&name, |file| {

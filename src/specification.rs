@@ -4,7 +4,7 @@ use std::path::Path;
 
 use picklock_harness::entropy;
 use picklock_harness::spec::{
-    LockSpec, Override, Overrides, ResolveError, RunSpec, ScenarioSource, ServerChoice,
+    LockSpec, Override, Overrides, RunSpec, ScenarioSource, ServerChoice,
 };
 use picklock_impls::{LOCKS, MUTANTS};
 use picklock_scenarios::{BackendName, OTHERS, Scenario, ScenarioError, catalog, did_you_mean};
@@ -13,7 +13,6 @@ use crate::backend_choice;
 use crate::cli::ScenarioArgs;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
-use crate::external_choice;
 use crate::lock;
 use crate::named_lock::NamedLock;
 use crate::untrusted_file::{self, LONGEST_TEXT, Links};
@@ -34,15 +33,8 @@ pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
         None => entropy::fresh_seed()
             .map_err(|error| Failure::Environment(format!("no entropy: {error}")))?,
     };
-    let mut servers = args.servers.choice()?;
-    if args.backend.backend() == Some(BackendName::External) && servers.external.is_none() {
-        let config = args.config.config.as_deref();
-        servers.external = Some(external_choice::configured(
-            config,
-            args.servers.external.yes,
-        )?);
-    }
-    backend_choice::refuse_unused(&servers, std::iter::once(args.backend.backend()))?;
+    let backend = args.backend.backend();
+    let servers = backend_choice::servers(&args.servers, &args.config, &[backend])?;
     let overrides = Overrides {
         workers: args.workers,
         nodes: args.nodes,
@@ -53,7 +45,7 @@ pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
         lock,
         scenario,
         source: ScenarioSource::Named(args.scenario.clone()),
-        backend: args.backend.backend().unwrap_or(BackendName::Sim),
+        backend: backend.unwrap_or(BackendName::Sim),
         servers,
         seed,
     })
@@ -61,10 +53,7 @@ pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
 
 /// A program gets all servers that the user names, unless something else says how many it gets.
 pub fn with_nodes(overrides: Overrides, servers: &ServerChoice, lock: &LockSpec) -> Overrides {
-    let named = servers
-        .external
-        .as_ref()
-        .map(|external| external.servers.len());
+    let named = servers.external.as_ref().map(|it| it.servers.len());
     let named = named.filter(|named| *named > 1 && !lock.is_in_process());
     Overrides {
         nodes: overrides.nodes.or(named),
@@ -78,14 +67,14 @@ pub fn with_nodes(overrides: Overrides, servers: &ServerChoice, lock: &LockSpec)
 /// The scenario with its overrides does not fit the lock.
 pub fn checked(spec: RunSpec) -> Result<RunSpec, Failure> {
     let named = spec.scenario_named().to_owned();
-    spec.resolved().map_err(|refused| misfit(refused, named))
-}
-
-/// Blames the flag that made the scenario invalid, else the scenario.
-fn misfit(refused: ResolveError, named: String) -> Failure {
-    let ResolveError { culprit, error } = refused;
-    let file = culprit.map_or(named, flag_of);
-    Failure::Usage(ScenarioError { file, ..*error }.to_string())
+    spec.resolved().map_err(|refused| {
+        // The flag is to blame that made the scenario invalid, else the scenario.
+        let file = refused.culprit.map_or(named, flag_of);
+        Failure::from(ScenarioError {
+            file,
+            ..*refused.error
+        })
+    })
 }
 
 /// The flag that an override came from, with its value.
@@ -132,14 +121,13 @@ pub fn no_mistyped_lock(
 /// # Errors
 /// The name is unknown, or the file is invalid.
 pub fn load(name: &str) -> Result<Scenario, Failure> {
-    let bad = |error: ScenarioError| Failure::Usage(error.to_string());
     let is_path = Path::new(name)
         .extension()
         .is_some_and(|ending| ending == "toml");
     if !is_path {
-        return catalog::named(name).map_err(bad);
+        return Ok(catalog::named(name)?);
     }
     let text = untrusted_file::read(Path::new(name), LONGEST_TEXT, Links::Followed)
         .map_err(|error| Failure::Usage(format!("{name}: cannot read the scenario: {error}")))?;
-    Scenario::parse(&text, name).map_err(bad)
+    Ok(Scenario::parse(&text, name)?)
 }

@@ -8,7 +8,6 @@ use crate::print;
 
 /// What standard error shows.
 pub enum StatusLine {
-    /// Nothing.
     Nothing,
     /// Into a file or pipe: lines.
     Lines,

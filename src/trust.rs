@@ -27,10 +27,9 @@ pub fn check(
     if trusted || named.is_empty() {
         return Ok(());
     }
-    let lines: String = named
-        .iter()
-        .map(|(what, name)| format!("\n  {what}: {}", visible(name)))
-        .collect();
+    let lines = named.iter();
+    let lines = lines.map(|(what, name)| format!("\n  {what}: {}", visible(name)));
+    let lines: String = lines.collect();
     Err(Failure::Usage(format!(
         "{}: replaying it would start what the file names:{lines}\nNothing was started. If you trust \
          the file, add --trust",
@@ -50,14 +49,10 @@ fn named_programs(
     let program = repro.lock.name.strip_prefix(EXEC).map(str::to_owned);
     let contained = repro.lock.name.strip_prefix(DOCKER).map(str::to_owned);
     let directory = repro.lock.directory.clone();
-    let environment = Some(&repro.lock.environment).filter(|them| !them.is_empty());
-    let environment = environment.map(|them| {
-        let them: Vec<String> = them
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        them.join(" ")
-    });
+    let environment = repro.lock.environment.iter();
+    let environment = environment.map(|(name, value)| format!("{name}={value}"));
+    let environment = Some(environment.collect::<Vec<_>>().join(" "));
+    let environment = environment.filter(|variables| !variables.is_empty());
     let server = repro.overrides.redis_server.clone();
     let image = repro.overrides.image.clone();
     let server = server.filter(|_| !unused && servers.redis_server.is_none());

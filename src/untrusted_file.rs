@@ -115,12 +115,8 @@ struct Bounded<R> {
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buffer)?;
-        match self.left.checked_sub(count as u64) {
-            Some(left) => self.left = left,
-            None => {
-                return Err(io::Error::other("too large: longer than the limit"));
-            }
-        }
+        let left = self.left.checked_sub(count as u64);
+        self.left = left.ok_or_else(|| io::Error::other("too large: longer than the limit"))?;
         Ok(count)
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use picklock_impls::find;
-use picklock_scenarios::{catalog, nearest};
+use picklock_scenarios::{catalog, did_you_mean, nearest};
 
 /// How each command is called, for those that need a name.
 const CALLS: &[(&str, &str)] = &[
@@ -23,6 +23,11 @@ const CALLS: &[(&str, &str)] = &[
 /// Flags by which other programs are told how often to do something.
 const COUNTS: [&str; 5] = ["--runs", "--seeds", "--repeat", "--count", "--iterations"];
 
+/// The question whether the nearest of these names was meant, after what is wrong; empty if none is near.
+pub fn or_meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    did_you_mean(word, known).map_or(String::new(), |question| format!("; {question}"))
+}
+
 /// The advice for a refused command line. `args`: all its words, the program's name first.
 pub fn hint(error: &clap::Error, args: &[String]) -> Option<String> {
     let command = args.get(1).map_or("", String::as_str);
@@ -39,10 +44,9 @@ pub fn hint(error: &clap::Error, args: &[String]) -> Option<String> {
             };
             Some(format!("as in `{call}`{names}"))
         }
-        ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_some() => {
-            None
+        ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_none() => {
+            of_subcommand(text(ContextKind::InvalidSubcommand)?, args)
         }
-        ErrorKind::InvalidSubcommand => of_subcommand(text(ContextKind::InvalidSubcommand)?, args),
         ErrorKind::UnknownArgument => of_argument(text(ContextKind::InvalidArg)?, command),
         ErrorKind::ArgumentConflict if matches!(command, "scenario" | "run") => {
             Some("one run tests one lock: `picklock matrix --impl NAME,NAME` tests several".into())

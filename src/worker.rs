@@ -26,18 +26,11 @@ pub async fn run(name: String) -> Result<u8, Failure> {
 }
 
 /// Starts a worker's container and carries its standard streams until it ends. Exits as it does.
-///
-/// # Errors
-/// The engine refuses.
 pub async fn carry_streams(name: String) -> Result<u8, Failure> {
-    let status = servers::carry_streams(&name).await;
-    status.map_err(|error| Failure::Environment(error.to_string()))
+    Ok(servers::carry_streams(&name).await?)
 }
 
 /// Waits until the picklock that started it is gone, then cleans up after it.
-///
-/// # Errors
-/// The pipe to it is broken.
 pub fn reap() -> Result<u8, Failure> {
     servers::run_reaper(stdin().lock(), stdout())
         .map_err(|error| Failure::Environment(error.to_string()))?;

@@ -29,11 +29,8 @@ pub fn stream(seed: u64, purpose: &str, index: u64) -> StdRng {
 
 /// A seed for one purpose, derived from the run's (FNV-1a over the parts).
 pub fn derive(seed: u64, purpose: &str, index: u64) -> u64 {
-    let bytes = seed
-        .to_le_bytes()
-        .into_iter()
-        .chain(purpose.bytes())
-        .chain(index.to_le_bytes());
+    let bytes = seed.to_le_bytes().into_iter().chain(purpose.bytes());
+    let bytes = bytes.chain(index.to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

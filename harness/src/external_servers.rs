@@ -127,12 +127,11 @@ impl ExternalServers {
             return Err(ExternalServersError::Prefix(prefix.clone()));
         }
         let has_files = table.ca.is_some() || table.cert.is_some() || table.key.is_some();
-        match servers.is_empty() {
-            true => return Err(ExternalServersError::None),
-            false if has_files && !servers.iter().any(|server| server.tls) => {
-                return Err(ExternalServersError::NoTls);
-            }
-            false => {}
+        if servers.is_empty() {
+            return Err(ExternalServersError::None);
+        }
+        if has_files && !servers.iter().any(|server| server.tls) {
+            return Err(ExternalServersError::NoTls);
         }
         Ok(ExternalServers {
             servers,
@@ -179,9 +178,8 @@ impl ExternalServers {
 
     /// The passwords, with the variables that have them in a child process.
     pub fn passwords(&self) -> impl Iterator<Item = &Secret> {
-        self.servers
-            .iter()
-            .filter_map(|server| server.password.as_ref())
+        let servers = self.servers.iter();
+        servers.filter_map(|server| server.password.as_ref())
     }
 }
 
@@ -193,15 +191,12 @@ fn named(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Secret, ExternalServersError> {
     if let Some(name) = typed.text.strip_prefix('$') {
-        let name = name.to_owned();
-        return match variable(&name) {
-            Some(text) => Ok(Secret {
-                variable: name,
-                text,
-            }),
+        let (found, variable) = (variable(name), name.to_owned());
+        return match found {
+            Some(text) => Ok(Secret { variable, text }),
             None => Err(ExternalServersError::NoVariable {
                 url: server.to_string(),
-                variable: name,
+                variable,
             }),
         };
     }

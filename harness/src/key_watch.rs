@@ -38,13 +38,12 @@ pub(crate) struct UndeclaredKey {
 impl UndeclaredKey {
     /// The same as an event of a history.
     pub(crate) fn into_event(self, node: usize, at_ns: u64) -> Event {
-        let UndeclaredKey { command, key, .. } = self;
         Event {
             at_ns,
             what: EventKind::UndeclaredKey {
                 node,
-                command: command.to_string(),
-                key,
+                command: self.command.to_string(),
+                key: self.key,
             },
         }
     }

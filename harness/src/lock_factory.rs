@@ -96,7 +96,6 @@ impl LockFactory {
         )
     }
 
-    /// One client.
     pub(crate) fn client(&self, nodes: Vec<Node>, context: Context) -> Box<dyn DynLock> {
         (self.build)(nodes, context)
     }

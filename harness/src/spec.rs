@@ -111,18 +111,11 @@ impl ServerChoice {
     /// The part of the choice that applies to this backend.
     #[must_use]
     pub fn for_backend(&self, backend: BackendName) -> ServerChoice {
-        let ServerChoice {
-            named,
-            image,
-            redis_server,
-            external,
-        } = self.clone();
-        ServerChoice {
-            named,
-            image: image.filter(|_| backend == BackendName::Docker),
-            redis_server: redis_server.filter(|_| backend == BackendName::Process),
-            external: external.filter(|_| backend == BackendName::External),
-        }
+        let mut choice = self.clone();
+        choice.image.take_if(|_| backend != BackendName::Docker);
+        (choice.redis_server).take_if(|_| backend != BackendName::Process);
+        (choice.external).take_if(|_| backend != BackendName::External);
+        choice
     }
 
     /// This choice, completed by an older one. A name replaces the whole older choice, because it

@@ -14,7 +14,6 @@ use crate::adapter::serve::{ServeError, serve};
 use crate::lock_factory::LockFactory;
 use crate::{clock, entropy};
 
-/// The wall clock of this machine.
 struct MachineClock;
 
 impl WallClock for MachineClock {

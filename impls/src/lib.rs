@@ -16,7 +16,6 @@ mod attempts;
 mod canceller;
 mod context;
 mod contract;
-mod delegating_lock;
 mod lease;
 mod lease_duration;
 mod node;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::lease_duration::LeaseDuration;
@@ -119,25 +120,16 @@ impl OptionKind {
                 let span: LeaseDuration = text.parse().ok()?;
                 (zero || !span.is_zero()).then_some(OptionValue::Duration(span))
             }
-            OptionKind::Number(from, to) => {
-                let number: f64 = text.trim().parse().ok()?;
-                (from..=to)
-                    .contains(&number)
-                    .then_some(OptionValue::Number(number))
-            }
-            OptionKind::Whole(from, to) => {
-                let number: u64 = text.trim().parse().ok()?;
-                (from..=to)
-                    .contains(&number)
-                    .then_some(OptionValue::Whole(number))
-            }
-            OptionKind::Flag => match text.trim() {
-                "true" => Some(OptionValue::Flag(true)),
-                "false" => Some(OptionValue::Flag(false)),
-                _ => None,
-            },
+            OptionKind::Number(from, to) => within(from, to, text).map(OptionValue::Number),
+            OptionKind::Whole(from, to) => within(from, to, text).map(OptionValue::Whole),
+            OptionKind::Flag => text.trim().parse().ok().map(OptionValue::Flag),
         }
     }
+}
+
+fn within<T: FromStr + PartialOrd>(from: T, to: T, text: &str) -> Option<T> {
+    let number: T = text.trim().parse().ok()?;
+    (from..=to).contains(&number).then_some(number)
 }
 
 impl fmt::Display for OptionValue {

@@ -62,10 +62,9 @@ impl Answers {
             self.failed.len(),
             reasons.join("; ")
         );
-        if definite {
-            LockError::Refused(message)
-        } else {
-            LockError::Ambiguous(message)
+        match definite {
+            true => LockError::Refused(message),
+            false => LockError::Ambiguous(message),
         }
     }
 }
@@ -111,18 +110,8 @@ impl Nodes {
         within(timeout, asked).await
     }
 
-    /// Deletes the key on every node where it holds the token.
+    /// Deletes the key on those of the first `count` nodes where it holds the token.
     pub(crate) async fn delete(
-        &mut self,
-        key: &str,
-        token: &str,
-        timeout: Option<Duration>,
-    ) -> Answers {
-        self.delete_on(self.len(), key, token, timeout).await
-    }
-
-    /// The same on the first `count` nodes.
-    pub(crate) async fn delete_on(
         &mut self,
         count: usize,
         key: &str,

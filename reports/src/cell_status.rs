@@ -25,11 +25,7 @@ pub enum CellStatus {
 
 /// The status of this cell.
 pub fn status(cell: &Cell) -> CellStatus {
-    let any = |status| {
-        cell.verdicts
-            .values()
-            .any(|verdict| verdict.status == status)
-    };
+    let any = |status| cell.verdicts.values().any(|it| it.status == status);
     if CellOutcome::of(cell) == CellOutcome::NotRun {
         CellStatus::NotRun
     } else if cell.inapplicable().is_some() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::check::{Status, Verdict, Verdicts};
+use picklock_verdicts::check::{Property, Status, Verdict, Verdicts};
 use picklock_verdicts::history::History;
 use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, RunRecord, Tally};
 
@@ -63,7 +63,7 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
     }
 }
 
-fn tally(verdicts: &Verdicts) -> BTreeMap<picklock_verdicts::check::Property, Tally> {
+fn tally(verdicts: &Verdicts) -> BTreeMap<Property, Tally> {
     let of = |verdict: &Verdict| {
         let mut tally = Tally::default();
         match verdict.status {
@@ -77,51 +77,38 @@ fn tally(verdicts: &Verdicts) -> BTreeMap<picklock_verdicts::check::Property, Ta
         }
         tally
     };
-    verdicts
-        .iter()
-        .map(|(property, verdict)| (*property, of(verdict)))
-        .collect()
+    let verdicts = verdicts.iter();
+    verdicts.map(|(it, verdict)| (*it, of(verdict))).collect()
 }
 
 /// Combines several inputs, each with the name of its source.
 ///
 /// Cells keep their order. Runs are identified by `NAME/RUN_DIR` from then on, so that runs of two
 /// matrices cannot collide, and a reader can go there.
-pub fn merge(mut parts: Vec<(String, ReportInput)>) -> ReportInput {
-    if parts.len() == 1
-        && let Some((name, only)) = parts.pop()
-    {
-        return at(&name, only);
-    }
-    let mut whole = ReportInput {
-        matrix: MatrixRecord {
-            format: MATRIX_FORMAT.to_owned(),
-            ..MatrixRecord::default()
-        },
-        ..ReportInput::default()
-    };
-    let mut commands: Vec<String> = Vec::new();
-    for (index, (name, part)) in parts.into_iter().enumerate() {
-        let part = at(&name, part);
-        let all = &mut whole.matrix;
-        if index == 0 {
-            all.picklock.clone_from(&part.matrix.picklock);
-            all.seed = part.matrix.seed;
+pub fn merge(parts: Vec<(String, ReportInput)>) -> ReportInput {
+    let mut parts = parts.into_iter().map(|(name, part)| at(&name, part));
+    let mut whole = parts.next().unwrap_or_default();
+    let all = &mut whole.matrix;
+    all.format = MATRIX_FORMAT.to_owned();
+    for part in parts {
+        let matrix = part.matrix;
+        // The parts may have run one after the other, or beside each other.
+        all.elapsed_ms = None;
+        all.seeds = all.seeds.max(matrix.seeds);
+        all.processors = all.processors.max(matrix.processors);
+        all.jobs = all.jobs.max(matrix.jobs);
+        all.interrupted |= matrix.interrupted;
+        all.cells.extend(matrix.cells);
+        all.skipped.extend(matrix.skipped);
+        all.similarity.extend(matrix.similarity);
+        if !all.reproduce.is_empty() && !matrix.reproduce.is_empty() {
+            all.reproduce.push('\n');
         }
-        all.seeds = all.seeds.max(part.matrix.seeds);
-        all.processors = all.processors.max(part.matrix.processors);
-        all.jobs = all.jobs.max(part.matrix.jobs);
-        all.interrupted |= part.matrix.interrupted;
-        commands.push(part.matrix.reproduce);
-        all.cells.extend(part.matrix.cells);
-        all.skipped.extend(part.matrix.skipped);
+        all.reproduce.push_str(&matrix.reproduce);
         whole.evidence.extend(part.evidence);
         whole.searches.extend(part.searches);
         whole.skipped.extend(part.skipped);
-        whole.matrix.similarity.extend(part.matrix.similarity);
     }
-    commands.retain(|command| !command.is_empty());
-    whole.matrix.reproduce = commands.join("\n");
     whole
 }
 

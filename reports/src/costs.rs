@@ -7,10 +7,8 @@ use crate::units::count;
 /// The commands for each grant and for each second of waiting; `None`: they were not counted, or nothing was
 /// granted.
 pub fn commands_in_words(counts: &Counts) -> Option<String> {
-    let mut costs = vec![format!(
-        "{:.1} for each grant",
-        counts.commands_per_grant()?
-    )];
+    let commands = counts.commands_per_grant()?;
+    let mut costs = vec![format!("{commands:.1} for each grant")];
     if let Some(commands) = counts.waiting_per_s {
         costs.push(format!("{commands} in each second of waiting"));
     }

@@ -1,7 +1,5 @@
 //! The JSON documents as files: the matrix, and the record of every kept run.
 
-use serde::Serialize;
-
 use crate::documents;
 use crate::file_name::Names;
 use crate::formats::{File, Format, FormatError};
@@ -18,7 +16,7 @@ pub const FORMAT: Format = Format {
 /// `matrix.json`, and a file under `runs/` for each kept run.
 ///
 /// # Errors
-/// None: the documents are made of text, numbers, and maps keyed by words.
+/// None: a record can always be written.
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut names = Names::default();
     let mut files = vec![File {
@@ -30,17 +28,8 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
         let name = names.take(&[&record.lock.name, &record.scenario, record.backend.word()]);
         files.push(File {
             name: format!("runs/{name}.json"),
-            bytes: document(record)?,
+            bytes: format!("{}\n", documents::json(record)).into_bytes(),
         });
     }
     Ok(files)
-}
-
-fn document(of: &impl Serialize) -> Result<Vec<u8>, FormatError> {
-    let mut bytes = serde_json::to_vec_pretty(of).map_err(|error| FormatError::Refused {
-        format: "json",
-        reason: error.to_string(),
-    })?;
-    bytes.push(b'\n');
-    Ok(bytes)
 }

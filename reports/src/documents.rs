@@ -95,7 +95,7 @@ pub fn read(text: &str) -> Result<Document, DocumentError> {
             }
         }
         Some(SEARCH_FORMAT) => valid(text, SEARCH_FORMAT).map(Document::Search),
-        other => Err(unread(other, &[FORMAT, MATRIX_FORMAT, SEARCH_FORMAT])),
+        other => Err(unread(other)),
     }
 }
 
@@ -119,9 +119,9 @@ fn valid<T: DeserializeOwned>(text: &str, expected: &'static str) -> Result<Box<
         .map_err(|reason| DocumentError::Invalid { expected, reason })
 }
 
-fn unread(format: Option<&str>, known: &[&'static str]) -> DocumentError {
-    let quoted: Vec<String> = known.iter().map(|it| format!("\"{it}\"")).collect();
-    let expected = quoted.join(" or ");
+fn unread(format: Option<&str>) -> DocumentError {
+    let known = [FORMAT, MATRIX_FORMAT, SEARCH_FORMAT];
+    let expected = known.map(|it| format!("\"{it}\"")).join(" or ");
     let Some(format) = format else {
         return DocumentError::Foreign {
             found: "it has no format key".to_owned(),
@@ -130,8 +130,8 @@ fn unread(format: Option<&str>, known: &[&'static str]) -> DocumentError {
     };
     // A foreign format key may be a megabyte long, too long for an error.
     let found: String = format.chars().take(60).collect();
-    let family = |known: &'static str| known.split('/').next() == format.split('/').next();
-    match known.iter().copied().find(|known| family(known)) {
+    let is_of_family = |known: &&str| known.split('/').next() == format.split('/').next();
+    match known.into_iter().find(is_of_family) {
         Some(expected) => DocumentError::OtherVersion { found, expected },
         None => DocumentError::Foreign {
             found: format!("its format is {found:?}"),

@@ -68,9 +68,14 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
 pub fn visible_json(document: String) -> String {
     // What JSON consists of is ASCII, so all others are within its strings.
     let is_hidden = |c: char| c >= '\u{7f}' && is_obeyed(c);
-    if !document.chars().any(is_hidden) {
-        return document;
+    match document.chars().any(is_hidden) {
+        true => escaped_json(&document, is_hidden),
+        false => document,
     }
+}
+
+/// A JSON document with an escape for each of these characters, which must be in its strings only.
+pub(crate) fn escaped_json(document: &str, is_hidden: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(document.len() + 16);
     for c in document.chars() {
         if is_hidden(c) {

@@ -32,14 +32,11 @@ pub const FORMAT: Format = Format {
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut suites: Vec<(String, TestSuite)> = Vec::new();
     let mut add = |name: String, case| {
-        let index = match suites.iter().position(|(known, _)| *known == name) {
-            Some(index) => index,
-            None => {
-                let suite = TestSuite::new(clean(&name));
-                suites.push((name, suite));
-                suites.len() - 1
-            }
-        };
+        let known = suites.iter().position(|(known, _)| *known == name);
+        let index = known.unwrap_or_else(|| {
+            suites.push((name.clone(), TestSuite::new(clean(&name))));
+            suites.len() - 1
+        });
         suites[index].1.add_test_case(case);
     };
     for cell in &input.matrix.cells {
@@ -56,15 +53,12 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
         format: "junit",
         reason: error.to_string(),
     })?;
+    // The schema has no `skipped` for all suites together, but the writer adds one.
+    let skipped = format!(r#" skipped="{}""#, report.skipped);
     Ok(vec![File {
         name: "junit.xml".to_owned(),
-        bytes: conforming(&text, report.skipped).into_bytes(),
+        bytes: text.replacen(&skipped, "", 1).into_bytes(),
     }])
-}
-
-/// The schema has no `skipped` for all suites together, but the writer adds one.
-fn conforming(text: &str, skipped: usize) -> String {
-    text.replacen(&format!(r#" skipped="{skipped}""#), "", 1)
 }
 
 fn case(cell: &Cell, replayable: Option<&str>) -> TestCase {
@@ -75,24 +69,22 @@ fn case(cell: &Cell, replayable: Option<&str>) -> TestCase {
             .inapplicable()
             .map(|why| format!("{NOT_APPLICABLE}: {why}")),
     };
-    let mut status = if let Some(reason) = &not_run {
+    let status = if let Some(reason) = &not_run {
         skipped(reason)
     } else if failures.is_empty() {
         TestCaseStatus::success()
     } else {
-        let undecided = failures.iter().all(is_undecided);
-        let mut status = TestCaseStatus::non_success(match undecided {
-            true => NonSuccessKind::Error,
-            false => NonSuccessKind::Failure,
-        });
-        status.set_type(if undecided { "unknown" } else { "unexpected" });
+        let (kind, word) = match failures.iter().all(is_undecided) {
+            true => (NonSuccessKind::Error, "unknown"),
+            false => (NonSuccessKind::Failure, "unexpected"),
+        };
+        let mut status = TestCaseStatus::non_success(kind);
+        status.set_type(word);
         let lines: Vec<String> = failures.iter().map(in_words).collect();
         status.set_message(clean(&lines.join("; ")));
+        status.set_description(clean(&evidence(cell, &failures, replayable)));
         status
     };
-    if !failures.is_empty() && not_run.is_none() {
-        status.set_description(clean(&evidence(cell, &failures, replayable)));
-    }
     let lock = lock_with_options(cell);
     let mut case = named(&lock, &cell.scenario, cell.backend, status);
     if let Some(elapsed_ms) = cell.elapsed_ms {
@@ -114,16 +106,12 @@ fn named(lock: &str, scenario: &str, backend: BackendName, status: TestCaseStatu
 }
 
 fn in_words(failure: &Surprise) -> String {
-    let Surprise {
-        property,
-        expected,
-        got,
-        runs,
-    } = failure;
-    match runs {
-        0 | 1 => format!("{property}: expected {expected}, got {got}"),
-        runs => format!("{property}: expected {expected}, got {got} in {runs} runs"),
-    }
+    let often = match failure.runs {
+        0 | 1 => String::new(),
+        runs => format!(" in {runs} runs"),
+    };
+    let (property, expected, got) = (failure.property, &failure.expected, &failure.got);
+    format!("{property}: expected {expected}, got {got}{often}")
 }
 
 fn evidence(cell: &Cell, failures: &[Surprise], replayable: Option<&str>) -> String {
@@ -132,11 +120,8 @@ fn evidence(cell: &Cell, failures: &[Surprise], replayable: Option<&str>) -> Str
     for failure in failures {
         writeln!(text, "{}", in_words(failure)).ok();
         let story = story(cell, failure.property);
-        if story.is_empty() {
-            continue;
-        }
         // Several properties may share a story; it is printed once.
-        if told.contains(&story) {
+        if !story.is_empty() && told.contains(&story) {
             writeln!(text, "  (the same story)").ok();
             continue;
         }

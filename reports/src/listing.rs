@@ -50,11 +50,9 @@ pub fn text(listings: &[Listing], width: usize) -> String {
             "" => format!("{}\n", listing.kind),
             note => format!("{} ({note})\n", listing.kind),
         });
-        let names = listing
-            .entries
-            .iter()
-            .map(|entry| visible(&entry.name).width());
-        let column = names.max().unwrap_or(0).min(32) + 4;
+        let entries = listing.entries.iter();
+        let widest = entries.map(|it| visible(&it.name).width()).max();
+        let column = widest.unwrap_or(0).min(32) + 4;
         for entry in &listing.entries {
             write_entry(&mut out, entry, column, width);
         }

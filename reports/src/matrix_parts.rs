@@ -73,9 +73,7 @@ pub fn merge_matrices(
     }
     let longest_ms = records.iter().filter_map(|(_, one)| one.elapsed_ms).max();
     let parts = records.into_iter().map(|(file, matrix)| {
-        let directory = file
-            .rsplit_once('/')
-            .map_or(".", |(directory, _)| directory);
+        let (directory, _) = file.rsplit_once('/').unwrap_or((".", ""));
         let matrix = ReportInput {
             matrix,
             ..ReportInput::default()

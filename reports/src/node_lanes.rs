@@ -59,12 +59,7 @@ pub(crate) fn command_in_words(command: &KeyCommand) -> String {
         Phase::Extend => "extend",
         Phase::Release => "release",
     };
-    let KeyCommand {
-        worker,
-        op,
-        command,
-        ..
-    } = command;
+    let (worker, op, command) = (command.worker, command.op, &command.command);
     format!("worker {worker}, attempt {op}, {asked_for}: {command}")
 }
 

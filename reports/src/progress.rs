@@ -93,44 +93,20 @@ fn words(what: &EventKind) -> Option<String> {
         EventKind::FaultMissed { fault, reason, .. } => {
             format!("fault {fault} never struck: {reason}")
         }
-        what => return trouble_words(what),
-    })
-}
-
-/// What went wrong beside the faults.
-fn trouble_words(what: &EventKind) -> Option<String> {
-    Some(match what {
         EventKind::FaultEscaped { worker, .. } => format!(
             "worker {worker} went on although it was frozen or dead: the lock is in another process"
         ),
         EventKind::GrantWithoutCommand { worker, .. } => format!(
             "worker {worker} got the lock without a command: the lock does not use the servers that it was given"
         ),
-        EventKind::Stalled {
-            late_ms: SHORTEST_PAUSE_MS..,
-        }
-        | EventKind::NodeLost { .. }
-        | EventKind::UnaskedFailover { .. }
-        | EventKind::Shortage { .. }
-        | EventKind::NodeStoodStill { .. }
-        | EventKind::WorkerStoodStill { .. }
-        | EventKind::CustodyIncomplete { .. }
-        | EventKind::BackendUnsupported { .. }
-        | EventKind::CommandUnknown { .. }
-        | EventKind::ExtensionUntested { .. }
-        | EventKind::LeaseRefused { .. }
-        | EventKind::SentinelsRefused { .. }
-        | EventKind::SlowStart { .. }
-        | EventKind::StockUnknown { .. }
-        | EventKind::FaultNotUndone { .. }
-        | EventKind::FinalInspectionFailed { .. }
-        | EventKind::ClientRefused { .. }
-        | EventKind::BudgetSpent { .. }
-        | EventKind::ClientGone { .. } => trouble_in_words(what, &[])?,
         EventKind::KeyLeft {
             node, ttl_ms: -1, ..
         } => format!("node {node} still has the lock's key, and it never expires"),
-        _ => return None,
+        // The record of the run tells of them.
+        EventKind::NotOffered { .. } | EventKind::UndeclaredKey { .. } => return None,
+        EventKind::Stalled { late_ms } if *late_ms < SHORTEST_PAUSE_MS => return None,
+        // All other trouble is told as the record tells it.
+        what => trouble_in_words(what, &[])?,
     })
 }
 

@@ -34,27 +34,23 @@ fn head(repro: &Repro) -> String {
         repro.picklock
     ));
     line("");
+    let lock = repro.lock.label.as_ref().unwrap_or(&repro.lock.name);
+    let (scenario, backend, seed) = (&repro.scenario.name, repro.backend, repro.seed);
     line(&format!(
-        "{} under {}, in the backend {}, seed {}:",
-        repro.lock.label.as_ref().unwrap_or(&repro.lock.name),
-        repro.scenario.name,
-        repro.backend.word(),
-        repro.seed
+        "{lock} under {scenario}, in the backend {backend}, seed {seed}:"
     ));
     for words in in_words(&repro.verdicts) {
         line(&format!("  {words}"));
     }
     line("");
     line("To repeat the run and compare the verdicts, in the same backend or in another one:");
-    let is_foreign = ["exec:", "docker:"]
-        .iter()
-        .any(|prefix| repro.lock.name.starts_with(prefix));
+    let name = &repro.lock.name;
+    let is_foreign = name.starts_with("exec:") || name.starts_with("docker:");
     let trust = if is_foreign { " --trust" } else { "" };
-    line(&format!("  picklock replay {FILE}{trust}"));
+    let command = format!("  picklock replay {FILE}{trust}");
+    line(&command);
     if let Some(backend) = another_backend(repro, is_foreign) {
-        line(&format!(
-            "  picklock replay {FILE}{trust} --backend {backend}"
-        ));
+        line(&format!("{command} --backend {backend}"));
     }
     if is_foreign {
         line("");
@@ -67,13 +63,12 @@ fn head(repro: &Repro) -> String {
 
 /// Another backend for a comparison. An external program cannot be simulated.
 fn another_backend(repro: &Repro, is_foreign: bool) -> Option<BackendName> {
-    let mut others = BackendName::ALL.into_iter().filter(|backend| {
+    BackendName::ALL.into_iter().find(|backend| {
         *backend != repro.backend
             && *backend != BackendName::External
             && repro.scenario.runs_in(*backend)
             && !(is_foreign && *backend == BackendName::Sim)
-    });
-    others.next()
+    })
 }
 
 /// Violated and undecided properties, one per line; held ones on one line.
@@ -93,29 +88,21 @@ fn in_words(verdicts: &BTreeMap<Property, RecordedVerdict>) -> Vec<String> {
 
 /// The comparison of the verdicts now and then: one line, without a newline.
 pub fn compared(then: &Repro, now: &BTreeMap<Property, RecordedVerdict>, picklock: &str) -> String {
-    let properties = Property::ALL.into_iter();
     let word = |outcome: Option<&RecordedVerdict>| {
         outcome.map_or("not judged".to_owned(), ToString::to_string)
     };
-    let differ: Vec<String> = properties
-        .filter(|property| then.verdicts.get(property) != now.get(property))
-        .map(|property| {
-            let (was, is) = (then.verdicts.get(&property), now.get(&property));
-            format!("{property} {}, was {}", word(is), word(was))
-        })
-        .collect();
+    let differ = Property::ALL.into_iter().filter_map(|property| {
+        let (was, is) = (then.verdicts.get(&property), now.get(&property));
+        (was != is).then(|| format!("{property} {}, was {}", word(is), word(was)))
+    });
+    let differ = differ.collect::<Vec<_>>().join("; ");
+    let before = visible(&then.picklock);
     let versions = match then.picklock == picklock {
         true => String::new(),
-        false => format!(
-            " (then picklock {}, now {picklock})",
-            visible(&then.picklock)
-        ),
+        false => format!(" (then picklock {before}, now {picklock})"),
     };
     match differ.is_empty() {
         true => format!("replay: same verdicts{versions}"),
-        false => format!(
-            "replay: different verdicts: {}{versions}",
-            differ.join("; ")
-        ),
+        false => format!("replay: different verdicts: {differ}{versions}"),
     }
 }

@@ -8,20 +8,18 @@ use picklock_verdicts::check::{Cause, Property, Responsible, Status, Verdicts};
 /// Who is responsible, in one or two sentences; `None` if no violation can be explained by these
 /// three properties.
 pub fn responsibility(verdicts: &Verdicts) -> Option<String> {
-    let status = |property| verdicts.get(&property).map(|verdict| verdict.status);
+    let status = |property| status(verdicts, property);
     let whose = match (status(Property::Exclusion), status(Property::Lease)) {
         (_, Some(Status::Violated)) => service(verdicts).to_owned(),
         (Some(Status::Violated), _) if is_clients(verdicts) => client(verdicts),
-        (Some(Status::Violated), _)
-            if responsible(verdicts, Property::Exclusion) == Responsible::Lock =>
-        {
-            "The lock's: its own commands let two clients in together.".to_owned()
+        (Some(Status::Violated), _) => match responsible(verdicts, Property::Exclusion) {
+            Responsible::Lock => "The lock's: its own commands let two clients in together.",
+            _ => {
+                "Two clients were inside together, but whether the lock or the client is at fault \
+                 could not be decided."
+            }
         }
-        (Some(Status::Violated), _) => {
-            "Two clients were inside together, but whether the lock or the client is at fault \
-             could not be decided."
-                .to_owned()
-        }
+        .to_owned(),
         (Some(Status::Held), _) if status(Property::Resource) == Some(Status::Violated) => {
             let outside = outside(verdicts).map_or_else(
                 || "Look at what was done outside of any hold.".to_owned(),
@@ -33,11 +31,12 @@ pub fn responsibility(verdicts: &Verdicts) -> Option<String> {
         }
         _ => return None,
     };
-    Some(
-        format!("{whose} {}", damage(verdicts))
-            .trim_end()
-            .to_owned(),
-    )
+    let words = format!("{whose} {}", damage(verdicts));
+    Some(words.trim_end().to_owned())
+}
+
+fn status(verdicts: &Verdicts, property: Property) -> Option<Status> {
+    verdicts.get(&property).map(|verdict| verdict.status)
 }
 
 /// Who is responsible for a violation of `property`, by its cause.
@@ -77,30 +76,20 @@ fn outside(verdicts: &Verdicts) -> Option<(&'static str, &'static str)> {
     }
 }
 
+/// True if the client alone is responsible for two that were inside together.
+fn is_clients(verdicts: &Verdicts) -> bool {
+    let is_locks = responsible(verdicts, Property::Exclusion) == Responsible::Lock;
+    status(verdicts, Property::Lease) == Some(Status::Held) && !is_locks
+}
+
 /// The damage, and what prevented more.
 fn damage(verdicts: &Verdicts) -> String {
     if let Some((party, did)) = outside(verdicts) {
         return format!("The harm to the stock is {party}: {did}.");
     }
-    of_tokens(verdicts).to_owned()
-}
-
-/// True if the client alone is responsible for two that were inside together.
-fn is_clients(verdicts: &Verdicts) -> bool {
-    let lease = verdicts.get(&Property::Lease).map(|lease| lease.status);
-    let is_locks = responsible(verdicts, Property::Exclusion) == Responsible::Lock;
-    lease == Some(Status::Held) && !is_locks
-}
-
-/// The damage, and whether fencing tokens prevented more.
-fn of_tokens(verdicts: &Verdicts) -> &'static str {
-    let has_tokens = verdicts
-        .get(&Property::Fencing)
-        .is_some_and(|verdict| matches!(verdict.status, Status::Held | Status::Violated));
-    match verdicts
-        .get(&Property::Resource)
-        .map(|verdict| verdict.status)
-    {
+    let fencing = status(verdicts, Property::Fencing);
+    let has_tokens = matches!(fencing, Some(Status::Held | Status::Violated));
+    let words = match status(verdicts, Property::Resource) {
         Some(Status::Violated) if has_tokens => {
             "The stock was harmed although there are fencing tokens."
         }
@@ -112,7 +101,8 @@ fn of_tokens(verdicts: &Verdicts) -> &'static str {
         Some(Status::Held) if has_tokens => "Fencing did its work: the stock came to no harm.",
         Some(Status::Held) => "The stock came to no harm this time, but nothing stood in the way.",
         _ => "",
-    }
+    };
+    words.to_owned()
 }
 
 #[cfg(test)]

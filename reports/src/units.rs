@@ -59,10 +59,9 @@ fn scaled(ns: u64, unit_ns: u64, unit: &str) -> String {
         _ => 0,
     };
     let number = format!("{value:.decimals$}");
-    let number = if number.contains('.') {
-        number.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        &number
+    let number = match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => &number,
     };
     format!("{number} {unit}")
 }

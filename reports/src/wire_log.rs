@@ -80,17 +80,11 @@ pub fn read(text: &str) -> Result<CommandLog, WireLogError> {
         return Err(WireLogError::Foreign);
     }
     let mut messages = Vec::new();
-    let mut lines = rest.split_inclusive('\n').zip(2..);
-    for (line, number) in &mut lines {
-        match serde_json::from_str(line.trim_end()) {
+    for (text, line) in rest.split_inclusive('\n').zip(2..) {
+        match serde_json::from_str(text.trim_end()) {
             Ok(message) => messages.push(message),
-            Err(_) if !line.ends_with('\n') => break,
-            Err(error) => {
-                return Err(WireLogError::Line {
-                    line: number,
-                    error,
-                });
-            }
+            Err(_) if !text.ends_with('\n') => break,
+            Err(error) => return Err(WireLogError::Line { line, error }),
         }
     }
     messages.sort_by_key(|message: &Message| message.at_ns);
@@ -132,10 +126,7 @@ impl CommandLog {
             .map(|(op, _)| commands.get(&op).copied().unwrap_or(0))
             .collect();
         let sum: u64 = counts.iter().sum();
-        if sum == 0 {
-            return None;
-        }
-        Some(Cost {
+        (sum > 0).then(|| Cost {
             grants: counts.len(),
             mean: sum as f64 / counts.len() as f64,
             most: counts.iter().copied().max().unwrap_or(0),

@@ -28,27 +28,24 @@ pub(crate) struct Segment {
     pub(crate) activity: Activity,
 }
 
-/// What a worker is busy with.
+/// What a worker is busy with. The page's script has the same numbers; 5 and 6 are clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Activity {
     /// Waits for the answer to its request.
-    Waiting,
+    Waiting = 0,
     /// Holds the lock, and its lease is running.
-    InLease,
+    InLease = 1,
     /// Holds, and its lease may have run out: the lock did not report enough to tell.
-    PerhapsPast,
+    PerhapsPast = 2,
     /// Holds, but its lease has run out.
-    PastLease,
+    PastLease = 3,
     /// Is releasing the lock.
-    Releasing,
+    Releasing = 4,
 }
 
 impl Activity {
     pub(crate) fn holds(self) -> bool {
-        matches!(
-            self,
-            Activity::InLease | Activity::PerhapsPast | Activity::PastLease
-        )
+        !matches!(self, Activity::Waiting | Activity::Releasing)
     }
 }
 
@@ -61,7 +58,6 @@ pub(crate) struct Mark {
     pub(crate) kind: MarkKind,
 }
 
-/// The kinds of marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MarkKind {
     Sold,

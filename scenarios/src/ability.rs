@@ -45,24 +45,23 @@ impl Scenario {
     /// What it asks of a lock beside locking.
     pub fn asks_for(&self) -> Vec<Ability> {
         let workload = &self.workload;
-        let shared = workload.mates_of(0).nth(1).map(|_| Ability::Clients);
-        let actions = self
-            .faults
-            .iter()
-            .filter_map(|fault| fault.actions())
-            .flatten();
+        let of_workload = [
+            (workload.mates_of(0).nth(1).is_some(), Ability::Clients),
+            (workload.cancel.is_some(), Ability::Cancel),
+            (workload.release_refused, Ability::ReleaseUnheld),
+            (workload.failing_sections > 0, Ability::FailSection),
+            (workload.reenter.is_some(), Ability::Reenter),
+            (workload.ending_clients > 0, Ability::EndClient),
+        ];
+        let of_workload = of_workload.into_iter().filter(|(is_asked, _)| *is_asked);
+        let of_workload = of_workload.map(|(_, ability)| ability);
+        let faults = self.faults.iter();
+        let actions = faults.filter_map(|fault| fault.actions()).flatten();
         let blocked = actions.filter_map(|action| match action {
             Action::Worker(WorkerAction::Block(TaskScope::Loop)) => Some(Ability::BlockLoop),
             Action::Worker(WorkerAction::Block(TaskScope::Thread)) => Some(Ability::BlockThread),
             _ => None,
         });
-        let cancelled = workload.cancel.map(|_| Ability::Cancel);
-        let unheld = workload.release_refused.then_some(Ability::ReleaseUnheld);
-        let failing = (workload.failing_sections > 0).then_some(Ability::FailSection);
-        let of_workload = shared.into_iter().chain(cancelled).chain(unheld);
-        let reentered = workload.reenter.map(|_| Ability::Reenter);
-        let ended = (workload.ending_clients > 0).then_some(Ability::EndClient);
-        let of_workload = of_workload.chain(failing).chain(reentered).chain(ended);
         of_workload.chain(blocked).collect()
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use crate::fault::{
     Direction, FaultKind, FaultPlan, Field, Phase, Resource, Selection, ServerError, Strikes,
@@ -17,8 +18,8 @@ use crate::lease_duration::LeaseDuration;
 use crate::rate::{Per, Rate};
 use crate::scenario::{Judge, Scenario};
 use crate::signed_duration::SignedDuration;
-use crate::topology::{Persistence, Topology};
-use crate::workload::{Seeds, Update, Workload, WorkloadKind};
+use crate::topology::Topology;
+use crate::workload::{Seeds, Update, Workload};
 
 /// The kinds that need no replicas, as generated scenarios have none, and that a right lock can survive. They have one
 /// client a process, too, for which a blocked task is a pause.
@@ -29,38 +30,21 @@ fn kinds() -> Vec<FaultKind> {
     kinds.collect()
 }
 
-/// Durations up to three leases.
-pub fn span() -> impl Strategy<Value = LeaseDuration> {
+/// Durations up to three leases; `least`: in milliseconds, or tenths of a lease.
+fn span(least: u32) -> impl Strategy<Value = LeaseDuration> {
     prop_oneof![
-        (0u64..3_000).prop_map(|ms| LeaseDuration::Absolute(Duration::from_millis(ms))),
-        (0u32..30).prop_map(|tenths| LeaseDuration::Ttl(f64::from(tenths) / 10.0)),
+        (least..3_000).prop_map(|ms| LeaseDuration::Absolute(Duration::from_millis(ms.into()))),
+        (least..30).prop_map(|tenths| LeaseDuration::Ttl(f64::from(tenths) / 10.0)),
     ]
 }
 
 /// Events that can happen to one of `workers` workers and `nodes` nodes.
-pub fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
-    let on = prop_oneof![
-        Just(TriggerEvent::Acquire),
-        Just(TriggerEvent::Granted),
-        Just(TriggerEvent::Extend),
-        Just(TriggerEvent::Extended),
-        Just(TriggerEvent::StockRead),
-        Just(TriggerEvent::StockChanged),
-        Just(TriggerEvent::Release),
-        Just(TriggerEvent::Request),
-        Just(TriggerEvent::Reply),
-    ];
-    let command = option::of(prop_oneof![
-        Just("SET".to_owned()),
-        Just("expire".to_owned())
-    ]);
-    let during = option::of(prop_oneof![
-        Just(Phase::Acquire),
-        Just(Phase::Extend),
-        Just(Phase::Release)
-    ]);
+fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
+    let command = option::of(select(vec!["SET".to_owned(), "expire".to_owned()]));
+    let phases = vec![Phase::Acquire, Phase::Extend, Phase::Release];
+    let during = option::of(select(phases));
     (
-        on,
+        select(TriggerEvent::ALL.to_vec()),
         option::of(0..workers),
         option::of(0i64..5),
         option::of(0..nodes),
@@ -93,18 +77,15 @@ pub fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
 }
 
 /// A valid fault for a run of `workers` workers and `nodes` nodes.
-pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
+fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
     let kinds = kinds();
     (
         0..kinds.len(),
-        span(),
+        span(0),
         option::of(trigger(workers, nodes)),
-        (span(), span(), any::<bool>()),
+        (span(0), span(0), any::<bool>()),
         (vec(0..workers, 1..=workers), vec(0..nodes, 1..=nodes)),
-        option::of(prop_oneof![
-            Just(Direction::Request),
-            Just(Direction::Reply)
-        ]),
+        option::of(select(vec![Direction::Request, Direction::Reply])),
         option::of(1u32..4),
         (any::<bool>(), any::<bool>(), any::<bool>()),
     )
@@ -117,17 +98,16 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                 (on, at_nodes),
                 direction,
                 frames,
-                bits,
+                (jittered, words, optional),
             )| {
                 let kind = kinds[kind];
-                let (jittered, words, optional) = bits;
-                let workers = match words {
+                let selected = |list| match words {
                     true => Selection::Word(Who::All),
-                    false => Selection::List(on),
+                    false => Selection::List(list),
                 };
-                let nodes = match words {
-                    true => Selection::Word(Who::All),
-                    false => Selection::List(at_nodes),
+                let (what, error) = match jittered {
+                    true => (Resource::Memory, ServerError::Readonly),
+                    false => (Resource::Connections, ServerError::Loading),
                 };
                 let by = match kind.strikes() {
                     Strikes::Links => by.into(),
@@ -135,30 +115,21 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                 };
                 let ends = kind.requires(Field::For) || lasting;
                 FaultPlan {
-                    kind,
                     at: when.is_none().then_some(at),
                     when,
                     duration: (kind.takes(Field::For) && ends).then_some(lasts),
-                    workers: kind.takes(Field::Workers).then_some(workers),
-                    nodes: kind.takes(Field::Nodes).then_some(nodes),
+                    workers: kind.takes(Field::Workers).then_some(selected(on)),
+                    nodes: kind.takes(Field::Nodes).then_some(selected(at_nodes)),
                     direction: direction.filter(|_| kind.takes(Field::Direction)),
                     by: kind.takes(Field::By).then_some(by),
                     jitter: (kind.takes(Field::Jitter) && jittered).then_some(by.span),
                     frames: frames.filter(|_| kind.takes(Field::Frames)),
                     // Every run has a first key.
                     keys: (kind.takes(Field::Keys) && jittered).then(|| vec![0]),
-                    what: kind.takes(Field::Resource).then_some(if jittered {
-                        Resource::Memory
-                    } else {
-                        Resource::Connections
-                    }),
-                    error: kind.takes(Field::Error).then_some(if jittered {
-                        ServerError::Readonly
-                    } else {
-                        ServerError::Loading
-                    }),
-                    scope: None,
+                    what: kind.takes(Field::Resource).then_some(what),
+                    error: kind.takes(Field::Error).then_some(error),
                     optional,
+                    ..FaultPlan::of(kind)
                 }
             },
         )
@@ -172,30 +143,20 @@ fn clock_shift(by: LeaseDuration, back: bool) -> SignedDuration {
 }
 
 /// Arrival rate and duration of an open loop: up to a few dozen arrivals in total.
-pub fn arrivals() -> impl Strategy<Value = (Rate, LeaseDuration)> {
+fn arrivals() -> impl Strategy<Value = (Rate, LeaseDuration)> {
+    let rate = |count: u32, parts: f64, per: Per| Rate {
+        count: f64::from(count) / parts,
+        per,
+    };
     let per = prop_oneof![
-        (1u32..8).prop_map(|count| Rate {
-            count: f64::from(count),
-            per: Per::Ttl
-        }),
-        (1u32..20).prop_map(|count| Rate {
-            count: f64::from(count) / 2.0,
-            per: Per::Second
-        }),
-        (1u32..4).prop_map(|count| Rate {
-            count: f64::from(count) / 256.0,
-            per: Per::Millisecond
-        }),
+        (1u32..8).prop_map(move |count| rate(count, 1.0, Per::Ttl)),
+        (1u32..20).prop_map(move |count| rate(count, 2.0, Per::Second)),
+        (1u32..4).prop_map(move |count| rate(count, 256.0, Per::Millisecond)),
     ];
-    let duration = prop_oneof![
-        (1u64..3_000).prop_map(|ms| LeaseDuration::Absolute(Duration::from_millis(ms))),
-        (1u32..30).prop_map(|tenths| LeaseDuration::Ttl(f64::from(tenths) / 10.0)),
-    ];
-    (per, duration)
+    (per, span(1))
 }
 
-/// How often a holder extends during a section of this length. `None`: it never does, because
-/// there is no time for it.
+/// How often a holder extends during a section of this length. `None`: there is no time for it.
 fn extend_within(section: LeaseDuration, times: u32) -> Option<LeaseDuration> {
     match section {
         LeaseDuration::Absolute(length) => {
@@ -211,7 +172,7 @@ fn extend_within(section: LeaseDuration, times: u32) -> Option<LeaseDuration> {
 /// A valid scenario with up to `faults` faults on `nodes` nodes.
 pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> {
     let open = option::weighted(0.3, arrivals());
-    let section = (span(), option::weighted(0.3, 1u32..4));
+    let section = (span(0), option::weighted(0.3, 1u32..4));
     let bits = (any::<bool>(), prop::bool::weighted(0.1));
     (2usize..5, 1usize..3, 1i64..6, bits, section, open).prop_flat_map(
         move |(workers, keys, stock, (write, same), (section, extensions), open)| {
@@ -223,13 +184,9 @@ pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> 
                 backends: Vec::new(),
                 topology: Topology {
                     nodes: Some(nodes),
-                    min_nodes: None,
-                    replicas: 0,
-                    sentinels: 0,
-                    persistence: Persistence::None,
+                    ..Topology::default()
                 },
                 workload: Workload {
-                    kind: WorkloadKind::FlashSale,
                     workers,
                     keys,
                     stock,

@@ -1,9 +1,10 @@
 //! The names of the backends: the only place where they are written as words.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use crate::written_form::known_by_word;
 
 /// A backend, by the name that `--backend` takes. Sorted as the words are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -21,11 +22,8 @@ pub enum BackendName {
 
 /// No backend has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown backend `{name}`; expected one of {}", BackendName::list())]
-pub struct UnknownBackend {
-    /// The name that was given.
-    pub name: String,
-}
+#[error("unknown backend `{0}`; expected one of {list}", list = BackendName::list())]
+pub struct UnknownBackend(String);
 
 impl BackendName {
     /// Every backend.
@@ -53,21 +51,13 @@ impl BackendName {
     }
 }
 
-impl fmt::Display for BackendName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
-    }
-}
+known_by_word!(BackendName);
 
 impl FromStr for BackendName {
     type Err = UnknownBackend;
 
     fn from_str(name: &str) -> Result<Self, UnknownBackend> {
-        let mut all = BackendName::ALL.into_iter();
-        all.find(|backend| backend.word() == name)
-            .ok_or_else(|| UnknownBackend {
-                name: name.to_owned(),
-            })
+        BackendName::named(name).ok_or_else(|| UnknownBackend(name.to_owned()))
     }
 }
 

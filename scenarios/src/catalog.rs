@@ -1,22 +1,20 @@
 //! The catalog: scenarios that are included in Picklock, one TOML file each, embedded.
 
-use crate::nearest::nearest;
+use crate::nearest::did_you_mean;
 use crate::parse::ScenarioError;
 use crate::scenario::Scenario;
 
 /// One line for each scenario: embeds its file.
 macro_rules! catalog {
-    ($(#[$about:meta])* $table:ident: $($name:literal,)*) => {
-        $(#[$about])*
-        pub const $table: &[(&str, &str)] =
+    ($($name:literal,)*) => {
+        /// Name and text of every scenario of the catalog, in the order in which people read them. A
+        /// new scenario is one new file and one line here.
+        pub const CATALOG: &[(&str, &str)] =
             &[$(($name, include_str!(concat!("../catalog/", $name, ".toml")))),*];
     };
 }
 
 catalog! {
-    /// Name and text of every scenario of the catalog, in the order in which people read them. A
-    /// new scenario is one new file and one line here.
-    CATALOG:
     "calm",
     "flash-sale-20",
     "flash-sale",
@@ -96,20 +94,14 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// An unknown name, with the list and the nearest one.
 pub fn named(name: &str) -> Result<Scenario, ScenarioError> {
-    match CATALOG.iter().find(|(known, _)| *known == name) {
-        Some((known, text)) => Scenario::parse(text, &format!("catalog/{known}.toml")),
-        None => Err(ScenarioError {
-            file: name.to_owned(),
-            place: None,
-            excerpt: None,
-            problem: match nearest(name, names()) {
-                Some(meant) => format!("no such scenario; did you mean `{meant}`?"),
-                None => "no such scenario".to_owned(),
-            },
-            hint: Some(format!(
-                "your own scenario is a path that ends in .toml; the catalog has {}",
-                names().collect::<Vec<_>>().join(", ")
-            )),
-        }),
+    if let Some((known, text)) = CATALOG.iter().find(|(known, _)| *known == name) {
+        return Scenario::parse(text, &format!("catalog/{known}.toml"));
     }
+    let problem = match did_you_mean(name, names()) {
+        Some(question) => format!("no such scenario; {question}"),
+        None => "no such scenario".to_owned(),
+    };
+    let known = names().collect::<Vec<_>>().join(", ");
+    let hint = format!("your own scenario is a path that ends in .toml; the catalog has {known}");
+    Err(ScenarioError::at(name, "", None, problem, Some(hint)))
 }

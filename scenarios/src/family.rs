@@ -1,7 +1,6 @@
 //! Families of scenarios: what kind of thing goes wrong.
 //!
-//! A family follows from the faults of a scenario, or from its workload if it has none. It is never read from
-//! a name.
+//! It follows from the faults of a scenario, or from its workload if it has none; never from a name.
 
 use std::time::Duration;
 
@@ -10,44 +9,27 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Capability;
 use crate::lease_duration::LeaseDuration;
 use crate::scenario::Scenario;
+use crate::written_form::words;
 
-/// What goes wrong in a scenario, in the order of reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Family {
-    /// Nothing but the load itself.
-    Load,
-    /// Clients freeze, die, fail, work for longer than their lease, or use the resource without the lock.
-    Clients,
-    /// Servers stop, restart, fail over, or lose data.
-    Nodes,
-    /// Commands and replies are late or lost, or connections break.
-    Network,
-    /// Wall clocks jump, or are wrong.
-    Clocks,
+words! {
+    /// What goes wrong in a scenario, in the order of reports.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    Family {
+        /// Nothing but the load itself.
+        Load = "load",
+        /// Clients freeze, die, fail, work for longer than their lease, or use the resource without the lock.
+        Clients = "clients",
+        /// Servers stop, restart, fail over, or lose data.
+        Nodes = "nodes",
+        /// Commands and replies are late or lost, or connections break.
+        Network = "network",
+        /// Wall clocks jump, or are wrong.
+        Clocks = "clocks",
+    }
 }
 
 impl Family {
-    /// All families, in the order of reports.
-    pub const ALL: [Family; 5] = [
-        Family::Load,
-        Family::Clients,
-        Family::Nodes,
-        Family::Network,
-        Family::Clocks,
-    ];
-
-    /// The word that documents and reports use.
-    pub fn word(self) -> &'static str {
-        match self {
-            Family::Load => "load",
-            Family::Clients => "clients",
-            Family::Nodes => "nodes",
-            Family::Network => "network",
-            Family::Clocks => "clocks",
-        }
-    }
-
     /// The family of a fault that needs this of the backend.
     fn of_capability(capability: Capability) -> Family {
         match capability {
@@ -62,33 +44,30 @@ impl Family {
         }
     }
 
-    /// Where a scenario has faults of several families, the smallest rank is its own: a late command or a
+    /// Where a scenario has faults of several families, the first of these is its own: a late command or a
     /// frozen client often only prepares the moment for the fault that the scenario is about.
-    fn rank(self) -> u8 {
-        match self {
-            Family::Clocks => 0,
-            Family::Nodes => 1,
-            Family::Clients => 2,
-            Family::Network => 3,
-            Family::Load => 4,
-        }
-    }
+    const BY_WEIGHT: [Family; 4] = [
+        Family::Clocks,
+        Family::Nodes,
+        Family::Clients,
+        Family::Network,
+    ];
 }
 
 impl Scenario {
     /// What goes wrong in it.
     pub fn family(&self) -> Family {
         let needs = self.faults.iter().flat_map(|fault| fault.needs());
-        let of_faults = needs.map(Family::of_capability);
-        let of_faults = of_faults.min_by_key(|family| family.rank());
+        let of_faults: Vec<Family> = needs.map(Family::of_capability).collect();
+        let mut by_weight = Family::BY_WEIGHT.into_iter();
+        let of_faults = by_weight.find(|family| of_faults.contains(family));
         let strikes_stock = self.faults.iter().any(|one| one.stock_fault().is_some());
         let fails = self.workload.failing_sections > 0 || self.workload.ending_clients > 0;
-        of_faults.unwrap_or_else(
-            || match strikes_stock || fails || self.works_past_its_lease() {
-                true => Family::Clients,
-                false => Family::Load,
-            },
-        )
+        match of_faults {
+            Some(family) => family,
+            None if strikes_stock || fails || self.works_past_its_lease() => Family::Clients,
+            None => Family::Load,
+        }
     }
 
     /// True if the work takes longer than the lease that is asked for.

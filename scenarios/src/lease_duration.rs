@@ -1,5 +1,4 @@
-//! Durations as written in scenario files: `"500ms"`, `"2s"`, or relative to the lease,
-//! `"1.5ttl"`.
+//! Durations as written in scenario files: `"500ms"`, `"2s"`, or in leases: `"1.5ttl"`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,10 +1,8 @@
 //! From text to a valid scenario, or to an error that says where it is and what to do.
 
 use std::fmt;
-use std::ops::Range;
 
 use crate::nearest::did_you_mean;
-use crate::problem::Problem;
 use crate::scenario::Scenario;
 use crate::validate;
 
@@ -84,9 +82,16 @@ impl Scenario {
     /// # Errors
     /// The first problem, with its line and column if it has them.
     pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
-        let scenario: Scenario =
-            toml::from_str(text).map_err(|error| from_toml(text, file, &error))?;
-        validate::scenario(&scenario).map_err(|problem| from_problem(text, file, problem))?;
+        let scenario: Scenario = toml::from_str(text).map_err(|error| {
+            let message = error.message().trim();
+            let offset = error.span().map(|span| span.start);
+            let hint = ScenarioError::hint_at(message);
+            ScenarioError::at(file, text, offset, plainly(message), hint)
+        })?;
+        validate::scenario(&scenario).map_err(|problem| {
+            let offset = locate(text, &problem.path);
+            ScenarioError::at(file, text, offset, problem.text, problem.hint)
+        })?;
         Ok(scenario)
     }
 
@@ -98,21 +103,11 @@ impl Scenario {
     pub fn check_for(&self, nodes: usize) -> Result<(), ScenarioError> {
         validate::scenario(self)
             .and_then(|()| validate::nodes(self, self.topology.nodes.unwrap_or(nodes)))
-            .map_err(|problem| ScenarioError {
-                file: self.name.clone(),
-                place: None,
-                excerpt: None,
-                problem: format!("{}: {}", problem.path_text(), problem.text),
-                hint: problem.hint,
+            .map_err(|problem| {
+                let text = format!("{}: {}", problem.path_text(), problem.text);
+                ScenarioError::at(&self.name, "", None, text, problem.hint)
             })
     }
-}
-
-fn from_toml(text: &str, file: &str, error: &toml::de::Error) -> ScenarioError {
-    let message = error.message().trim();
-    let offset = error.span().map(|span| span.start);
-    let hint = ScenarioError::hint_at(message);
-    ScenarioError::at(file, text, offset, plainly(message), hint)
 }
 
 /// Replaces the parser's names of value kinds with everyday words.
@@ -122,11 +117,6 @@ fn plainly(message: &str) -> String {
         plain = plain.replace(&format!("expected {jargon}"), "expected a whole number");
     }
     plain.replace("expected bool", "expected true or false")
-}
-
-fn from_problem(text: &str, file: &str, problem: Problem) -> ScenarioError {
-    let offset = locate(text, &problem.path).map(|span| span.start);
-    ScenarioError::at(file, text, offset, problem.text, problem.hint)
 }
 
 fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
@@ -141,12 +131,10 @@ fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
 }
 
 /// Position of the value at `path`, or of its nearest parent in the file.
-fn locate(text: &str, path: &[String]) -> Option<Range<usize>> {
+fn locate(text: &str, path: &[String]) -> Option<usize> {
     let document = toml::de::DeTable::parse(text).ok()?;
-    let mut span = None;
     let (first, rest) = path.split_first()?;
     let mut value = document.get_ref().get(first.as_str())?;
-    span.replace(value.span());
     for part in rest {
         let next = match value.get_ref() {
             toml::de::DeValue::Table(table) => table.get(part.as_str()),
@@ -158,7 +146,6 @@ fn locate(text: &str, path: &[String]) -> Option<Range<usize>> {
         };
         let Some(found) = next else { break };
         value = found;
-        span.replace(value.span());
     }
-    span
+    Some(value.span().start)
 }

@@ -25,13 +25,10 @@ impl Problem {
     pub(crate) fn path_text(&self) -> String {
         let mut text = String::new();
         for part in &self.path {
-            if part.parse::<usize>().is_ok() {
-                text.push_str(&format!("[{part}]"));
-            } else {
-                if !text.is_empty() {
-                    text.push('.');
-                }
-                text.push_str(part);
+            match part.parse::<usize>() {
+                Ok(_) => text.push_str(&format!("[{part}]")),
+                Err(_) if text.is_empty() => text.push_str(part),
+                Err(_) => text.push_str(&format!(".{part}")),
             }
         }
         text

@@ -3,9 +3,9 @@
 //! Scenario files say what they expect of a property, so its name must be known here, below the
 //! checkers. Everything else about a property stands in its checker's file.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+
+use crate::written_form::known_by_word;
 
 /// The table of properties, one line each, in the order in which reports show them: the name,
 /// the variant of [`Property`](crate::Property), and what the property demands.
@@ -60,19 +60,9 @@ impl Property {
     pub fn demand(self) -> &'static str {
         DEMANDS[self as usize]
     }
-
-    /// The property of this name.
-    pub fn named(name: &str) -> Option<Property> {
-        let mut all = Property::ALL.into_iter();
-        all.find(|property| property.word() == name)
-    }
 }
 
-impl fmt::Display for Property {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
-    }
-}
+known_by_word!(Property);
 
 #[cfg(test)]
 mod tests {

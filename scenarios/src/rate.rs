@@ -72,9 +72,7 @@ impl FromStr for Rate {
         let bad = || BadRate(text.to_owned());
         let (count, unit) = text.split_once('/').ok_or_else(bad)?;
         let count: f64 = count.trim().parse().map_err(|_| bad())?;
-        let mut units = UNITS.iter();
-        let found = units.find(|(_, word)| *word == unit.trim());
-        match found {
+        match UNITS.iter().find(|(_, word)| *word == unit.trim()) {
             Some((per, _)) if SENSIBLE.contains(&count) => Ok(Rate { count, per: *per }),
             _ => Err(bad()),
         }
@@ -83,8 +81,7 @@ impl FromStr for Rate {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut units = UNITS.iter();
-        let unit = units.find(|(per, _)| *per == self.per);
+        let unit = UNITS.iter().find(|(per, _)| *per == self.per);
         write!(f, "{}/{}", self.count, unit.map_or("", |(_, word)| word))
     }
 }

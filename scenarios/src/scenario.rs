@@ -49,8 +49,7 @@ pub struct Scenario {
 pub const OTHERS: &str = "*";
 
 impl Scenario {
-    /// True if the scenario can run in this backend. If it runs in another one anyway, its verdicts
-    /// are `unknown`.
+    /// True if it can run in this backend. In another one its verdicts are `unknown`.
     pub fn runs_in(&self, backend: BackendName) -> bool {
         self.backends.is_empty() || self.backends.contains(&backend)
     }
@@ -62,8 +61,7 @@ impl Scenario {
 pub struct Judge {
     /// Fewer grants than this are too few to judge.
     pub min_grants: u64,
-    /// After faults and outstanding leases are over, a client that wants the lock gets it within
-    /// this time.
+    /// When faults and leases are over, a client that wants the lock gets it within this time.
     pub progress_within: LeaseDuration,
 }
 
@@ -122,9 +120,7 @@ impl From<Expectation> for String {
             Expectation::Violated { cause: None } => "violated".into(),
             Expectation::Violated { cause: Some(cause) } => format!("violated: {cause}"),
             Expectation::Any { reason: None } => "any".into(),
-            Expectation::Any {
-                reason: Some(reason),
-            } => format!("any: {reason}"),
+            Expectation::Any { reason: Some(why) } => format!("any: {why}"),
         }
     }
 }

@@ -1,25 +1,25 @@
 use serde::{Deserialize, Serialize};
 
+use crate::written_form::is_default;
+
 /// The Redis servers of a scenario.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Topology {
     /// Independent nodes. If omitted: as many as the lock wants.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,
     /// The scenario makes sense only for locks that use at least this many nodes (for example a
     /// quorum of which one node forgets). If omitted: for all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_nodes: Option<usize>,
     /// Replicas of each node.
-    #[serde(default)]
     pub replicas: usize,
     /// Redis Sentinels that watch every node and fail it over automatically. Workers then ask them
     /// for a node's master.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub sentinels: usize,
     /// What a node keeps over a restart.
-    #[serde(default)]
     pub persistence: Persistence,
 }
 
@@ -34,14 +34,6 @@ impl Topology {
         let least = self.min_nodes.filter(|least| *least > count)?;
         Some(format!("needs {least} Redis nodes; this lock uses {count}"))
     }
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes every field by reference"
-)]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 /// What a Redis node writes to disk.

@@ -22,10 +22,8 @@ const MOST: usize = 2000;
 pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
     name(&scenario.name)?;
     if scenario.summary.trim().is_empty() {
-        return Err(Problem::at(
-            &["summary"],
-            "the summary is empty; say in a sentence what happens",
-        ));
+        let text = "the summary is empty; say in a sentence what happens";
+        return Err(Problem::at(&["summary"], text));
     }
     workload(scenario)?;
     durations::durations(scenario)?;
@@ -67,43 +65,30 @@ fn each_fault(
 fn name(name: &str) -> Result<(), Problem> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
-        return Err(Problem::at(
-            &["name"],
-            "the name must be up to 64 lower-case letters, digits and `-`",
-        ));
+        let text = "the name must be up to 64 lower-case letters, digits and `-`";
+        return Err(Problem::at(&["name"], text));
     }
     Ok(())
 }
 
 /// The numbers of servers.
 fn servers(topology: &Topology) -> Result<(), Problem> {
-    if let Some(count) = topology
-        .nodes
-        .filter(|count| *count == 0 || *count > Topology::MOST_NODES)
-    {
-        return Err(Problem::at(
-            &["topology", "nodes"],
-            format!("{count} nodes: expected 1 to {}", Topology::MOST_NODES),
-        ));
+    let most = Topology::MOST_NODES;
+    let is_out_of_range = |count: &usize| *count == 0 || *count > most;
+    if let Some(count) = topology.nodes.filter(is_out_of_range) {
+        let text = format!("{count} nodes: expected 1 to {most}");
+        return Err(Problem::at(&["topology", "nodes"], text));
     }
     let too_few = |least: &usize| topology.nodes.is_some_and(|count| count < *least);
-    if let Some(least) = topology
-        .min_nodes
-        .filter(|least| *least == 0 || *least > Topology::MOST_NODES || too_few(least))
-    {
-        return Err(Problem::at(
-            &["topology", "min_nodes"],
-            format!(
-                "at least {least} nodes: expected 1 to {}, and no more than `nodes`",
-                Topology::MOST_NODES
-            ),
-        ));
+    let is_wrong = |least: &usize| is_out_of_range(least) || too_few(least);
+    if let Some(least) = topology.min_nodes.filter(is_wrong) {
+        let text =
+            format!("at least {least} nodes: expected 1 to {most}, and no more than `nodes`");
+        return Err(Problem::at(&["topology", "min_nodes"], text));
     }
     if topology.replicas > Topology::MOST_REPLICAS {
-        return Err(Problem::at(
-            &["topology", "replicas"],
-            format!("at most {} replicas a node", Topology::MOST_REPLICAS),
-        ));
+        let text = format!("at most {} replicas a node", Topology::MOST_REPLICAS);
+        return Err(Problem::at(&["topology", "replicas"], text));
     }
     Ok(())
 }
@@ -117,42 +102,31 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
     ];
     for (field, count) in counted {
         if count == 0 || count > MOST {
-            return Err(Problem::at(
-                &["workload", field],
-                format!("{count} {field}: expected 1 to {MOST}"),
-            ));
+            let text = format!("{count} {field}: expected 1 to {MOST}");
+            return Err(Problem::at(&["workload", field], text));
         }
     }
     servers(&scenario.topology)?;
     if workload.purchases == Some(0) {
-        return Err(Problem::at(
-            &["workload", "purchases"],
-            "a buyer that buys nothing: expected 1 or more",
-        ));
+        let text = "a buyer that buys nothing: expected 1 or more";
+        return Err(Problem::at(&["workload", "purchases"], text));
     }
     if workload.stock < 1 {
-        return Err(Problem::at(
-            &["workload", "stock"],
-            "there must be something to sell: at least 1",
-        ));
+        let text = "there must be something to sell: at least 1";
+        return Err(Problem::at(&["workload", "stock"], text));
     }
     let LeaseDuration::Absolute(ttl) = workload.ttl else {
-        return Err(Problem::at(
-            &["workload", "ttl"],
-            "the ttl cannot be relative to itself; expected a time such as \"1s\"",
-        ));
+        let text = "the ttl cannot be relative to itself; expected a time such as \"1s\"";
+        return Err(Problem::at(&["workload", "ttl"], text));
     };
     if ttl.as_millis() < 20 {
-        return Err(Problem::at(
-            &["workload", "ttl"],
-            "the ttl must be at least 20ms: a shorter lease is lost in the machine's own jitter",
-        ));
+        let text =
+            "the ttl must be at least 20ms: a shorter lease is lost in the machine's own jitter";
+        return Err(Problem::at(&["workload", "ttl"], text));
     }
     if workload.limit.resolve(ttl).is_zero() {
-        return Err(Problem::at(
-            &["workload", "limit"],
-            "the limit is zero: nothing could happen",
-        ));
+        let text = "the limit is zero: nothing could happen";
+        return Err(Problem::at(&["workload", "limit"], text));
     }
     Ok(())
 }
@@ -181,20 +155,13 @@ fn clients(workload: &Workload) -> Result<(), Problem> {
     let ttl = workload.ttl.resolve(Duration::ZERO);
     let is_short = |lease: LeaseDuration| lease.resolve(ttl) < Duration::from_millis(1);
     if let Some(lease) = workload.reenter.filter(|lease| is_short(*lease)) {
-        return Err(Problem::at(
-            &["workload", "reenter"],
-            format!("a lease of {lease}: expected 1ms or more"),
-        ));
+        let text = format!("a lease of {lease}: expected 1ms or more");
+        return Err(Problem::at(&["workload", "reenter"], text));
     }
-    let left = usize::try_from(workload.ending_clients)
-        .ok()
-        .and_then(|ending| workload.workers.checked_sub(ending));
-    if workload.ending_clients > 0 && left.unwrap_or(0) < 2 {
-        return Err(Problem::at(
-            &["workload", "ending_clients"],
-            "fewer than two buyers are left to compete for the lock",
-        )
-        .hint("more `workers`"));
+    let ending = workload.ending_clients as usize;
+    if ending > 0 && workload.workers.saturating_sub(ending) < 2 {
+        let text = "fewer than two buyers are left to compete for the lock";
+        return Err(Problem::at(&["workload", "ending_clients"], text).hint("more `workers`"));
     }
     Ok(())
 }
@@ -242,16 +209,11 @@ fn known_word(word: &str, known: &[&str], what: &str, path: &[&str]) -> Result<(
     if known.contains(&word) {
         return Ok(());
     }
-    let problem = Problem::at(
-        path,
-        format!(
-            "`{word}` is no {what}; expected one of {}",
-            known.join(", ")
-        ),
-    );
-    Err(match did_you_mean(word, known.iter().copied()) {
-        Some(hint) => problem.hint(hint),
-        None => problem,
+    let known_words = known.join(", ");
+    let text = format!("`{word}` is no {what}; expected one of {known_words}");
+    Err(Problem {
+        hint: did_you_mean(word, known.iter().copied()),
+        ..Problem::at(path, text)
     })
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lease_duration::LeaseDuration;
 use crate::rate::Rate;
+use crate::written_form::is_default;
 
 /// How a buyer changes the stock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,16 +68,6 @@ pub enum Seeds {
     Same,
 }
 
-impl Seeds {
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde passes every field by reference"
-    )]
-    fn are_different(&self) -> bool {
-        *self == Seeds::Different
-    }
-}
-
 /// What the buyers do. The `flash-sale` workload: until it is sold out, take the lock, read the
 /// stock, work for `section`, change the stock, release the lock.
 ///
@@ -116,7 +107,7 @@ pub struct Workload {
     /// Which buyers start first.
     pub opening: Opening,
     /// Which seeds workers are given.
-    #[serde(skip_serializing_if = "Seeds::are_different")]
+    #[serde(skip_serializing_if = "is_default")]
     pub seeds: Seeds,
     /// Lease time requested at every acquisition. Must be absolute.
     pub ttl: LeaseDuration,
@@ -138,7 +129,7 @@ pub struct Workload {
     pub release_refused: bool,
     /// So many sections of each buyer fail, its first ones: it sells nothing, and what fails is thrown out of the
     /// section, as an exception is.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub failing_sections: u32,
     /// In the middle of its section a holder takes the lock once more, for a lease of this length, and gives that back
     /// after a third of the section. If omitted: never.
@@ -146,7 +137,7 @@ pub struct Workload {
     pub reenter: Option<LeaseDuration>,
     /// So many buyers, the first ones, end in their first section, as a thread does that nobody catches an exception of:
     /// without a release, while their process lives.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub ending_clients: u32,
     /// A buyer that was refused, or failed, asks again after half to one and a half times this
     /// time. Zero: after 5 to 20 ms. In an open loop zero means that it leaves instead.
@@ -159,14 +150,6 @@ pub struct Workload {
     pub command_timeout: LeaseDuration,
     /// The run ends after this time, sold out or not.
     pub limit: LeaseDuration,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes every field by reference"
-)]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// The workloads.

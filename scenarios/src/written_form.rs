@@ -1,6 +1,58 @@
-//! Values that files have as one text: they are written by `Display` and read by `FromStr`.
+//! How values are written in files.
 
-/// Implements serde's traits for a type by its text.
+/// True for what files leave out.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Declares an enum whose variants have the words by which serde knows them, too.
+macro_rules! words {
+    (
+        $(#[$about:meta])*
+        $type:ident {
+            $($(#[$doc:meta])* $variant:ident = $word:literal,)*
+        }
+    ) => {
+        $(#[$about])*
+        pub enum $type {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $type {
+            /// All of them, in the order of declaration.
+            pub const ALL: [$type; [$($word),*].len()] = [$($type::$variant),*];
+
+            /// Its word, as files have it.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $($type::$variant => $word,)*
+                }
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+/// Implements what follows from the words of an enum that has `ALL` and `word`.
+macro_rules! known_by_word {
+    ($type:ident) => {
+        impl $type {
+            /// The one that has this word.
+            pub fn named(word: &str) -> Option<$type> {
+                $type::ALL.into_iter().find(|one| one.word() == word)
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.word())
+            }
+        }
+    };
+}
+pub(crate) use known_by_word;
+
+/// Implements serde's traits for a type that files have as one text, by its `Display` and `FromStr`.
 macro_rules! written_as_text {
     ($type:ty) => {
         impl<'de> serde::Deserialize<'de> for $type {

@@ -14,7 +14,7 @@ use picklock_harness::conformance::{
 };
 use picklock_harness::entropy;
 use picklock_harness::record::Redis;
-use picklock_harness::servers::{BackendError, Binary};
+use picklock_harness::servers::Binary;
 use picklock_harness::spec::LockSpec;
 use picklock_reports::escape::visible;
 use picklock_scenarios::LeaseDuration;
@@ -27,7 +27,6 @@ use crate::interrupt::Interrupt;
 use crate::named_lock::{DOCKER, EXEC, NamedLock};
 use crate::{lock, print};
 
-/// The format of the document.
 const FORMAT: &str = "picklock-adapter-check/1";
 
 /// Shorter leases run out while the machine thinks, longer ones keep the user waiting.
@@ -57,12 +56,7 @@ struct Adapter<'a> {
 /// # Errors
 /// Wrong usage, or an adapter or a server that cannot be started. A failed check is not an error.
 pub async fn run(args: AdapterArgs) -> Result<u8, Failure> {
-    match args.command {
-        AdapterCommand::Check(args) => check(&args).await,
-    }
-}
-
-async fn check(args: &AdapterCheckArgs) -> Result<u8, Failure> {
+    let AdapterCommand::Check(args) = &args.command;
     let command = args.command.strip_prefix(EXEC).unwrap_or(&args.command);
     let adapter = adapter(args, command)?;
     let lease = lease(args.ttl)?;
@@ -133,14 +127,13 @@ fn setup(
     adapter: LockSpec,
     lease: Duration,
 ) -> Result<ConformanceSetup, Failure> {
-    let environment = |error: BackendError| Failure::Environment(error.to_string());
     Ok(ConformanceSetup {
         worker: lock::worker_command(&adapter)?,
         options: adapter.options.into_iter().collect(),
         lease,
         seed: entropy::fresh_seed()
             .map_err(|error| Failure::Environment(format!("no entropy: {error}")))?,
-        server: Binary::find(args.redis_server.as_deref()).map_err(environment)?,
+        server: Binary::find(args.redis_server.as_deref())?,
         reaper: lock::this_program()?,
         reaper_args: vec!["reaper".into()],
     })

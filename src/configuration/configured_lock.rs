@@ -42,7 +42,6 @@ pub struct ConfiguredLock {
     pub replicas: usize,
     /// It needs all of its nodes, and not a majority.
     pub needs_every_node: bool,
-    /// What else it claims.
     pub claims: Claims,
     /// The built-in lock that it is held to.
     pub like: Option<String>,
@@ -154,9 +153,6 @@ fn number(
 }
 
 /// Refuses a number of servers that no scenario can have.
-///
-/// # Errors
-/// In words.
 pub fn check_number(
     key: &str,
     number: usize,
@@ -170,9 +166,6 @@ pub fn check_number(
 }
 
 /// Refuses what the operating system cannot pass on, and what Picklock needs for itself.
-///
-/// # Errors
-/// In words.
 pub fn check_variable(name: &str, value: &str) -> Result<(), String> {
     if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
         return Err(format!(

@@ -16,7 +16,7 @@ use crate::named_lock::NamedLock;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfiguredLocks {
     /// The file as typed; `None`: none was read.
-    file: Option<PathBuf>,
+    pub file: Option<PathBuf>,
     by_name: BTreeMap<String, ConfiguredLock>,
 }
 
@@ -68,14 +68,8 @@ impl ConfiguredLocks {
         Some((self.by_name.get(name)?, self.file.as_deref()?))
     }
 
-    /// Their names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
-    }
-
-    /// The file as typed; `None`: none was read.
-    pub fn file(&self) -> Option<&Path> {
-        self.file.as_deref()
     }
 }
 

@@ -1,14 +1,16 @@
+//! The baseline file: the results that a gate compares with.
+
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use picklock_reports::gate::{Baseline, GateRuns, Rules, changes};
 
 use crate::exit::Failure;
+use crate::kept_run::parent;
 use crate::print;
 use crate::run_directory::RunDirectory;
 use crate::untrusted_file::{self, LONGEST_DOCUMENT, Links};
 
-/// The default file name.
 const DEFAULT: &str = "picklock-baseline.json";
 
 /// The baseline file.
@@ -55,9 +57,6 @@ impl BaselineFile {
     }
 
     /// Replaces the file, and prints what changes. An incomplete run changes nothing.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn update(
         &self,
         rules: &Rules,
@@ -66,12 +65,9 @@ impl BaselineFile {
     ) -> Result<Option<Baseline>, Failure> {
         let name = self.path.display();
         let cells = &ran.matrix.cells;
-        let broken = cells.iter().filter(|cell| cell.error.is_some()).count()
-            + ran
-                .paired
-                .iter()
-                .filter(|paired| paired.error.is_some())
-                .count();
+        let controls = ran.paired.iter().map(|paired| &paired.error);
+        let errors = cells.iter().map(|cell| &cell.error).chain(controls);
+        let broken = errors.flatten().count();
         if cells.is_empty() || broken > 0 {
             print::err(&format!(
                 "{name} was not written: a baseline needs a complete run, and {broken} cells could not be run\n"
@@ -84,19 +80,12 @@ impl BaselineFile {
             print::err(&format!("{name} is unchanged\n"));
             return Ok(Some(new));
         }
-        let file_name = self
-            .path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        let Some(file_name) = file_name else {
+        let Some(file_name) = self.path.file_name().map(|it| it.to_string_lossy()) else {
             return Err(Failure::Usage(format!("{name}: not a file name")));
         };
-        let folder = match self.path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        RunDirectory::at(folder)
-            .write(&file_name, |file| file.write_all(new.to_text().as_bytes()))?;
+        let text = new.to_text();
+        RunDirectory::at(parent(&self.path))
+            .write(&file_name, |file| file.write_all(text.as_bytes()))?;
         let lines: Vec<String> = changes.iter().map(|line| format!("  {line}\n")).collect();
         print::err(&format!(
             "{name}: written, {} of {} cells changed\n{}",

@@ -1,6 +1,6 @@
 //! What `picklock.toml` asks the gate to run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::named_server::{NamedServer, UnknownServer};
@@ -96,8 +96,8 @@ impl Config {
     }
 
     /// The file of the baseline, if one is named.
-    pub fn baseline(&self) -> Option<&PathBuf> {
-        self.tables.baseline.as_ref()
+    pub fn baseline(&self) -> Option<&Path> {
+        self.tables.baseline.as_deref()
     }
 
     /// The cell of the control for a cell with this scenario and backend.
@@ -208,10 +208,12 @@ fn pairs(source: &Source, given: Option<&Spanned<usize>>) -> Result<usize, Scena
 fn external(
     source: &Source,
     table: &Spanned<ServersTable>,
+    agreed: bool,
 ) -> Result<ExternalServers, ScenarioError> {
     let variable = |name: &str| std::env::var(name).ok();
-    let servers = ExternalServers::of(table.get_ref(), variable);
-    servers.map_err(|error| source.wrong(table.span().start, error.to_string()))
+    let servers = ExternalServers::of(table.get_ref(), variable)
+        .map_err(|error| source.wrong(table.span().start, error.to_string()))?;
+    Ok(ExternalServers { agreed, ..servers })
 }
 
 /// The servers of all cells.
@@ -227,12 +229,8 @@ fn servers(source: &Source, tables: &Tables, agreed: bool) -> Result<ServerChoic
         named: named.transpose()?,
         image: tables.image.clone(),
         redis_server: tables.redis_server.clone(),
-        external: match &tables.servers {
-            Some(table) => Some(ExternalServers {
-                agreed,
-                ..external(source, table)?
-            }),
-            None => None,
-        },
+        external: (tables.servers.as_ref())
+            .map(|table| external(source, table, agreed))
+            .transpose()?,
     })
 }

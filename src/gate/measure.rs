@@ -56,7 +56,7 @@ pub async fn run(
         let kept = directory.cloned();
         let cells = plan.run(unpaired, None, kept, quiet, interrupt).await?;
         ran.matrix.cells.extend(cells);
-        ran.matrix.skipped.extend(plan.skipped().iter().cloned());
+        ran.matrix.skipped.extend(plan.skipped.iter().cloned());
     }
     for plan in plans {
         for (key, scenario) in plan.cells() {
@@ -67,14 +67,14 @@ pub async fn run(
             let request = config.control_request(name, scenario, key.backend);
             let control = MatrixPlan::of(request, interrupt).await?;
             must_run(&control)?;
-            let pairing = Pairing {
-                key: &key,
-                plan,
-                control: &control,
-                name,
+            let mut paired = Paired {
+                key,
+                control: name.to_owned(),
+                pairs: Vec::new(),
+                error: None,
             };
-            let found = pairing.run(config.pairs, quiet, interrupt).await?;
-            if let Some((cell, paired)) = found {
+            let whole = run_pairs(&mut paired, plan, &control, config.pairs, quiet, interrupt);
+            if let Some(cell) = whole.await? {
                 ran.matrix.cells.push(cell);
                 ran.paired.push(paired);
             }
@@ -83,62 +83,48 @@ pub async fn run(
     Ok(Some(ran).filter(|_| !interrupt.is_wanted()))
 }
 
-/// One cell and its control.
-struct Pairing<'a> {
-    key: &'a CellKey,
-    plan: &'a MatrixPlan,
-    control: &'a MatrixPlan,
-    name: &'a str,
-}
-
-impl Pairing<'_> {
-    async fn run(
-        &self,
-        pairs: usize,
-        quiet: bool,
-        interrupt: &Interrupt,
-    ) -> Result<Option<(Cell, Paired)>, Failure> {
-        let mut paired = Paired {
-            key: self.key.clone(),
-            control: self.name.to_owned(),
-            pairs: Vec::new(),
-            error: None,
-        };
-        let mut whole: Option<Cell> = None;
-        for pair in 0..pairs {
-            let seed = SEED + pair as u64;
-            let (mut lock, mut control) = (None, None);
-            // Which of the two runs first alternates from pair to pair.
-            for is_lock in [pair % 2 == 0, pair % 2 == 1] {
-                if is_lock {
-                    let wanted = |key: &CellKey| key == self.key;
-                    let run = self.plan.run(wanted, Some(seed), None, true, interrupt);
-                    lock = only(run.await?, interrupt);
-                } else {
-                    let run = self
-                        .control
-                        .run(|_| true, Some(seed), None, true, interrupt);
-                    control = only(run.await?, interrupt);
-                }
-            }
-            let (Some(lock), Some(control)) = (lock, control) else {
-                return Ok(None);
-            };
-            if !quiet {
-                print::err(&format!("[pair {}/{pairs}] {}\n", pair + 1, self.key));
-            }
-            paired.error = paired.error.take().or(control.error);
-            paired.pairs.push(Pair {
-                lock: lock.latency.clone(),
-                control: control.latency,
-            });
-            match &mut whole {
-                Some(whole) => absorb(whole, lock),
-                None => whole = Some(lock),
+/// Runs a cell and its control in pairs, and adds them to `paired`; returns the cell of all its runs, or `None` if the
+/// user interrupted it.
+async fn run_pairs(
+    paired: &mut Paired,
+    plan: &MatrixPlan,
+    control: &MatrixPlan,
+    pairs: usize,
+    quiet: bool,
+    interrupt: &Interrupt,
+) -> Result<Option<Cell>, Failure> {
+    let mut whole: Option<Cell> = None;
+    for pair in 0..pairs {
+        let seed = Some(SEED + pair as u64);
+        let (mut of_lock, mut of_control) = (None, None);
+        // Which of the two runs first alternates from pair to pair.
+        for is_lock in [pair % 2 == 0, pair % 2 == 1] {
+            if is_lock {
+                let wanted = |key: &CellKey| *key == paired.key;
+                let run = plan.run(wanted, seed, None, true, interrupt);
+                of_lock = only(run.await?, interrupt);
+            } else {
+                let run = control.run(|_| true, seed, None, true, interrupt);
+                of_control = only(run.await?, interrupt);
             }
         }
-        Ok(whole.map(|cell| (cell, paired)))
+        let (Some(of_lock), Some(of_control)) = (of_lock, of_control) else {
+            return Ok(None);
+        };
+        if !quiet {
+            print::err(&format!("[pair {}/{pairs}] {}\n", pair + 1, paired.key));
+        }
+        paired.error = paired.error.take().or(of_control.error);
+        paired.pairs.push(Pair {
+            lock: of_lock.latency.clone(),
+            control: of_control.latency,
+        });
+        match &mut whole {
+            Some(whole) => absorb(whole, of_lock),
+            None => whole = Some(of_lock),
+        }
     }
+    Ok(whole)
 }
 
 /// The single cell; `None` if the user interrupted it.

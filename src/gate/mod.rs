@@ -16,7 +16,7 @@ mod names;
 mod results;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use picklock_harness::record::{MatrixRecord, SkippedCell};
 use picklock_reports::gate::{
@@ -42,32 +42,20 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     let mut plans = measure::plan(&config, &interrupt).await?;
     let planned = config.batches.iter().zip(&plans);
     let cells = planned.flat_map(|((at, _), plan)| plan.cells().map(|(key, _)| (*at, key)));
-    let left_out: Vec<SkippedCell> = plans.iter().flat_map(|it| it.skipped().to_vec()).collect();
+    let left_out: Vec<SkippedCell> = plans.iter().flat_map(|it| it.skipped.clone()).collect();
     let rules = config.rules(cells.collect(), &left_out)?;
     plans.iter_mut().for_each(|plan| plan.overrule(&rules));
-    let file = BaselineFile::named(
-        args.baseline.as_deref(),
-        &args.config,
-        config.baseline().map(PathBuf::as_path),
-    );
+    let file = BaselineFile::named(args.baseline.as_deref(), &args.config, config.baseline());
     let mut baseline = file.read()?;
     let is_needed = file.is_named || rules.need_baseline();
     if baseline.is_none() && is_needed && !args.update_baseline {
         return Err(file.missing());
     }
     let frame = plans.first().map(MatrixPlan::frame).unwrap_or_default();
-    let kept = match &args.out {
-        Some(path) => Some(MatrixDirectory::anew(path, &frame)?),
-        None => None,
-    };
-    let measured = measure::run(
-        &config,
-        &rules,
-        &plans,
-        kept.as_ref(),
-        args.quiet,
-        &interrupt,
-    );
+    let anew = |path| MatrixDirectory::anew(path, &frame);
+    let kept = args.out.as_deref().map(anew).transpose()?;
+    let out = kept.as_ref();
+    let measured = measure::run(&config, &rules, &plans, out, args.quiet, &interrupt);
     let Some(mut ran) = measured.await? else {
         print::err("interrupted: nothing was decided\n");
         return Ok(exit::INTERRUPTED);
@@ -100,11 +88,8 @@ fn tell(args: &GateArgs, decision: &Decision) -> Result<(), Failure> {
         false => print::out(&terminal(decision)),
     }
     if std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
-        // The GitHub runner reads both streams; a JSON document must stay alone on its own.
-        match args.json {
-            true => print::err(&annotations(decision)),
-            false => print::out(&annotations(decision)),
-        }
+        // The GitHub runner reads both streams.
+        print::beside(args.json, &annotations(decision));
     }
     match std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
         Some(path) => append(Path::new(&path), &markdown(decision)),

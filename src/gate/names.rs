@@ -36,7 +36,6 @@ pub fn lock(
     Ok((lock, table.options))
 }
 
-/// Checks the name of a lock.
 pub fn check_lock(
     source: &Source,
     at: usize,
@@ -83,7 +82,6 @@ pub fn scenario(source: &Source, name: &Spanned<String>) -> Result<String, Scena
     Err(source.unknown(name.span().start, problem, word, catalog::names()))
 }
 
-/// Checks the name of a profile.
 pub fn check_profile(source: &Source, name: &Spanned<String>) -> Result<(), ScenarioError> {
     let word = name.get_ref();
     let known: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();

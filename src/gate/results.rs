@@ -14,9 +14,6 @@ use crate::run_directory::RunDirectory;
 const FORMATS: [&str; 2] = ["html", "junit"];
 
 /// Writes the reports, removes the runs of what did not fail, and tells what there is.
-///
-/// # Errors
-/// The disk is full, or the directory is gone.
 pub fn write(
     kept: &MatrixDirectory,
     mut matrix: MatrixRecord,

@@ -6,6 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::ValueEnum;
 
+use super::project::Project;
+
 const GITHUB: &str = include_str!("../../adapters/project/workflow.yml");
 const GITLAB: &str = include_str!("../../adapters/project/gitlab-ci.yml");
 
@@ -25,15 +27,6 @@ pub struct Origin {
     pub source: String,
     /// A commit or a tag of it.
     pub rev: String,
-}
-
-/// What the workflow does in the adapter's folder.
-#[derive(Debug)]
-pub struct Steps<'a> {
-    /// Debian packages that the adapter needs.
-    pub packages: &'a [&'a str],
-    /// Commands to be run once, before the first run.
-    pub prepare: &'a [&'a str],
 }
 
 /// The repository that a folder lies in, or will lie in.
@@ -78,7 +71,7 @@ impl Repository {
         &self,
         service: Service,
         origin: &Origin,
-        steps: &Steps<'_>,
+        project: &Project,
     ) -> (String, String) {
         // Several adapters of one repository have a workflow each.
         let name = match self.folder.as_str() {
@@ -100,11 +93,11 @@ impl Repository {
             folder => format!("{folder}/picklock-results"),
         };
         let (template, prepare) = match service {
-            Service::Github => (GITHUB, github_step(steps.prepare)),
-            Service::Gitlab => (GITLAB, gitlab_lines(steps.prepare)),
+            Service::Github => (GITHUB, github_step(project.prepare)),
+            Service::Gitlab => (GITLAB, gitlab_lines(project.prepare)),
         };
         let mut packages = vec!["redis-server"];
-        packages.extend(steps.packages);
+        packages.extend(&project.packages);
         let cd = format!("cd {}", shell_words::quote(&self.folder));
         let text = template
             .replace("{{name}}", &name)
@@ -146,10 +139,8 @@ fn quoted(text: &str) -> String {
 
 /// The commands as one step of the workflow; empty if there are none.
 fn github_step(commands: &[&str]) -> String {
-    let lines: String = commands
-        .iter()
-        .map(|command| format!("          {command}\n"))
-        .collect();
+    let lines = commands.iter().map(|it| format!("          {it}\n"));
+    let lines: String = lines.collect();
     match commands {
         [] => lines,
         _ => format!("      - name: Build the adapter\n        run: |\n{lines}"),
@@ -157,8 +148,6 @@ fn github_step(commands: &[&str]) -> String {
 }
 
 fn gitlab_lines(commands: &[&str]) -> String {
-    let lines = commands.iter();
-    lines
-        .map(|command| format!("    - {}\n", quoted(command)))
-        .collect()
+    let lines = commands.iter().map(|it| format!("    - {}\n", quoted(it)));
+    lines.collect()
 }

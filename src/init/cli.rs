@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::ci::Service;
 use super::languages::LANGUAGES;
+use crate::cli::named_values;
 
 /// `picklock init`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = INIT_HELP)]
 pub struct InitArgs {
     /// The language of the adapter.
-    #[arg(long, value_name = "LANGUAGE", value_parser = language_names())]
+    #[arg(long, value_name = "LANGUAGE", value_parser = named_values(LANGUAGES.iter().map(|it| (it.name, it.about))))]
     pub lang: String,
     /// Test the lock of this library, in place of the example (`picklock docs adapters` lists them).
     #[arg(long, value_name = "NAME")]
@@ -44,10 +44,4 @@ fn word(text: &str) -> Result<String, &'static str> {
         true => Err("expected one word, without spaces"),
         false => Ok(text.to_owned()),
     }
-}
-
-fn language_names() -> PossibleValuesParser {
-    let values = LANGUAGES.iter();
-    let values = values.map(|language| PossibleValue::new(language.name).help(language.about));
-    values.collect::<Vec<_>>().into()
 }

@@ -19,6 +19,7 @@ pub const LANGUAGES: &[Language] = &[
         example: templates!("bash": "my_lock.sh", "resp_client.sh"),
         prepare: &[],
         run: "bash my_lock.sh",
+        library_packages: &[],
         libraries: &[],
     },
     Language {
@@ -30,6 +31,7 @@ pub const LANGUAGES: &[Language] = &[
         example: templates!("csharp": "MyLock.cs", "RespClient.cs", "MyLock.csproj"),
         prepare: &["mcs -out:my-lock.exe MyLock.cs RespClient.cs PicklockAdapter.cs SmallJson.cs"],
         run: "mono my-lock.exe",
+        library_packages: &[],
         libraries: CSHARP_LIBRARIES,
     },
     Language {
@@ -41,6 +43,7 @@ pub const LANGUAGES: &[Language] = &[
         example: templates!("go": "my_lock.go", "resp_client.go", "go.mod"),
         prepare: &["go build -o my-lock ."],
         run: "./my-lock",
+        library_packages: &[],
         libraries: GO_LIBRARIES,
     },
     Language {
@@ -54,6 +57,7 @@ pub const LANGUAGES: &[Language] = &[
             "javac -d build MyLock.java RespClient.java PicklockAdapter.java SmallJson.java",
         ],
         run: "java -XX:+UseSerialGC -cp build MyLock",
+        library_packages: &["maven"],
         libraries: JAVA_LIBRARIES,
     },
     Language {
@@ -65,6 +69,7 @@ pub const LANGUAGES: &[Language] = &[
         example: templates!("node": "my_lock.mjs", "resp_client.mjs"),
         prepare: &[],
         run: "node my_lock.mjs",
+        library_packages: &["npm"],
         libraries: NODE_LIBRARIES,
     },
     Language {
@@ -76,6 +81,7 @@ pub const LANGUAGES: &[Language] = &[
         example: templates!("python": "my_lock.py", "resp_client.py"),
         prepare: &[],
         run: "python3 my_lock.py",
+        library_packages: &[],
         libraries: PYTHON_LIBRARIES,
     },
     Language {
@@ -87,6 +93,7 @@ pub const LANGUAGES: &[Language] = &[
         example: templates!("rust": "src/main.rs", "src/resp_client.rs", "Cargo.toml" from "Cargo.toml.template"),
         prepare: &["cargo build"],
         run: "target/debug/my-lock",
+        library_packages: &[],
         libraries: RUST_LIBRARIES,
     },
 ];
@@ -101,7 +108,6 @@ const JARS: &str = "mvn -q org.apache.maven.plugins:maven-dependency-plugin:3.6.
 const CSHARP_LIBRARIES: &[Library] = &[
     Library {
         name: "csredis",
-        packages: &[],
         files: templates!("csharp/csredis": "CsRedisLock.cs", "my-lock.csproj" from "../MyLock.csproj"),
         prepare: &[
             "dotnet add package CSRedisCore --version 3.8.804",
@@ -112,7 +118,6 @@ const CSHARP_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "redlock-net",
-        packages: &[],
         files: templates!("csharp/redlock-net": "RedLockNetLock.cs", "my-lock.csproj" from "../MyLock.csproj"),
         prepare: &[
             "dotnet add package RedLock.net --version 2.3.2",
@@ -123,7 +128,6 @@ const CSHARP_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "stackexchange-redis",
-        packages: &[],
         files: templates!("csharp/stackexchange-redis": "StackExchangeLock.cs", "my-lock.csproj" from "../MyLock.csproj"),
         prepare: &[
             "dotnet add package StackExchange.Redis --version 2.9.32",
@@ -137,7 +141,6 @@ const CSHARP_LIBRARIES: &[Library] = &[
 const GO_LIBRARIES: &[Library] = &[
     Library {
         name: "go-redis",
-        packages: &[],
         files: templates!("go/go-redis": "go_redis.go", "go.mod" from "../go.mod"),
         prepare: &["go get github.com/redis/go-redis/v9@v9.23.0", GO_BUILD],
         run: "./my-lock",
@@ -145,7 +148,6 @@ const GO_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "redislock",
-        packages: &[],
         files: templates!("go/redislock": "redislock.go", "go.mod" from "../go.mod"),
         prepare: &[
             "go get github.com/bsm/redislock@v0.9.4 github.com/redis/go-redis/v9@v9.23.0",
@@ -156,7 +158,6 @@ const GO_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "redsync",
-        packages: &[],
         files: templates!("go/redsync": "redsync.go", "go.mod" from "../go.mod"),
         prepare: &[
             "go get github.com/go-redsync/redsync/v4@v4.18.1 github.com/redis/go-redis/v9@v9.23.0",
@@ -167,7 +168,6 @@ const GO_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "redsync-goredis8",
-        packages: &[],
         files: templates!("go/redsync-goredis8": "redsync_goredis8.go", "go.mod" from "../go.mod"),
         prepare: &[
             "go get github.com/go-redsync/redsync/v4@v4.18.1 github.com/go-redis/redis/v8@v8.11.5",
@@ -178,7 +178,6 @@ const GO_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "rueidislock",
-        packages: &[],
         files: templates!("go/rueidislock": "rueidislock.go", "go.mod" from "../go.mod"),
         prepare: &["go get github.com/redis/rueidis@v1.0.79", GO_BUILD],
         run: "./my-lock",
@@ -189,7 +188,6 @@ const GO_LIBRARIES: &[Library] = &[
 const JAVA_LIBRARIES: &[Library] = &[
     Library {
         name: "redisson",
-        packages: &["maven"],
         files: templates!("java/redisson": "RedissonLock.java", "pom.xml"),
         prepare: &[
             JARS,
@@ -200,7 +198,6 @@ const JAVA_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "redisson-fenced",
-        packages: &["maven"],
         files: templates!("java/redisson-fenced": "RedissonFencedLock.java", "pom.xml" from "../redisson/pom.xml"),
         prepare: &[
             JARS,
@@ -211,7 +208,6 @@ const JAVA_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "shedlock",
-        packages: &["maven"],
         files: templates!("java/shedlock": "ShedLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml"),
         prepare: &[
             JARS,
@@ -222,7 +218,6 @@ const JAVA_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "spring-data-redis",
-        packages: &["maven"],
         files: templates!("java/spring-data-redis": "SpringDataLock.java", "SpringRedis.java", "pom.xml"),
         prepare: &[
             JARS,
@@ -233,7 +228,6 @@ const JAVA_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "spring-integration",
-        packages: &["maven"],
         files: templates!("java/spring-integration": "SpringIntegrationLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml"),
         prepare: &[
             JARS,
@@ -247,7 +241,6 @@ const JAVA_LIBRARIES: &[Library] = &[
 const NODE_LIBRARIES: &[Library] = &[
     Library {
         name: "node-redlock",
-        packages: &["npm"],
         files: templates!("node/node-redlock": "redlock.mjs"),
         prepare: &[
             "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redlock@5.0.0-beta.2",
@@ -257,7 +250,6 @@ const NODE_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "node-redlock-4",
-        packages: &["npm"],
         files: templates!("node/node-redlock-4": "redlock_4.mjs"),
         prepare: &["npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redlock@4.2.0"],
         run: "node redlock_4.mjs",
@@ -265,7 +257,6 @@ const NODE_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "redis-semaphore",
-        packages: &["npm"],
         files: templates!("node/redis-semaphore": "redis_semaphore.mjs"),
         prepare: &[
             "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redis-semaphore@5.8.0",
@@ -275,7 +266,6 @@ const NODE_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "redlock-universal",
-        packages: &["npm"],
         files: templates!("node/redlock-universal": "redlock_universal.mjs"),
         prepare: &[
             "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redlock-universal@0.8.5",
@@ -285,7 +275,6 @@ const NODE_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "sesamecare-redlock",
-        packages: &["npm"],
         files: templates!("node/node-redlock": "redlock.mjs"),
         prepare: &[
             "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redlock@npm:@sesamecare-oss/redlock@1.4.0",
@@ -298,7 +287,6 @@ const NODE_LIBRARIES: &[Library] = &[
 const PYTHON_LIBRARIES: &[Library] = &[
     Library {
         name: "pottery",
-        packages: &[],
         files: templates!("python/pottery": "pottery_redlock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python pottery_redlock.py",
@@ -306,7 +294,6 @@ const PYTHON_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "python-redis-lock",
-        packages: &[],
         files: templates!("python/python-redis-lock": "python_redis_lock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python python_redis_lock.py",
@@ -314,7 +301,6 @@ const PYTHON_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "redis-py",
-        packages: &[],
         files: templates!("python": "redis_py_lock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python redis_py_lock.py",
@@ -322,7 +308,6 @@ const PYTHON_LIBRARIES: &[Library] = &[
     },
     Library {
         name: "redlock-py",
-        packages: &[],
         files: templates!("python/redlock-py": "redlock_py.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python redlock_py.py",
@@ -332,14 +317,12 @@ const PYTHON_LIBRARIES: &[Library] = &[
 
 const RUST_LIBRARIES: &[Library] = &[Library {
     name: "rslock",
-    packages: &[],
     files: templates!("rust/rslock": "src/main.rs", "src/guards.rs", "Cargo.toml" from "Cargo.toml.template", "Cargo.lock"),
     prepare: &["cargo build --locked"],
     run: "target/debug/rslock-adapter",
     claims: &[NODES],
 }];
 
-/// The row of a language.
 pub fn named(name: &str) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| language.name == name)
 }

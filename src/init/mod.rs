@@ -20,7 +20,7 @@ use picklock_scenarios::nearest;
 
 use crate::exit::Failure;
 use crate::print;
-use ci::{Origin, Repository, Steps};
+use ci::{Origin, Repository};
 use cli::InitArgs;
 use project::{GITIGNORE, Project};
 use template::{Language, Library};
@@ -33,36 +33,24 @@ pub fn run(args: &InitArgs) -> Result<(), Failure> {
     // The command line refuses all other names.
     let language = languages::named(&args.lang)
         .ok_or_else(|| Failure::Usage(format!("--lang {}: no such language", args.lang)))?;
-    let library = match &args.lib {
-        Some(name) => Some(library(language, name)?),
-        None => None,
-    };
+    let library = args.lib.as_deref().map(|name| library(language, name));
+    let library = library.transpose()?;
     let project = Project::of(language, library);
-    let mut files: Vec<(PathBuf, &str)> = Vec::new();
-    for (path, text) in &project.files {
-        let path = args.directory.join(path);
-        let stays = path.ends_with(GITIGNORE) && path.exists();
-        if !stays {
-            files.push((path, text));
-        }
-    }
+    let files = project.files.iter();
+    let files = files.map(|(path, text)| (args.directory.join(path), text.as_str()));
+    let stays = |path: &Path| path.ends_with(GITIGNORE) && path.exists();
+    let mut files: Vec<(PathBuf, &str)> = files.filter(|(path, _)| !stays(path)).collect();
     let repository = Repository::around(&args.directory);
     let workflow = origin(args)?.map(|origin| {
         let service = args.ci.unwrap_or_else(|| repository.service());
-        let steps = Steps {
-            packages: &project.packages,
-            prepare: project.prepare,
-        };
-        repository.workflow(service, &origin, &steps)
+        repository.workflow(service, &origin, &project)
     });
     if let Some((path, text)) = &workflow {
         files.push((repository.root.join(path), text));
     }
     refuse_to_overwrite(&args.directory, &files)?;
     for (path, text) in &files {
-        write_new(path, text).map_err(|error| {
-            Failure::Environment(format!("cannot write {}: {error}", path.display()))
-        })?;
+        write_new(path, text).map_err(Failure::at("write", path))?;
     }
     let written: Vec<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
     print::out(&told(&args.directory, &written, &project));
@@ -81,8 +69,7 @@ pub fn run(args: &InitArgs) -> Result<(), Failure> {
 /// Where CI gets Picklock from, as the command line or the user at the terminal says.
 fn origin(args: &InitArgs) -> Result<Option<Origin>, Failure> {
     let ask = |question: &str| -> Result<Option<String>, Failure> {
-        let is_terminal = io::stdin().is_terminal() && print::stderr_is_terminal();
-        if !is_terminal {
+        if !(io::stdin().is_terminal() && print::stderr_is_terminal()) {
             return Ok(None);
         }
         print::err(question);

@@ -30,7 +30,7 @@ impl Project {
             Some(library) => (library.files, library.prepare, library.run, library.name),
             None => (language.example, language.prepare, language.run, "my-lock"),
         };
-        let of_library = library.map_or(&[][..], |library| library.packages);
+        let of_library = library.map_or(&[][..], |_| language.library_packages);
         let texts = lock.iter().chain(language.module);
         let mut files: Vec<(&str, String)> = texts
             .map(|Template { path, text }| (*path, (*text).to_owned()))

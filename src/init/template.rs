@@ -6,7 +6,6 @@
 pub struct Template {
     /// Where it goes, relative to the folder of the adapter.
     pub path: &'static str,
-    /// Its whole text.
     pub text: &'static str,
 }
 
@@ -29,6 +28,8 @@ pub struct Language {
     pub prepare: &'static [&'static str],
     /// The command that starts the adapter, in its folder.
     pub run: &'static str,
+    /// Debian packages that its libraries need beside.
+    pub library_packages: &'static [&'static str],
     /// Libraries whose lock can take the place of the example.
     pub libraries: &'static [Library],
 }
@@ -38,8 +39,6 @@ pub struct Language {
 pub struct Library {
     /// What `--lib` names it.
     pub name: &'static str,
-    /// Debian packages that it needs beside those of the language.
-    pub packages: &'static [&'static str],
     /// What takes the place of the example.
     pub files: &'static [Template],
     /// As in [`Language`].

@@ -34,10 +34,9 @@ impl Candidate {
         let configured = configured.filter(|_| spec.configuration.is_some());
         let own = configured.and_then(|one| one.like.as_ref());
         let nodes = request.overrides.nodes.unwrap_or(spec.nodes);
-        let like = match request.like.as_ref().or(own).filter(|_| !is_known) {
-            Some(like) => Some(standard_for(&spec, nodes, like)?),
-            None => None,
-        };
+        let standard = |like: &String| standard_for(&spec, nodes, like);
+        let like = request.like.as_ref().or(own).filter(|_| !is_known);
+        let like = like.map(standard).transpose()?;
         let claims = configured.map(|one| one.claims).unwrap_or_default();
         Ok(Candidate {
             is_stranger: !is_known,

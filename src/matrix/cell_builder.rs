@@ -16,17 +16,12 @@ use crate::reproduce_command::ReproduceCommand;
 /// The result of one run, without its history.
 #[derive(Debug, Clone)]
 pub struct JudgedRun {
-    /// Its seed.
     pub seed: u64,
-    /// The verdicts.
     pub verdicts: Verdicts,
-    /// Counts of what happened.
     pub counts: Counts,
-    /// Latencies of the lock.
     pub latency: RunLatency,
     /// The version that the lock reported, if any.
     pub version: Option<String>,
-    /// The servers.
     pub redis: Redis,
     /// Real time that the run took, milliseconds; `None` in the simulation, whose output repeats
     /// byte for byte.

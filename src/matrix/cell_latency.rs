@@ -28,7 +28,6 @@ pub struct CellLatency {
 }
 
 impl CellLatency {
-    /// Adds those of a run.
     pub fn add(&mut self, run: RunLatency) {
         match run {
             RunLatency::Samples(samples) => {

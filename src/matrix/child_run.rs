@@ -26,9 +26,7 @@ use crate::{exit, lock};
 
 /// What the runs of a matrix share.
 pub struct ChildRuns {
-    /// Keeps the runs, if they are kept.
     pub directory: Option<MatrixDirectory>,
-    /// Ends a run in order.
     pub interrupt: Interrupt,
 }
 

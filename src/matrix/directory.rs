@@ -48,20 +48,14 @@ struct StoredCell {
 /// something else under the same name on another day.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Program {
-    /// The program and its arguments.
     argv: Vec<String>,
     /// Its working directory; `None`: that of Picklock.
     directory: Option<PathBuf>,
-    /// Variables that are added to its environment.
     environment: BTreeMap<String, String>,
-    /// How many independent nodes it takes its lock on.
     nodes: usize,
-    /// How many replicas of each node it needs.
     replicas: usize,
-    /// It needs all of its nodes.
     #[serde(default)]
     needs_every_node: bool,
-    /// It promises to renew its lease.
     #[serde(default)]
     renews: bool,
 }
@@ -98,19 +92,16 @@ pub struct RunConditions {
 impl RunConditions {
     /// The key for the runs of this request.
     pub fn of(request: &MatrixRequest) -> RunConditions {
-        let server = request.servers.redis_server.as_ref();
+        let servers = &request.servers;
+        let server = servers.redis_server.as_ref();
         RunConditions {
             picklock: env!("CARGO_PKG_VERSION").to_owned(),
             seed: request.seed,
             seeds: request.seeds,
-            server: request.servers.named.map(|server| server.name().to_owned()),
-            image: request.servers.image.clone(),
+            server: servers.named.map(|server| server.name().to_owned()),
+            image: servers.image.clone(),
             redis_server: server.map(|path| path.display().to_string()),
-            external: request
-                .servers
-                .external
-                .as_ref()
-                .map(ExternalServers::table),
+            external: servers.external.as_ref().map(ExternalServers::table),
         }
     }
 }
@@ -198,15 +189,11 @@ impl MatrixDirectory {
         }
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
     /// Writes the document.
-    ///
-    /// # Errors
-    /// The disk is full, or the directory is gone.
     pub fn finish(&self, record: &MatrixRecord) -> Result<(), Failure> {
         RunDirectory::at(&self.0).write("matrix.json", |file| {
             writeln!(file, "{}", documents::matrix_json(record))
@@ -214,9 +201,6 @@ impl MatrixDirectory {
     }
 
     /// The cell, if an equal run finished it. An outdated one is removed.
-    ///
-    /// # Errors
-    /// The outdated cell cannot be removed.
     pub fn find(&self, task: &Task, key: &RunConditions) -> Result<StoredState, Failure> {
         let text = fs::read_to_string(self.0.join(cell_dir(task)).join("cell.json"));
         let stored: Option<StoredCell> =
@@ -246,24 +230,16 @@ impl MatrixDirectory {
     }
 
     /// The empty directory of the shown run.
-    ///
-    /// # Errors
-    /// It cannot be created.
     pub fn shown(&self, task: &Task) -> Result<RunDirectory, Failure> {
         RunDirectory::create(&self.0.join(cell_dir(task)))
     }
 
     /// Stores a finished cell: first its shown run, if it has a directory, then the cell itself.
-    ///
-    /// # Errors
-    /// The disk is full, or the directory is gone.
     pub fn store(&self, task: &Task, key: &RunConditions, cell: &mut Cell) -> Result<(), Failure> {
         let name = cell_dir(task);
         let (from, to) = (self.run(task, cell.seed), self.0.join(&name));
         if from.exists() {
-            fs::rename(&from, &to).map_err(|error| {
-                Failure::Environment(format!("cannot rename {}: {error}", from.display()))
-            })?;
+            fs::rename(&from, &to).map_err(Failure::at("rename", &from))?;
         }
         RunDirectory::at(&to).compress_wire()?;
         cell.run_dir = Some(name);
@@ -280,9 +256,6 @@ impl MatrixDirectory {
     }
 
     /// Removes the cell, finished or not, if it is there.
-    ///
-    /// # Errors
-    /// It cannot be removed.
     pub fn clear(&self, task: &Task) -> Result<(), Failure> {
         let dir = self.0.join(cell_dir(task));
         let unfinished = format!(".{}-seed-", task.spec.backend);
@@ -292,15 +265,10 @@ impl MatrixDirectory {
         for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if entry.path() == dir || name.starts_with(&unfinished) {
-                fs::remove_dir_all(entry.path()).map_err(|error| {
-                    let path = entry.path();
-                    Failure::Environment(format!("cannot remove {}: {error}", path.display()))
-                })?;
+                fs::remove_dir_all(entry.path()).map_err(Failure::at("remove", &entry.path()))?;
             }
         }
-        make_private(parent).map_err(|error| {
-            Failure::Environment(format!("cannot create {}: {error}", parent.display()))
-        })
+        make_private(parent).map_err(Failure::at("create", parent))
     }
 }
 
@@ -311,12 +279,8 @@ fn cell_dir(task: &Task) -> String {
     let lock = options.fold(spec.lock.name.clone(), |name, (key, value)| {
         format!("{name},{key}={value}")
     });
-    format!(
-        "{}/{}/{}",
-        slug(&lock),
-        slug(&spec.scenario.name),
-        task.spec.backend
-    )
+    let (lock, scenario) = (slug(&lock), slug(&spec.scenario.name));
+    format!("{lock}/{scenario}/{}", spec.backend)
 }
 
 /// Why a stored cell is no longer valid for the task; `None` if it is valid.

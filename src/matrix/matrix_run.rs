@@ -76,9 +76,6 @@ impl<'a> MatrixRun<'a> {
 
     /// Runs what the directory does not have, backend by backend, until everything is complete or the user
     /// interrupts.
-    ///
-    /// # Errors
-    /// The directory cannot be read or written.
     pub async fn run(
         mut self,
         backends: &[ChosenBackend],
@@ -135,14 +132,13 @@ impl<'a> MatrixRun<'a> {
             return Ok(());
         }
         let is_sim = backend.servers.is_none();
-        let runner = match is_sim {
+        let runner = Arc::new(match is_sim {
             true => Runner::Simulation,
             false => Runner::Servers(ChildRuns {
                 directory: self.directory.clone(),
                 interrupt: interrupt.clone(),
             }),
-        };
-        let runner = Arc::new(runner);
+        });
         let (tell, mut told) = mpsc::unbounded_channel();
         let work = Work::new(
             Arc::clone(&runner),
@@ -207,7 +203,6 @@ impl<'a> MatrixRun<'a> {
         }
     }
 
-    /// A run has ended.
     async fn take(
         &mut self,
         index: usize,
@@ -312,7 +307,7 @@ fn keep_simulated(
         lock,
         logs_commands: true,
     };
-    let result = sim::run(simulation).map_err(|error| Failure::of_run(RunFailure::from(error)))?;
+    let result = sim::run(simulation).map_err(RunFailure::from)?;
     let record = record(&spec, backend, &result);
     directory.shown(task)?.keep(&spec, &result, &record)
 }

@@ -54,10 +54,8 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     let interrupt = Interrupt::listen()?;
     let plan = MatrixPlan::of(request, &interrupt).await?;
     must_run(&plan)?;
-    let directory = match &args.out {
-        Some(path) => Some(MatrixDirectory::open(path, &plan.frame())?),
-        None => None,
-    };
+    let open = |path| MatrixDirectory::open(path, &plan.frame());
+    let directory = args.out.as_deref().map(open).transpose()?;
     announce(&args, &plan);
     let mut finished = plan
         .run_all(directory.clone(), args.quiet, &interrupt)
@@ -86,13 +84,10 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
 }
 
 /// Refuses a plan of which no cell can be run.
-///
-/// # Errors
-/// It is one.
 pub fn must_run(plan: &MatrixPlan) -> Result<(), Failure> {
     match plan.cells().next() {
         Some(_) => Ok(()),
-        None => Err(selection::nothing_left(plan.skipped())),
+        None => Err(selection::nothing_left(&plan.skipped)),
     }
 }
 
@@ -109,10 +104,7 @@ fn announce(args: &MatrixArgs, plan: &MatrixPlan) {
     };
     for (backend, reason) in plan.backends() {
         let line = format!("backend {backend} ({reason}), {seeds}\n");
-        match args.json {
-            true => print::err(&line),
-            false => print::out(&line),
-        }
+        print::beside(args.json, &line);
     }
     if let Some(path) = args.out.as_ref().filter(|_| !args.quiet) {
         let runs = units::count(plan.cells().count(), "run");

@@ -22,7 +22,8 @@ pub struct MatrixPlan {
     selection: Selection,
     backends: Vec<ChosenBackend>,
     tasks: Vec<Arc<Task>>,
-    skipped: Vec<SkippedCell>,
+    /// The cells that cannot be run.
+    pub skipped: Vec<SkippedCell>,
 }
 
 impl MatrixPlan {
@@ -62,11 +63,6 @@ impl MatrixPlan {
         self.tasks
             .iter()
             .map(|task| (key_of(task), task.spec.scenario_named()))
-    }
-
-    /// The skipped cells.
-    pub fn skipped(&self) -> &[SkippedCell] {
-        &self.skipped
     }
 
     /// The backends, each with the reason for its choice.
@@ -114,9 +110,6 @@ impl MatrixPlan {
     }
 
     /// Runs all cells that the directory does not have.
-    ///
-    /// # Errors
-    /// The directory cannot be read or written.
     pub async fn run_all(
         &self,
         directory: Option<MatrixDirectory>,
@@ -174,10 +167,7 @@ async fn choose(
             scenario: None,
         })
         .await?;
-        if backends
-            .iter()
-            .all(|backend| backend.name() != chosen.name())
-        {
+        if backends.iter().all(|it| it.name() != chosen.name()) {
             backends.push(chosen);
         }
     }

@@ -44,13 +44,11 @@ impl MatrixProgress {
         self.shown.say(&visible(line));
     }
 
-    /// Runs of this cell begin.
     pub fn begun(&mut self, title: String) {
         self.running = title;
         self.refresh(0);
     }
 
-    /// A run ended.
     pub fn ran(&mut self) {
         self.refresh(1);
     }
@@ -61,7 +59,6 @@ impl MatrixProgress {
         self.refresh(runs);
     }
 
-    /// A cell is finished.
     pub fn finished(&mut self, cell: &Cell) {
         self.done += 1;
         self.surprises += usize::from(cell.is_surprising());

@@ -8,7 +8,6 @@ use super::cli::MatrixArgs;
 use crate::backend_choice;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
-use crate::external_choice;
 use crate::name_pattern;
 use crate::named_lock::NamedLock;
 use crate::reference_lock;
@@ -24,7 +23,6 @@ pub struct MatrixRequest {
     pub backends: Vec<Option<BackendName>>,
     /// Options of the lock, if there is only one.
     pub options: Vec<(String, String)>,
-    /// What is changed in every scenario.
     pub overrides: Overrides,
     /// How often each cell runs.
     pub seeds: u64,
@@ -32,7 +30,6 @@ pub struct MatrixRequest {
     pub seed: u64,
     /// Number of runs at a time; `None` for what suits the backend.
     pub jobs: Option<usize>,
-    /// Which servers the user chose.
     pub servers: ServerChoice,
     /// The built-in lock that the locks without expectations are held to.
     pub like: Option<String>,
@@ -54,14 +51,7 @@ impl MatrixRequest {
         if backends.is_empty() {
             backends.push(None);
         }
-        let mut servers = args.servers.choice()?;
-        let external = Some(BackendName::External);
-        if backends.contains(&external) && servers.external.is_none() {
-            let config = args.config.config.as_deref();
-            let servers_of_file = external_choice::configured(config, args.servers.external.yes)?;
-            servers.external = Some(servers_of_file);
-        }
-        backend_choice::refuse_unused(&servers, backends.iter().copied())?;
+        let servers = backend_choice::servers(&args.servers, &args.config, &backends)?;
         let plain = name_pattern::locks(&args.locks)?;
         let plain = plain.iter().map(|name| NamedLock::plain(name));
         let locks: Vec<NamedLock> = plain.chain(args.labelled.iter().cloned()).collect();

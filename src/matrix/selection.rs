@@ -30,11 +30,8 @@ pub struct Task {
 impl Task {
     /// `redlock × gc-pause × sim`.
     pub fn title(&self) -> String {
-        let spec = &self.spec;
-        format!(
-            "{} × {} × {}",
-            spec.lock.name, spec.scenario.name, spec.backend
-        )
+        let (lock, scenario) = (&self.spec.lock.name, &self.spec.scenario.name);
+        format!("{lock} × {scenario} × {}", self.spec.backend)
     }
 
     /// What a comparison of locks must know.
@@ -85,10 +82,8 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     let all = LOCKS.iter().map(|lock| NamedLock::plain(lock.name));
     let locks = or_all(&request.locks, all);
     tell_apart(&locks)?;
-    let locks = locks
-        .iter()
-        .map(|name| Candidate::of(request, name))
-        .collect::<Result<Vec<_>, _>>()?;
+    let locks = locks.iter().map(|name| Candidate::of(request, name));
+    let locks: Vec<Candidate> = locks.collect::<Result<_, _>>()?;
     applies_to_one(request, &locks)?;
     let mut scenarios: Vec<(String, Scenario)> = Vec::new();
     for typed in or_all(&request.scenarios, catalog::names().map(str::to_owned)) {
@@ -121,10 +116,7 @@ fn applies_to_one(request: &MatrixRequest, locks: &[Candidate]) -> Result<(), Fa
 /// Two programs with the same label would share their cells and directories.
 fn tell_apart(locks: &[NamedLock]) -> Result<(), Failure> {
     for (index, one) in locks.iter().enumerate() {
-        if locks[..index]
-            .iter()
-            .any(|other| other.shown() == one.shown())
-        {
+        if locks[..index].iter().any(|it| it.shown() == one.shown()) {
             let (flag, value) = one.flag();
             return Err(Failure::Usage(format!(
                 "--{flag} {value}: another program has the label `{}`; the table could not tell them apart",
@@ -169,8 +161,7 @@ impl Selection {
             for (typed, scenario) in &self.scenarios {
                 for candidate in &self.locks {
                     let lock = &candidate.spec;
-                    let reason = left_out(scenario, lock, request, backend);
-                    if let Some(reason) = reason {
+                    if let Some(reason) = left_out(scenario, lock, request, backend) {
                         skipped.push(SkippedCell {
                             lock: lock.name.clone(),
                             scenario: scenario.name.clone(),

@@ -3,7 +3,7 @@
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::record::{Cell, Similarity};
 use picklock_harness::spec::{LockSpec, Overrides};
-use picklock_impls::LOCKS;
+use picklock_impls::{BuiltInLock, LOCKS};
 use picklock_reports::matrix::{Standard, similarity};
 use picklock_scenarios::{BackendName, Scenario};
 
@@ -37,17 +37,13 @@ fn standards(scenarios: &[&Scenario], lock: &LockSpec, overrides: Overrides) -> 
     let alike = LOCKS
         .iter()
         .filter(|one| (one.nodes, one.replicas) == (nodes, lock.replicas));
-    let expected = |name: &str| {
-        let scenarios = scenarios.iter();
-        let expected = scenarios.map(|scenario| {
-            let expected = Expected::of(scenario, name, Tables::NamedOrAll);
-            (scenario.name.clone(), expected)
-        });
-        expected.collect()
-    };
-    let standard = |one: &picklock_impls::BuiltInLock| Standard {
-        name: one.name.to_owned(),
-        expected: expected(one.name),
+    let standard = |one: &BuiltInLock| {
+        let expected = |it: &Scenario| Expected::of(it, one.name, Tables::NamedOrAll);
+        let expected = scenarios.iter().map(|it| (it.name.clone(), expected(it)));
+        Standard {
+            name: one.name.to_owned(),
+            expected: expected.collect(),
+        }
     };
     alike.map(standard).collect()
 }

@@ -113,11 +113,6 @@ pub enum HuntedBackend {
 }
 
 impl HuntedBackend {
-    /// Its name as a word of a command line; `None`: the default.
-    pub fn word(self) -> Option<&'static str> {
-        self.servers().map(BackendName::word)
-    }
-
     /// Which servers; `None`: a simulation.
     pub fn servers(self) -> Option<BackendName> {
         match self {
@@ -183,53 +178,56 @@ Examples:
   picklock merge part-1.json part-2.json part-3.json part-4.json";
 
 fn group(word: &str) -> Result<Group, String> {
-    Group::named(word).ok_or_else(|| {
-        let all: Vec<&str> = Group::ALL.into_iter().map(Group::word).collect();
-        format!("no such group; there are {}", all.join(", "))
-    })
+    known(Group::named(word), "group", &Group::ALL.map(Group::word))
 }
 
 fn property(word: &str) -> Result<Property, String> {
-    Property::named(word).ok_or_else(|| {
-        let all: Vec<&str> = Property::ALL.into_iter().map(Property::word).collect();
-        format!("no such property; there are {}", all.join(", "))
-    })
+    let all = Property::ALL.map(Property::word);
+    known(Property::named(word), "property", &all)
+}
+
+fn known<T>(found: Option<T>, what: &str, all: &[&str]) -> Result<T, String> {
+    found.ok_or_else(|| format!("no such {what}; there are {}", all.join(", ")))
 }
 
 impl SearchArgs {
-    /// The words of a command line that say the same, for the command that repeats the search.
-    pub fn words(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        let mut flag = |name: &str, value: String| words.extend([format!("--{name}"), value]);
+    /// The words of the command line that repeats the search. `own`: what only this command has.
+    pub fn command(
+        &self,
+        command: &str,
+        own: impl IntoIterator<Item = (&'static str, Option<String>)>,
+    ) -> Vec<String> {
+        let mut words = vec![command.to_owned()];
+        // A value may begin with a dash.
+        let flag = |name: &str, value: String| match value.starts_with('-') {
+            true => vec![format!("--{name}={value}")],
+            false => vec![format!("--{name}"), value],
+        };
         let (name, value) = self.lock.named().flag();
-        flag(name, value);
+        words.extend(flag(name, value));
         for (key, value) in &self.options {
-            flag("impl-option", format!("{key}={value}"));
+            words.extend(flag("impl-option", format!("{key}={value}")));
         }
         let joined = |words: Vec<String>| (!words.is_empty()).then(|| words.join(","));
         let faults = self.faults.iter().map(ToString::to_string).collect();
         let properties = self.properties.iter().map(ToString::to_string).collect();
+        let config = self.config.config.as_ref();
         for (name, value) in [
             ("faults", joined(faults)),
             ("property", joined(properties)),
-            (
-                "config",
-                self.config
-                    .config
-                    .as_ref()
-                    .map(|it| it.display().to_string()),
-            ),
+            ("config", config.map(|it| it.display().to_string())),
             ("nodes", self.nodes.map(|it| it.to_string())),
             ("server", self.server.map(|it| it.name().to_owned())),
             ("shard", self.shard.clone()),
+            ("seed", Some(self.seed.to_string())),
         ] {
-            if let Some(value) = value {
-                flag(name, value);
-            }
+            words.extend(value.into_iter().flat_map(|it| flag(name, it)));
         }
-        flag("seed", self.seed.to_string());
         if self.outlived_lease {
             words.push("--outlived-lease".to_owned());
+        }
+        for (name, value) in own {
+            words.extend(value.into_iter().flat_map(|it| flag(name, it)));
         }
         words
     }

@@ -3,21 +3,18 @@
 use std::time::Duration;
 
 use picklock_harness::search::{Hunt, workload};
-use picklock_scenarios::{BackendName, LeaseDuration, Scenario, Topology};
+use picklock_scenarios::{BackendName, LeaseDuration, Scenario};
 
 use super::about_hunt::about;
 use super::cli::{HuntArgs, HuntedBackend};
 use super::on_servers;
-use super::report::{self, About};
+use super::report;
 use super::searching::{SearchProgress, Stop, search};
 use super::subject::Subject;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 
 /// Hunts, and prints what was found and how much was tried.
-///
-/// # Errors
-/// Wrong usage.
 pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
     let subject = Subject::of_args(&args.search)?;
     let time = time(args.time)?;
@@ -47,30 +44,17 @@ pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
         .await?;
     let finds = report::shrunk(&args.search, &subject, &tried, &seen, (&interrupt, &stop)).await?;
     let latencies = "latencies of 50 to 250 µs, drawn from each plan's own";
-    let about = About {
-        patterns,
-        ..about(&args, nodes, BackendName::Sim, latencies)
-    };
-    report::finish(
-        &args.search,
-        &subject,
-        about,
-        (tried, finds, elapsed_s),
-        &interrupt,
-    )
+    let mut about = about(&args, nodes, BackendName::Sim, latencies);
+    about.coverage.patterns = patterns;
+    let came_out = (tried, finds, elapsed_s);
+    report::finish(&args.search, &subject, about, came_out, &interrupt)
 }
 
 /// Servers, and what of the workload is not drawn.
 fn base(args: &HuntArgs, subject: &Subject) -> Result<Scenario, Failure> {
-    let base = workload::for_hunts()?;
-    let base = Scenario {
-        topology: Topology {
-            nodes: args.search.nodes,
-            replicas: subject.spec.replicas,
-            ..base.topology
-        },
-        ..base
-    };
+    let mut base = workload::for_hunts()?;
+    base.topology.nodes = args.search.nodes;
+    base.topology.replicas = subject.spec.replicas;
     base.check_for(subject.spec.nodes)?;
     Ok(base)
 }

@@ -1,6 +1,6 @@
 //! Finds become records: each run is made once more, with its command log, judged, and kept.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use picklock_harness::record::{Find, RunRecord};
@@ -19,9 +19,6 @@ use crate::run_directory::{RunDirectory, make_private};
 
 /// The records of the finds, each kept in a directory of its own below `out`. A find whose run does not have the
 /// violation any more is a defect of the simulation: it is said, and is no find.
-///
-/// # Errors
-/// A directory cannot be written.
 pub async fn keep(
     target: &Target,
     groups: Vec<FindGroup>,
@@ -37,9 +34,7 @@ pub async fn keep(
         let name = name(group.violation, like.count() + 1);
         match keep_one(target, &group, &out.join(&name)).await? {
             Some(find) => finds.push(Find {
-                after_s: seen
-                    .get(&group.violation)
-                    .map(|after_s| (after_s * 1e3).round() / 1e3),
+                after_s: seen.get(&group.violation).map(|it| in_millis(*it)),
                 ..find
             }),
             None => print::err(&format!(
@@ -59,33 +54,22 @@ async fn keep_one(
         return Ok(None);
     };
     let spec = kept_in(spec, directory);
-    let chosen = ChosenBackend {
-        notes: Vec::new(),
-        servers: None,
-        reason: "searched".to_owned(),
-    };
+    let chosen = ChosenBackend::new(None, "searched".to_owned());
     let backend = chosen.backend(&spec, true)?;
-    let ran = run::run(&spec, backend, Rc::new(()), std::future::pending()).await;
-    let result = ran.map_err(Failure::of_run)?;
+    let result = run::run(&spec, backend, Rc::new(()), std::future::pending()).await?;
     let record = record(&spec, &chosen, &result);
     let Violation { property, cause } = group.violation;
     if record.verdicts[&property].cause != Some(cause) {
         return Ok(None);
     }
     keep_run(&spec, &result, &record, directory)?;
-    let find = find(
-        &spec,
-        &record,
-        group.violation,
-        group.shape.clone(),
-        directory,
-    );
+    let shape = group.shape.clone();
     Ok(Some(Find {
         schedules: group.count,
         first: group.number(),
         steady: group.steady,
         unshrunk: group.unshrunk.clone(),
-        ..find
+        ..find(&spec, &record, group.violation, shape, directory)
     }))
 }
 
@@ -100,6 +84,11 @@ pub fn kept_in(spec: RunSpec, directory: &Path) -> RunSpec {
     }
 }
 
+/// Seconds with as many decimals as a record has.
+pub fn in_millis(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
+}
+
 /// The name of a find's directory: the number tells it from others with the same violation.
 pub fn name(violation: Violation, number: usize) -> String {
     let Violation { property, cause } = violation;
@@ -107,18 +96,13 @@ pub fn name(violation: Violation, number: usize) -> String {
 }
 
 /// Keeps a run in a directory of its own.
-///
-/// # Errors
-/// It cannot be written.
 pub fn keep_run(
     spec: &RunSpec,
     result: &RunResult,
     record: &RunRecord,
     directory: &Path,
 ) -> Result<(), Failure> {
-    make_private(directory).map_err(|error| {
-        Failure::Environment(format!("cannot make {}: {error}", directory.display()))
-    })?;
+    make_private(directory).map_err(Failure::at("make", directory))?;
     RunDirectory::at(directory).keep(spec, result, record)
 }
 
@@ -144,12 +128,8 @@ pub fn find(
         story: record.verdicts[&property].story.clone(),
         seed: spec.seed,
         reproduce: ReproduceCommand::of_run(spec).to_string(),
-        repro: Some(path_text(directory.join(FILE))),
+        repro: Some(directory.join(FILE).display().to_string()),
         scenario: spec.scenario.clone(),
         unshrunk: Vec::new(),
     }
-}
-
-fn path_text(path: PathBuf) -> String {
-    path.display().to_string()
 }

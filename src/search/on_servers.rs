@@ -16,7 +16,7 @@ use picklock_scenarios::Scenario;
 use super::about_hunt::about;
 use super::cli::HuntArgs;
 use super::kept_finds;
-use super::report::{self, About};
+use super::report;
 use super::searching::SearchProgress;
 use super::subject::Subject;
 use crate::backend_choice::{self, ChosenBackend, Wanted};
@@ -96,11 +96,9 @@ pub async fn hunt(
     tried.complete = most.is_some_and(|most| next >= most);
     let nodes = base.topology.nodes.unwrap_or(subject.spec.nodes);
     let latencies = "the latencies of real servers on this machine, which differ from run to run";
-    let about = About {
-        patterns: memory.patterns(),
-        unrepeated: hunting.unrepeated,
-        ..about(args, nodes, chosen.name(), latencies)
-    };
+    let mut about = about(args, nodes, chosen.name(), latencies);
+    about.coverage.patterns = memory.patterns();
+    about.coverage.unrepeated = hunting.unrepeated;
     let came_out = (tried, hunting.finds, clock.elapsed().as_secs_f64());
     report::finish(&args.search, subject, about, came_out, interrupt)
 }
@@ -222,19 +220,13 @@ impl Hunting<'_> {
         (number, elapsed): (u64, Duration),
     ) -> Result<(), Failure> {
         let smaller = self.fewer_faults(plan, violation).await?;
-        let (plan, ran) = match &smaller {
-            Some((plan, ran)) => (plan, ran),
-            None => (plan, ran),
-        };
+        let smaller = smaller.as_ref().map(|(plan, ran)| (plan, ran));
+        let (plan, ran) = smaller.unwrap_or((plan, ran));
         let shape = plan.shape();
         let Violation { property, cause } = violation;
         let is_like = |find: &&mut Find| (find.property, find.cause) == (property, cause);
-        if let Some(known) = self
-            .finds
-            .iter_mut()
-            .filter(is_like)
-            .find(|it| it.shape == shape)
-        {
+        let mut like = self.finds.iter_mut().filter(is_like);
+        if let Some(known) = like.find(|it| it.shape == shape) {
             known.schedules += 1;
             return Ok(());
         }
@@ -247,7 +239,7 @@ impl Hunting<'_> {
         let find = kept_finds::find(&spec, &record, violation, shape, &directory);
         self.finds.push(Find {
             first: number,
-            after_s: Some((elapsed.as_secs_f64() * 1e3).round() / 1e3),
+            after_s: Some(kept_finds::in_millis(elapsed.as_secs_f64())),
             ..find
         });
         Ok(())
@@ -261,10 +253,8 @@ impl Hunting<'_> {
     ) -> Result<Option<(Plan, Ran)>, Failure> {
         let mut smaller: Option<(Plan, Ran)> = None;
         for fault in (0..plan.scenario.faults.len()).rev() {
-            let candidate = smaller
-                .as_ref()
-                .map_or(plan, |(plan, _)| plan)
-                .without(fault);
+            let smallest = smaller.as_ref().map_or(plan, |(plan, _)| plan);
+            let candidate = smallest.without(fault);
             let Some(ran) = self.run(&candidate).await? else {
                 continue;
             };

@@ -1,7 +1,7 @@
 //! The record of a search: made, printed and kept.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use picklock_harness::finds::MOST_SHAPES;
@@ -24,7 +24,6 @@ use crate::{lock, print};
 /// Where finds are kept without `--out`.
 const DEFAULT_OUT: &str = "picklock-finds";
 
-/// The file of a kept search.
 const FILE: &str = "search.json";
 
 /// How much work goes into shrinking.
@@ -37,25 +36,16 @@ const EFFORT: Effort = Effort {
 pub struct About {
     pub kind: SearchKind,
     pub depth: Option<usize>,
-    pub workload: Option<String>,
-    pub scenario_hash: Option<String>,
-    pub runs: Option<u64>,
-    pub plain: bool,
-    pub vocabulary: Vec<String>,
-    pub patterns: u64,
     pub backend: BackendName,
-    /// Violations that did not come again.
-    pub unrepeated: u64,
-    /// What was the same in all runs, in words.
-    pub fixed: Vec<String>,
+    /// Without what every search is told.
+    pub asked: Asked,
+    /// Without what was tried.
+    pub coverage: Coverage,
     /// The command that repeats it, without the program's name.
     pub command: Vec<String>,
 }
 
 /// Keeps the record, prints the report, and returns the exit code.
-///
-/// # Errors
-/// A directory cannot be written.
 pub fn finish(
     args: &SearchArgs,
     subject: &Subject,
@@ -65,7 +55,10 @@ pub fn finish(
 ) -> Result<u8, Failure> {
     let record = record(args, subject, about, &tried, finds, elapsed_s, interrupt);
     if let Some(out) = &args.out {
-        keep(&record, out)?;
+        make_private(out)
+            .map_err(|error| Failure::Usage(format!("--out {}: {error}", out.display())))?;
+        let json = documents::json(&record);
+        RunDirectory::at(out).write(FILE, |file| writeln!(file, "{json}"))?;
         crate::report::write_beside(out, &["html"])?;
     }
     print(&record, args.json);
@@ -73,9 +66,6 @@ pub fn finish(
 }
 
 /// Shrinks what was found in the simulation, and keeps it.
-///
-/// # Errors
-/// A directory cannot be written.
 pub async fn shrunk(
     args: &SearchArgs,
     subject: &Subject,
@@ -119,6 +109,8 @@ fn record(
         finds.iter_mut().for_each(|find| find.unshrunk.clear());
     }
     let spec = &subject.spec;
+    let server = (args.server).map(|server| format!("the server {}", server.name()));
+    let placed = tried.placed.iter();
     SearchRecord {
         format: SEARCH_FORMAT.to_owned(),
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
@@ -131,13 +123,10 @@ fn record(
         backend: about.backend,
         seed: args.seed,
         asked: Asked {
-            workload: about.workload,
-            scenario_hash: about.scenario_hash,
             faults: subject.groups.iter().map(ToString::to_string).collect(),
             properties: subject.wanted.properties.clone(),
             outlived_lease: subject.wanted.outlived_lease,
-            runs: about.runs,
-            plain: about.plain,
+            ..about.asked
         },
         depth: about.depth,
         shards: (!is_whole).then(|| Shards {
@@ -152,16 +141,13 @@ fn record(
             && tried.stuck == 0,
         complete: tried.complete,
         interrupted: interrupt.is_wanted(),
-        elapsed_s: (elapsed_s * 1e3).round() / 1e3,
+        elapsed_s: kept_finds::in_millis(elapsed_s),
         coverage: Coverage {
             moments: tried.moments,
-            faults: about.vocabulary,
             placements: tried.placements,
             folded: tried.folded,
             missed: tried.missed,
-            placed: tried
-                .placed
-                .iter()
+            placed: placed
                 .map(|((moment, fault), (schedules, finds))| Placed {
                     moment: moment.clone(),
                     fault: (*fault).to_owned(),
@@ -171,28 +157,13 @@ fn record(
                 .collect(),
             unjudged: tried.unjudged.clone(),
             stuck: tried.stuck,
-            unrepeated: about.unrepeated,
-            patterns: about.patterns,
-            fixed: about.fixed.into_iter().chain(server(args)).collect(),
+            fixed: about.coverage.fixed.into_iter().chain(server).collect(),
+            ..about.coverage
         },
         repro: finds.first().and_then(|find| find.repro.clone()),
         finds,
         reproduce: format!("picklock {}", shell_words::join(about.command)),
     }
-}
-
-/// Keeps the record in its directory.
-///
-/// # Errors
-/// The directory cannot be written.
-fn keep(record: &SearchRecord, out: &Path) -> Result<(), Failure> {
-    make_private(out)
-        .map_err(|error| Failure::Usage(format!("--out {}: {error}", out.display())))?;
-    RunDirectory::at(out).write(FILE, |file| writeln!(file, "{}", documents::json(record)))
-}
-
-fn server(args: &SearchArgs) -> Option<String> {
-    (args.server).map(|server| format!("the server {}", server.name()))
 }
 
 /// Prints the report.

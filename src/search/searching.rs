@@ -78,17 +78,13 @@ impl SearchProgress {
 
     fn line(&self, progress: &Progress<'_>, elapsed_s: f64) -> String {
         let rate = progress.schedules as f64 / elapsed_s.max(0.001);
-        let mut line = format!(
-            "{} · {rate:.0} a second",
-            count(progress.schedules, "schedule")
-        );
+        let schedules = count(progress.schedules, "schedule");
+        let mut line = format!("{schedules} · {rate:.0} a second");
         let by_count = progress.done.filter(|done| *done > 0.0).map(|done| {
             line.push_str(&format!(" · {} %", (100.0 * done) as u64));
             elapsed_s * (1.0 - done) / done
         });
-        let by_time = self
-            .time
-            .map(|time| (time.as_secs_f64() - elapsed_s).max(0.0));
+        let by_time = self.time.map(|it| (it.as_secs_f64() - elapsed_s).max(0.0));
         let left_s = by_count.into_iter().chain(by_time).reduce(f64::min);
         if let Some(left_s) = left_s {
             line.push_str(&format!(" · {} left", span_ms((left_s * 1e3) as u64)));

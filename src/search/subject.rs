@@ -52,9 +52,6 @@ impl Subject {
     }
 
     /// The lock with its code.
-    ///
-    /// # Errors
-    /// It cannot be simulated.
     pub fn target(&self) -> Result<Target, Failure> {
         Ok(Target {
             lock: lock::in_process(&self.spec)?,

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use picklock_harness::record::{SearchKind, scenario_hash};
+use picklock_harness::record::{Asked, Coverage, SearchKind, scenario_hash};
 use picklock_harness::search::{Sweep, workload};
 use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource};
-use picklock_scenarios::{BackendName, Scenario, nearest};
+use picklock_scenarios::{BackendName, Scenario};
 
 use super::cli::SweepArgs;
 use super::report::{self, About};
@@ -14,6 +14,7 @@ use super::subject::Subject;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::specification::{checked, load};
+use crate::usage_hint::or_meant;
 
 /// Sweeps, and prints what was found and how much was tried.
 ///
@@ -36,15 +37,17 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
     let about = About {
         kind: SearchKind::Sweep,
         depth: Some(args.depth),
-        workload: Some(args.workload.clone()),
-        scenario_hash: Some(scenario_hash(&sweep.base)),
-        runs: None,
-        plain: false,
-        vocabulary: sweep.vocabulary().in_words(),
-        patterns: 0,
         backend: BackendName::Sim,
-        unrepeated: 0,
-        fixed: fixed(&sweep),
+        asked: Asked {
+            workload: Some(args.workload.clone()),
+            scenario_hash: Some(scenario_hash(&sweep.base)),
+            ..Asked::default()
+        },
+        coverage: Coverage {
+            faults: sweep.vocabulary().in_words(),
+            fixed: fixed(&sweep),
+            ..Coverage::default()
+        },
         command: command(&args),
     };
     let (threads, stop) = (subject.threads, Stop::default());
@@ -87,12 +90,10 @@ fn base(args: &SweepArgs, subject: &Subject) -> Result<Scenario, Failure> {
 }
 
 fn unknown(name: &str) -> Failure {
-    let meant = nearest(name, workload::names());
-    let meant = meant.map(|meant| format!("; did you mean `{meant}`?"));
+    let meant = or_meant(name, workload::names());
     let all: Vec<&str> = workload::names().collect();
     Failure::Usage(format!(
-        "--workload {name}: no such workload{}\n  = help: there are {}, and any scenario file",
-        meant.unwrap_or_default(),
+        "--workload {name}: no such workload{meant}\n  = help: there are {}, and any scenario file",
         all.join(", ")
     ))
 }
@@ -120,15 +121,11 @@ fn fixed(sweep: &Sweep) -> Vec<String> {
 
 /// The command that repeats it.
 fn command(args: &SweepArgs) -> Vec<String> {
-    let mut words = vec!["sweep".to_owned()];
-    words.extend(args.search.words());
-    words.extend(["--depth".to_owned(), args.depth.to_string()]);
-    words.extend(["--workload".to_owned(), args.workload.clone()]);
-    if let Some(workers) = args.workers {
-        words.extend(["--workers".to_owned(), workers.to_string()]);
-    }
-    if let Some(ttl) = args.ttl {
-        words.extend(["--ttl".to_owned(), ttl.to_string()]);
-    }
-    words
+    let own = [
+        ("depth", Some(args.depth.to_string())),
+        ("workload", Some(args.workload.clone())),
+        ("workers", args.workers.map(|it| it.to_string())),
+        ("ttl", args.ttl.map(|it| it.to_string())),
+    ];
+    args.search.command("sweep", own)
 }

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::number::double;
-use super::reply::Refusal;
+use super::reply::{Refusal, refuse};
 use super::session::ClientId;
 use super::state::State;
 use super::waiter::{Wait, Waiter};
@@ -10,21 +10,19 @@ use super::{Now, Reply};
 
 /// Reads a timeout in seconds and returns when it expires, `None` for never.
 pub(super) fn deadline(now: Now, timeout: &[u8]) -> Result<Option<Now>, Refusal> {
-    let seconds =
-        double(timeout).ok_or(Refusal::fixed("ERR timeout is not a float or out of range"))?;
+    let Some(seconds) = double(timeout) else {
+        return refuse("ERR timeout is not a float or out of range");
+    };
     if seconds.is_infinite() || seconds * 1000.0 > i64::MAX as f64 {
-        return Err(Refusal::fixed("ERR timeout is out of range"));
+        return refuse("ERR timeout is out of range");
     }
     if seconds < 0.0 {
-        return Err(Refusal::fixed("ERR timeout is negative"));
+        return refuse("ERR timeout is negative");
     }
     if seconds == 0.0 {
         return Ok(None);
     }
-    let wait_ms = (seconds * 1000.0).ceil() as i64;
-    Ok(Some(Now {
-        wall_us: now.wall_us.saturating_add(wait_ms.saturating_mul(1000)),
-    }))
+    Ok(Some(now.plus_ms((seconds * 1000.0).ceil() as i64)))
 }
 
 /// Blocks a client.
@@ -46,11 +44,6 @@ pub(super) fn block(
     });
 }
 
-/// A connection is closed, so its wait ends.
-pub(super) fn forget(state: &mut State, client: ClientId) {
-    state.waiters.retain(|waiter| waiter.client != client);
-}
-
 /// The element of the first of these lists that has one.
 pub(super) fn pop_first(
     context: &mut Context<'_>,
@@ -63,9 +56,8 @@ pub(super) fn pop_first(
         let Some(element) = list.pop_front() else {
             continue;
         };
-        let empty = list.is_empty();
-        context.drop_if(key, empty);
-        context.touched(key);
+        let is_empty = list.is_empty();
+        context.shrunk(key, 1, is_empty);
         context.reword(&[b"LPOP", key]);
         return Ok(Some(Reply::bulks([key.as_slice(), element.as_slice()])));
     }
@@ -139,10 +131,9 @@ fn release(state: &mut State, place: usize, reply: Reply) {
 
 /// How many replicas have this many of the changes.
 pub(super) fn acknowledged(state: &State, changes: u64) -> i64 {
-    if changes <= state.acknowledged {
-        state.replicas
-    } else {
-        0
+    match changes <= state.acknowledged {
+        true => state.replicas,
+        false => 0,
     }
 }
 
@@ -164,11 +155,6 @@ pub(super) fn acknowledge(state: &mut State) {
 pub(super) fn waits_for_replicas(state: &State) -> bool {
     let mut waiters = state.waiters.iter();
     waiters.any(|waiter| matches!(waiter.wait, Wait::Replicas { .. }))
-}
-
-/// The next time at which a wait expires.
-pub(super) fn next_timeout(state: &State) -> Option<Now> {
-    state.waiters.iter().filter_map(|waiter| waiter.until).min()
 }
 
 /// Ends the expired waits.

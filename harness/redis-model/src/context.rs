@@ -20,12 +20,32 @@ pub(super) struct Context<'a> {
     pub now: Now,
     /// False in a script or a transaction, where nothing blocks.
     pub may_block: bool,
-    /// The command's name as in the table, for error texts.
+    /// The command's name as in the table: for error texts, and for commands that share a function.
     pub name: &'static str,
     /// Something has changed: the command is replicated.
     pub changed: bool,
     /// The command is replicated as other commands, which are already recorded.
     pub reworded: bool,
+}
+
+/// For each kind of value: a method for what a key holds, and one that creates the key if it is missing.
+macro_rules! of_kind {
+    ($($method:ident $(or $or_new:ident)?: $kind:ident($value:ty),)*) => {$(
+        pub(super) fn $method(&mut self, key: &[u8]) -> Result<Option<&mut $value>, Refusal> {
+            match self.entry(key).map(|entry| &mut entry.value) {
+                None => Ok(None),
+                Some(Value::$kind(value)) => Ok(Some(value)),
+                Some(_) => Err(Refusal::WRONG_TYPE),
+            }
+        }
+
+        $(pub(super) fn $or_new(&mut self, key: &[u8]) -> Result<&mut $value, Refusal> {
+            match self.value_or(key, || Value::$kind(<$value>::default())) {
+                Value::$kind(value) => Ok(value),
+                _ => Err(Refusal::WRONG_TYPE),
+            }
+        })?
+    )*};
 }
 
 impl Context<'_> {
@@ -42,53 +62,16 @@ impl Context<'_> {
         self.entry(key).is_some()
     }
 
-    /// A string's bytes.
-    pub(super) fn string(&mut self, key: &[u8]) -> Result<Option<&mut Vec<u8>>, Refusal> {
-        match self.entry(key).map(|entry| &mut entry.value) {
-            None => Ok(None),
-            Some(Value::String(bytes)) => Ok(Some(bytes)),
-            Some(_) => Err(Refusal::WRONG_TYPE),
-        }
-    }
-
-    /// A hash.
-    pub(super) fn hash(&mut self, key: &[u8]) -> Result<Option<&mut Hash>, Refusal> {
-        match self.entry(key).map(|entry| &mut entry.value) {
-            None => Ok(None),
-            Some(Value::Hash(hash)) => Ok(Some(hash)),
-            Some(_) => Err(Refusal::WRONG_TYPE),
-        }
-    }
-
-    /// A list.
-    pub(super) fn list(&mut self, key: &[u8]) -> Result<Option<&mut VecDeque<Vec<u8>>>, Refusal> {
-        match self.entry(key).map(|entry| &mut entry.value) {
-            None => Ok(None),
-            Some(Value::List(list)) => Ok(Some(list)),
-            Some(_) => Err(Refusal::WRONG_TYPE),
-        }
-    }
-
-    /// A set.
-    pub(super) fn set(&mut self, key: &[u8]) -> Result<Option<&mut Set>, Refusal> {
-        match self.entry(key).map(|entry| &mut entry.value) {
-            None => Ok(None),
-            Some(Value::Set(set)) => Ok(Some(set)),
-            Some(_) => Err(Refusal::WRONG_TYPE),
-        }
-    }
-
-    /// A sorted set.
-    pub(super) fn sorted_set(&mut self, key: &[u8]) -> Result<Option<&mut SortedSet>, Refusal> {
-        match self.entry(key).map(|entry| &mut entry.value) {
-            None => Ok(None),
-            Some(Value::SortedSet(set)) => Ok(Some(set)),
-            Some(_) => Err(Refusal::WRONG_TYPE),
-        }
+    of_kind! {
+        string: String(Vec<u8>),
+        hash or hash_or_new: Hash(Hash),
+        list or list_or_new: List(VecDeque<Vec<u8>>),
+        set or set_or_new: Set(Set),
+        sorted_set or sorted_set_or_new: SortedSet(SortedSet),
     }
 
     /// The value of a key, which is created if it is missing.
-    pub(super) fn value_or(&mut self, key: &[u8], empty: impl FnOnce() -> Value) -> &mut Value {
+    fn value_or(&mut self, key: &[u8], empty: impl FnOnce() -> Value) -> &mut Value {
         self.state.expire(self.database, key, self.now);
         let database = &mut self.state.keyspace.databases[self.database];
         &mut database
@@ -123,11 +106,15 @@ impl Context<'_> {
         true
     }
 
-    /// Removes a key whose collection has become empty. The key has been marked as touched.
-    pub(super) fn drop_if(&mut self, key: &[u8], empty: bool) {
-        if empty {
-            self.state.keyspace.databases[self.database].remove(key);
+    /// So many elements were taken out of a value: the reply. A key without any more elements is removed.
+    pub(super) fn shrunk(&mut self, key: &[u8], taken: usize, is_empty: bool) -> Reply {
+        if taken > 0 {
+            if is_empty {
+                self.state.keyspace.databases[self.database].remove(key);
+            }
+            self.touched(key);
         }
+        Reply::Int(taken as i64)
     }
 
     /// A key has changed: its watchers must be told, and the command is replicated.

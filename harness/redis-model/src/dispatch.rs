@@ -3,9 +3,8 @@
 use super::command::{Args, Misuse, Run, RunData, RunWhole, Spec, find, look_up};
 use super::command_facts::is_queued;
 use super::context::Context;
-use super::reply::Refusal;
-use super::report::Sender;
-use super::session::{ClientId, Session};
+use super::reply::{Refusal, refuse};
+use super::session::{ClientId, Session, Transaction};
 use super::state::State;
 use super::{Now, Reply, Server};
 
@@ -37,7 +36,7 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
             if let Some(transaction) = transaction(&mut server.state, client) {
                 transaction.broken = true;
             }
-            if is_exec(name) {
+            if name.eq_ignore_ascii_case(b"exec") {
                 return abort(&mut server.state, client, &refusal);
             }
             return refusal.into();
@@ -65,10 +64,6 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
     reply
 }
 
-fn is_exec(name: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(b"exec")
-}
-
 /// A refused EXEC ends its transaction.
 fn abort(state: &mut State, client: ClientId, why: &Refusal) -> Reply {
     if let Some(session) = state.sessions.get_mut(&client) {
@@ -79,7 +74,7 @@ fn abort(state: &mut State, client: ClientId, why: &Refusal) -> Reply {
     Reply::error(format!("EXECABORT Transaction discarded because of: {why}"))
 }
 
-fn transaction(state: &mut State, client: ClientId) -> Option<&mut super::session::Transaction> {
+fn transaction(state: &mut State, client: ClientId) -> Option<&mut Transaction> {
     state.sessions.get_mut(&client)?.transaction.as_mut()
 }
 
@@ -99,13 +94,11 @@ fn admit(
     let in_transaction = session.is_some_and(|session| session.transaction.is_some());
     let only_listens = session.is_some_and(Session::only_listens);
     if in_transaction && state.version.is_valkey() && ["multi", "watch"].contains(&spec.name) {
-        return Err(NOT_IN_TRANSACTION);
+        // It breaks the transaction. On Redis the command itself refuses.
+        return refuse("ERR Command not allowed inside a transaction");
     }
     if state.out_of_memory && spec.denies_oom {
         return Err(OUT_OF_MEMORY);
-    }
-    if state.read_only && spec.write {
-        return Err(READ_ONLY);
     }
     if only_listens && !WHILE_SUBSCRIBED.contains(&spec.name) {
         return Err(Refusal::while_subscribed(&spec.name_of(args)));
@@ -115,10 +108,6 @@ fn admit(
 
 pub(super) const OUT_OF_MEMORY: Refusal =
     Refusal::fixed("OOM command not allowed when used memory > 'maxmemory'.");
-/// `MULTI` or `WATCH` in a transaction, which breaks it on Valkey. On Redis the command itself refuses.
-const NOT_IN_TRANSACTION: Refusal = Refusal::fixed("ERR Command not allowed inside a transaction");
-pub(super) const READ_ONLY: Refusal =
-    Refusal::fixed("READONLY You can't write against a read only replica.");
 
 /// Executes a command that has passed the checks.
 pub(super) fn run(
@@ -169,7 +158,7 @@ fn whole(
         if let Some(report) = &mut server.state.report {
             let session = server.state.sessions.get(&client);
             let database = session.map_or(0, |session| session.database);
-            report.executed(now, database, Sender::Client(client), args);
+            report.executed(now, database, Some(client), args);
         }
     };
     if is_script {
@@ -216,10 +205,7 @@ pub(super) fn data(
     let (changed, reworded) = (context.changed, context.reworded);
     *database = context.database;
     if let Some(report) = &mut state.report {
-        let sender = match call.from_script {
-            true => Sender::Script,
-            false => Sender::Client(call.client),
-        };
+        let sender = (!call.from_script).then_some(call.client);
         report.executed(call.now, *database, sender, args);
     }
     if changed && !reworded {

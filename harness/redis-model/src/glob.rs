@@ -61,23 +61,15 @@ fn class(pattern: &[u8], byte: u8) -> (bool, &[u8]) {
     };
     let mut found = false;
     loop {
-        rest = match rest {
+        let (from, to, after) = match rest {
             [] => return (found != negated, rest),
-            [b']', rest @ ..] => return (found != negated, rest),
-            [b'\\', literal, rest @ ..] => {
-                found |= *literal == byte;
-                rest
-            }
-            [from, b'-', to, rest @ ..] => {
-                let (low, high) = (from.min(to), from.max(to));
-                found |= (*low..=*high).contains(&byte);
-                rest
-            }
-            [literal, rest @ ..] => {
-                found |= *literal == byte;
-                rest
-            }
+            [b']', after @ ..] => return (found != negated, after),
+            [b'\\', literal, after @ ..] => (literal, literal, after),
+            [from, b'-', to, after @ ..] => (from, to, after),
+            [literal, after @ ..] => (literal, literal, after),
         };
+        found |= (*from.min(to)..=*from.max(to)).contains(&byte);
+        rest = after;
     }
 }
 

@@ -38,15 +38,8 @@ struct TouchedKey {
 }
 
 impl TouchedKeys {
-    pub(super) fn written(&mut self, database: usize, key: &[u8]) {
-        self.push(database, key, false);
-    }
-
-    pub(super) fn expired(&mut self, database: usize, key: &[u8]) {
-        self.push(database, key, true);
-    }
-
-    fn push(&mut self, database: usize, key: &[u8], expired: bool) {
+    /// `expired`: it was removed because it had expired.
+    pub(super) fn push(&mut self, database: usize, key: &[u8], expired: bool) {
         self.names.extend_from_slice(key);
         self.keys.push(TouchedKey {
             end: self.names.len(),

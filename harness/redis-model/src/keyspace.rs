@@ -48,21 +48,4 @@ impl Keyspace {
             .filter(move |(_, entry)| !entry.is_expired(now_ms))
             .map(|(key, _)| key.as_slice())
     }
-
-    /// When a key expires, in milliseconds since the Unix epoch. `None` without the key,
-    /// `Some(None)` without an expiry.
-    pub fn expiry_ms(&self, database: usize, key: &[u8]) -> Option<Option<i64>> {
-        let entry = self.databases.get(database)?.get(key)?;
-        Some(entry.expires_ms)
-    }
-
-    /// The number of keys in all databases, including expired ones.
-    pub fn len(&self) -> usize {
-        self.databases.iter().map(BTreeMap::len).sum()
-    }
-
-    /// True if there is no key.
-    pub fn is_empty(&self) -> bool {
-        self.databases.iter().all(BTreeMap::is_empty)
-    }
 }

@@ -15,6 +15,13 @@ impl Now {
         }
     }
 
+    /// So many milliseconds later.
+    pub(super) fn plus_ms(self, ms: i64) -> Now {
+        Now {
+            wall_us: self.wall_us.saturating_add(ms.saturating_mul(1000)),
+        }
+    }
+
     /// Milliseconds since the Unix epoch, rounded down.
     pub fn ms(self) -> i64 {
         self.wall_us.div_euclid(1000)

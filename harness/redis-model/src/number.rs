@@ -36,12 +36,9 @@ pub(super) fn integer_argument(text: &[u8]) -> Result<i64, Refusal> {
 
 /// An integer that must not be negative.
 pub(super) fn count_argument(text: &[u8]) -> Result<i64, Refusal> {
-    match integer(text) {
-        Some(count) if count >= 0 => Ok(count),
-        Some(_) => Err(Refusal::NOT_POSITIVE),
-        // Redis 7.0 gives the same error for a text that is not a number.
-        None => Err(Refusal::NOT_POSITIVE),
-    }
+    // Redis 7.0 gives the same error for a text that is not a number.
+    let count = integer(text).filter(|count| *count >= 0);
+    count.ok_or(Refusal::NOT_POSITIVE)
 }
 
 /// Reads a double like `strtod` with Redis's checks: no blanks, no trailing text, no NaN.
@@ -77,30 +74,20 @@ pub(super) fn is_read_differently(text: &[u8]) -> bool {
 
 /// Writes a double: `%.17g` in Redis 7.0, the shortest exact text since 7.2.
 pub(super) fn double_text(value: f64, shortest: bool) -> String {
-    if value.is_infinite() {
-        return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
-    }
-    if value == 0.0 {
-        return if value.is_sign_negative() { "-0" } else { "0" }.to_owned();
-    }
     // Whole numbers that a double holds exactly are written as integers.
     if value.fract() == 0.0 && value.abs() < 4_503_599_627_370_496.0 {
         return format!("{value:.0}");
     }
-    if shortest {
-        return shortest_text(value);
+    match shortest && value.is_finite() {
+        true => shortest_text(value),
+        false => general_17(value),
     }
-    general(&format!("{value:.16e}"), 17)
 }
 
 /// The fewest digits that give the same double again, written as the library `fpconv` of Redis 7.2
 /// and later does.
 fn shortest_text(value: f64) -> String {
-    let scientific = format!("{value:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let sign = if value < 0.0 { "-" } else { "" };
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let (sign, digits, exponent) = parts(&format!("{value:e}"));
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
     // The power of ten of the last digit.
     let last = exponent - (count - 1);
@@ -117,11 +104,24 @@ fn shortest_text(value: f64) -> String {
         let (before, after) = digits.split_at(whole.unsigned_abs() as usize);
         return format!("{sign}{before}.{after}");
     }
+    with_exponent(sign, &digits, exponent, 1)
+}
+
+/// Sign, digits and exponent of a number in scientific notation.
+fn parts(scientific: &str) -> (&'static str, String, i32) {
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    let sign = if mantissa.starts_with('-') { "-" } else { "" };
+    let digits = mantissa.chars().filter(char::is_ascii_digit).collect();
+    (sign, digits, exponent.parse().unwrap_or(0))
+}
+
+/// Scientific notation, with at least so many digits in the exponent.
+fn with_exponent(sign: &str, digits: &str, exponent: i32, width: usize) -> String {
     let (first, rest) = digits.split_at(1);
     let point = if rest.is_empty() { "" } else { "." };
     let mark = if exponent < 0 { '-' } else { '+' };
     let exponent = exponent.abs();
-    format!("{sign}{first}{point}{rest}e{mark}{exponent}")
+    format!("{sign}{first}{point}{rest}e{mark}{exponent:0width$}")
 }
 
 /// Writes a double as `%.17g`, the format in which Lua numbers become command arguments.
@@ -129,42 +129,24 @@ pub(super) fn general_17(value: f64) -> String {
     general_digits(value, 17)
 }
 
-/// Writes a double as `%.*g`, with at most this many digits.
+/// Writes a double as `%.*g`, with at most this many digits, at least one.
 pub(super) fn general_digits(value: f64, digits: usize) -> String {
-    if value.is_nan() {
-        return if value.is_sign_negative() {
-            "-nan"
-        } else {
-            "nan"
-        }
-        .to_owned();
+    if !value.is_finite() {
+        let sign = if value.is_sign_negative() { "-" } else { "" };
+        return format!("{sign}{}", if value.is_nan() { "nan" } else { "inf" });
     }
-    if value.is_infinite() {
-        return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
-    }
-    let digits = digits.max(1);
     general(&format!("{value:.*e}", digits - 1), digits)
 }
 
 /// Converts scientific notation with so many digits into the format of C's `%g`.
 fn general(scientific: &str, most: usize) -> String {
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let (sign, mantissa) = match mantissa.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", mantissa),
-    };
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let (sign, digits, exponent) = parts(scientific);
     let digits = match digits.trim_end_matches('0') {
         "" => "0",
         some => some,
     };
     if exponent < -4 || usize::try_from(exponent).is_ok_and(|it| it >= most) {
-        let (first, rest) = digits.split_at(1);
-        let point = if rest.is_empty() { "" } else { "." };
-        let mark = if exponent < 0 { '-' } else { '+' };
-        let exponent = exponent.abs();
-        return format!("{sign}{first}{point}{rest}e{mark}{exponent:02}");
+        return with_exponent(sign, digits, exponent, 2);
     }
     let whole = usize::try_from(exponent + 1).unwrap_or(0);
     if exponent < 0 {

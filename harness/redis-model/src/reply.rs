@@ -63,19 +63,16 @@ impl Reply {
 
     /// The reply as a client that speaks RESP2 sees it.
     pub fn for_resp2(self) -> Reply {
+        let all = |items: Vec<Reply>| items.into_iter().map(Reply::for_resp2).collect();
         match self {
-            Reply::Map(pairs) => Reply::Array(
-                pairs
-                    .into_iter()
-                    .flat_map(|(key, value)| [key.for_resp2(), value.for_resp2()])
-                    .collect(),
-            ),
+            Reply::Map(pairs) => {
+                let items = pairs.into_iter().flat_map(|(key, value)| [key, value]);
+                Reply::Array(items.map(Reply::for_resp2).collect())
+            }
             Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
-                Reply::Array(items.into_iter().map(Reply::for_resp2).collect())
+                Reply::Array(all(items))
             }
-            Reply::Several(items) => {
-                Reply::Several(items.into_iter().map(Reply::for_resp2).collect())
-            }
+            Reply::Several(items) => Reply::Several(all(items)),
             Reply::Double(text) => Reply::Bulk(text.into_bytes()),
             Reply::Verbatim(_, text) => Reply::Bulk(text),
             plain => plain,
@@ -108,17 +105,17 @@ impl Refusal {
     }
 
     /// A refusal with a generated text. Line breaks are not possible in an error reply.
-    pub(super) fn of(text: String) -> Refusal {
-        Refusal(Cow::Owned(text.replace(['\r', '\n'], " ")))
+    pub(super) fn of(text: impl Into<Cow<'static, str>>) -> Refusal {
+        match text.into() {
+            Cow::Borrowed(text) => Refusal::fixed(text),
+            Cow::Owned(text) => Refusal(Cow::Owned(text.replace(['\r', '\n'], " "))),
+        }
     }
 
     /// A client's word as quoted in an error text: a C string of at most `room` bytes.
     pub(super) fn quote(word: &[u8], room: usize) -> String {
-        let end = word
-            .iter()
-            .position(|byte| *byte == 0)
-            .unwrap_or(word.len());
-        String::from_utf8_lossy(&word[..end.min(room)]).into_owned()
+        let length = word.iter().take_while(|byte| **byte != 0).count();
+        String::from_utf8_lossy(&word[..length.min(room)]).into_owned()
     }
 
     /// The error of a command that was called with too few or too many arguments.
@@ -138,11 +135,10 @@ impl Refusal {
         const SHOWN: usize = 128;
         let mut shown = String::new();
         for word in &args[1..] {
-            if shown.len() >= SHOWN {
-                break;
+            if shown.len() < SHOWN {
+                let word = Refusal::quote(word, SHOWN - shown.len());
+                shown += &format!("'{word}' ");
             }
-            let word = Refusal::quote(word, SHOWN - shown.len());
-            shown += &format!("'{word}' ");
         }
         let name = Refusal::quote(args[0], SHOWN);
         Refusal::of(format!(
@@ -166,6 +162,11 @@ impl Refusal {
              / RESET are allowed in this context"
         ))
     }
+}
+
+/// The refusal with this text, as the result of whatever was tried.
+pub(super) fn refuse<T>(text: impl Into<Cow<'static, str>>) -> Result<T, Refusal> {
+    Err(Refusal::of(text))
 }
 
 impl From<Refusal> for Reply {

@@ -14,13 +14,6 @@ use super::session::ClientId;
 /// Client numbers begin with 1; ports below this belong to servers.
 const FIRST_PORT: u32 = 40_000;
 
-/// Who sends a command.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Sender {
-    Client(ClientId),
-    Script,
-}
-
 /// What was told and not yet taken.
 #[derive(Debug, Default)]
 pub(super) struct Report {
@@ -28,14 +21,20 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// A command was executed. `database`: the one that is selected afterwards.
-    pub(super) fn executed(&mut self, now: Now, database: usize, sender: Sender, args: &[&[u8]]) {
+    /// A command was executed. No sender: a script called it. `database`: the one that is selected afterwards.
+    pub(super) fn executed(
+        &mut self,
+        now: Now,
+        database: usize,
+        sender: Option<ClientId>,
+        args: &[&[u8]],
+    ) {
         let (seconds, micros) = (now.wall_us / 1_000_000, now.wall_us % 1_000_000);
         let line = &mut self.bytes;
         // Writing to a vector cannot fail.
         let _ = match sender {
-            Sender::Script => write!(line, "+{seconds}.{micros:06} [{database} lua]"),
-            Sender::Client(ClientId(number)) => {
+            None => write!(line, "+{seconds}.{micros:06} [{database} lua]"),
+            Some(ClientId(number)) => {
                 let port = FIRST_PORT.saturating_add(number);
                 write!(line, "+{seconds}.{micros:06} [{database} 127.0.0.1:{port}]")
             }
@@ -48,17 +47,8 @@ impl Report {
         line.extend_from_slice(b"\r\n");
     }
 
-    /// A key was removed because it had expired.
-    pub(super) fn expired(&mut self, database: usize, key: &[u8]) {
-        self.notified("expired", database, key);
-    }
-
-    /// A key was evicted.
-    pub(super) fn evicted(&mut self, database: usize, key: &[u8]) {
-        self.notified("evicted", database, key);
-    }
-
-    fn notified(&mut self, event: &str, database: usize, key: &[u8]) {
+    /// A key was removed: it had `expired`, or was `evicted`.
+    pub(super) fn notified(&mut self, event: &str, database: usize, key: &[u8]) {
         let pattern = format!("__keyevent@*__:{event}");
         let channel = format!("__keyevent@{database}__:{event}");
         self.bytes.extend_from_slice(b">4\r\n");

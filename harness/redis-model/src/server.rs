@@ -22,14 +22,10 @@ pub struct Server {
 impl Server {
     /// An empty server.
     pub fn new(version: ServerVersion) -> Server {
-        let state = State {
-            version,
-            ..State::default()
-        };
-        Server {
-            state: Box::new(state),
-            scripts: Scripts::new(version),
-        }
+        let mut state = Box::<State>::default();
+        state.version = version;
+        let scripts = Scripts::new(version);
+        Server { state, scripts }
     }
 
     /// A new connection, in database 0, speaking RESP2.
@@ -43,7 +39,7 @@ impl Server {
     /// Ends a connection, and with it its watches, subscriptions, waits and queued commands.
     pub fn disconnect(&mut self, client: ClientId) {
         self.state.unwatch(client);
-        super::blocking::forget(&mut self.state, client);
+        self.state.waiters.retain(|waiter| waiter.client != client);
         self.state.sessions.remove(&client);
         self.state.messages.retain(|(other, _)| *other != client);
     }
@@ -64,10 +60,8 @@ impl Server {
 
     /// True if the client has chosen RESP3.
     pub fn speaks_resp3(&self, client: ClientId) -> bool {
-        self.state
-            .sessions
-            .get(&client)
-            .is_some_and(|session| session.resp3)
+        let session = self.state.sessions.get(&client);
+        session.is_some_and(|session| session.resp3)
     }
 
     /// True when there is something for [`Server::take_messages`].
@@ -78,19 +72,18 @@ impl Server {
     /// Pending out-of-band messages for connections: publications, and late replies to blocking
     /// commands. Each is returned once, in order.
     pub fn take_messages(&mut self) -> Vec<(ClientId, Reply)> {
-        let messages = std::mem::take(&mut self.state.messages);
-        messages
-            .into_iter()
-            .map(|(client, reply)| {
-                let resp3 = self.speaks_resp3(client);
-                (client, if resp3 { reply } else { reply.for_resp2() })
-            })
-            .collect()
+        let messages = std::mem::take(&mut self.state.messages).into_iter();
+        let fitting = messages.map(|(client, reply)| match self.speaks_resp3(client) {
+            true => (client, reply),
+            false => (client, reply.for_resp2()),
+        });
+        fitting.collect()
     }
 
     /// When the next blocking command times out, on the wall clock. Call [`Server::time_out`] then.
     pub fn next_timeout(&self) -> Option<Now> {
-        super::blocking::next_timeout(&self.state)
+        let waiters = self.state.waiters.iter();
+        waiters.filter_map(|waiter| waiter.until).min()
     }
 
     /// Ends the expired blocking commands. Their replies become messages.
@@ -138,10 +131,8 @@ impl Server {
 
     /// True when there is something for [`Server::take_touched`].
     pub fn has_touched(&self) -> bool {
-        self.state
-            .touched
-            .as_ref()
-            .is_some_and(|touched| !touched.is_empty())
+        let touched = self.state.touched.as_ref();
+        touched.is_some_and(|touched| !touched.is_empty())
     }
 
     /// Puts the keys that were written, expired or removed since the last call into `touched`, in
@@ -166,8 +157,7 @@ impl Server {
     /// Returns the reply, which is an error only if the effect does not come from a model.
     pub fn apply(&mut self, effect: &Effect, now: Now) -> Reply {
         let args: Vec<&[u8]> = effect.args.iter().map(Vec::as_slice).collect();
-        let roles = (self.state.read_only, self.state.out_of_memory);
-        (self.state.read_only, self.state.out_of_memory) = (false, false);
+        let out_of_memory = std::mem::take(&mut self.state.out_of_memory);
         self.state.applying = true;
         let master = self.connect();
         if let Some(session) = self.state.sessions.get_mut(&master) {
@@ -176,7 +166,7 @@ impl Server {
         let reply = dispatch::process(self, master, &args, now);
         self.disconnect(master);
         self.state.applying = false;
-        (self.state.read_only, self.state.out_of_memory) = roles;
+        self.state.out_of_memory = out_of_memory;
         reply
     }
 
@@ -187,9 +177,7 @@ impl Server {
 
     /// Replaces all keys. Scripts and connections stay.
     pub fn restore(&mut self, keyspace: Keyspace) {
-        for database in 0..self.state.keyspace.databases.len() {
-            self.state.touch_all(database);
-        }
+        self.empty();
         self.state.keyspace = keyspace;
         for (database, key) in self.state.watchers.keys().cloned().collect::<Vec<_>>() {
             if self.state.keyspace.databases[database].contains_key(&key) {
@@ -200,10 +188,14 @@ impl Server {
 
     /// Removes all keys, as the nemesis does with FLUSHALL.
     pub fn flush(&mut self) {
-        for database in 0..self.state.keyspace.databases.len() {
-            self.state.touch_all(database);
-        }
+        self.empty();
         self.state.effect(0, &[b"FLUSHALL"]);
+    }
+
+    fn empty(&mut self) {
+        for database in 0..self.state.keyspace.databases.len() {
+            self.state.empty(database);
+        }
     }
 
     /// Removes all cached scripts, so that EVALSHA answers NOSCRIPT again.
@@ -213,18 +205,16 @@ impl Server {
 
     /// Removes a key as eviction does. True if it existed.
     pub fn evict(&mut self, database: usize, key: &[u8]) -> bool {
-        let Some(keys) = self.state.keyspace.databases.get_mut(database) else {
+        let keys = self.state.keyspace.databases.get_mut(database);
+        if keys.and_then(|keys| keys.remove(key)).is_none() {
             return false;
-        };
-        let there = keys.remove(key).is_some();
-        if there {
-            self.state.touch(database, key);
-            if let Some(report) = &mut self.state.report {
-                report.evicted(database, key);
-            }
-            self.state.effect(database, &[b"DEL", key]);
         }
-        there
+        self.state.touch(database, key);
+        if let Some(report) = &mut self.state.report {
+            report.notified("evicted", database, key);
+        }
+        self.state.effect(database, &[b"DEL", key]);
+        true
     }
 
     /// Removes a key as an expiry does, whatever its time. True if it existed.
@@ -245,11 +235,6 @@ impl Server {
                 self.state.expire(database, &key, now);
             }
         }
-    }
-
-    /// Makes the server a replica, which refuses writes of clients, or a master again.
-    pub fn set_read_only(&mut self, read_only: bool) {
-        self.state.read_only = read_only;
     }
 
     /// While memory is exhausted, commands that may need more are refused.

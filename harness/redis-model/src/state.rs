@@ -28,8 +28,6 @@ pub(super) struct State {
     pub record_effects: bool,
     /// Applying another server's effects: the master decides about expired keys.
     pub applying: bool,
-    /// Refuse writes with READONLY.
-    pub read_only: bool,
     /// Refuse commands that need memory with OOM.
     pub out_of_memory: bool,
     /// The keys that were written, expired or removed, in order, if anybody wants to know.
@@ -57,14 +55,7 @@ impl State {
 
     /// Removes an expired key, as a master does when a command accesses it.
     pub(super) fn expire(&mut self, database: usize, key: &[u8], now: Now) -> bool {
-        if self.applying || !self.is_expired(database, key, now) {
-            return false;
-        }
-        if self.read_only {
-            // A replica hides the key and leaves it to its master to remove it.
-            return true;
-        }
-        self.expire_now(database, key)
+        !self.applying && self.is_expired(database, key, now) && self.expire_now(database, key)
     }
 
     /// Removes a key as an expiry does. True if it existed.
@@ -74,10 +65,10 @@ impl State {
             return false;
         }
         if let Some(touched) = &mut self.touched {
-            touched.expired(database, key);
+            touched.push(database, key, true);
         }
         if let Some(report) = &mut self.report {
-            report.expired(database, key);
+            report.notified("expired", database, key);
         }
         self.touch_watchers(database, key);
         self.effect(database, &[b"DEL", key]);
@@ -94,13 +85,13 @@ impl State {
     /// A key has changed: its watchers are told, and it is noted.
     pub(super) fn touch(&mut self, database: usize, key: &[u8]) {
         if let Some(touched) = &mut self.touched {
-            touched.written(database, key);
+            touched.push(database, key, false);
         }
         self.touch_watchers(database, key);
     }
 
     /// Tells the watchers of a key that it has changed.
-    pub(super) fn touch_watchers(&mut self, database: usize, key: &[u8]) {
+    fn touch_watchers(&mut self, database: usize, key: &[u8]) {
         if self.watchers.is_empty() {
             return;
         }
@@ -112,11 +103,8 @@ impl State {
             let Some(session) = self.sessions.get_mut(client) else {
                 continue;
             };
-            let watched = session
-                .watched
-                .iter_mut()
-                .find(|watched| watched.database == database && watched.key == key);
-            match watched {
+            let mut watched = session.watched.iter_mut();
+            match watched.find(|watched| watched.database == database && watched.key == key) {
                 // It had expired before the watch began, and is removed now: no change.
                 Some(watched) if watched.expired && !present => watched.expired = false,
                 _ => session.dirty = true,
@@ -127,9 +115,7 @@ impl State {
     /// A key has changed: clients that wait for it may be served after the current command.
     pub(super) fn signal(&mut self, database: usize, key: &[u8]) {
         let mut waiters = self.waiters.iter();
-        let waited_for =
-            waiters.any(|waiter| waiter.database == database && waiter.wait.takes_from(key));
-        if waited_for {
+        if waiters.any(|waiter| waiter.database == database && waiter.wait.takes_from(key)) {
             let place = (database, key.to_vec());
             if !self.ready.contains(&place) {
                 self.ready.push(place);
@@ -137,24 +123,10 @@ impl State {
         }
     }
 
-    /// Tells the watchers of every key of a database that is about to be emptied.
-    pub(super) fn touch_all(&mut self, database: usize) {
-        if let Some(touched) = &mut self.touched {
-            for key in self.keyspace.databases[database].keys() {
-                touched.written(database, key);
-            }
-        }
-        let keys: Vec<Vec<u8>> = self
-            .watchers
-            .keys()
-            .filter(|(other, key)| {
-                *other == database && self.keyspace.databases[database].contains_key(key)
-            })
-            .map(|(_, key)| key.clone())
-            .collect();
-        self.keyspace.databases[database].clear();
-        for key in keys {
-            self.touch_watchers(database, &key);
+    /// Empties a database, and tells the watchers of its keys.
+    pub(super) fn empty(&mut self, database: usize) {
+        for key in std::mem::take(&mut self.keyspace.databases[database]).keys() {
+            self.touch(database, key);
         }
     }
 
@@ -164,11 +136,8 @@ impl State {
         let Some(session) = self.sessions.get_mut(&client) else {
             return;
         };
-        let known = session
-            .watched
-            .iter()
-            .any(|watched| watched.database == database && watched.key == key);
-        if known {
+        let mut watched = session.watched.iter();
+        if watched.any(|watched| watched.database == database && watched.key == key) {
             return;
         }
         session.watched.push(Watched {
@@ -176,17 +145,8 @@ impl State {
             key: key.to_vec(),
             expired,
         });
-        self.watchers
-            .entry((database, key.to_vec()))
-            .or_default()
-            .push(client);
-    }
-
-    /// True if a key that the client watches has changed.
-    pub(super) fn is_dirty(&self, client: ClientId) -> bool {
-        self.sessions
-            .get(&client)
-            .is_some_and(|session| session.dirty)
+        let place = (database, key.to_vec());
+        self.watchers.entry(place).or_default().push(client);
     }
 
     /// Ends all watches of a client.

@@ -3,8 +3,6 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use redis::{ErrorKind, ServerErrorKind};
-
 use super::Reply;
 
 impl Reply {
@@ -61,12 +59,11 @@ impl Reply {
             Reply::Nil | Reply::NilArray | Reply::Blocked => Value::Nil,
             Reply::Array(items) | Reply::Several(items) => Value::Array(list(items)),
             Reply::Set(items) => Value::Set(list(items)),
-            Reply::Map(pairs) => Value::Map(
-                pairs
-                    .into_iter()
-                    .map(|(key, value)| (key.into_value(), value.into_value()))
-                    .collect(),
-            ),
+            Reply::Map(pairs) => {
+                let pairs = pairs.into_iter();
+                let pair = |(key, value): (Reply, Reply)| (key.into_value(), value.into_value());
+                Value::Map(pairs.map(pair).collect())
+            }
             Reply::Double(text) => Value::Double(text.parse().unwrap_or(f64::NAN)),
             Reply::Verbatim(_, text) => Value::VerbatimString {
                 format: redis::VerbatimFormat::Text,
@@ -126,22 +123,16 @@ fn parsed_error(text: &str) -> redis::ServerError {
     match redis::parse_redis_value(line.as_bytes()) {
         Ok(redis::Value::ServerError(error)) => error,
         // The text contains a line break, which the protocol cannot transmit either.
-        _ => match redis::parse_redis_value(b"-ERR error text with a line break\r\n") {
-            Ok(redis::Value::ServerError(error)) => error,
-            _ => unreachable!("{:?}", ErrorKind::Server(ServerErrorKind::ResponseError)),
-        },
+        _ => parsed_error("ERR error text with a line break"),
     }
 }
 
 fn line(out: &mut Vec<u8>, kind: u8, text: &[u8]) {
     out.push(kind);
     // A line break would end the reply early. The server writes spaces instead.
-    out.extend(text.iter().map(|&byte| {
-        if matches!(byte, b'\r' | b'\n') {
-            b' '
-        } else {
-            byte
-        }
+    out.extend(text.iter().map(|byte| match byte {
+        b'\r' | b'\n' => b' ',
+        byte => *byte,
     }));
     out.extend_from_slice(b"\r\n");
 }

@@ -81,9 +81,7 @@ async fn copy(
             "\n[picklock: {left_out} bytes are left out here; a worker's log is cut at {limit} MiB]"
         )?;
     }
-    let (first, second) = end.as_slices();
-    log.write_all(first)?;
-    log.write_all(second)
+    log.write_all(end.make_contiguous())
 }
 
 #[cfg(test)]

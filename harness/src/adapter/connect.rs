@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use picklock_impls::Node;
+use redis::ConnectionInfo;
 use redis::sentinel::{Sentinel, SentinelNodeConnectionInfo};
-use redis::{ConnectionInfo, IntoConnectionInfo};
 
-use super::reconnecting::{Origin, Reconnecting};
+use super::reconnecting::{Origin, Reconnecting, connection_info};
 use super::redirecting::Redirecting;
 use super::subscription::subscribe;
 
@@ -59,22 +59,20 @@ pub fn connect(urls: &[String], timeout: Duration) -> Result<Vec<Node>, ConnectE
 
 fn origin(url: &str) -> redis::RedisResult<Origin> {
     let Some(sentinels) = url.strip_prefix(SENTINEL_SCHEME) else {
-        return Ok(Origin::Server(redis::Client::open(info(url)?)?));
+        return Ok(Origin::Server(redis::Client::open(connection_info(url)?)?));
     };
-    let (hosts, master) = match sentinels.split_once('/') {
-        Some((hosts, master)) if !master.is_empty() => (hosts, master),
-        _ => {
-            let what = "the name of the master is missing";
-            return Err((redis::ErrorKind::InvalidClientConfig, what).into());
-        }
+    let named = sentinels.split_once('/');
+    let Some((hosts, master)) = named.filter(|(_, master)| !master.is_empty()) else {
+        let what = "the name of the master is missing";
+        return Err((redis::ErrorKind::InvalidClientConfig, what).into());
     };
-    let sentinels = hosts
-        .split(',')
-        .map(|host| info(&format!("redis://{host}")));
+    let sentinels = hosts.split(',');
+    let sentinels = sentinels.map(|host| connection_info(&format!("redis://{host}")));
     let sentinels: Vec<ConnectionInfo> = sentinels.collect::<redis::RedisResult<_>>()?;
     let settings = sentinels
         .first()
-        .map(|first| first.redis_settings().clone());
+        .map(ConnectionInfo::redis_settings)
+        .cloned();
     let as_master = SentinelNodeConnectionInfo::default()
         .set_redis_connection_info(settings.unwrap_or_default());
     Ok(Origin::Sentinels {
@@ -82,11 +80,4 @@ fn origin(url: &str) -> redis::RedisResult<Origin> {
         master: master.to_owned(),
         as_master,
     })
-}
-
-fn info(url: &str) -> redis::RedisResult<ConnectionInfo> {
-    let info = url.into_connection_info()?;
-    // The first command on the wire must be the lock's own, not redis-rs's `CLIENT SETINFO`.
-    let settings = info.redis_settings().clone().set_skip_set_lib_name();
-    Ok(info.set_redis_settings(settings))
 }

@@ -38,7 +38,7 @@ pub const STILL_THERE: &str =
 pub struct WorkerControl {
     group: Arc<Group>,
     how_it_ended: watch::Receiver<Option<Exit>>,
-    log: CappedLog,
+    pub(super) log: CappedLog,
 }
 
 impl WorkerControl {
@@ -91,10 +91,8 @@ impl WorkerControl {
     /// because it was just being started is in the second one, and what has stopped starts nothing.
     async fn stop(&self) -> Result<(), ProcessError> {
         if let Some(tracer) = tracer_of_this_process()
-            && self.table().await.is_ok_and(|table| {
-                let members = self.group.reap_guard().members(&table);
-                members.iter().any(|(pid, _)| *pid == tracer)
-            })
+            && let Ok(table) = self.table().await
+            && self.group.reap_guard().has(&table, tracer)
         {
             return Err(ProcessError::Traces(tracer));
         }
@@ -102,14 +100,12 @@ impl WorkerControl {
         let clock = Clock::start();
         let mut before = None;
         loop {
-            let condition = self.group.reap_guard().condition();
-            let condition = condition.map_err(ProcessError::Signal)?;
+            let condition = self.group.reap_guard().condition()?;
             if condition == Condition::Dead {
                 return Err(ProcessError::Gone(self.exited().await));
             }
             let table = self.table().await?;
-            let stopped = self.group.reap_guard().stop(&table);
-            let stopped = stopped.map_err(ProcessError::Signal)?;
+            let stopped = self.group.reap_guard().stop(&table)?;
             let stopped = stopped.filter(|_| condition == Condition::Stopped);
             if stopped.is_some() && stopped == before {
                 return Ok(());
@@ -131,8 +127,7 @@ impl WorkerControl {
     pub async fn thaw(&self) -> Result<(), ProcessError> {
         let sent = self.signal(Signal::CONT).await;
         let table = self.table().await?;
-        let others = self.group.reap_guard().signal_all(&table, Signal::CONT);
-        others.map_err(ProcessError::Signal)?;
+        (self.group.reap_guard()).signal_all(&table, Signal::CONT)?;
         sent
     }
 
@@ -187,7 +182,7 @@ impl WorkerControl {
         let leaders: BTreeSet<u32> = controls.iter().map(WorkerControl::pid).collect();
         let orphans = seen.into_iter().filter(|(pid, _)| !leaders.contains(pid));
         orphans.for_each(reap_orphan);
-        let logs = controls.iter().map(WorkerControl::log_written);
+        let logs = controls.iter().map(|control| control.log.written());
         futures_util::future::join_all(logs).await;
     }
 
@@ -220,21 +215,15 @@ impl WorkerControl {
         }
     }
 
-    /// True if it was ended by a signal.
     #[cfg(feature = "servers")]
     pub(crate) fn was_killed(&self) -> bool {
         let ended = self.how_it_ended.borrow();
         ended.as_ref().is_some_and(|exit| exit.by_signal)
     }
 
-    /// Waits until its log has what it wrote last, but not for long.
-    pub(super) async fn log_written(&self) {
-        self.log.written().await;
-    }
-
     async fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
-        let sent = self.group.reap_guard().signal(signal);
-        match sent.map_err(ProcessError::Signal)? {
+        let sent = self.group.reap_guard().signal(signal)?;
+        match sent {
             Sent::Delivered => Ok(()),
             Sent::TooLate => Err(ProcessError::Gone(self.exited().await)),
         }
@@ -242,25 +231,17 @@ impl WorkerControl {
 
     async fn table(&self) -> Result<ProcessTable, ProcessError> {
         let since_ticks = self.group.reap_guard().since_ticks();
-        let table = ProcessTable::look(since_ticks).await;
-        table.map_err(ProcessError::Signal)
+        Ok(ProcessTable::look(since_ticks).await?)
     }
 }
 
 /// A tracer of this process below a worker must not be stopped: this process would stop with it, for ever. It is
 /// killed, and lets go of this process with that.
 async fn kill_own_tracer(controls: &[WorkerControl]) {
-    let Some(tracer) = tracer_of_this_process() else {
-        return;
-    };
-    let Some(table) = table_since(controls).await else {
-        return;
-    };
-    let is_below = |control: &WorkerControl| {
-        let members = control.group.reap_guard().members(&table);
-        members.iter().any(|(pid, _)| *pid == tracer)
-    };
-    if controls.iter().any(is_below) {
+    if let Some(tracer) = tracer_of_this_process()
+        && let Some(table) = table_since(controls).await
+        && (controls.iter()).any(|one| one.group.reap_guard().has(&table, tracer))
+    {
         // If it has ended meanwhile, it traces nothing.
         let _ = process_group::signal_one(tracer, Signal::KILL);
     }
@@ -287,9 +268,8 @@ fn hold_all(
 
 /// The processes among which the descendants of these workers are; `None`: they cannot be seen.
 async fn table_since(controls: &[WorkerControl]) -> Option<ProcessTable> {
-    let since = controls
-        .iter()
-        .map(|one| one.group.reap_guard().since_ticks());
+    let since = controls.iter();
+    let since = since.map(|one| one.group.reap_guard().since_ticks());
     ProcessTable::look(since.min()?).await.ok()
 }
 

@@ -3,12 +3,10 @@ use std::process::ExitStatus;
 
 use rustix::process::Signal;
 
-/// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Exit {
     /// `exited with status 3`, `killed by signal 9 (SIGKILL)`.
     pub(super) words: String,
-    /// A signal has ended it.
     pub(super) by_signal: bool,
 }
 
@@ -23,15 +21,13 @@ impl From<ExitStatus> for Exit {
 
 /// `exited with status 3`, `killed by signal 9 (SIGKILL)`.
 pub(crate) fn in_words(status: ExitStatus) -> String {
-    if let Some(code) = status.code() {
-        return format!("exited with status {code}");
-    }
-    match status.signal() {
-        Some(number) => match signal_name(number) {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited with status {code}"),
+        (None, Some(number)) => match signal_name(number) {
             Some(name) => format!("killed by signal {number} ({name})"),
             None => format!("killed by signal {number}"),
         },
-        None => format!("ended with {status}"),
+        (None, None) => format!("ended with {status}"),
     }
 }
 
@@ -50,8 +46,6 @@ fn signal_name(number: i32) -> Option<&'static str> {
         (Signal::PIPE, "SIGPIPE"),
         (Signal::TERM, "SIGTERM"),
     ];
-    known
-        .iter()
-        .find(|(signal, _)| signal.as_raw() == number)
-        .map(|(_, name)| *name)
+    let mut known = known.into_iter();
+    known.find_map(|(signal, name)| (signal.as_raw() == number).then_some(name))
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use picklock_scenarios::{Ability, TaskScope};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 /// The version of the protocol that every adapter speaks; the driver sends it in `init`.
 pub const PROTOCOL: u32 = 1;
@@ -177,6 +177,14 @@ pub enum WorkerMessage {
     Event(Notification),
 }
 
+impl WorkerMessage {
+    /// The answer to the request with this number. It leaves out the client.
+    pub fn reply(id: u64, answer: Answer) -> Self {
+        let client = None;
+        WorkerMessage::Reply { id, client, answer }
+    }
+}
+
 /// What an adapter offers of version 2. What it leaves out it does not offer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offers {
@@ -235,11 +243,9 @@ impl Offers {
 pub enum Answer {
     /// To `init`.
     Ready {
-        /// Name of the lock, for reports.
-        #[serde(default)]
+        /// Name of the lock, for reports. It may be left out.
         name: Option<String>,
-        /// Its version.
-        #[serde(default)]
+        /// Its version. It may be left out.
         version: Option<String>,
         /// False: it cannot be extended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -280,7 +286,7 @@ pub enum Answer {
     Released {
         /// True: the lock was still held, and is now free. False: it was no longer held. Null: the
         /// library does not say. It may not be left out.
-        #[serde(deserialize_with = "said")]
+        #[serde(deserialize_with = "Option::deserialize")]
         released: Option<bool>,
     },
     /// To `ping`.
@@ -315,11 +321,6 @@ impl Answer {
             Answer::Error { .. } => "error",
         }
     }
-}
-
-/// A field that may be null, and may not be left out.
-fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
-    Option::deserialize(deserializer)
 }
 
 impl Notification {

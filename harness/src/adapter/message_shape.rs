@@ -48,7 +48,7 @@ pub struct MessageShape {
     pub fields: &'static [FieldShape],
 }
 
-const fn field(name: &'static str, kind: FieldKind) -> FieldShape {
+pub(super) const fn field(name: &'static str, kind: FieldKind) -> FieldShape {
     FieldShape {
         name,
         kind,

@@ -154,7 +154,7 @@ impl WorkerStdout {
     pub async fn next(&mut self) -> WorkerOutput {
         let output = self.next_output().await;
         if matches!(output, WorkerOutput::Exited(_)) {
-            self.control.log_written().await;
+            self.control.log.written().await;
         }
         output
     }

@@ -30,9 +30,9 @@ pub enum ProcessError {
     /// It is gone already.
     #[error("the worker is gone: {0}")]
     Gone(String),
-    /// The kernel refused a signal, or to look at the process.
+    /// The kernel refused a signal, or to look at the process: what `?` makes of an error of the system.
     #[error("cannot signal the worker: {0}")]
-    Signal(#[source] io::Error),
+    Signal(#[from] io::Error),
     /// It was told to stop, and did not.
     #[error("the worker did not stop within {STOP_WITHIN:?} after SIGSTOP")]
     DidNotStop,
@@ -65,13 +65,6 @@ fn start_advice(source: &io::Error) -> &'static str {
 impl ProcessError {
     /// What the system said, if it is the reason.
     pub fn source_io(&self) -> Option<&io::Error> {
-        match self {
-            ProcessError::Log { source, .. } | ProcessError::Start { source, .. } => Some(source),
-            ProcessError::Signal(source) | ProcessError::Send(source) => Some(source),
-            ProcessError::NoProgram
-            | ProcessError::Gone(_)
-            | ProcessError::DidNotStop
-            | ProcessError::Traces(_) => None,
-        }
+        std::error::Error::source(self)?.downcast_ref()
     }
 }

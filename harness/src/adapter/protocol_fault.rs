@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::message::WorkerMessage;
-use super::message_shape::{EVENTS, FieldKind, FieldShape, MessageShape, REPLIES, REQUESTS};
+use super::message_shape::{EVENTS, FieldKind, FieldShape, REPLIES, REQUESTS, field};
 
 /// How much of a line is kept, in characters.
 pub const LINE_KEPT: usize = 200;
@@ -71,7 +71,7 @@ pub enum ProtocolFault {
     UnknownToken { event: &'static str },
     #[error("it wrote more than {most} events")]
     TooManyEvents { most: u32 },
-    #[error("it did not answer `{op}` within {} s{}", in_seconds(*.within), after_waiting(*.wait))]
+    #[error("it did not answer `{op}` within {:.1} s{}", .within.as_secs_f64(), after_waiting(*.wait))]
     NoAnswer {
         op: &'static str,
         /// The patience for it, its waiting included.
@@ -95,10 +95,6 @@ fn expected_client(asked: Option<usize>) -> String {
         Some(asked) => format!(", and client {asked} had asked"),
         None => ", and no such client has joined".to_owned(),
     }
-}
-
-fn in_seconds(time: Duration) -> String {
-    format!("{:.1}", time.as_secs_f64())
 }
 
 fn after_waiting(wait: Duration) -> String {
@@ -158,23 +154,17 @@ impl ProtocolFault {
     /// The paragraph of `docs/protocol.md` that it breaks.
     pub fn paragraph(&self) -> &'static str {
         match self {
-            ProtocolFault::NotJson
-            | ProtocolFault::NotAnObject
-            | ProtocolFault::TooLong
-            | ProtocolFault::Unfinished { .. } => "lines",
-            ProtocolFault::NoKind
-            | ProtocolFault::WrongId { .. }
-            | ProtocolFault::SecondAnswer { .. }
-            | ProtocolFault::TooManyEvents { .. } => "one-answer-each",
-            ProtocolFault::WrongClient { .. } => "clients",
-            ProtocolFault::UnknownKind { tag: "event", .. }
-            | ProtocolFault::UnknownToken { .. } => "events",
-            ProtocolFault::UnknownKind { .. } => "answers",
-            ProtocolFault::MissingField { message, .. }
-            | ProtocolFault::WrongField { message, .. } => message,
-            ProtocolFault::WrongAnswer { op, .. } => op,
-            ProtocolFault::NoAnswer { op: "acquire", .. } => "waiting",
-            ProtocolFault::NoAnswer { op, .. } | ProtocolFault::Ended { op, .. } => op,
+            Self::NotJson | Self::NotAnObject | Self::TooLong | Self::Unfinished { .. } => "lines",
+            Self::NoKind
+            | Self::WrongId { .. }
+            | Self::SecondAnswer { .. }
+            | Self::TooManyEvents { .. } => "one-answer-each",
+            Self::WrongClient { .. } => "clients",
+            Self::UnknownKind { tag: "event", .. } | Self::UnknownToken { .. } => "events",
+            Self::UnknownKind { .. } => "answers",
+            Self::MissingField { message, .. } | Self::WrongField { message, .. } => message,
+            Self::NoAnswer { op: "acquire", .. } => "waiting",
+            Self::WrongAnswer { op, .. } | Self::NoAnswer { op, .. } | Self::Ended { op, .. } => op,
         }
     }
 }
@@ -239,14 +229,10 @@ fn diagnose(line: &str, error: &serde_json::Error) -> ProtocolFault {
             known: known.collect::<Vec<_>>().join(", "),
         };
     };
-    const ID: FieldShape = FieldShape {
-        name: "id",
-        kind: FieldKind::Whole,
-        required: true,
-    };
+    const ID: FieldShape = field("id", FieldKind::Whole);
     let id = (tag == "reply").then_some(&ID);
     let mut fields = id.into_iter().chain(shape.fields);
-    let wrong = fields.find_map(|field| wrong_field(shape, *field, &object));
+    let wrong = fields.find_map(|field| wrong_field(shape.name, field, &object));
     // The table knows every field, so this is only what no table can say, such as a field twice.
     wrong.unwrap_or_else(|| ProtocolFault::WrongField {
         message: shape.name,
@@ -257,23 +243,18 @@ fn diagnose(line: &str, error: &serde_json::Error) -> ProtocolFault {
 }
 
 fn wrong_field(
-    shape: &MessageShape,
-    field: FieldShape,
+    message: &'static str,
+    shape: &FieldShape,
     object: &Map<String, Value>,
 ) -> Option<ProtocolFault> {
-    let message = shape.name;
-    let found = match object.get(field.name) {
-        None if field.required => {
-            return Some(ProtocolFault::MissingField {
-                message,
-                field: field.name,
-            });
-        }
+    let field = shape.name;
+    let found = match object.get(field) {
+        None if shape.required => return Some(ProtocolFault::MissingField { message, field }),
         None => return None,
-        Some(Value::Null) if !field.required => return None,
+        Some(Value::Null) if !shape.required => return None,
         Some(found) => found,
     };
-    let fits = match field.kind {
+    let fits = match shape.kind {
         FieldKind::Text => found.is_string(),
         FieldKind::Whole => found.is_u64(),
         FieldKind::Boolean => found.is_boolean(),
@@ -281,9 +262,9 @@ fn wrong_field(
     };
     (!fits).then(|| ProtocolFault::WrongField {
         message,
-        field: field.name,
+        field,
         found: quoted(found),
-        expected: field.kind.words(),
+        expected: shape.kind.words(),
     })
 }
 

@@ -1,7 +1,6 @@
 //! A worker's child process and its descendants, under one lock for signals and for reaping.
 
 use std::collections::BTreeSet;
-use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll};
@@ -26,7 +25,6 @@ pub(super) struct ReapGuard {
     is_extinct: bool,
 }
 
-/// Whether a process received a signal.
 pub(super) enum Sent {
     Delivered,
     TooLate,
@@ -78,9 +76,14 @@ impl ReapGuard {
         self.lineage.members(table)
     }
 
-    /// Signals the process group.
+    /// True if this process is one of them.
+    pub(super) fn has(&mut self, table: &ProcessTable, pid: u32) -> bool {
+        self.members(table).iter().any(|(one, _)| *one == pid)
+    }
+
+    /// Signals the process group, unless the child is dead.
     pub(super) fn signal(&self, signal: Signal) -> io::Result<Sent> {
-        if self.reaped || process_group::condition(self.pid)? == Condition::Dead {
+        if self.condition()? == Condition::Dead {
             return Ok(Sent::TooLate);
         }
         process_group::signal(self.pid, signal)?;
@@ -111,30 +114,29 @@ impl ReapGuard {
     /// Stops every descendant that lives in this table and still runs. Returns all of them if none
     /// did; else `None`.
     pub(super) fn stop(&mut self, table: &ProcessTable) -> io::Result<Option<BTreeSet<Member>>> {
-        let members = self.lineage.members(table);
-        let mut stopped = true;
-        for member in &members {
-            if !is_stopped(*member)? {
-                stopped = false;
-                process_group::signal_one(member.0, Signal::STOP)?;
-            }
-        }
-        Ok(stopped.then_some(members))
+        self.stop_all(table, |_| Ok(false))
     }
 
-    /// Sends a stop to every descendant that lives in this table and has not stopped. Returns all of them if
-    /// none could start another process; else `None`. A parent in `vfork` does not stop before its child is
-    /// another program, which it may never be: the child stands still.
+    /// The same, but returns all of them if none could start another process. A parent in `vfork` does not
+    /// stop before its child is another program, which it may never be: the child stands still.
     pub(super) fn hold(&mut self, table: &ProcessTable) -> io::Result<Option<BTreeSet<Member>>> {
+        self.stop_all(table, is_held)
+    }
+
+    fn stop_all(
+        &mut self,
+        table: &ProcessTable,
+        is_enough: impl Fn(Member) -> io::Result<bool>,
+    ) -> io::Result<Option<BTreeSet<Member>>> {
         let members = self.lineage.members(table);
-        let mut held = true;
+        let mut all = true;
         for member in &members {
             if !is_stopped(*member)? {
-                held &= is_held(*member)?;
+                all &= is_enough(*member)?;
                 process_group::signal_one(member.0, Signal::STOP)?;
             }
         }
-        Ok(held.then_some(members))
+        Ok(all.then_some(members))
     }
 
     /// Kills every descendant that lives in this table. Returns true when there is none.
@@ -156,7 +158,6 @@ impl ReapGuard {
         }
     }
 
-    /// Reaps the child, if it has ended.
     pub(super) fn poll_reap(&mut self, context: &mut Context<'_>) -> Poll<Exit> {
         // Until the dead leader is reaped, no other group can have its number. So this is the time
         // to kill what it left behind in its group.

@@ -15,14 +15,15 @@
 //! opened. A `READONLY` reply means that the server is no longer a master, so the connection is
 //! closed. redis-rs's `SentinelClient` is not used, because it asks before every command.
 
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::aio::{ConnectionLike, MultiplexedConnection, PubSub};
 use redis::sentinel::{Sentinel, SentinelNodeConnectionInfo};
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult,
-    ServerErrorKind, Value,
+    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ErrorKind, IntoConnectionInfo, Pipeline,
+    RedisError, RedisFuture, RedisResult, ServerErrorKind, Value,
 };
 
 use crate::clock::Clock;
@@ -35,7 +36,14 @@ const PAUSE: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub(super) struct Reconnecting(Arc<Shared>);
 
-/// Where a connection leads.
+/// How the server at this URL is reached.
+pub(super) fn connection_info(url: &str) -> RedisResult<ConnectionInfo> {
+    let info = url.into_connection_info()?;
+    // The first command on the wire must be the lock's own, not redis-rs's `CLIENT SETINFO`.
+    let settings = info.redis_settings().clone().set_skip_set_lib_name();
+    Ok(info.set_redis_settings(settings))
+}
+
 pub(super) enum Origin {
     /// Always the same server.
     Server(Client),
@@ -136,22 +144,28 @@ impl Reconnecting {
                 mark: Some(live.mark.clone()),
             };
             let answer = exchange(&mut live.connection).await;
-            if answer
-                .as_ref()
-                .map_or_else(|error| self.0.origin.is_well(error), |_| true)
-            {
+            let is_well = |error: &RedisError| self.0.origin.is_well(error);
+            if answer.as_ref().err().is_none_or(is_well) {
                 suspect.clear();
             }
             answer
         };
-        match tokio::time::timeout(self.0.timeout, answered).await {
-            Ok(answer) => answer,
-            Err(_) => Err(RedisError::from(std::io::Error::new(
-                std::io::ErrorKind::TimedOut,
-                format!("no answer within {:?}", self.0.timeout),
-            ))),
-        }
+        within(self.0.timeout, "answer", answered).await
     }
+}
+
+/// Waits no longer than this for `what`.
+pub(super) async fn within<T>(
+    timeout: Duration,
+    what: &str,
+    coming: impl Future<Output = RedisResult<T>>,
+) -> RedisResult<T> {
+    let came = tokio::time::timeout(timeout, coming).await;
+    came.unwrap_or_else(|_| {
+        let why = format!("no {what} within {timeout:?}");
+        let late = io::Error::new(io::ErrorKind::TimedOut, why);
+        Err(RedisError::from(late))
+    })
 }
 
 impl Shared {
@@ -205,12 +219,7 @@ impl Drop for Suspect<'_> {
     fn drop(&mut self) {
         let Some(mark) = &self.mark else { return };
         let mut live = self.shared.live();
-        if live
-            .as_ref()
-            .is_some_and(|live| Arc::ptr_eq(&live.mark, mark))
-        {
-            *live = None;
-        }
+        live.take_if(|live| Arc::ptr_eq(&live.mark, mark));
     }
 }
 

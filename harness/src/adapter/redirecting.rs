@@ -10,11 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::aio::ConnectionLike;
-use redis::{
-    Client, Cmd, IntoConnectionInfo, Pipeline, RedisError, RedisFuture, RedisResult, Value,
-};
+use redis::{Client, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
-use super::reconnecting::{Origin, Reconnecting};
+use super::reconnecting::{Origin, Reconnecting, connection_info};
 
 /// A command is moved no more often than this: then the servers do not agree who has the key.
 const MOST_MOVES: usize = 5;
@@ -46,7 +44,6 @@ impl Redirecting {
         }))
     }
 
-    /// The server to ask first.
     fn begin(&self) -> Way {
         Way {
             place: self.0.servers().last.clone(),
@@ -70,7 +67,6 @@ impl Redirecting {
     }
 }
 
-/// The server that has the key.
 fn moved_to(answers: &Result<&[Value], &RedisError>) -> Option<String> {
     let place = |error: &RedisError| error.redirect_node().map(|(place, _)| place.to_owned());
     match answers {
@@ -82,7 +78,6 @@ fn moved_to(answers: &Result<&[Value], &RedisError>) -> Option<String> {
     }
 }
 
-/// Where a command goes.
 struct Way {
     place: String,
     moves: usize,
@@ -98,9 +93,7 @@ impl Shared {
         if let Some(known) = servers.by_place.get(place) {
             return Ok(known.clone());
         }
-        let info = format!("redis://{place}").into_connection_info()?;
-        let settings = info.redis_settings().clone().set_skip_set_lib_name();
-        let client = Client::open(info.set_redis_settings(settings))?;
+        let client = Client::open(connection_info(&format!("redis://{place}"))?)?;
         let new = Reconnecting::new(Arc::new(Origin::Server(client)), self.timeout);
         servers.by_place.insert(place.to_owned(), new.clone());
         Ok(new)

@@ -4,7 +4,6 @@
 //! own or in a simulation.
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -120,10 +119,9 @@ pub async fn answer_messages<B, F>(
     let mut requests = Requests::new(requests);
     let mut worker = Worker::new(build);
     loop {
-        let next = async { Ok(requests.next().await) };
         let mut ends = false;
-        let said = match worker.next(next).await {
-            Ok(Incoming::Request(request)) => {
+        let said = match worker.next(requests.next()).await {
+            Incoming::Request(request) => {
                 let read_at = worker.clock.elapsed();
                 let canceller = worker.canceller.clone();
                 canceller.reset();
@@ -140,8 +138,8 @@ pub async fn answer_messages<B, F>(
                     never = requests.watch(cancelled, &canceller) => match never {},
                 }
             }
-            Ok(Incoming::Notice(notice)) => worker.event(notice),
-            Ok(Incoming::End) | Err(_) => return,
+            Incoming::Notice(notice) => worker.event(notice),
+            Incoming::End => return,
         };
         // What its lock has under way in the background is the process's.
         if !say(said) || ends {
@@ -150,9 +148,8 @@ pub async fn answer_messages<B, F>(
     }
 }
 
-/// The next input of a worker.
-enum Incoming<R> {
-    Request(R),
+enum Incoming {
+    Request(Request),
     Notice(Notice),
     End,
 }
@@ -188,35 +185,30 @@ where
     }
 
     /// A notice comes first, so that a busy driver does not delay the news of a lost lease.
-    async fn next<R>(
-        &mut self,
-        request: impl Future<Output = std::io::Result<Option<R>>>,
-    ) -> std::io::Result<Incoming<R>> {
+    async fn next(&mut self, request: impl Future<Output = Option<Request>>) -> Incoming {
         let request = match &mut self.lock {
-            None => request.await?,
+            None => request.await,
             Some(lock) => tokio::select! {
                 biased;
-                notice = lock.notice() => return Ok(Incoming::Notice(notice)),
-                request = request => request?,
+                notice = lock.notice() => return Incoming::Notice(notice),
+                request = request => request,
             },
         };
-        Ok(request.map_or(Incoming::End, Incoming::Request))
+        request.map_or(Incoming::End, Incoming::Request)
     }
 
     /// What a notice tells the driver. The remaining lease is computed last, immediately before it is
     /// written.
     fn event(&self, notice: Notice) -> WorkerMessage {
+        let client = None;
         WorkerMessage::Event(match notice {
             Notice::Extended { token, valid_until } => Notification::Extended {
                 elapsed_ms: self.grants.get(&token).map(|held| self.since(held.read_at)),
                 token,
                 valid_ms: millis(valid_until.left()),
-                client: None,
+                client,
             },
-            Notice::Lost { token } => Notification::Lost {
-                token,
-                client: None,
-            },
+            Notice::Lost { token } => Notification::Lost { token, client },
         })
     }
 
@@ -257,16 +249,14 @@ where
         };
         match build(init, self.canceller.clone()).await {
             Ok(lock) => {
-                let reentrant = lock.is_reentrant().then_some(true);
+                let mut offers = OFFERS;
+                offers.reentrant = lock.is_reentrant().then_some(true);
                 self.lock = Some(lock);
                 Answer::Ready {
                     name: None,
                     version: None,
                     extends: None,
-                    offers: Offers {
-                        reentrant,
-                        ..OFFERS
-                    },
+                    offers,
                 }
             }
             Err(reason) => wrong(reason),

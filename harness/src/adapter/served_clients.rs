@@ -37,7 +37,6 @@ pub(super) struct Clients {
     init: Option<Init>,
 }
 
-/// What became of a line.
 pub(super) enum Taken {
     /// A client answers it.
     Asked,
@@ -63,10 +62,8 @@ impl Clients {
     pub(super) fn take(&mut self, line: Line) -> Result<Taken, String> {
         let request = match understand(line) {
             Ok(request) => request,
-            Err(Misunderstood { id: Some(id), help }) => {
-                return Ok(answered(id, None, wrong(help)));
-            }
-            Err(Misunderstood { id: None, help }) => return Err(help),
+            Err((Some(id), help)) => return Ok(answered(id, None, wrong(help))),
+            Err((None, help)) => return Err(help),
         };
         let Request { id, client, ask } = request;
         match ask {
@@ -89,11 +86,8 @@ impl Clients {
 
     fn pass(&self, request: Request) -> Taken {
         let (id, client) = (request.id, request.client);
-        let sent = self
-            .requests
-            .get(&client)
-            .is_some_and(|requests| requests.send(request).is_ok());
-        match sent {
+        let requests = self.requests.get(&client);
+        match requests.is_some_and(|requests| requests.send(request).is_ok()) {
             true => Taken::Asked,
             false => answered(id, client, wrong("no such client has joined")),
         }
@@ -102,11 +96,8 @@ impl Clients {
     /// To the client that joins it is its `init`.
     fn joined(&mut self, id: u64, client: Option<usize>, join: Join) -> Taken {
         let (Some(number), Some(init)) = (client, &self.init) else {
-            return answered(
-                id,
-                client,
-                wrong("`join` needs a `client`, and `init` before it"),
-            );
+            let answer = wrong("`join` needs a `client`, and `init` before it");
+            return answered(id, client, answer);
         };
         if self.requests.contains_key(&client) {
             return answered(id, client, wrong("`join` came a second time"));
@@ -119,11 +110,8 @@ impl Clients {
         };
         let (sender, requests) = local_channel();
         self.requests.insert(client, sender);
-        self.pass(Request {
-            id,
-            client,
-            ask: RequestKind::Init(init),
-        });
+        let ask = RequestKind::Init(init);
+        self.pass(Request { id, client, ask });
         Taken::Joined {
             client: number,
             requests,
@@ -172,28 +160,16 @@ impl Requests {
     }
 }
 
-/// A line that is not a request.
-struct Misunderstood {
-    id: Option<u64>,
-    help: String,
-}
-
-fn understand(line: Line) -> Result<Request, Misunderstood> {
-    let text = match line {
-        Line::Whole(text) => text,
-        Line::TooLong(_) => {
-            return Err(Misunderstood {
-                id: None,
-                help: "a line longer than a mebibyte is not a request".into(),
-            });
-        }
+/// The request in a line. If it is none: its id, as far as it has one, and what is wrong.
+fn understand(line: Line) -> Result<Request, (Option<u64>, String)> {
+    let Line::Whole(text) = line else {
+        let help = "a line longer than a mebibyte is not a request";
+        return Err((None, help.into()));
     };
     serde_json::from_str(&text).map_err(|error| {
         let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
-        Misunderstood {
-            id: value.and_then(|value| value.get("id")?.as_u64()),
-            help: format!("not a request ({error}): {text}"),
-        }
+        let id = value.and_then(|value| value.get("id")?.as_u64());
+        (id, format!("not a request ({error}): {text}"))
     })
 }
 

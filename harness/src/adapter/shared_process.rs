@@ -39,7 +39,6 @@ pub struct ClientLine {
 /// When a task had been blocked for as long as was asked, by the run's clock, or what the adapter said instead.
 pub type Unblocked = oneshot::Receiver<Result<u64, String>>;
 
-/// An open request.
 struct Open {
     client: usize,
     asked: Asked,
@@ -56,7 +55,6 @@ enum Asked {
     Block(oneshot::Sender<Result<u64, String>>),
 }
 
-/// How far the process has begun.
 enum Begun {
     Not,
     /// These clients wait, each with the number of its `init`.
@@ -104,13 +102,10 @@ impl SharedProcess {
         let listening = {
             let lines = Rc::clone(&lines);
             async move {
-                loop {
+                // The last output is noted in `ended`; after it the next would come at once, for ever.
+                while lines.borrow().ended.is_none() {
                     let output = stdout.next().await;
-                    let is_last = matches!(output, WorkerOutput::Exited(_));
                     lines.borrow_mut().take(output);
-                    if is_last {
-                        return;
-                    }
                 }
             }
         };
@@ -155,10 +150,8 @@ impl SharedProcess {
         let ask = RequestKind::Block { for_ms, scope };
         // If it has ended, the sender is dropped.
         let asked = Asked::Block(sender);
-        self.lines
-            .borrow_mut()
-            .send(client, asked, ask)
-            .unwrap_or_default();
+        let mut lines = self.lines.borrow_mut();
+        lines.send(client, asked, ask).unwrap_or_default();
         unblocked
     }
 }
@@ -227,10 +220,8 @@ impl Lines {
             RequestKind::Cancel { of } => return self.cancel(client, of),
             ask => return self.send(client, Asked::Own(id), ask),
         };
-        let join = Join {
-            nodes: init.nodes.clone(),
-            seed: init.seed,
-        };
+        let (nodes, seed) = (init.nodes.clone(), init.seed);
+        let join = Join { nodes, seed };
         match &mut self.begun {
             Begun::Asked(waiting) => {
                 waiting.push((client, id, join));
@@ -243,25 +234,19 @@ impl Lines {
             Begun::Not => {
                 self.begun = Begun::Asked(vec![(client, id, join)]);
                 let nodes = self.nodes.clone();
-                self.send(
-                    client,
-                    Asked::Init,
-                    RequestKind::Init(Init { nodes, ..init }),
-                )
+                let init = RequestKind::Init(Init { nodes, ..init });
+                self.send(client, Asked::Init, init)
             }
         }
     }
 
     /// The process is ready. A client joins it, unless it is alone there, or must be: then this is its answer.
     fn join(&mut self, client: usize, id: u64, join: Join, ready: &Answer) -> Result<(), Closed> {
-        let joins = self.is_shared && self.offers().clients == Some(true);
-        match joins {
-            true => self.send(client, Asked::Join(id), RequestKind::Join(join)),
-            false => {
-                self.reply(client, id, ready.clone());
-                Ok(())
-            }
+        if self.is_shared && self.offers().clients == Some(true) {
+            return self.send(client, Asked::Join(id), RequestKind::Join(join));
         }
+        self.reply(client, id, ready.clone());
+        Ok(())
     }
 
     /// A client gives up its request of this number. That has no answer of its own.
@@ -275,11 +260,9 @@ impl Lines {
             return Ok(());
         };
         self.last_id += 1;
-        self.to_send.send(Request {
-            id: self.last_id,
-            client: self.is_shared.then_some(client),
-            ask: RequestKind::Cancel { of },
-        })
+        let (id, ask) = (self.last_id, RequestKind::Cancel { of });
+        let client = self.is_shared.then_some(client);
+        self.to_send.send(Request { id, client, ask })
     }
 
     fn send(&mut self, client: usize, asked: Asked, ask: RequestKind) -> Result<(), Closed> {
@@ -290,23 +273,13 @@ impl Lines {
         let id = self.last_id;
         let named = self.is_shared && !matches!(asked, Asked::Init);
         self.open.insert(id, Open { client, asked });
-        self.to_send.send(Request {
-            id,
-            client: named.then_some(client),
-            ask,
-        })
+        let client = named.then_some(client);
+        self.to_send.send(Request { id, client, ask })
     }
 
     fn reply(&self, client: usize, id: u64, answer: Answer) {
-        let client_of_one = None;
-        self.tell(
-            client,
-            WorkerOutput::Message(WorkerMessage::Reply {
-                id,
-                client: client_of_one,
-                answer,
-            }),
-        );
+        let reply = WorkerMessage::reply(id, answer);
+        self.tell(client, WorkerOutput::Message(reply));
     }
 
     /// A client that has left, or was killed, hears nothing.
@@ -339,7 +312,7 @@ impl Lines {
                 true => ProtocolFault::SecondAnswer { id },
                 false => ProtocolFault::wrong_id(self.last_id, id),
             };
-            return self.faulty(fault, id, &answer);
+            return self.faulty(fault, id, answer);
         };
         let client = open.client;
         if let Some(found) = named.filter(|named| *named != client) {
@@ -348,18 +321,16 @@ impl Lines {
                 found,
                 asked: Some(client),
             };
-            return self.faulty(fault, id, &answer);
+            return self.faulty(fault, id, answer);
         }
         match (open.asked, answer) {
-            (Asked::Own(own), answer) => self.reply(client, own, answer),
             (Asked::Join(own), Answer::Joined) => {
                 if let Begun::Ready(ready) = &self.begun {
-                    let ready = ready.clone();
-                    self.reply(client, own, ready);
+                    self.reply(client, own, ready.clone());
                 }
             }
             // The driver says what is wrong with any other answer to its `init`.
-            (Asked::Join(own), answer) => self.reply(client, own, answer),
+            (Asked::Own(own) | Asked::Join(own), answer) => self.reply(client, own, answer),
             (Asked::Init, answer) => self.begun(answer),
             (Asked::Block(waits), Answer::Blocked) => {
                 waits.send(Ok(self.clock.now_ns())).unwrap_or_default();
@@ -369,7 +340,7 @@ impl Lines {
             }
             (Asked::Block(_), answer) => {
                 let fault = ProtocolFault::wrong_answer("block", answer.reply());
-                self.faulty(fault, id, &answer);
+                self.faulty(fault, id, answer);
             }
         }
     }
@@ -400,10 +371,8 @@ impl Lines {
                 None => return,
             },
             (None, true) => {
-                let fault = ProtocolFault::MissingField {
-                    message: event.event(),
-                    field: "client",
-                };
+                let (message, field) = (event.event(), "client");
+                let fault = ProtocolFault::MissingField { message, field };
                 return self.broken(malformed(fault, &event));
             }
         };
@@ -418,12 +387,8 @@ impl Lines {
         self.tell(client, WorkerOutput::Message(WorkerMessage::Event(event)));
     }
 
-    fn faulty(&self, fault: ProtocolFault, id: u64, answer: &Answer) {
-        let (client, answer) = (None, answer.clone());
-        self.broken(malformed(
-            fault,
-            &WorkerMessage::Reply { id, client, answer },
-        ));
+    fn faulty(&self, fault: ProtocolFault, id: u64, answer: Answer) {
+        self.broken(malformed(fault, &WorkerMessage::reply(id, answer)));
     }
 
     /// The process has broken the protocol. One client tells it: with it all of them end.

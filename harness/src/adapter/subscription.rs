@@ -10,7 +10,7 @@ use picklock_impls::{LockFuture, Subscription};
 use redis::aio::PubSub;
 use redis::{RedisError, RedisResult};
 
-use super::reconnecting::Origin;
+use super::reconnecting::{Origin, within};
 
 /// Ends with its connection.
 struct Subscribed(PubSub);
@@ -26,16 +26,8 @@ pub(super) async fn subscribe(
         connection.subscribe(channel).await?;
         RedisResult::Ok(connection)
     };
-    match tokio::time::timeout(timeout, subscribed).await {
-        Ok(subscribed) => Ok(Box::new(Subscribed(subscribed?))),
-        Err(_) => {
-            let why = format!("no subscription within {timeout:?}");
-            Err(RedisError::from(io::Error::new(
-                io::ErrorKind::TimedOut,
-                why,
-            )))
-        }
-    }
+    let connection = within(timeout, "subscription", subscribed).await?;
+    Ok(Box::new(Subscribed(connection)))
 }
 
 impl Subscription for Subscribed {

@@ -1,8 +1,6 @@
 //! What starts a worker process.
 
 use std::collections::BTreeMap;
-#[cfg(feature = "servers")]
-use std::path::Path;
 use std::path::PathBuf;
 
 #[cfg(feature = "servers")]
@@ -46,7 +44,7 @@ impl WorkerCommand {
         let mut argv = self.argv.clone();
         if let (Some(directory), Some(program)) = (&self.directory, argv.first_mut())
             && program.contains('/')
-            && let Some(path) = directory.join(Path::new(program.as_str())).to_str()
+            && let Some(path) = directory.join(program.as_str()).to_str()
         {
             *program = path.to_owned();
         }

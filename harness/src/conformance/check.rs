@@ -20,10 +20,8 @@ pub struct Check {
 }
 
 impl Check {
-    /// Makes it, and says by which mistake it failed. An adapter that broke the protocol is killed.
-    ///
-    /// # Errors
-    /// The check could not be made.
+    /// Makes it, and says by which mistake it failed. An adapter that broke the protocol is killed. An error: the
+    /// check could not be made.
     pub(super) async fn run(
         &self,
         clients: &mut Clients,
@@ -51,7 +49,6 @@ impl Check {
         Ok((result, problem.mistake))
     }
 
-    /// It was not tried, for this reason.
     pub(super) fn not_run(&self, why: &str) -> CheckResult {
         self.result(CheckStatus::NotRun, format!("not tried: {why}"))
     }

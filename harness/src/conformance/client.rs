@@ -50,7 +50,6 @@ const LOOK: Duration = Duration::from_millis(20);
 /// This many of the last lines of its log are told.
 const LAST_LINES: usize = 4;
 
-/// One process of the adapter.
 pub(super) struct Client {
     control: WorkerControl,
     /// Its container, if it lives in one. `control` then is that of what carries its streams.
@@ -83,10 +82,7 @@ pub(super) struct EndSeen {
 }
 
 impl Client {
-    /// Starts the process. One in a container has begun when this returns, or has ended.
-    ///
-    /// # Errors
-    /// The program does not start.
+    /// Starts the process. One in a container has begun when this returns, or has ended. An error: it does not start.
     pub(super) async fn start(
         command: &WorkerCommand,
         container: Option<WorkerContainer>,
@@ -100,11 +96,7 @@ impl Client {
             parent_death_signal::prepare(started);
             command.prepare(started);
         })?;
-        let WorkerProcess {
-            control,
-            stdin,
-            stdout,
-        } = process;
+        let control = process.control;
         control.spare_group();
         // At once: a process that has ended is soon gone.
         let group = reaper.group(control.pid()).map_err(BackendError::from)?;
@@ -116,8 +108,8 @@ impl Client {
         Ok(Client {
             control,
             container,
-            stdin: Some(stdin),
-            stdout,
+            stdin: Some(process.stdin),
+            stdout: process.stdout,
             log: log.to_owned(),
             clock: clock.clone(),
             last_id: 0,
@@ -129,10 +121,8 @@ impl Client {
         })
     }
 
-    /// Sends a request. `wait`: how long the adapter may take beside its own work.
-    ///
-    /// # Errors
-    /// It broke the protocol.
+    /// Sends a request. `wait`: how long the adapter may take beside its own work. An error here and below: it broke
+    /// the protocol.
     pub(super) async fn ask(
         &mut self,
         ask: RequestKind,
@@ -154,12 +144,8 @@ impl Client {
         };
         self.last_id += 1;
         let id = self.last_id;
-        let line = serde_json::to_string(&Request {
-            id,
-            client: None,
-            ask,
-        })
-        .unwrap_or_default();
+        let client = None;
+        let line = serde_json::to_string(&Request { id, client, ask }).unwrap_or_default();
         let exchange = self.exchange(op, &line, patience, told_wait).await?;
         Ok(Exchange { ttl_ms, ..exchange })
     }
@@ -180,9 +166,6 @@ impl Client {
     }
 
     /// The next answer to one of the requests that were sent.
-    ///
-    /// # Errors
-    /// It broke the protocol.
     pub(super) async fn answer(&mut self) -> Result<Exchange, Problem> {
         let oldest = self.open.values().next();
         let (op, sent) = oldest.copied().unwrap_or_default();
@@ -201,9 +184,6 @@ impl Client {
     }
 
     /// Sends a request as it stands here, with an id. `op`: whose answers it may get.
-    ///
-    /// # Errors
-    /// It broke the protocol.
     pub(super) async fn ask_oddly(
         &mut self,
         op: &'static str,
@@ -324,10 +304,8 @@ impl Client {
     }
 
     fn engine_patience(&self) -> Duration {
-        match self.container {
-            Some(_) => ENGINE_PATIENCE,
-            None => Duration::ZERO,
-        }
+        let container = self.container.as_ref();
+        container.map_or(Duration::ZERO, |_| ENGINE_PATIENCE)
     }
 
     /// How long all its processes have used a processor, or waited for one although they could run.
@@ -350,10 +328,7 @@ impl Client {
         }
     }
 
-    /// The events that came since they were taken last.
-    ///
-    /// # Errors
-    /// One of them is about a token that it was never granted.
+    /// The events that came since they were taken last. An error: one is about a token that it was never granted.
     pub(super) fn take_events(&mut self) -> Result<Vec<Notification>, Problem> {
         let events = std::mem::take(&mut self.events);
         for event in &events {
@@ -368,10 +343,7 @@ impl Client {
         Ok(events)
     }
 
-    /// Whom its processes are connected to.
-    ///
-    /// # Errors
-    /// The system does not show it.
+    /// Whom its processes are connected to. An error: the system does not show it.
     pub(super) async fn peers(&self) -> Result<BTreeSet<SocketAddr>, String> {
         let living = match &self.container {
             // What carries the streams is connected to the engine.
@@ -412,7 +384,6 @@ impl Client {
         Ok(living)
     }
 
-    /// Kills all its processes.
     pub(super) async fn kill(&mut self) {
         if let Some(container) = &self.container {
             // One that cannot be removed now is left to the end of all checks.
@@ -421,7 +392,6 @@ impl Client {
         self.control.kill().await;
     }
 
-    /// The end of its log.
     pub(super) fn last_lines(&self) -> Vec<String> {
         let log = std::fs::read(&self.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);

@@ -17,7 +17,7 @@ use super::outcome::{Stop, Who};
 use crate::adapter::message::{Answer, Init, Join, Notification, PROTOCOL, PROTOCOLS, RequestKind};
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::adapter::worker_command::WorkerCommand;
-use crate::clock::Clock;
+use crate::clock::{Clock, millis};
 use crate::entropy;
 use crate::servers::{BackendError, Binary, Reaper, Servers, WorkerContainers};
 use crate::wire::Proxy;
@@ -50,9 +50,7 @@ pub struct ConformanceSetup {
 /// One of the two locks of a check. No other check has the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LockName {
-    /// The first.
     First,
-    /// Another one.
     Second,
 }
 
@@ -77,13 +75,11 @@ pub(super) struct Clients {
 pub(super) struct State {
     /// The check, which gives its locks their names.
     check: &'static str,
-    /// The processes that run.
     running: BTreeMap<Who, Client>,
     /// The first answer to `init`.
     pub ready: Option<Answer>,
     /// How many processes were started: each has a log of its own.
     starts: u32,
-    /// True while the server is frozen.
     is_frozen: bool,
     /// The events of this check, and whether all that had to come by now have.
     events: Vec<Notification>,
@@ -91,14 +87,12 @@ pub(super) struct State {
 }
 
 impl Clients {
-    /// Begins a check: it gives the locks their names.
     pub(super) fn begin(&mut self, check: &'static str) {
         self.state.check = check;
         self.state.events.clear();
         self.state.is_settled = false;
     }
 
-    /// The name of a lock of this check.
     pub(super) fn lock(&self, lock: LockName) -> String {
         let which = match lock {
             LockName::First => "",
@@ -120,45 +114,29 @@ impl Clients {
         leases: f64,
         wait_ms: u64,
     ) -> Result<Exchange, Stop> {
-        let ask = RequestKind::Acquire {
-            key: self.lock(lock),
-            ttl_ms: self.ttl_ms(leases),
-            wait_ms,
-        };
+        let ask = self.asking(lock, leases, wait_ms);
         self.ask(who, ask).await
     }
 
-    /// `extend` of the first lock.
-    ///
-    /// # Errors
-    /// Also where it was not granted.
+    /// `extend` of the first lock. It is an error if that was not granted.
     pub(super) async fn extend(
         &mut self,
         who: Who,
         grant: &Exchange,
         leases: f64,
     ) -> Result<Exchange, Stop> {
-        let ask = RequestKind::Extend {
-            key: self.lock(LockName::First),
-            token: grant.granted()?.to_owned(),
-            ttl_ms: self.ttl_ms(leases),
-        };
+        let (key, ttl_ms) = (self.lock(LockName::First), self.ttl_ms(leases));
+        let token = grant.granted()?.to_owned();
+        let ask = RequestKind::Extend { key, token, ttl_ms };
         self.ask(who, ask).await
     }
 
-    /// `release` of the first lock.
-    ///
-    /// # Errors
-    /// Also where it was not granted.
+    /// `release` of the first lock. It is an error if that was not granted.
     pub(super) async fn release(&mut self, who: Who, grant: &Exchange) -> Result<Exchange, Stop> {
-        let ask = RequestKind::Release {
-            key: self.lock(LockName::First),
-            token: grant.granted()?.to_owned(),
-        };
-        self.ask(who, ask).await
+        let token = grant.granted()?.to_owned();
+        self.ask(who, self.release_of(token)).await
     }
 
-    /// Sends a request, and waits for its answer.
     pub(super) async fn ask(&mut self, who: Who, ask: RequestKind) -> Result<Exchange, Stop> {
         // A command to a frozen server fails after its time, and a second one may follow.
         let wait = match self.state.is_frozen {
@@ -202,10 +180,16 @@ impl Clients {
         })
     }
 
-    /// What `acquire` of the first lock is.
-    pub(super) fn asking(&self, leases: f64, wait_ms: u64) -> RequestKind {
+    /// What `release` of the first lock is.
+    pub(super) fn release_of(&self, token: String) -> RequestKind {
+        let key = self.lock(LockName::First);
+        RequestKind::Release { key, token }
+    }
+
+    /// What `acquire` of this lock is.
+    pub(super) fn asking(&self, lock: LockName, leases: f64, wait_ms: u64) -> RequestKind {
         RequestKind::Acquire {
-            key: self.lock(LockName::First),
+            key: self.lock(lock),
             ttl_ms: self.ttl_ms(leases),
             wait_ms,
         }
@@ -243,7 +227,6 @@ impl Clients {
         Ok(events)
     }
 
-    /// True if the event `lost` has come for this grant.
     pub(super) async fn hears_of_loss(&mut self, grant: &Exchange) -> Result<bool, Stop> {
         let is_lost = |event: &Notification| matches!(event, Notification::Lost { token, .. } if Some(token.as_str()) == grant.token());
         Ok(self.events().await?.iter().any(is_lost))
@@ -254,7 +237,6 @@ impl Clients {
         tokio::time::sleep(self.setup.lease.mul_f64(leases)).await;
     }
 
-    /// Looks at the keys of the server.
     pub(super) async fn keys(&mut self) -> Result<KeysSeen, Stop> {
         Ok(KeysSeen::look(&mut self.connection, &self.clock).await?)
     }
@@ -290,36 +272,28 @@ impl Clients {
         if !self.state.running.contains_key(&who) {
             self.start(who).await?;
         }
-        match self.state.running.get_mut(&who) {
-            Some(client) => Ok(client),
-            None => unreachable!("it was started"),
-        }
+        let client = self.state.running.get_mut(&who);
+        Ok(client.unwrap_or_else(|| unreachable!("it was started")))
     }
 
     /// Starts the process, and sends it `init`.
     pub(super) async fn start(&mut self, who: Who) -> Result<Exchange, Stop> {
         let worker = who as usize;
         self.state.starts += 1;
-        let log = format!("worker-{worker}-{}.log", self.state.starts);
+        let log = (self.logs).join(format!("worker-{worker}-{}.log", self.state.starts));
         let container = match &self.containers {
             Some(containers) => Some(containers.create(worker).await?),
             None => None,
         };
-        let log = self.logs.join(log);
-        let client = Client::start(
-            &self.setup.worker,
-            container,
-            &log,
-            &self.reaper,
-            &self.clock,
-        );
+        let command = &self.setup.worker;
+        let client = Client::start(command, container, &log, &self.reaper, &self.clock);
         let mut client = client.await?;
         let init = RequestKind::Init(Init {
             protocols: PROTOCOLS.to_vec(),
             protocol: PROTOCOL,
             worker,
             nodes: vec![format!("redis://{}", self.address)],
-            timeout_ms: u64::try_from(COMMAND_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
+            timeout_ms: millis(COMMAND_TIMEOUT),
             seed: entropy::derive(self.setup.seed, "conformance", worker as u64),
             options: self.setup.options.clone(),
         });
@@ -343,10 +317,7 @@ impl Clients {
         client.last_lines()
     }
 
-    /// Ends everything.
-    ///
-    /// # Errors
-    /// The server could not be ended.
+    /// Ends everything. An error: the server could not be ended.
     pub(super) async fn end(mut self) -> Result<(), BackendError> {
         for who in [Who::One, Who::Two] {
             self.dismiss(who).await;
@@ -359,6 +330,6 @@ impl Clients {
     }
 
     fn ttl_ms(&self, leases: f64) -> u64 {
-        u64::try_from(self.setup.lease.mul_f64(leases).as_millis()).unwrap_or(u64::MAX)
+        millis(self.setup.lease.mul_f64(leases))
     }
 }

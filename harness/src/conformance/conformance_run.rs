@@ -78,12 +78,8 @@ pub fn check_adapter<'a>(
         let redis = servers.server().clone();
         let clock = Clock::start();
         // The server wants a password, which the adapter does not know: the wire gives it.
-        let wire = Proxy::new(
-            clock.clone(),
-            Vec::new(),
-            setup.seed,
-            Arc::new(NoInterceptor),
-        );
+        let nobody = Arc::new(NoInterceptor);
+        let wire = Proxy::new(clock.clone(), Vec::new(), setup.seed, nobody);
         wire.log_in(&servers.password().text());
         let opened = wire.open(LINK, servers.address(0).socket()).await;
         let address = opened.map_err(ConformanceError::Link)?;

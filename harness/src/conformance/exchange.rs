@@ -22,13 +22,8 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// The answer as a line.
     pub(super) fn line(&self) -> String {
-        let reply = WorkerMessage::Reply {
-            client: None,
-            id: self.id,
-            answer: self.answer.clone(),
-        };
+        let reply = WorkerMessage::reply(self.id, self.answer.clone());
         serde_json::to_string(&reply).unwrap_or_default()
     }
 
@@ -40,10 +35,7 @@ impl Exchange {
         }
     }
 
-    /// The token, of an `acquire` of a lock that is free.
-    ///
-    /// # Errors
-    /// It was not granted.
+    /// The token, of an `acquire` of a lock that is free. An error: it was not granted.
     pub(super) fn granted(&self) -> Result<&str, Stop> {
         let what = match &self.answer {
             Answer::Granted { token, .. } => return Ok(token),
@@ -59,8 +51,7 @@ impl Exchange {
         Problem::new(what).with_line(&self.line())
     }
 
-    /// # Errors
-    /// Always: this answer shows that something is wrong.
+    /// An error, always: this answer shows that something is wrong.
     pub(super) fn wrong<T>(&self, what: impl Into<String>) -> Result<T, Stop> {
         Err(self.shows(what).into())
     }

@@ -46,7 +46,6 @@ impl Mistake {
 }
 
 impl Problem {
-    /// Without a line.
     pub(super) fn new(what: impl Into<String>) -> Self {
         Problem {
             what: what.into(),
@@ -56,7 +55,6 @@ impl Problem {
         }
     }
 
-    /// With the line that shows it.
     pub(super) fn with_line(mut self, line: &str) -> Self {
         self.line = Some(cut(line, LINE_KEPT));
         self
@@ -68,11 +66,9 @@ impl Problem {
     }
 
     /// By this paragraph, instead of that of the check.
-    pub(super) fn by(self, paragraph: &'static str) -> Self {
-        Problem {
-            paragraph: Some(paragraph),
-            ..self
-        }
+    pub(super) fn by(mut self, paragraph: &'static str) -> Self {
+        self.paragraph = Some(paragraph);
+        self
     }
 }
 

@@ -8,7 +8,6 @@ use redis::aio::MultiplexedConnection;
 
 use crate::clock::Clock;
 
-/// The keys of the server at one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct KeysSeen {
     /// The rest of each key's life in milliseconds; -1: it does not expire.
@@ -23,10 +22,7 @@ pub(super) struct KeysSeen {
 pub(super) type Keys<'a> = BTreeMap<&'a str, i64>;
 
 impl KeysSeen {
-    /// Looks at all keys. There are few: the server is ours.
-    ///
-    /// # Errors
-    /// The server does not answer.
+    /// Looks at all keys. There are few: the server is ours. An error: it does not answer.
     pub(super) async fn look(
         connection: &mut MultiplexedConnection,
         clock: &Clock,
@@ -45,12 +41,10 @@ impl KeysSeen {
         seen.at = clock.elapsed();
         let mut info = redis::cmd("INFO");
         let stats: String = info.arg("stats").query_async(connection).await?;
-        let accepted = stats
-            .lines()
-            .find_map(|line| line.strip_prefix("total_connections_received:"));
-        seen.connections = accepted
-            .and_then(|count| count.trim().parse().ok())
-            .unwrap_or_default();
+        let mut lines = stats.lines();
+        let accepted = lines.find_map(|line| line.strip_prefix("total_connections_received:"));
+        let accepted = accepted.and_then(|count| count.trim().parse().ok());
+        seen.connections = accepted.unwrap_or_default();
         Ok(seen)
     }
 

@@ -7,9 +7,7 @@ use crate::servers::BackendError;
 /// One of the two processes of the adapter. Each is one client of the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Who {
-    /// The first.
     One,
-    /// Its competitor.
     Two,
 }
 
@@ -39,17 +37,14 @@ impl<E: Into<ConformanceError>> From<E> for Stop {
     }
 }
 
-/// Passed, and nothing to remark.
 pub(super) fn passed() -> CheckEnd {
     passed_with("")
 }
 
-/// Passed, with a remark.
 pub(super) fn passed_with(remark: impl Into<String>) -> CheckEnd {
     Ok((CheckStatus::Passed, remark.into()))
 }
 
-/// Not offered, with the reason.
 pub(super) fn not_offered(reason: impl Into<String>) -> CheckEnd {
     Ok((CheckStatus::NotOffered, reason.into()))
 }

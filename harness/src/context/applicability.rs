@@ -91,10 +91,8 @@ impl Applicability {
         let mut lease = self.lease.borrow_mut();
         lease.message.get_or_insert_with(|| message.to_owned());
         *lease.in_vain.entry(worker).or_default() += 1;
-        let patient = lease
-            .in_vain
-            .values()
-            .filter(|times| **times >= ASKED_IN_VAIN);
+        let times = lease.in_vain.values();
+        let patient = times.filter(|times| **times >= ASKED_IN_VAIN);
         if !lease.other && workers == Some(patient.count()) {
             self.declined.notify_one();
         }

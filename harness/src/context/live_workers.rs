@@ -1,5 +1,3 @@
-//! Which workers are alive, for the driver and the nemesis.
-
 use std::cell::RefCell;
 
 use tokio::sync::Notify;
@@ -12,7 +10,7 @@ struct Slot {
     comes_back: bool,
 }
 
-/// The workers of a run.
+/// Which workers of a run are alive, for the driver and the nemesis.
 pub struct LiveWorkers {
     slots: RefCell<Vec<Slot>>,
     revived: Vec<Notify>,

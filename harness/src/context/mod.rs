@@ -21,4 +21,4 @@ pub use run_context::{LockIdentity, RunContext};
 pub use start_gate::StartGate;
 pub use stock::{Change, FencedOff, Stock};
 pub use stock_faults::{OldStock, StockFaults};
-pub use triggers::{DriverEvent, DueFault, Location, SeenEvent, Triggers};
+pub use triggers::{DueFault, Location, SeenEvent, Triggers};

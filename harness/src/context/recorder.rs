@@ -1,5 +1,3 @@
-//! Writes the history.
-
 use std::cell::RefCell;
 
 use super::cut_text::cut_texts;
@@ -12,7 +10,7 @@ pub type Listener = Box<dyn Fn(&Event)>;
 /// Initial capacity: the events of a small run.
 const USUAL: usize = 256;
 
-/// Keeps events with their times.
+/// Writes the history: keeps events with their times.
 pub struct Recorder {
     clock: Clock,
     events: RefCell<Vec<Event>>,

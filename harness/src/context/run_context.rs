@@ -1,5 +1,3 @@
-//! What the driver and the nemesis of a run share: the backend, the clock, the history, the stock.
-
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -17,7 +15,7 @@ use super::triggers::Triggers;
 use crate::clock::Clock;
 use crate::spec::RunSpec;
 
-/// What the driver and the nemesis of a run share.
+/// What the driver and the nemesis of a run share: the backend, the clock, the history, the stock.
 pub struct RunContext<W> {
     /// The backend in which the run happens.
     pub backend: Rc<W>,

@@ -35,10 +35,7 @@ impl StartGate {
 
     /// Waits until this worker may begin.
     pub async fn pass(&self, worker: usize) {
-        if worker == 0 {
-            return;
-        }
-        if self.open.get() {
+        if worker == 0 || self.open.get() {
             return;
         }
         while !self.open.get() {

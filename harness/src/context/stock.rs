@@ -1,9 +1,7 @@
-//! The resource that the lock protects: a stock for each key, kept by the driver.
-
 use picklock_scenarios::Update;
 
 /// The stock of one key.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct KeyStock {
     left: i64,
     sold: i64,
@@ -11,7 +9,7 @@ struct KeyStock {
     announced: bool,
 }
 
-/// The stock of every key.
+/// The resource that the lock protects: a stock for each key, kept by the driver.
 #[derive(Debug)]
 pub struct Stock {
     keys: Vec<KeyStock>,
@@ -41,9 +39,7 @@ impl Stock {
     pub fn new(keys: usize, start: i64, update: Update) -> Self {
         let stock = KeyStock {
             left: start,
-            sold: 0,
-            highest_fence: None,
-            announced: false,
+            ..KeyStock::default()
         };
         Stock {
             keys: vec![stock; keys],

@@ -1,11 +1,9 @@
-//! What is wrong with the accesses of workers to the stock, as long as faults last.
-
 use std::cell::{Cell, RefCell};
 
 use picklock_scenarios::StockFault;
 use tokio::sync::Notify;
 
-/// The faults of the stock that are on, and the writes that they keep back.
+/// What is wrong with the accesses of workers to the stock, and the writes that this keeps back.
 #[derive(Debug, Default)]
 pub struct StockFaults {
     imposed: RefCell<Vec<Imposed>>,

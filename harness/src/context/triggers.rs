@@ -13,8 +13,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::model::is_greeting;
 use crate::wire::{Acquired, Gate, InterceptedFrame, Interceptor, LinkId, may_take, may_write};
 
-/// Where an event happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where an event happened; nowhere, for a fault that starts at a time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Location {
     /// The worker at which it happened.
     pub worker: Option<usize>,
@@ -25,16 +25,6 @@ pub struct Location {
     /// True if nobody could say which command took the lock, and the first took its place that names
     /// the key and may take it.
     pub supposed: bool,
-}
-
-impl Location {
-    /// That of a fault that starts at a time.
-    pub const NOWHERE: Location = Location {
-        worker: None,
-        node: None,
-        frame: None,
-        supposed: false,
-    };
 }
 
 /// A fault that is due.
@@ -78,6 +68,18 @@ impl Waiting {
             self.passed.push(command.to_owned());
         }
     }
+
+    /// True if the lock is taken now on as many nodes as it needs, or on the node that the trigger names.
+    fn completes(&mut self, frame: &InterceptedFrame<'_>, quorum: usize) -> bool {
+        let (op, nodes) = &mut self.taken;
+        if *op != frame.op {
+            (*op, *nodes) = (frame.op, Vec::new());
+        }
+        if !nodes.contains(&frame.link.node) {
+            nodes.push(frame.link.node);
+        }
+        self.trigger.node.is_some() || nodes.len() >= quorum
+    }
 }
 
 /// The triggers whose event has not happened yet.
@@ -109,17 +111,6 @@ pub struct SeenEvent {
     pub during: Option<Phase>,
     /// A fault that had waited for it has struck.
     pub struck: bool,
-}
-
-/// An event that the driver sees.
-#[derive(Debug, Clone, Copy)]
-pub struct DriverEvent {
-    /// What happened.
-    pub kind: TriggerEvent,
-    /// At which worker.
-    pub worker: usize,
-    /// The stock that was read or is left.
-    pub stock: Option<i64>,
 }
 
 impl Triggers {
@@ -182,21 +173,21 @@ impl Triggers {
         gate
     }
 
-    /// The driver saw an event. `Some`: wait for it before going on.
-    pub fn happened(&self, event: DriverEvent) -> Option<Gate> {
+    /// The driver saw an event at this worker. `stock`: what was read or is left. `Some`: wait for it before going on.
+    pub fn happened(&self, on: TriggerEvent, worker: usize, stock: Option<i64>) -> Option<Gate> {
         let location = Location {
-            worker: Some(event.worker),
-            ..Location::NOWHERE
+            worker: Some(worker),
+            ..Location::default()
         };
         let gate = self.start_where(location, |one| {
             let trigger = &one.trigger;
-            trigger.on == event.kind
-                && trigger.worker.is_none_or(|worker| worker == event.worker)
-                && trigger.stock.is_none_or(|stock| Some(stock) == event.stock)
+            trigger.on == on
+                && trigger.worker.is_none_or(|only| only == worker)
+                && trigger.stock.is_none_or(|only| Some(only) == stock)
         });
         self.list(gate, || SeenEvent {
-            on: event.kind,
-            worker: event.worker,
+            on,
+            worker,
             node: None,
             command: None,
             during: None,
@@ -206,7 +197,7 @@ impl Triggers {
 
     /// The faults whose event never happened.
     pub fn never_came(&self) -> Vec<NeverCame> {
-        let waiting = self.lock();
+        let waiting = lock(&self.waiting);
         let never = waiting.iter().map(|one| NeverCame {
             plan: one.plan,
             passed: is_wire(&one.trigger).then(|| one.passed.clone()),
@@ -216,7 +207,7 @@ impl Triggers {
 
     /// The fault can no longer start.
     pub fn forget(&self, plan: usize) {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         waiting.retain(|one| one.plan != plan);
         self.watched.store(watched(&waiting), Ordering::Release);
     }
@@ -227,7 +218,7 @@ impl Triggers {
         matches: impl Fn(&mut Waiting) -> bool,
     ) -> Option<Gate> {
         let mut gates = Vec::new();
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         let before = waiting.len();
         waiting.retain_mut(|one| {
             if !matches(one) {
@@ -266,10 +257,6 @@ impl Triggers {
             }
         }))
     }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Waiting>> {
-        lock(&self.waiting)
-    }
 }
 
 fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -299,37 +286,12 @@ fn is_of(trigger: &Trigger, link: LinkId) -> bool {
         && trigger.node.is_none_or(|node| node == link.node)
 }
 
-impl Waiting {
-    /// True if the lock is taken now on as many nodes as it needs, or on the node that the trigger names.
-    fn completes(&mut self, frame: &InterceptedFrame<'_>, quorum: usize) -> bool {
-        let (op, nodes) = &mut self.taken;
-        if *op != frame.op {
-            (*op, *nodes) = (frame.op, Vec::new());
-        }
-        if !nodes.contains(&frame.link.node) {
-            nodes.push(frame.link.node);
-        }
-        self.trigger.node.is_some() || nodes.len() >= quorum
-    }
-}
-
-/// True for the reply to the command that gave the lock back. Where nobody could say what it did, for the first that
-/// names the key and may have done so.
-fn releases(frame: &InterceptedFrame<'_>) -> bool {
+/// True for the reply to the command that did this to the lock. Where nobody could say what it did, for the first that
+/// names the key and `may` have done so.
+fn did(frame: &InterceptedFrame<'_>, done: Acquired, may: fn(&str) -> bool) -> bool {
     match frame.acquired {
-        Acquired::Released => true,
-        Acquired::Unknown => frame.key.is_some() && !frame.is_error && may_write(frame.command),
-        Acquired::Lock | Acquired::Nothing => false,
-    }
-}
-
-/// True for the reply to the command that took the lock. Where nobody could say what it did, for the
-/// first that names the key and may have taken it.
-fn takes(frame: &InterceptedFrame<'_>) -> bool {
-    match frame.acquired {
-        Acquired::Lock => true,
-        Acquired::Nothing | Acquired::Released => false,
-        Acquired::Unknown => frame.key.is_some() && !frame.is_error && may_take(frame.command),
+        Acquired::Unknown => frame.key.is_some() && !frame.is_error && may(frame.command),
+        known => known == done,
     }
 }
 
@@ -340,7 +302,7 @@ impl Interceptor for Triggers {
     }
 
     fn waits_for_effect(&self, link: LinkId, phase: Phase) -> bool {
-        let waiting = self.lock();
+        let waiting = lock(&self.waiting);
         let mut triggers = waiting.iter().map(|one| &one.trigger);
         triggers.any(|trigger| {
             let wants = match phase {
@@ -353,7 +315,7 @@ impl Interceptor for Triggers {
     }
 
     fn waits_for_key(&self, link: LinkId, phase: Phase) -> bool {
-        let waiting = self.lock();
+        let waiting = lock(&self.waiting);
         let mut triggers = waiting.iter().map(|one| &one.trigger);
         triggers.any(|trigger| {
             trigger.names_key
@@ -390,9 +352,10 @@ impl Interceptor for Triggers {
             };
             is_command
                 && !(trigger.success && frame.is_error)
-                && (!trigger.releases || releases(frame))
+                && (!trigger.releases || did(frame, Acquired::Released, may_write))
                 && (!trigger.names_key || frame.key.is_some())
-                && (!trigger.takes || takes(frame) && one.completes(frame, self.quorum))
+                && (!trigger.takes
+                    || did(frame, Acquired::Lock, may_take) && one.completes(frame, self.quorum))
         });
         self.list(gate, || SeenEvent {
             on: kind,

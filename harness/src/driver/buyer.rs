@@ -109,12 +109,8 @@ impl<W: Backend> Buyer<W> {
 
     async fn shop(&mut self) -> Result<(), Broken> {
         let context = Rc::clone(&self.context);
-        let think = context
-            .spec
-            .scenario
-            .workload
-            .think
-            .resolve(context.spec.ttl());
+        let workload = &context.spec.scenario.workload;
+        let think = workload.think.resolve(context.spec.ttl());
         while let Some(purchase) = self.next_purchase().await? {
             let has_held = match context.arrivals {
                 Some(_) => self.serve(purchase).await?,
@@ -175,8 +171,7 @@ impl<W: Backend> Buyer<W> {
     /// One attempt of a closed loop. True: it has held the lock.
     async fn buy(&mut self, purchase: Purchase) -> Result<bool, Broken> {
         let Some(hold) = self.acquire(purchase).await? else {
-            let pause = self.pause_after_refusal();
-            tokio::time::sleep(pause).await;
+            self.pause_after_refusal().await;
             return Ok(false);
         };
         self.critical_section(hold).await?;
@@ -196,32 +191,27 @@ impl<W: Backend> Buyer<W> {
             if !stays {
                 return Ok(false);
             }
-            let pause = self.pause_after_refusal();
-            tokio::time::sleep(pause).await;
+            self.pause_after_refusal().await;
             self.drop_sold_out();
         }
         Ok(false)
     }
 
     /// A lock that refuses at once must not make the buyer spin.
-    fn pause_after_refusal(&mut self) -> Duration {
+    async fn pause_after_refusal(&mut self) {
         let spec = &self.context.spec;
         let again = spec.scenario.workload.again.resolve(spec.ttl());
         let millis = match u64::try_from(again.as_millis()).unwrap_or(u64::MAX / 2) {
             0 => self.entropy.random_range(5..20),
             again => self.entropy.random_range(again / 2..=again + again / 2),
         };
-        Duration::from_millis(millis)
+        tokio::time::sleep(Duration::from_millis(millis)).await;
     }
 
     async fn retire(&self, broken: Broken) {
         // If this worker should have started first, it will never get an answer.
         self.context.start_gate.open();
-        if self
-            .context
-            .live_workers
-            .is_over(self.worker, self.incarnation)
-        {
+        if self.alive().is_err() {
             return;
         }
         let (reason, by) = match broken {
@@ -268,11 +258,10 @@ impl<W: Backend> Buyer<W> {
                 });
             }
             // One client alone shows nothing. Of one that ends by itself the others have to get the lock.
-            let workers = self.context.spec.scenario.workload.workers;
-            let left = self.context.live_workers.left();
+            let left = context.live_workers.left();
             let is_over = left == 0 || by != EndedBy::Itself && left < 2;
-            if workers >= 2 && is_over {
-                self.context.early_end.request(EndReason::TooFewClients);
+            if workload.workers >= 2 && is_over {
+                context.early_end.request(EndReason::TooFewClients);
             }
         }
     }

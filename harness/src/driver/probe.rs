@@ -4,6 +4,7 @@
 //! stock is sold out, no buyer is left to notice. So an additional client tries.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use picklock_scenarios::{Action, DataAction, FaultPlan, Lasts, NodeAction, Phase, Resource};
 use tokio::time::timeout;
@@ -28,7 +29,6 @@ pub async fn probe<W: Backend>(context: &Rc<RunContext<W>>, end: EndReason) {
     if cannot_be_extended(context) {
         return;
     }
-    let prober = context.spec.scenario.workload.workers;
     let is_hopeless = matches!(
         end,
         EndReason::NodeLost | EndReason::BudgetSpent | EndReason::ClientsRefused
@@ -36,20 +36,21 @@ pub async fn probe<W: Backend>(context: &Rc<RunContext<W>>, end: EndReason) {
     if is_hopeless || nobody_answers(context) {
         return look_at_nodes(context).await;
     }
-    match start(context, prober).await {
-        Ok(mut talk) => match refused_lease(context, prober, &mut talk).await {
+    let number = context.spec.scenario.workload.workers;
+    match Prober::start(context, number).await {
+        Ok(mut prober) => match prober.refused_lease().await {
             Some(refused) => {
                 context.recorder.write(refused);
             }
             None => {
                 for key in (0..).take(context.spec.scenario.workload.keys) {
-                    take_once(context, prober, &mut talk, key).await;
+                    prober.take_once(key).await;
                 }
             }
         },
         Err(reason) => failed(context, reason),
     }
-    context.backend.kill_worker(prober).await.ok();
+    context.backend.kill_worker(number).await.ok();
     look_at_nodes(context).await;
 }
 
@@ -70,142 +71,127 @@ fn nobody_answers<W>(context: &RunContext<W>) -> bool {
 
 /// Without this inspection it is not known what was left behind.
 fn failed<W>(context: &RunContext<W>, reason: String) {
-    context
-        .recorder
-        .write(EventKind::FinalInspectionFailed { reason });
+    let failed = EventKind::FinalInspectionFailed { reason };
+    context.recorder.write(failed);
 }
 
-async fn start<W: Backend>(
-    context: &Rc<RunContext<W>>,
-    prober: usize,
-) -> Result<WorkerClient, String> {
-    let spec = &context.spec;
-    let started = context.backend.start_worker(prober, 0).await;
-    let (session, nodes) = started.map_err(|refusal| refusal.to_string())?;
-    let mut talk = WorkerClient::begin(context, prober, session);
-    let seed = entropy::derive(spec.seed, "probe", 0);
-    let init = super::start::init(spec, prober, nodes, seed);
-    match talk.ask(context, 0, init, super::start::START).await {
-        Ok(Answer::Ready { .. }) => Ok(talk),
-        Ok(Answer::Error { message, .. }) => Err(format!("a client refused to begin: {message}")),
-        Ok(other) => Err(talk.broken_by(context, "init", &other).to_string()),
-        Err(silence) => Err(format!("a client did not get ready: {silence}")),
-    }
+/// The additional client.
+struct Prober<'a, W> {
+    context: &'a RunContext<W>,
+    number: usize,
+    talk: WorkerClient,
 }
 
-/// What tells that the lock refuses the run's lease and no other: nobody got anything but definite errors, this client
-/// gets one too, and then the lock with another lease.
-async fn refused_lease<W: Backend>(
-    context: &Rc<RunContext<W>>,
-    prober: usize,
-    talk: &mut WorkerClient,
-) -> Option<EventKind> {
-    let message = context.applicability.in_vain()?;
-    let ttl_ms = context.spec.ttl_ms();
-    match acquire_once(context, prober, talk, ttl_ms).await? {
-        Answer::Error { definite: true, .. } => {}
-        Answer::Granted { token, .. } => {
-            release(context, talk, &context.key(0), token).await;
-            return None;
-        }
-        _ => return None,
-    }
-    let whole_ms = ttl_ms.div_ceil(1000) * 1000;
-    for other_ms in [whole_ms, LONG_LEASE_MS] {
-        if other_ms == ttl_ms {
-            continue;
-        }
-        if let Answer::Granted { token, .. } = acquire_once(context, prober, talk, other_ms).await?
-        {
-            release(context, talk, &context.key(0), token).await;
-            return Some(EventKind::LeaseRefused {
-                ttl_ms,
-                granted_ms: other_ms,
-                message,
-            });
-        }
-    }
-    None
-}
-
-/// One attempt at the first lock. `None`: the client is gone, or hangs.
-async fn acquire_once<W: Backend>(
-    context: &Rc<RunContext<W>>,
-    prober: usize,
-    talk: &mut WorkerClient,
-    ttl_ms: u64,
-) -> Option<Answer> {
-    let ask = RequestKind::Acquire {
-        key: context.key(0),
-        ttl_ms,
-        wait_ms: 0,
-    };
-    context.backend.set_phase(prober, 0, Phase::Acquire);
-    let patience = context.spec.command_timeout() * 2 + super::buyer::GRACE;
-    talk.ask(context, 0, ask, patience).await.ok()
-}
-
-async fn take_once<W: Backend>(
-    context: &Rc<RunContext<W>>,
-    prober: usize,
-    talk: &mut WorkerClient,
-    key: u32,
-) {
-    let spec = &context.spec;
-    // Outstanding leases must expire first.
-    let bound = spec.ttl() + spec.scenario.judge.progress_within.resolve(spec.ttl());
-    let begun = context.clock.elapsed();
-    let name = context.key(key);
-    let mut granted = None;
-    while granted.is_none() {
-        let left = bound.saturating_sub(context.clock.elapsed().saturating_sub(begun));
-        if left.is_zero() {
-            break;
-        }
-        let ask = RequestKind::Acquire {
-            key: name.clone(),
-            ttl_ms: spec.ttl_ms(),
-            wait_ms: millis(left),
-        };
-        context.backend.set_phase(prober, 0, Phase::Acquire);
-        let patience = left + spec.command_timeout() * 2 + super::buyer::GRACE;
-        match talk.ask(context, 0, ask, patience).await {
-            Ok(Answer::Granted { token, .. }) => granted = Some(token),
-            // A lock that refuses at once must not make the probe spin.
-            Ok(_) => tokio::time::sleep(std::time::Duration::from_millis(10)).await,
-            Err(Silence::Gone(reason)) => {
-                return failed(context, format!("the client is gone: {reason}"));
+impl<'a, W: Backend> Prober<'a, W> {
+    async fn start(context: &'a Rc<RunContext<W>>, number: usize) -> Result<Self, String> {
+        let spec = &context.spec;
+        let started = context.backend.start_worker(number, 0).await;
+        let (session, nodes) = started.map_err(|refusal| refusal.to_string())?;
+        let mut talk = WorkerClient::begin(context, number, session);
+        let seed = entropy::derive(spec.seed, "probe", 0);
+        let init = super::start::init(spec, number, nodes, seed);
+        match talk.ask(context, 0, init, super::start::START, None).await {
+            Ok(Answer::Ready { .. }) => Ok(Prober {
+                context,
+                number,
+                talk,
+            }),
+            Ok(Answer::Error { message, .. }) => {
+                Err(format!("a client refused to begin: {message}"))
             }
-            // What it did is written down.
-            Err(Silence::BrokeProtocol(_) | Silence::Hung { .. }) => return,
+            Ok(other) => Err(talk.broken_by(context, "init", &other).to_string()),
+            Err(silence) => Err(format!("a client did not get ready: {silence}")),
         }
     }
-    note_silence(context, prober);
-    context.backend.set_phase(prober, 0, Phase::Idle);
-    let waited = context.clock.elapsed().saturating_sub(begun);
-    context.recorder.write(EventKind::Probe {
-        key,
-        granted: granted.is_some(),
-        waited_ms: millis(waited),
-    });
-    if let Some(token) = granted {
-        release(context, talk, &name, token).await;
-    }
-}
 
-/// The result of the release does not matter.
-async fn release<W: Backend>(
-    context: &Rc<RunContext<W>>,
-    talk: &mut WorkerClient,
-    key: &str,
-    token: String,
-) {
-    let ask = RequestKind::Release {
-        key: key.to_owned(),
-        token,
-    };
-    let patience = context.spec.command_timeout() * 2 + super::buyer::GRACE;
-    talk.ask(context, 0, ask, patience).await.ok();
+    /// What tells that the lock refuses the run's lease and no other: nobody got anything but definite errors, this
+    /// client gets one too, and then the lock with another lease.
+    async fn refused_lease(&mut self) -> Option<EventKind> {
+        let message = self.context.applicability.in_vain()?;
+        let ttl_ms = self.context.spec.ttl_ms();
+        match self.acquire(0, ttl_ms, Duration::ZERO).await.ok()? {
+            Answer::Error { definite: true, .. } => {}
+            Answer::Granted { token, .. } => {
+                self.release(0, token).await;
+                return None;
+            }
+            _ => return None,
+        }
+        let whole_ms = ttl_ms.div_ceil(1000) * 1000;
+        for granted_ms in [whole_ms, LONG_LEASE_MS] {
+            if granted_ms == ttl_ms {
+                continue;
+            }
+            let answer = self.acquire(0, granted_ms, Duration::ZERO).await.ok()?;
+            if let Answer::Granted { token, .. } = answer {
+                self.release(0, token).await;
+                return Some(EventKind::LeaseRefused {
+                    ttl_ms,
+                    granted_ms,
+                    message,
+                });
+            }
+        }
+        None
+    }
+
+    /// One attempt at a lock.
+    async fn acquire(&mut self, key: u32, ttl_ms: u64, wait: Duration) -> Result<Answer, Silence> {
+        let context = self.context;
+        let ask = RequestKind::Acquire {
+            key: context.key(key),
+            ttl_ms,
+            wait_ms: millis(wait),
+        };
+        context.backend.set_phase(self.number, 0, Phase::Acquire);
+        let patience = wait + context.spec.command_timeout() * 2 + super::buyer::GRACE;
+        self.talk.ask(context, 0, ask, patience, None).await
+    }
+
+    async fn take_once(&mut self, key: u32) {
+        let context = self.context;
+        let spec = &context.spec;
+        // Outstanding leases must expire first.
+        let bound = spec.ttl() + spec.scenario.judge.progress_within.resolve(spec.ttl());
+        let begun = context.clock.elapsed();
+        let mut granted = None;
+        while granted.is_none() {
+            let left = bound.saturating_sub(context.clock.elapsed().saturating_sub(begun));
+            if left.is_zero() {
+                break;
+            }
+            match self.acquire(key, spec.ttl_ms(), left).await {
+                Ok(Answer::Granted { token, .. }) => granted = Some(token),
+                // A lock that refuses at once must not make the probe spin.
+                Ok(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+                Err(Silence::Gone(reason)) => {
+                    return failed(context, format!("the client is gone: {reason}"));
+                }
+                // What it did is written down.
+                Err(Silence::BrokeProtocol(_) | Silence::Hung { .. }) => return,
+            }
+        }
+        note_silence(context, self.number);
+        context.backend.set_phase(self.number, 0, Phase::Idle);
+        let waited = context.clock.elapsed().saturating_sub(begun);
+        context.recorder.write(EventKind::Probe {
+            key,
+            granted: granted.is_some(),
+            waited_ms: millis(waited),
+        });
+        if let Some(token) = granted {
+            self.release(key, token).await;
+        }
+    }
+
+    /// The result of the release does not matter.
+    async fn release(&mut self, key: u32, token: String) {
+        let key = self.context.key(key);
+        let ask = RequestKind::Release { key, token };
+        let patience = self.context.spec.command_timeout() * 2 + super::buyer::GRACE;
+        let talk = &mut self.talk;
+        talk.ask(self.context, 0, ask, patience, None).await.ok();
+    }
 }
 
 /// A lock may have written its key under another name than its own: that is looked at, too.
@@ -230,9 +216,8 @@ async fn look_at_key<W: Backend>(context: &RunContext<W>, node: usize, key: u32,
     let look = context.backend.key_ttl_ms(node, name);
     let ttl_ms = timeout(super::buyer::GRACE, look).await.ok().flatten();
     if let Some(ttl_ms) = ttl_ms {
-        context
-            .recorder
-            .write(EventKind::KeyLeft { node, key, ttl_ms });
+        let left = EventKind::KeyLeft { node, key, ttl_ms };
+        context.recorder.write(left);
     }
 }
 
@@ -254,10 +239,10 @@ async fn look_for_lost_nodes<W: Backend>(context: &Rc<RunContext<W>>) {
 }
 
 fn silences_nodes_for_good(fault: &FaultPlan) -> bool {
-    let silences = |action: &Action| {
+    let silences = |action: Action| {
         let exhausts = Action::Data(DataAction::Exhaust(Resource::Connections));
-        *action == Action::Node(NodeAction::Crash) || *action == exhausts
+        action == Action::Node(NodeAction::Crash) || action == exhausts
     };
-    let actions = fault.actions().unwrap_or_default();
-    fault.lasts() == Lasts::Forever && actions.iter().any(silences)
+    let mut actions = fault.actions().into_iter().flatten();
+    fault.lasts() == Lasts::Forever && actions.any(silences)
 }

@@ -15,11 +15,9 @@ use crate::history::EventKind;
 impl<W: Backend> Buyer<W> {
     /// Works for the rest of its section; for the middle third of it with the lock taken twice, if the scenario says so.
     pub(super) async fn rest(&mut self, hold: &Hold, left: Duration) -> Result<Work, Broken> {
-        let (workload, ttl) = (
-            &self.context.spec.scenario.workload,
-            self.context.spec.ttl(),
-        );
-        let Some(lease) = workload.reenter.map(|lease| lease.resolve(ttl)) else {
+        let spec = &self.context.spec;
+        let lease = spec.scenario.workload.reenter;
+        let Some(lease) = lease.map(|lease| lease.resolve(spec.ttl())) else {
             return self.pass(hold.op, left).await;
         };
         let third = left / 3;
@@ -69,10 +67,8 @@ impl<W: Backend> Buyer<W> {
         let context = Rc::clone(&self.context);
         let key = context.key(hold.key);
         let ask = RequestKind::Release { key, token };
-        match self
-            .ask(Phase::Extend, hold.op, ask, Duration::ZERO)
-            .await?
-        {
+        let answer = self.ask(Phase::Extend, hold.op, ask, Duration::ZERO);
+        match answer.await? {
             Answer::Released { .. } | Answer::Error { .. } => {}
             other => return Err(self.talk.broken_by(&context, "release", &other).into()),
         }

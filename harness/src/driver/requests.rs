@@ -10,7 +10,7 @@ use super::buyer::{Broken, Buyer, Hold, Purchase};
 use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
 use crate::clock::millis;
-use crate::context::{DriverEvent, RunContext};
+use crate::context::RunContext;
 use crate::history::EventKind;
 
 /// So many more times than other requests a release may wait for an answer of a node.
@@ -40,9 +40,8 @@ impl<W: Backend> Buyer<W> {
         })?;
         self.event(TriggerEvent::Acquire, None).await;
         let giving_up = self.giving_up();
-        let answer = self
-            .ask_for(Phase::Acquire, op, ask, wait, giving_up)
-            .await?;
+        let answer = self.ask_for(Phase::Acquire, op, ask, wait, giving_up);
+        let answer = answer.await?;
         context.start_gate.open();
         self.note_applicability(&answer);
         match answer {
@@ -62,14 +61,13 @@ impl<W: Backend> Buyer<W> {
                 })?;
                 self.must_use_nodes(op);
                 self.event(TriggerEvent::Granted, None).await;
-                return self
-                    .wanted(Hold {
-                        op,
-                        key,
-                        token,
-                        fence,
-                    })
-                    .await;
+                let hold = Hold {
+                    op,
+                    key,
+                    token,
+                    fence,
+                };
+                return self.wanted(hold).await;
             }
             Answer::Refused => {
                 self.write(EventKind::Refused { worker, op })?;
@@ -181,7 +179,7 @@ impl<W: Backend> Buyer<W> {
         context.live_workers.mark_down(worker, false);
         let patience = self.patience;
         let ask = RequestKind::EndClient;
-        match self.talk.ask(&context, hold.op, ask, patience).await {
+        match self.talk.ask(&context, hold.op, ask, patience, None).await {
             Ok(Answer::Ended) => return Err(Broken::Struck),
             Ok(Answer::Error { .. }) => context.applicability.does_not_offer(Ability::EndClient),
             Ok(other) => drop(self.talk.broken_by(&context, "end-client", &other)),
@@ -250,7 +248,7 @@ impl<W: Backend> Buyer<W> {
         let context = Rc::clone(&self.context);
         context.backend.set_phase(self.worker, op, phase);
         let patience = wait + self.patience;
-        let answer = self.talk.ask_for(&context, op, ask, patience, giving_up);
+        let answer = self.talk.ask(&context, op, ask, patience, giving_up);
         let answer = answer.await?;
         if phase == Phase::Acquire && self.alive().is_ok() {
             note_silence(&context, self.worker);
@@ -262,9 +260,8 @@ impl<W: Backend> Buyer<W> {
     pub(super) async fn ping(&mut self, hold: &Hold) -> Result<(), Broken> {
         let context = Rc::clone(&self.context);
         let patience = self.patience;
-        let answer = self
-            .talk
-            .ask(&context, hold.op, RequestKind::Ping, patience);
+        let (talk, ask) = (&mut self.talk, RequestKind::Ping);
+        let answer = talk.ask(&context, hold.op, ask, patience, None);
         match answer.await? {
             Answer::Pong => Ok(()),
             other => Err(self.talk.broken_by(&context, "ping", &other).into()),
@@ -284,14 +281,11 @@ impl<W: Backend> Buyer<W> {
     }
 
     pub(super) fn alive(&self) -> Result<(), Broken> {
-        if self
-            .context
-            .live_workers
-            .is_over(self.worker, self.incarnation)
-        {
-            return Err(Broken::Struck);
+        let live_workers = &self.context.live_workers;
+        match live_workers.is_over(self.worker, self.incarnation) {
+            true => Err(Broken::Struck),
+            false => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -302,12 +296,7 @@ pub(super) async fn happened<W>(
     kind: TriggerEvent,
     stock: Option<i64>,
 ) {
-    let event = DriverEvent {
-        kind,
-        worker,
-        stock,
-    };
-    if let Some(gate) = context.triggers.happened(event) {
+    if let Some(gate) = context.triggers.happened(kind, worker, stock) {
         gate.await;
     }
 }

@@ -125,9 +125,8 @@ pub async fn run<W: Backend>(
 /// What came out of a run that is about Sentinels, with a lock that knows none: nobody bought anything.
 fn without_sentinels<W: Backend>(context: &RunContext<W>, message: String) -> RunResult {
     context.recorder.begin();
-    context
-        .recorder
-        .write(EventKind::SentinelsRefused { message });
+    let refused = EventKind::SentinelsRefused { message };
+    context.recorder.write(refused);
     let stock = context.stock.borrow();
     context.recorder.write(EventKind::End {
         reason: EndReason::Declined,
@@ -262,9 +261,8 @@ fn must_be_a_backend_of_the_scenario<W: Backend>(context: &RunContext<W>) {
     let backend = context.backend.name();
     if !scenario.runs_in(backend) {
         let supported = scenario.backends.clone();
-        context
-            .recorder
-            .write(EventKind::BackendUnsupported { backend, supported });
+        let unsupported = EventKind::BackendUnsupported { backend, supported };
+        context.recorder.write(unsupported);
     }
 }
 
@@ -291,12 +289,8 @@ async fn run_workload<W: Backend>(
     buyers: Vec<Buyer<W>>,
     interrupt: impl Future<Output = ()>,
 ) -> EndReason {
-    let limit = context
-        .spec
-        .scenario
-        .workload
-        .limit
-        .resolve(context.spec.ttl());
+    let workload = &context.spec.scenario.workload;
+    let limit = workload.limit.resolve(context.spec.ttl());
     // The first buyer arrives before a worker is ready to serve it.
     let mut coming = tokio::task::JoinSet::new();
     if context.arrivals.is_some() {
@@ -313,8 +307,8 @@ async fn run_workload<W: Backend>(
         () = context.applicability.declined() => EndReason::Declined,
         () = async { while let Some(buyer) = trading.join_next().await { served.push(buyer) } } => {
             let sold_out = context.stock.borrow().left().iter().all(|left| *left <= 0);
-            let workers = context.spec.scenario.workload.workers;
-            let all_gone = (0..workers).all(|worker| context.live_workers.is_down(worker));
+            let mut workers = 0..workload.workers;
+            let all_gone = workers.all(|worker| context.live_workers.is_down(worker));
             match (sold_out, all_gone) {
                 (true, _) => EndReason::SoldOut,
                 (false, true) => EndReason::NoWorkers,

@@ -26,10 +26,6 @@ const START_EACH: Duration = Duration::from_millis(200);
 /// A busy machine may take as long to answer.
 const SHORTEST_NODE_TIMEOUT: Duration = Duration::from_millis(50);
 
-fn worker_count(spec: &RunSpec) -> u32 {
-    u32::try_from(spec.scenario.workload.workers).unwrap_or(u32::MAX)
-}
-
 /// The first request to a worker.
 pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64) -> RequestKind {
     RequestKind::Init(Init {
@@ -93,8 +89,10 @@ impl<W: Backend> Buyer<W> {
             }
         };
         let init = init(spec, worker, nodes.clone(), seed);
-        let patience = START + START_EACH * worker_count(spec) + spec.longest_fault();
-        match talk.ask(context, 0, init, patience).await {
+        let workers = u32::try_from(spec.scenario.workload.workers).unwrap_or(u32::MAX);
+        let patience = START + START_EACH * workers + spec.longest_fault();
+        let failed = |reason| Err(Refusal::Failed(reason));
+        match talk.ask(context, 0, init, patience, None).await {
             Ok(Answer::Ready {
                 name,
                 version,
@@ -109,23 +107,17 @@ impl<W: Backend> Buyer<W> {
                 return Err(Refusal::NoSentinels(message));
             }
             Ok(Answer::Error { message, .. }) => {
-                return Err(Refusal::Failed(format!(
-                    "worker {worker} refused to begin: {message}"
-                )));
+                return failed(format!("worker {worker} refused to begin: {message}"));
             }
             Ok(other) => {
-                let fault = talk.broken_by(context, "init", &other);
-                return Err(broke(worker, &fault));
+                return Err(broke(worker, &talk.broken_by(context, "init", &other)));
             }
             Err(fault @ Silence::BrokeProtocol(_)) => return Err(broke(worker, &fault)),
             Err(Silence::Gone(reason)) => {
-                return Err(Refusal::Failed(format!(
-                    "worker {worker} ended before it was ready: {reason}"
-                )));
+                let text = format!("worker {worker} ended before it was ready: {reason}");
+                return failed(text);
             }
-            Err(hung @ Silence::Hung { .. }) => {
-                return Err(Refusal::Failed(format!("worker {worker}: {hung}")));
-            }
+            Err(hung @ Silence::Hung { .. }) => return failed(format!("worker {worker}: {hung}")),
         }
         context.recorder.write(EventKind::WorkerUp {
             worker,

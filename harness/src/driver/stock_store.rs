@@ -28,9 +28,8 @@ fn name<W>(context: &RunContext<W>, key: u32) -> String {
     format!("{}left:{key:04}", context.spec.key_prefix())
 }
 
-async fn ask<W: Backend>(context: &RunContext<W>, command: &[String]) -> Option<i64> {
-    let words: Vec<&str> = command.iter().map(String::as_str).collect();
-    let answer = match context.backend.ask_stock_server(&words).await {
+async fn ask<W: Backend>(context: &RunContext<W>, words: &[&str]) -> Option<i64> {
+    let answer = match context.backend.ask_stock_server(words).await {
         Ok(Some(number)) => return Some(number),
         Ok(None) => "there is no such key".to_owned(),
         Err(refusal) => refusal.to_string(),
@@ -46,10 +45,8 @@ fn note<W>(context: &RunContext<W>, reason: String) {
 
 /// The user did not wait for [`count`].
 pub(super) fn note_uncounted<W>(context: &RunContext<W>) {
-    note(
-        context,
-        "the run was interrupted before it was counted".into(),
-    );
+    let reason = "the run was interrupted before it was counted";
+    note(context, reason.into());
 }
 
 /// Puts the stock into Redis before the first buyer starts.
@@ -60,8 +57,7 @@ pub(super) async fn fill<W: Backend>(context: &RunContext<W>) {
     let start = context.spec.scenario.workload.stock;
     for key in (0..).take(context.spec.scenario.workload.keys) {
         // Its answer is a number, unlike that of SET.
-        let command = ["SETNX", &name(context, key), &start.to_string()].map(str::to_owned);
-        ask(context, &command).await;
+        ask(context, &["SETNX", &name(context, key), &start.to_string()]).await;
     }
 }
 
@@ -71,7 +67,7 @@ pub(super) async fn count<W: Backend>(context: &RunContext<W>) {
         return;
     }
     for key in (0..).take(context.spec.scenario.workload.keys) {
-        if let Some(left) = ask(context, &["GET".to_owned(), name(context, key)]).await {
+        if let Some(left) = ask(context, &["GET", &name(context, key)]).await {
             context.stock.borrow_mut().learn(key, left);
         }
     }
@@ -87,10 +83,10 @@ pub(super) async fn read<W: Backend>(
     match admitted {
         Err(refused) => Access::FencedOff(refused),
         Ok(left) if !in_redis(context) => Access::Done(left),
-        Ok(_) => match ask(context, &["GET".to_owned(), name(context, key)]).await {
-            Some(left) => Access::Done(left),
-            None => Access::Failed,
-        },
+        Ok(_) => {
+            let left = ask(context, &["GET", &name(context, key)]).await;
+            left.map_or(Access::Failed, Access::Done)
+        }
     }
 }
 
@@ -109,13 +105,13 @@ pub(super) async fn sell<W: Backend>(
         Ok(change) => context.stock.borrow_mut().learn(key, change.from),
     }
     let done = match context.spec.scenario.workload.update {
-        Update::Decrement => ask(context, &["DECR".to_owned(), name(context, key)])
-            .await
-            .map(|to| Change { from: to + 1, to }),
+        Update::Decrement => {
+            let left = ask(context, &["DECR", &name(context, key)]).await;
+            left.map(|to| Change { from: to + 1, to })
+        }
         Update::Write => {
             let to = read - 1;
-            let command = ["GETSET".to_owned(), name(context, key), to.to_string()];
-            let before = ask(context, &command).await;
+            let before = ask(context, &["GETSET", &name(context, key), &to.to_string()]).await;
             before.map(|from| Change { from, to })
         }
     };

@@ -26,10 +26,8 @@ impl<W: Backend> Buyer<W> {
     /// holder that extends does so each time that it has worked for so long; what the extension
     /// takes is not work.
     pub(super) async fn work(&mut self, hold: &mut Hold) -> Result<Work, Broken> {
-        let (workload, ttl) = (
-            &self.context.spec.scenario.workload,
-            self.context.spec.ttl(),
-        );
+        let workload = &self.context.spec.scenario.workload;
+        let ttl = self.context.spec.ttl();
         let mut left = workload.section.resolve(ttl);
         let extend = workload.extend.map(|extend| extend.resolve(ttl));
         // The scenario's check refuses an extension at once; this would never end.
@@ -138,13 +136,8 @@ pub(super) fn note_untested_extensions<W>(context: &RunContext<W>) {
 /// True if the scenario wants extensions, and the lock has said that it has none: nothing is left to find out.
 pub(super) fn cannot_be_extended<W>(context: &RunContext<W>) -> bool {
     let untested = context.applicability.extension_untested();
-    let is_unsupported = |what| {
-        matches!(
-            what,
-            EventKind::ExtensionUntested {
-                unsupported: Some(_)
-            }
-        )
+    let Some(EventKind::ExtensionUntested { unsupported }) = untested else {
+        return false;
     };
-    context.spec.scenario.workload.extend.is_some() && untested.is_some_and(is_unsupported)
+    context.spec.scenario.workload.extend.is_some() && unsupported.is_some()
 }

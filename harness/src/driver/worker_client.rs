@@ -1,5 +1,3 @@
-//! The driver's connection to one worker: one request at a time, and events at any time.
-
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -65,7 +63,7 @@ fn digest(token: &str) -> u64 {
     hasher.finish()
 }
 
-/// The connection to one worker, with a task that listens all the time.
+/// The driver's connection to one worker: one request at a time, and events at any time, for which a task listens.
 pub struct WorkerClient {
     worker: usize,
     next_id: u64,
@@ -120,22 +118,11 @@ impl WorkerClient {
     }
 
     /// Sends a request, and waits for the answer for at most `patience`. `op`: the attempt it
-    /// belongs to.
+    /// belongs to. After `giving_up` the worker is told to give up.
     ///
     /// # Errors
     /// The worker is gone, broke the protocol, or was killed because it hung.
     pub async fn ask<W: Backend>(
-        &mut self,
-        context: &RunContext<W>,
-        op: u64,
-        ask: RequestKind,
-        patience: Duration,
-    ) -> Result<Answer, Silence> {
-        self.ask_for(context, op, ask, patience, None).await
-    }
-
-    /// The same; after `giving_up` the worker is told to give up.
-    pub async fn ask_for<W: Backend>(
         &mut self,
         context: &RunContext<W>,
         op: u64,

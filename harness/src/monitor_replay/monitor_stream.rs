@@ -22,6 +22,14 @@ pub struct MonitorLine {
     pub words: Vec<Vec<u8>>,
 }
 
+impl MonitorLine {
+    /// The command in upper case.
+    pub(super) fn name(&self) -> String {
+        let name = self.words.first().map(Vec::as_slice).unwrap_or_default();
+        String::from_utf8_lossy(name).to_ascii_uppercase()
+    }
+}
+
 /// Who sent a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {

@@ -1,5 +1,3 @@
-//! The servers of one node, replayed on the model of Redis from what they tell.
-
 use std::rc::Rc;
 
 use crate::custody::KeyRecord;
@@ -22,7 +20,7 @@ const EXPIRY_SLACK_MS: u64 = 50;
 /// So close to its expiry it is not certain whether a command still found a key, where the server does not tell.
 const DOUBT_MS: u64 = 3;
 
-/// The servers of one node: its master and those that may replace it.
+/// The servers of one node, its master and those that may replace it, replayed on the model of Redis from what they tell.
 pub struct MonitorReplay {
     version: ServerVersion,
     servers: Vec<ReplayedServer>,
@@ -75,7 +73,7 @@ impl MonitorReplay {
         let Some(replayed) = self.servers.get_mut(server) else {
             return;
         };
-        let name = name_of(line);
+        let name = line.name();
         let place = replayed.place(line, &name);
         if self.by_clock {
             self.doubt(server, line);
@@ -380,11 +378,6 @@ impl MonitorReplay {
             wall_ms: self.servers[self.master].now().ms(),
         }
     }
-}
-
-fn name_of(line: &MonitorLine) -> String {
-    let name = line.words.first().map(Vec::as_slice).unwrap_or_default();
-    String::from_utf8_lossy(name).to_ascii_uppercase()
 }
 
 /// True for a command that may change keys, also where it is not known; `name`: it, or it and its

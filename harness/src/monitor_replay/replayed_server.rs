@@ -59,7 +59,7 @@ pub(super) struct Notice {
 
 /// The keys that a script's command has declared.
 fn declared(line: &MonitorLine) -> Option<Vec<Vec<u8>>> {
-    let name = String::from_utf8_lossy(line.words.first()?).to_ascii_uppercase();
+    let name = line.name();
     let declared = declared_keys(&name, line.words.iter().map(Vec::as_slice))?;
     Some(declared.map(<[u8]>::to_vec).collect())
 }

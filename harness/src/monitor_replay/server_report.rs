@@ -54,9 +54,7 @@ impl ServerReport {
         let names_own = |word: &Vec<u8>| memmem::find(word, own_keys.as_bytes()).is_some();
         let names_own = line.words.iter().any(names_own);
         if let Source::Client(address) = &line.source {
-            let name = line.words.first().map(Vec::as_slice).unwrap_or_default();
-            let name = String::from_utf8_lossy(name).to_ascii_uppercase();
-            let flushes = CommandKind::of(&name, "") == Some(CommandKind::Flushes);
+            let flushes = CommandKind::of(&line.name(), "") == Some(CommandKind::Flushes);
             // An ECHO shows the time.
             let is_echo = echo(line).is_some();
             let is_own = self.connections.contains_key(address);
@@ -174,12 +172,11 @@ const MOMENT_NS: u64 = 1_000_000;
 /// The command of a worker, whose changes were noticed at this time.
 fn command(sent: &ExecutedRequest, line: &MonitorLine, noticed_ns: u64) -> KeyCommand {
     let was_late = |went_on_ns: &u64| noticed_ns.saturating_sub(*went_on_ns) >= MOMENT_NS;
-    let name = line.words.first().map(Vec::as_slice).unwrap_or_default();
     KeyCommand {
         worker: sent.link.worker,
         op: sent.op,
         phase: sent.phase,
-        command: String::from_utf8_lossy(name).to_ascii_uppercase().into(),
+        command: line.name().into(),
         sent_ns: sent.held_since_ns,
         went_on_ns: sent.went_on_ns.filter(was_late),
     }

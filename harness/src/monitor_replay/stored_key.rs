@@ -1,6 +1,4 @@
-//! A key as a server has it: what is read from a server, and loaded into its replay.
-
-/// A key as a server has it after a start.
+/// A key as a server has it: read from a server, and loaded into its replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredKey {
     /// Its name, in the first database.

@@ -1,5 +1,3 @@
-//! Which command of the workers made which changes of a node's keys.
-
 use std::ops::Range;
 
 /// One command's changes, by their positions among the node's.

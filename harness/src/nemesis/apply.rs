@@ -46,9 +46,7 @@ impl<W: Backend> Nemesis<W> {
                     }
                 }
                 Action::Data(action) => self.apply_to_data(fault, &action, &target.nodes).await?,
-                Action::Link(action) => {
-                    self.apply_to_links(fault, action, plan, target, location);
-                }
+                Action::Link(action) => self.apply_to_links(fault, action, plan, target, location),
                 Action::ShiftClocks(by) => {
                     let by_ns = by.resolve_ns(self.context.spec.ttl());
                     let workers = target.workers.iter().copied().map(ClockOf::Worker);
@@ -98,14 +96,12 @@ impl<W: Backend> Nemesis<W> {
             WorkerAction::Block(scope) => {
                 let since_ns = self.context.clock.now_ns();
                 backend.block_worker(worker, scope, lasts).await?;
-                self.ongoing.record(
-                    fault,
-                    Undo::UnblockWorker {
-                        worker,
-                        scope,
-                        due_ns: since_ns.saturating_add(nanos(lasts)),
-                    },
-                );
+                let step = Undo::UnblockWorker {
+                    worker,
+                    scope,
+                    due_ns: since_ns.saturating_add(nanos(lasts)),
+                };
+                self.ongoing.record(fault, step);
             }
         }
         Ok(())

@@ -25,9 +25,7 @@ pub(super) struct ClockShifts {
 
 impl ClockShifts {
     /// A fault shifts a clock.
-    ///
-    /// # Errors
-    /// The backend cannot do it. Then the clock is what it was.
+    /// `Err`: the backend cannot do it. Then the clock is what it was.
     pub(super) async fn shift<W: Backend>(
         &self,
         backend: &W,

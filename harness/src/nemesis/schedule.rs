@@ -15,7 +15,7 @@ use super::clocks::ClockShifts;
 use super::ongoing::{Ongoing, Undo};
 use super::silences::Silences;
 use crate::backend::{Backend, Capabilities, Refusal};
-use crate::clock::millis;
+use crate::clock::{millis, nanos};
 use crate::context::{DueFault, Location, RunContext};
 use crate::history::{ClockShift, EventKind, MissedBecause};
 use crate::wire::ImposedId;
@@ -117,7 +117,7 @@ impl<W: Backend> Nemesis<W> {
                 nemesis.settled.borrow_mut().insert(index);
                 // Nothing waits for a fault that starts later.
                 let started = || started.send(()).unwrap_or_default();
-                nemesis.start(index, Location::NOWHERE, started).await;
+                nemesis.start(index, Location::default(), started).await;
             });
         }
         at_once
@@ -146,15 +146,12 @@ impl<W: Backend> Nemesis<W> {
             self.missed(index, "the run ended before its time came".into(), None);
         }
         for never in self.context.triggers.never_came() {
-            let mut reason = "its moment never came".to_owned();
-            match never.passed.as_deref() {
-                None => {}
-                Some([]) => reason.push_str(": no command passed where it waited for one"),
-                Some(passed) => {
-                    let commands = passed.join(", ");
-                    reason.push_str(&format!(": the commands that passed there were {commands}"));
-                }
-            }
+            let passed = match never.passed.as_deref() {
+                None => String::new(),
+                Some([]) => ": no command passed where it waited for one".to_owned(),
+                Some(all) => format!(": the commands that passed there were {}", all.join(", ")),
+            };
+            let reason = format!("its moment never came{passed}");
             self.missed(never.plan, reason, None);
         }
     }
@@ -172,11 +169,10 @@ impl<W: Backend> Nemesis<W> {
     async fn start(&self, index: usize, location: Location, started: impl FnOnce()) {
         let plan = self.plans()[index].clone();
         let target = self.target(&plan, location);
-        let by_sentinels =
-            |action: &Action| *action == Action::Node(NodeAction::FailOverBySentinels);
+        let by_sentinels = Action::Node(NodeAction::FailOverBySentinels);
         if plan
             .actions()
-            .is_some_and(|all| all.iter().any(by_sentinels))
+            .is_some_and(|all| all.contains(&by_sentinels))
         {
             return self.sentinel_failover(index, target.nodes, started).await;
         }
@@ -213,11 +209,11 @@ impl<W: Backend> Nemesis<W> {
                 }
                 self.never_ends(id);
             }
+            Lasts::For(span) if plan.kind.strikes() == Strikes::Nodes => {
+                let due_ns = since_ns.saturating_add(nanos(span.resolve(ttl)));
+                self.ongoing.is_due(id, due_ns);
+            }
             Lasts::For(_) | Lasts::Frames(_) => {}
-        }
-        if let (Lasts::For(span), Strikes::Nodes) = (lasts, plan.kind.strikes()) {
-            let lasts_ns = u64::try_from(span.resolve(ttl).as_nanos()).unwrap_or(u64::MAX);
-            self.ongoing.is_due(id, since_ns.saturating_add(lasts_ns));
         }
         started();
         if plan.when.is_some() {
@@ -246,9 +242,8 @@ impl<W: Backend> Nemesis<W> {
         if plan.kind.strikes() == Strikes::Nodes
             && let Some(took_ms) = self.since_ms(asked_ns)
         {
-            self.context
-                .recorder
-                .write(EventKind::FaultStruck { id, took_ms });
+            let struck = EventKind::FaultStruck { id, took_ms };
+            self.context.recorder.write(struck);
         }
         self.context.clock.now_ns()
     }
@@ -318,9 +313,8 @@ impl<W: Backend> Nemesis<W> {
         if self.ongoing.remove(id) {
             let unstruck = self.unstruck(id);
             if let Some(late_ms) = due_ns.and_then(|due_ns| self.since_ms(due_ns)) {
-                self.context
-                    .recorder
-                    .write(EventKind::FaultOverran { id, late_ms });
+                let overran = EventKind::FaultOverran { id, late_ms };
+                self.context.recorder.write(overran);
             }
             self.context.recorder.write(EventKind::FaultEnded { id });
             if let Some(index) = unstruck {
@@ -402,8 +396,7 @@ fn described(plan: &FaultPlan, target: &Target, ttl: Duration, location: Locatio
 
 /// By how much a fault delays what passes, at most; `None`: it delays nothing.
 fn longest_delay(plan: &FaultPlan, ttl: Duration) -> Option<Duration> {
-    let actions = plan.actions()?;
-    actions.iter().find_map(|action| match action {
+    plan.actions()?.iter().find_map(|action| match action {
         Action::Link(LinkAction::Delay { by, jitter }) => {
             Some(by.resolve(ttl) + jitter.resolve(ttl))
         }

@@ -21,7 +21,7 @@ const A_MOMENT_NS: u64 = 5_000_000;
 impl<W: Backend> Nemesis<W> {
     pub(super) async fn undo(&self, fault: u32, step: Undo) {
         let backend = &self.context.backend;
-        match step {
+        let (what, undone) = match step {
             // A worker or node that died in the meantime cannot continue; its death is in the
             // history.
             Undo::ThawWorker(worker) => {
@@ -30,46 +30,54 @@ impl<W: Backend> Nemesis<W> {
                 for mate in self.mates_of(worker) {
                     is_free &= self.silences.end(&self.context, fault, mate);
                 }
-                if is_free && let Err(refusal) = backend.thaw_worker(worker).await {
-                    self.not_undone(format!("thaw of worker {worker}"), &refusal);
+                if !is_free {
+                    return;
                 }
+                let thawed = backend.thaw_worker(worker).await;
+                (format!("thaw of worker {worker}"), thawed)
             }
             Undo::UnblockWorker {
                 worker,
                 scope,
                 due_ns,
-            } => match self.unblocked(worker, scope, due_ns).await {
-                Ok(until_ns) => self.must_have_blocked(fault, worker, until_ns, due_ns),
-                Err(refusal) => self.not_undone(format!("block of worker {worker}"), &refusal),
-            },
+            } => {
+                let unblocked = self.unblocked(worker, scope, due_ns).await;
+                let blocked =
+                    unblocked.map(|at_ns| self.must_have_blocked(fault, worker, at_ns, due_ns));
+                (format!("block of worker {worker}"), blocked)
+            }
             Undo::ResumeNode(node) => {
                 // Where another fault has paused it too, it stays paused until that one ends.
-                if !self.ongoing.leaves_paused(fault, node)
-                    && let Err(refusal) = backend.resume_node(node).await
-                {
-                    self.not_undone(format!("thaw of node {node}"), &refusal);
+                if self.ongoing.leaves_paused(fault, node) {
+                    return;
                 }
+                let resumed = backend.resume_node(node).await;
+                (format!("thaw of node {node}"), resumed)
             }
             Undo::ReviveWorker(worker) => {
                 self.silences.end_of(&self.context, worker);
-                self.context.live_workers.revive(worker);
+                return self.context.live_workers.revive(worker);
             }
             Undo::RestartNode(node) => {
-                if let Err(refusal) = backend.restart_node(node).await {
-                    self.not_undone(format!("restart of node {node}"), &refusal);
-                }
+                let restarted = backend.restart_node(node).await;
+                (format!("restart of node {node}"), restarted)
             }
             Undo::Replenish(node, resource) => {
                 let change = DataChange::Replenish(resource);
-                if let Err(refusal) = backend.change_data(node, &change).await {
-                    self.not_undone(format!("end of exhaust on node {node}"), &refusal);
-                }
+                let changed = backend.change_data(node, &change).await;
+                (format!("end of exhaust on node {node}"), changed.map(drop))
             }
-            Undo::Lift(imposed) => backend.lift(imposed),
-            Undo::ResetClock(clock) => self.clocks.reset(&**backend, clock, fault).await,
+            Undo::Lift(imposed) => return backend.lift(imposed),
+            Undo::ResetClock(clock) => return self.clocks.reset(&**backend, clock, fault).await,
             Undo::LiftStock(worker, fault) => {
-                self.context.stock_faults.lift(worker, fault).await;
+                return self.context.stock_faults.lift(worker, fault).await;
             }
+        };
+        // A fault that stays although it should have ended is not part of the plan.
+        if let Err(refusal) = undone {
+            let reason = refusal.to_string();
+            let recorder = &self.context.recorder;
+            recorder.write(EventKind::FaultNotUndone { what, reason });
         }
     }
 
@@ -100,13 +108,5 @@ impl<W: Backend> Nemesis<W> {
                 came_ns,
             });
         }
-    }
-
-    /// A fault that stays although it should have ended is not part of the plan.
-    fn not_undone(&self, what: String, refusal: &Refusal) {
-        let reason = refusal.to_string();
-        self.context
-            .recorder
-            .write(EventKind::FaultNotUndone { what, reason });
     }
 }

@@ -86,18 +86,14 @@ impl Lineage {
 }
 
 /// True when no thread of the process runs: all are stopped, or it has ended.
-///
-/// # Errors
-/// `/proc` cannot be read.
+/// `Err`: `/proc` cannot be read.
 pub(crate) fn is_stopped(member: Member) -> io::Result<bool> {
     every_thread(member, ProcessStat::is_stopped)
 }
 
 /// True when no thread of the process, to which a stop was sent, can start another process before it
 /// continues: see [`ProcessStat::is_held`].
-///
-/// # Errors
-/// `/proc` cannot be read.
+/// `Err`: `/proc` cannot be read.
 pub(crate) fn is_held(member: Member) -> io::Result<bool> {
     every_thread(member, ProcessStat::is_held)
 }

@@ -17,9 +17,7 @@ struct Socket {
 
 /// The addresses that these processes are connected to, or are connecting to. Connections among
 /// themselves are left out.
-///
-/// # Errors
-/// `/proc` cannot be read. A process that has ended is no error.
+/// `Err`: `/proc` cannot be read. A process that has ended is no error.
 pub(crate) fn peers_of(pids: &[u32]) -> io::Result<BTreeSet<SocketAddr>> {
     let mut inodes = BTreeSet::new();
     for pid in pids {

@@ -1,5 +1,3 @@
-//! All processes at one time, with the marks that they inherited.
-
 use std::collections::BTreeMap;
 use std::io;
 
@@ -10,7 +8,7 @@ use super::stat::{ProcessStat, all_processes};
 /// ended.
 pub(crate) const MARK_VARIABLE: &str = "PICKLOCK_WORKER";
 
-/// All processes that could be seen at one time.
+/// All processes that could be seen at one time, with the marks that they inherited.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessTable {
     processes: BTreeMap<u32, Entry>,
@@ -27,9 +25,6 @@ pub(super) struct Entry {
 impl ProcessTable {
     /// Reads the table on a thread of its own: with many processes it takes a while, and the harness
     /// must not stand still meanwhile. See [`ProcessTable::read`].
-    ///
-    /// # Errors
-    /// As [`ProcessTable::read`].
     pub(crate) async fn look(since_ticks: u64) -> io::Result<ProcessTable> {
         let reading = tokio::task::spawn_blocking(move || ProcessTable::read(since_ticks));
         reading.await.map_err(io::Error::other)?
@@ -37,9 +32,7 @@ impl ProcessTable {
 
     /// Reads the table. A process that started before `since_ticks` cannot carry a mark that was
     /// given later, so its environment is not read.
-    ///
-    /// # Errors
-    /// `/proc` cannot be read, for example because there are no file descriptors left. A process
+    /// `Err`: `/proc` cannot be read, for example because there are no file descriptors left. A process
     /// that ends meanwhile is no error.
     pub(crate) fn read(since_ticks: u64) -> io::Result<ProcessTable> {
         let mut processes = BTreeMap::new();

@@ -33,8 +33,7 @@ impl Motion {
 
     /// True if this process stood still from the look before until this one, which was just now.
     pub(crate) fn stood_still_since(self, pid: u32, before: Motion) -> bool {
-        let is_the_same = self.started_ticks == before.started_ticks;
-        is_the_same
+        self.started_ticks == before.started_ticks
             && self.ran_ns == before.ran_ns
             && match self.state {
                 'T' | 't' | 'R' | 'D' => before.state == self.state,
@@ -67,10 +66,8 @@ pub(crate) fn families(leaders: &[u32]) -> BTreeMap<u32, BTreeSet<u32>> {
         }
         family
     };
-    leaders
-        .iter()
-        .map(|leader| (*leader, family(*leader)))
-        .collect()
+    let leaders = leaders.iter();
+    leaders.map(|leader| (*leader, family(*leader))).collect()
 }
 
 #[cfg(test)]

@@ -113,10 +113,8 @@ pub(crate) fn waited_ns(pid: u32) -> Option<u64> {
         let text = text_of(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
         text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
     };
-    threads
-        .into_iter()
-        .filter_map(of_thread)
-        .reduce(|all, one| all + one)
+    let waited = threads.into_iter().filter_map(of_thread);
+    waited.reduce(|all, one| all + one)
 }
 
 /// The process that traces this one, as a debugger does.

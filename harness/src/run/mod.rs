@@ -8,7 +8,6 @@ mod observer;
 #[cfg(feature = "servers")]
 mod servers;
 
-use std::future::Future;
 use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;

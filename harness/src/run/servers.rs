@@ -86,14 +86,8 @@ pub(super) async fn run(
     let ran = driver::run(context, due, interrupt.as_mut()).await;
     observer.phase(RunPhase::Teardown);
     let before = clock.elapsed();
-    let down = take_down(
-        spec,
-        &backend,
-        &reaper,
-        adoption,
-        Shutdown::begin(interrupt),
-    )
-    .await;
+    let end = Shutdown::begin(interrupt);
+    let down = take_down(spec, &backend, &reaper, adoption, end).await;
     let mut result = ran.map_err(|error| {
         let shortages = wire.take_shortages();
         if shortages.is_empty() {

@@ -44,16 +44,10 @@ pub enum Keep {
 /// does not fit the lock.
 pub fn show(target: &Target, wanted: &Wanted, plans: &[Plan], keep: Keep) -> Vec<Option<Shown>> {
     let logs = keep == Keep::Moments;
-    let mut simulations = Vec::with_capacity(plans.len());
-    let fits: Vec<bool> = plans
-        .iter()
-        .map(|plan| {
-            let simulation = target.simulation(plan, logs);
-            let fits = simulation.is_some();
-            simulations.extend(simulation);
-            fits
-        })
-        .collect();
+    let simulations = plans.iter().map(|plan| target.simulation(plan, logs));
+    let simulations: Vec<_> = simulations.collect();
+    let fits: Vec<bool> = simulations.iter().map(Option::is_some).collect();
+    let simulations = simulations.into_iter().flatten().collect();
     let wanted = Arc::new(wanted.clone());
     let ran = run_many(simulations, move |result| shown(&result, &wanted, keep));
     let mut ran = ran.into_iter();
@@ -66,9 +60,8 @@ pub fn show(target: &Target, wanted: &Wanted, plans: &[Plan], keep: Keep) -> Vec
 
 /// The same for one plan.
 pub fn show_one(target: &Target, wanted: &Wanted, plan: &Plan, keep: Keep) -> Option<Shown> {
-    show(target, wanted, std::slice::from_ref(plan), keep)
-        .pop()
-        .flatten()
+    let mut shown = show(target, wanted, std::slice::from_ref(plan), keep);
+    shown.pop().flatten()
 }
 
 impl Shown {

@@ -18,7 +18,6 @@ const MOST_MOMENTS: usize = 200;
 /// So many seeds are tried for what is smaller only with other latencies.
 const SEEDS: u64 = 8;
 
-/// What is shrunk.
 pub(super) struct Shrunken<'a> {
     pub(super) target: &'a Target,
     pub(super) wanted: Wanted,
@@ -66,10 +65,14 @@ fn fewer_workers(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let longer: Vec<Plan> = fewer.iter().map(held_longer).collect();
     fewer.extend(longer);
     // With fewer workers an event can have another number.
-    let moved = fewer.clone();
-    let moved = moved.iter().flat_map(|plan| moved_faults(shrunken, plan));
-    fewer.extend(moved);
-    fewer
+    and_moved(shrunken, fewer)
+}
+
+/// These, and each with its faults at other moments.
+fn and_moved(shrunken: &Shrunken<'_>, mut plans: Vec<Plan>) -> Vec<Plan> {
+    let moved = plans.iter().flat_map(|plan| moved_faults(shrunken, plan));
+    plans.extend(moved.collect::<Vec<_>>());
+    plans
 }
 
 /// The same with sections so long that who comes after a lease is still there when a fault of 1.5 leases is over.
@@ -87,11 +90,7 @@ fn with_workload(plan: &Plan, change: &dyn Fn(&mut Workload)) -> Plan {
 
 /// `None`: a fault is about that worker.
 fn without_worker(plan: &Plan, gone: usize) -> Option<Plan> {
-    let renumbered = |worker: usize| match worker.cmp(&gone) {
-        std::cmp::Ordering::Less => Some(worker),
-        std::cmp::Ordering::Equal => None,
-        std::cmp::Ordering::Greater => Some(worker - 1),
-    };
+    let renumbered = |worker: usize| (worker != gone).then(|| worker - usize::from(worker > gone));
     let mut plan = plan.clone();
     let workload = &mut plan.scenario.workload;
     let share = workload.stock / i64::try_from(workload.workers).unwrap_or(1);
@@ -113,7 +112,7 @@ fn without_worker(plan: &Plan, gone: usize) -> Option<Plan> {
 
 fn fewer_operations(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let changed = |change: &dyn Fn(&mut Workload)| with_workload(plan, change);
-    let mut fewer = vec![
+    let fewer = vec![
         changed(&|it| it.keys = 1),
         changed(&|it| it.stock = 1),
         changed(&|it| it.stock = 2),
@@ -121,10 +120,7 @@ fn fewer_operations(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
         changed(&|it| it.purchases = Some(1)),
         changed(&|it| it.purchases = Some(it.purchases.map_or(2, |most| most.max(2) - 1))),
     ];
-    let moved = fewer.clone();
-    let moved = moved.iter().flat_map(|plan| moved_faults(shrunken, plan));
-    fewer.extend(moved);
-    fewer
+    and_moved(shrunken, fewer)
 }
 
 /// Each fault as each weaker one of the vocabulary at the same moment, and on fewer nodes.
@@ -164,12 +160,12 @@ fn usual_workload(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
         &|it| it.command_timeout = usual.command_timeout,
     ];
     let mut plans: Vec<Plan> = changes.iter().map(|it| with_workload(plan, it)).collect();
-    let changed: Vec<Plan> = plans
+    let size = size_of(plan, shrunken.target);
+    let smaller = plans
         .iter()
-        .filter(|it| size_of(it, shrunken.target) < size_of(plan, shrunken.target))
-        .cloned()
-        .collect();
-    plans.extend(changed.iter().flat_map(|plan| moved_faults(shrunken, plan)));
+        .filter(|it| size_of(it, shrunken.target) < size);
+    let moved = smaller.flat_map(|plan| moved_faults(shrunken, plan));
+    plans.extend(moved.collect::<Vec<_>>());
     plans
 }
 
@@ -207,36 +203,25 @@ fn simpler_moments(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
         TriggerEvent::Acquire,
     ];
     let workers = (0..plan.scenario.workload.workers).map(Some);
-    let workers: Vec<Option<usize>> = [None].into_iter().chain(workers).collect();
+    let workers = [None].into_iter().chain(workers);
+    let steps = workers.flat_map(|worker| STEPS.map(|step| event(step, worker)));
+    let mut taking = event(TriggerEvent::Reply, None);
+    taking.takes = true;
+    let first: Vec<Trigger> = steps.chain([taking]).collect();
     let mut simpler = Vec::new();
     for (index, fault) in plan.scenario.faults.iter().enumerate() {
-        let mut moments = Vec::new();
-        for worker in &workers {
-            for step in STEPS {
-                moments.push(event(step, *worker));
-            }
-        }
-        moments.push(Trigger {
-            takes: true,
-            ..event(TriggerEvent::Reply, None)
-        });
+        let mut moments = first.clone();
         if let Some(when) = &fault.when {
-            let of_anybody = Trigger {
-                worker: None,
-                ..when.clone()
-            };
-            moments.push(Trigger {
-                node: None,
-                ..of_anybody.clone()
-            });
-            moments.push(of_anybody);
+            let mut of_anybody = when.clone();
+            of_anybody.worker = None;
+            let mut anywhere = of_anybody.clone();
+            anywhere.node = None;
+            moments.extend([anywhere, of_anybody]);
         }
         for moment in moments {
             for nth in 1..=3 {
-                let moment = Trigger {
-                    nth,
-                    ..moment.clone()
-                };
+                let mut moment = moment.clone();
+                moment.nth = nth;
                 simpler.push(plan.replacing(index, at(fault, moment)));
             }
         }
@@ -246,9 +231,8 @@ fn simpler_moments(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
 }
 
 /// One fault or one worker less, with other latencies and choices.
-fn other_seeds(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
-    let faults = 0..plan.scenario.faults.len();
-    let mut smaller: Vec<Plan> = faults.map(|fault| plan.without(fault)).collect();
+fn other_seeds(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
+    let mut smaller = fewer_faults(shrunken, plan);
     if plan.scenario.workload.workers > 1 {
         let workers = 0..plan.scenario.workload.workers;
         smaller.extend(workers.filter_map(|gone| without_worker(plan, gone)));
@@ -268,7 +252,7 @@ fn moved_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     for (index, fault) in plan.scenario.faults.iter().enumerate() {
         let without = plan.without(index);
         let shown = show_one(shrunken.target, &shrunken.wanted, &without, Keep::Moments);
-        let moments = shown.map(|shown| shown.moments).unwrap_or_default();
+        let moments = shown.unwrap_or_default().moments;
         let mut moments: Vec<Plan> = moments
             .into_iter()
             .map(|moment| plan.replacing(index, at(fault, moment.trigger)))

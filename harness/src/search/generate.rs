@@ -129,7 +129,6 @@ impl Draw<'_> {
             absolute => absolute,
         };
         let ttl = Duration::from_millis(one_of(rng, &[1000, 1000, 1000, 1500]));
-        let rarely = |rng: &mut StdRng| rng.random_bool(0.15);
         Workload {
             workers,
             keys,
@@ -138,21 +137,9 @@ impl Draw<'_> {
             section,
             extend: extends.then(|| third(section)),
             ttl: LeaseDuration::Absolute(ttl),
-            update: if rarely(rng) {
-                Update::Write
-            } else {
-                Update::Decrement
-            },
-            opening: if rarely(rng) {
-                Opening::OneFirst
-            } else {
-                Opening::Together
-            },
-            seeds: if rng.random_bool(0.05) {
-                Seeds::Same
-            } else {
-                Seeds::Different
-            },
+            update: rarely(rng, 0.15, Update::Write, Update::Decrement),
+            opening: rarely(rng, 0.15, Opening::OneFirst, Opening::Together),
+            seeds: rarely(rng, 0.05, Seeds::Same, Seeds::Different),
             wait: LeaseDuration::Ttl(one_of(rng, &[0.3, 1.0, 3.0, 3.0, 8.0])),
             command_timeout: LeaseDuration::Ttl(one_of(rng, &[0.2, 0.5, 2.0, 3.0])),
             ..self.base.workload.clone()
@@ -167,12 +154,8 @@ impl Draw<'_> {
             true => fault.when = Some(self.trigger(rng, workload, kind, memory)),
             false => fault.at = Some(self.time(rng)),
         }
-        self.strike(
-            rng,
-            &mut fault,
-            workload.workers,
-            plan.scenario.topology.nodes.unwrap_or(self.lock.nodes),
-        );
+        let nodes = plan.scenario.topology.nodes.unwrap_or(self.lock.nodes);
+        self.strike(rng, &mut fault, workload.workers, nodes);
         self.fill(rng, &mut fault);
         fault
     }
@@ -282,7 +265,6 @@ impl Draw<'_> {
         when
     }
 
-    /// Whom the fault strikes.
     fn strike(&self, rng: &mut StdRng, fault: &mut FaultPlan, workers: usize, nodes: usize) {
         let on = fault.when.as_ref().map(|when| when.on);
         let strikes = fault.kind.strikes();
@@ -350,7 +332,6 @@ impl Draw<'_> {
         }
     }
 
-    /// How long a fault lasts.
     fn span(&self, rng: &mut StdRng) -> LeaseDuration {
         LeaseDuration::Ttl(match self.plain {
             false => one_of(rng, &[0.1, 0.3, 0.6, 0.9, 1.0, 1.1, 1.2, 1.5, 1.5, 2.0]),
@@ -384,6 +365,13 @@ fn group_of(kind: FaultKind) -> Option<Group> {
         // A lock that believes what it is told has been lied to; what only some topologies have; and what is new.
         _ => return None,
     })
+}
+
+fn rarely<T>(rng: &mut StdRng, probability: f64, rare: T, usual: T) -> T {
+    match rng.random_bool(probability) {
+        true => rare,
+        false => usual,
+    }
 }
 
 fn one_of<T: Clone>(rng: &mut StdRng, choices: &[T]) -> T {

@@ -56,7 +56,14 @@ impl Hunt {
             complete: true,
             ..Tried::default()
         };
-        let draw = self.draw();
+        let draw = Draw {
+            lock: &self.target.spec,
+            base: &self.base,
+            groups: &self.groups,
+            seed: self.seed,
+            plain: self.plain,
+            shard: self.shard,
+        };
         let most = self.runs.map(|runs| self.own_part(runs));
         while most.is_none_or(|most| next < most) && !stop.load(Ordering::Relaxed) {
             let end = most.unwrap_or(u64::MAX).min(next + GENERATION);
@@ -111,16 +118,5 @@ impl Hunt {
         });
         ran.sort_by_key(|(number, ..)| *number);
         ran
-    }
-
-    fn draw(&self) -> Draw<'_> {
-        Draw {
-            lock: &self.target.spec,
-            base: &self.base,
-            groups: &self.groups,
-            seed: self.seed,
-            plain: self.plain,
-            shard: self.shard,
-        }
     }
 }

@@ -2,14 +2,6 @@
 //!
 //! Everything is simulated. Nothing here prints, reads a clock, or keeps a file.
 //!
-//! - [`Plan`]: what one run does: a small workload and a list of faults, each valid by itself; [`Target`]: the lock
-//! - [`workload`]: the small workloads; [`vocabulary`]: the faults; [`moments`](mod@moments): when they can strike
-//! - [`attempt`](show_one): runs plans, and says which of them are [finds](crate::finds)
-//! - [`Sweep`]: every placement of up to so many faults
-//! - [`Hunt`]: random plans (`generate`), steered by what is new (`novelty`)
-//! - [`shrink`](fn@shrink): the smallest plan (`size`) with the same violation by the same cause, by trying
-//!   `candidates`; [`shrink_all`]: of all finds
-//!
 //! # Why a sweep misses nothing
 //!
 //! A run follows from its plan alone. A fault whose moment has not come changes nothing, so until its moment a run

@@ -28,13 +28,8 @@ pub fn moments(result: &RunResult) -> Vec<Moment> {
     let seen = result.seen_events.iter();
     let seen = seen.filter(|event| event.worker < workers);
     seen.map(|event| {
-        let sort = (
-            event.on,
-            event.worker,
-            event.node,
-            &event.command,
-            event.during,
-        );
+        let (on, worker, node) = (event.on, event.worker, event.node);
+        let sort = (on, worker, node, &event.command, event.during);
         let nth = counts.entry(sort).or_insert(0);
         *nth += 1;
         Moment {
@@ -60,7 +55,6 @@ fn trigger(event: &SeenEvent, nth: u32) -> Trigger {
     }
 }
 
-/// The n-th such event at this worker.
 pub(super) fn at_worker(on: TriggerEvent, worker: usize, nth: u32) -> Trigger {
     Trigger {
         nth,

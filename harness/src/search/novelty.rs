@@ -12,7 +12,6 @@ use picklock_scenarios::Phase;
 use super::plan::Plan;
 use crate::history::{Event, EventKind, History, KeyChange, KeyName};
 
-/// So many steps are one pattern.
 const STEPS: usize = 3;
 
 /// What of a history steers a hunt.
@@ -71,18 +70,11 @@ fn step(event: &Event, last_granted: Option<usize>) -> Option<u64> {
         } => {
             let is_lock = matches!(key, KeyName::Lock(_));
             let command = match why {
-                KeyChange::Command(command) => {
-                    Some((command.phase, Some(command.worker) == last_granted))
-                }
+                KeyChange::Command(by) => Some((by.phase, Some(by.worker) == last_granted)),
                 _ => None,
             };
-            hash(&(
-                is_lock,
-                value.is_some(),
-                ttl_ms.is_some(),
-                discriminant(why),
-                command,
-            ))
+            let (held, expires) = (value.is_some(), ttl_ms.is_some());
+            hash(&(is_lock, held, expires, discriminant(why), command))
         }
         EventKind::FaultBegan { fault, .. } => hash(fault),
         EventKind::Released { released, .. } => hash(&(discriminant(what), released)),

@@ -49,12 +49,11 @@ pub fn shrink(target: &Target, plan: Plan, demand: Demand, budget: u64, stop: &A
                 continue 'again;
             }
             if shrinking.is_over() {
-                break 'again;
+                return plan;
             }
         }
-        break;
+        return plan;
     }
-    plan
 }
 
 struct Shrinking<'a> {

@@ -23,10 +23,7 @@ pub struct Size {
 
 /// How large a plan is.
 pub(super) fn size_of(plan: &Plan, target: &Target) -> Size {
-    size(plan, target.nodes(&plan.scenario))
-}
-
-fn size(plan: &Plan, nodes: usize) -> Size {
+    let nodes = target.nodes(&plan.scenario);
     let workload = &plan.scenario.workload;
     let faults = &plan.scenario.faults;
     let each = u64::from(workload.purchases.unwrap_or(1000)) * workload.workers as u64;
@@ -101,16 +98,11 @@ fn unusual(workload: &Workload) -> usize {
     .count()
 }
 
-/// The times of the faults.
 fn times(plan: &Plan) -> impl Iterator<Item = &LeaseDuration> {
     let faults = plan.scenario.faults.iter();
     faults.flat_map(|fault| {
         let by = fault.by.as_ref().map(|by| &by.span);
-        let own = [
-            fault.at.as_ref(),
-            fault.duration.as_ref(),
-            fault.jitter.as_ref(),
-        ];
+        let own = [&fault.at, &fault.duration, &fault.jitter];
         own.into_iter().flatten().chain(by)
     })
 }

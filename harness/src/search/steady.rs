@@ -9,7 +9,6 @@ use super::attempt::{Keep, show_one};
 use super::plan::{Plan, Target};
 use crate::finds::{Violation, Wanted};
 
-/// Which client is the fastest.
 #[derive(Clone, Copy)]
 enum Fastest {
     /// None: all are alike.

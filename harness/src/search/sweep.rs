@@ -172,10 +172,8 @@ impl Sweep {
         let own: Vec<(u64, Plan)> = own.collect();
         let (wanted, mut done) = (own.len(), 0);
         let work_of = |number: u64| self.work_below(placements - number);
-        let (all_work, mut work_done) = (
-            own.iter().map(|(number, _)| work_of(*number)).sum::<f64>(),
-            0.0,
-        );
+        let all_work: f64 = own.iter().map(|(number, _)| work_of(*number)).sum();
+        let mut work_done = 0.0;
         // Below a plan with one fault there are thousands, so one is enough for a thread.
         let size = if self.depth > 1 { 1 } else { CHUNK };
         let chunks: Vec<Vec<(u64, Plan)>> = own.chunks(size).map(<[_]>::to_vec).collect();
@@ -183,11 +181,9 @@ impl Sweep {
         let work = |chunk: Vec<(u64, Plan)>| {
             let numbers = chunk.iter().map(|(number, _)| *number);
             let (count, work) = (chunk.len(), numbers.map(work_of).sum::<f64>());
-            let plans = chunk
-                .into_iter()
-                .map(|(number, plan)| (vec![number], plan))
-                .collect();
-            (count, work, self.explore(plans, 1, stop))
+            let plans = chunk.into_iter();
+            let plans = plans.map(|(number, plan)| (vec![number], plan));
+            (count, work, self.explore(plans.collect(), 1, stop))
         };
         share(jobs, threads, stop, work, |(count, work, part)| {
             tried.append(part);

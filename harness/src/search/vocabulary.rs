@@ -59,7 +59,6 @@ impl fmt::Display for Group {
     }
 }
 
-/// Where a fault of the vocabulary can be placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// At a message: it strikes that one, or its link.
@@ -97,6 +96,7 @@ fn rows() -> Vec<Row> {
         place,
         fault,
     };
+    let network = |place, fault| row(Group::Network, place, fault);
     let one = |fault: FaultPlan| FaultPlan {
         frames: Some(1),
         ..fault
@@ -126,23 +126,15 @@ fn rows() -> Vec<Row> {
         })
     };
     vec![
-        row(Group::Network, Place::Message, delay(0.5)),
-        row(Group::Network, Place::Message, delay(1.2)),
-        row(Group::Network, Place::Message, one(of(Kind::Drop))),
-        row(Group::Network, Place::Message, of(Kind::Cut)),
-        row(Group::Network, Place::Client, everywhere(of(Kind::Cut))),
-        row(Group::Network, Place::Message, lasts(Kind::Partition, 1.5)),
-        row(Group::Network, Place::Message, of(Kind::Partition)),
-        row(
-            Group::Network,
-            Place::Client,
-            everywhere(lasts(Kind::Partition, 1.5)),
-        ),
-        row(
-            Group::Network,
-            Place::Client,
-            everywhere(of(Kind::Partition)),
-        ),
+        network(Place::Message, delay(0.5)),
+        network(Place::Message, delay(1.2)),
+        network(Place::Message, one(of(Kind::Drop))),
+        network(Place::Message, of(Kind::Cut)),
+        network(Place::Client, everywhere(of(Kind::Cut))),
+        network(Place::Message, lasts(Kind::Partition, 1.5)),
+        network(Place::Message, of(Kind::Partition)),
+        network(Place::Client, everywhere(lasts(Kind::Partition, 1.5))),
+        network(Place::Client, everywhere(of(Kind::Partition))),
         row(Group::Nodes, Place::Request, refuses(ServerError::Loading)),
         row(Group::Clients, Place::Client, lasts(Kind::PauseClient, 1.5)),
         row(Group::Clients, Place::Client, lasts(Kind::CrashClient, 0.1)),
@@ -225,19 +217,15 @@ impl Vocabulary {
                     nodes: Some(Selection::List((0..count).collect())),
                     ..fault.clone()
                 };
-                let majority = self.nodes / 2 + 1;
-                let counts = if majority == 1 {
-                    vec![1]
-                } else {
-                    vec![1, majority]
-                };
+                // One node, and a majority.
+                let mut counts = vec![1, self.nodes / 2 + 1];
+                counts.dedup();
                 counts.into_iter().map(first).collect()
             }
         }
     }
 }
 
-/// True for a kind that only nodes with replicas can have.
 pub(super) fn needs_replicas(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Failover | FaultKind::CutReplication)
 }

@@ -46,10 +46,8 @@ impl ServerBackend {
 
     /// Why the workers' clocks cannot be shifted; `None`: they can.
     pub(super) fn why_worker_clocks_are_fixed(&self) -> Option<String> {
-        let running: Vec<usize> = self.workers.borrow().keys().copied().collect();
-        running
-            .into_iter()
-            .find_map(|worker| self.why_fixed(worker))
+        let all: Vec<usize> = self.workers.borrow().keys().copied().collect();
+        all.into_iter().find_map(|worker| self.why_fixed(worker))
     }
 
     /// Why the worker's clock cannot be shifted; `None`: it can.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use tokio::sync::mpsc;
 
 use super::ServerBackend;
-use super::key_observer::{ObservedNode, Watched};
+use super::key_observer::ObservedNode;
 use crate::backend::{Custody, Probe, Refusal};
 use crate::clock::Clock;
 use crate::custody::ended_values;
@@ -104,12 +104,9 @@ impl ServerBackend {
             if servers.report(node) == KeyReport::Commands {
                 replay.expire_by_clock();
             }
-            let watched = Watched {
-                node,
-                servers: std::iter::once(master).chain(all).collect(),
-                shared: shared.clone(),
-            };
-            let begun = ObservedNode::begin(watched, replay, wire, clock.clone()).await;
+            let all = std::iter::once(master).chain(all).collect();
+            let (shared, clock) = (shared.clone(), clock.clone());
+            let begun = ObservedNode::begin(node, all, shared, replay, wire, clock).await;
             match begun {
                 Ok(begun) => observed.push(begun),
                 Err(source) => {
@@ -141,11 +138,8 @@ impl ServerBackend {
         let mut stray = Vec::new();
         let observed = self.observed.borrow().clone();
         for (node, observer) in observed.iter().enumerate() {
-            for name in observer
-                .names_without(&shared.prefix)
-                .into_iter()
-                .take(MOST_STRAY)
-            {
+            let names = observer.names_without(&shared.prefix).into_iter();
+            for name in names.take(MOST_STRAY) {
                 if self.key_ttl_ms(node, &name).await.is_some() {
                     stray.push(name);
                 }
@@ -155,9 +149,7 @@ impl ServerBackend {
     }
 
     /// A node's first server has started again.
-    ///
-    /// # Errors
-    /// It does not answer.
+    /// `Err`: it does not answer.
     pub(super) async fn observe_again(
         &self,
         node: usize,

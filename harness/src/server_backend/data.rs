@@ -49,9 +49,7 @@ fn settings(resource: Resource) -> &'static [(&'static str, &'static str)] {
 
 impl Administrator {
     /// Changes a server's data or settings; returns how many keys an eviction removed.
-    ///
-    /// # Errors
-    /// The server does not answer, or refuses.
+    /// `Err`: the server does not answer, or refuses.
     async fn change(&self, server: ServerAddress, change: &DataChange) -> RedisResult<u64> {
         let mut kept = self.kept.lock().await;
         let done = match change {
@@ -117,11 +115,8 @@ async fn exhaust(
         let mut before = Vec::new();
         for (name, _) in settings(resource) {
             let mut ask = redis::cmd("CONFIG");
-            let told: Vec<String> = ask
-                .arg("GET")
-                .arg(name)
-                .query_async(&mut connection)
-                .await?;
+            ask.arg("GET").arg(name);
+            let told: Vec<String> = ask.query_async(&mut connection).await?;
             before.push((*name, told.into_iter().nth(1).unwrap_or_default()));
         }
         set(&mut connection, settings(resource).iter().copied()).await?;

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use super::life_watch::{LifeWatch, Watched};
-use crate::clock::Clock;
+use crate::clock::{Clock, nanos};
 use crate::process_stat::ran_ns;
 use crate::servers::ServerAddress;
 
@@ -123,10 +123,6 @@ impl Heartbeat<'_> {
             }
         }
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 async fn ask(address: ServerAddress, line: &mut Line) -> Beat {

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::stored_keys::{self, Look, Stored};
+use super::stored_keys::{self, ANSWER, Look, Stored};
 use crate::clock::Clock;
 use crate::custody::KeyRecord;
 use crate::external_servers::SharedServers;
@@ -24,9 +24,6 @@ use crate::history::Event;
 use crate::monitor_replay::{MonitorReplay, MonitorStream, ServerReport, Told};
 use crate::servers::ServerAddress;
 use crate::wire::{CommandEffect, Proxy};
-
-/// A server that does not answer within this time is frozen or gone.
-const ANSWER: Duration = Duration::from_secs(2);
 
 /// A server that is about to be killed is asked for so long to tell everything first.
 const LAST_WORDS: Duration = Duration::from_millis(200);
@@ -45,16 +42,6 @@ pub(super) struct ObservedNode {
     mark: String,
     wire: Proxy,
     clock: Clock,
-}
-
-/// Whom to listen to.
-pub(super) struct Watched {
-    /// The number of the node.
-    pub(super) node: usize,
-    /// Its servers; the first is its master.
-    pub(super) servers: Vec<ServerAddress>,
-    /// How the run is told from others at the same servers.
-    pub(super) shared: Option<Rc<SharedServers>>,
 }
 
 /// One of a node's servers.
@@ -80,21 +67,16 @@ struct Marks {
 }
 
 impl ObservedNode {
-    /// Begins to listen to the servers of a node, whose replay is empty.
-    ///
-    /// # Errors
-    /// A server does not answer, or refuses.
+    /// Begins to listen to the servers of a node, of which the first is its master; its replay is empty.
+    /// `shared`: how the run is told from others at the same servers. `Err`: a server does not answer, or refuses.
     pub(super) async fn begin(
-        watched: Watched,
+        node: usize,
+        servers: Vec<ServerAddress>,
+        shared: Option<Rc<SharedServers>>,
         replay: MonitorReplay,
         wire: Proxy,
         clock: Clock,
     ) -> io::Result<Rc<Self>> {
-        let Watched {
-            node,
-            servers,
-            shared,
-        } = watched;
         let count = servers.len();
         let token = shared.as_ref().map_or("", |shared| &shared.token);
         let mark = format!("{MARK}{token}");
@@ -127,9 +109,7 @@ impl ObservedNode {
     }
 
     /// A server has started again, perhaps at another address, and no client can reach it yet.
-    ///
-    /// # Errors
-    /// It does not answer, or refuses.
+    /// `Err`: it does not answer, or refuses.
     pub(super) async fn restarted(
         self: &Rc<Self>,
         server: usize,
@@ -140,9 +120,8 @@ impl ObservedNode {
         self.listen(server).await?;
         let Stored { keys, wall_us } = stored_keys::read(address, &[]).await?;
         let at_ns = self.clock.now_ns();
-        self.replay
-            .borrow_mut()
-            .restarted(server, &keys, wall_us, at_ns);
+        let mut replay = self.replay.borrow_mut();
+        replay.restarted(server, &keys, wall_us, at_ns);
         Ok(())
     }
 
@@ -249,13 +228,10 @@ impl ObservedNode {
 
     /// A server that is not ours may not tell of evictions.
     async fn must_not_have_evicted(&self) {
-        let (server, is_by_clock) = {
-            let replay = self.replay.borrow();
-            (replay.master(), replay.is_by_clock())
-        };
-        if !is_by_clock {
+        if !self.replay.borrow().is_by_clock() {
             return;
         }
+        let server = self.replay.borrow().master();
         let observed = &self.servers[server];
         let now = stored_keys::evicted(observed.address.get()).await;
         if now.is_none() || now != observed.evicted.get() {
@@ -367,10 +343,9 @@ impl ObservedNode {
             let Some(marker) = marker.as_mut() else {
                 return false;
             };
-            let word = format!("{}{mark}", self.mark);
-            let length = word.len();
-            let echo = format!("*2\r\n$4\r\nECHO\r\n${length}\r\n{word}\r\n");
-            marker.write_all(echo.as_bytes()).await.is_ok()
+            let mut echo = redis::cmd("ECHO");
+            echo.arg(format!("{}{mark}", self.mark));
+            marker.write_all(&echo.get_packed_command()).await.is_ok()
         };
         if !sent.await {
             return;
@@ -389,10 +364,8 @@ impl ObservedNode {
     }
 
     fn gap(&self, server: usize, reason: &str) {
-        self.servers[server]
-            .gap
-            .borrow_mut()
-            .get_or_insert_with(|| reason.to_owned());
+        let mut gap = self.servers[server].gap.borrow_mut();
+        gap.get_or_insert_with(|| reason.to_owned());
     }
 
     async fn read(self: Rc<Self>, server: usize, mut reader: OwnedReadHalf) {
@@ -486,10 +459,8 @@ async fn told_to_report(
     timeout(ANSWER, set_up)
         .await
         .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    match answers
-        .iter()
-        .all(|told| *told == Told::Answer("OK".into()))
-    {
+    let ok = Told::Answer("OK".into());
+    match answers.iter().all(|told| *told == ok) {
         true => Ok((reader, writer)),
         false => Err(io::Error::other(format!(
             "the server at {address} does not report what it executes: {answers:?}"

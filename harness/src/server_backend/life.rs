@@ -42,9 +42,8 @@ impl Life for ServerBackend {
 
     fn was_killed(&self, worker: usize) -> bool {
         let workers = self.workers.borrow();
-        workers
-            .get(&self.process_of(worker))
-            .is_some_and(|it| it.control.was_killed())
+        let running = workers.get(&self.process_of(worker));
+        running.is_some_and(|it| it.control.was_killed())
     }
 
     fn is_kept_from_answering(&self, worker: usize) -> bool {

@@ -1,5 +1,3 @@
-//! What is known of servers and workers that stand still or die although no fault asked for it.
-
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,7 +22,7 @@ struct Still {
     certain_ns: u64,
 }
 
-/// What is known of those who are watched.
+/// What is known of servers and workers that stand still or die although no fault asked for it.
 #[derive(Debug, Default)]
 pub(super) struct LifeWatch {
     /// Whom a fault has stopped or killed.

@@ -43,9 +43,8 @@ impl ServerBackend {
             Phase::Extend => 2,
             Phase::Acquire => 3,
         };
-        let asked = clients
-            .values()
-            .max_by_key(|(op, phase)| (rank(phase), *op));
+        let asked = clients.values();
+        let asked = asked.max_by_key(|(op, phase)| (rank(phase), *op));
         asked.copied().unwrap_or((op, phase))
     }
 }
@@ -89,10 +88,8 @@ impl Links for ServerBackend {
         if self.shares_link(self.process_of(worker)) {
             return None;
         }
-        self.parts
-            .wire
-            .log()
-            .last_request_naming(worker, op, phase, key)
+        let log = self.parts.wire.log();
+        log.last_request_naming(worker, op, phase, key)
     }
 
     fn silence(&self, worker: usize) -> Option<AcquireSilence> {
@@ -124,7 +121,7 @@ impl Links for ServerBackend {
         }
         if let Err(error) = self.parts.wire.silences().begin(worker).await {
             self.parts.wire.note_shortage(format!(
-                "it is not known whether a fault of worker {worker} has struck, because the                  kernel's table of connections cannot be read: {error}"
+                "it is not known whether a fault of worker {worker} has struck, because the kernel's table of connections cannot be read: {error}"
             ));
         }
     }

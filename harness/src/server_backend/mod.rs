@@ -199,11 +199,8 @@ impl ServerBackend {
 
     /// How many servers are watched.
     fn watched(&self) -> usize {
-        let cluster = self
-            .parts
-            .shared
-            .as_ref()
-            .map_or(0, |shared| shared.cluster.len());
+        let shared = self.parts.shared.as_ref();
+        let cluster = shared.map_or(0, |shared| shared.cluster.len());
         self.parts.nodes.max(cluster)
     }
 
@@ -217,11 +214,11 @@ impl ServerBackend {
 
     /// Opens the worker's links, and returns the URLs of the nodes for it.
     async fn open_links(&self, worker: usize) -> Result<Vec<String>, Refusal> {
-        let servers = self.servers()?;
+        let (servers, wire) = (self.servers()?, &self.parts.wire);
         let cluster = self.cluster()?;
         if !cluster.is_empty() {
             let link = LinkId { worker, node: 0 };
-            let opened = self.parts.wire.open_cluster(link, &cluster).await;
+            let opened = wire.open_cluster(link, &cluster).await;
             let links = opened.map_err(failed)?;
             let links: Vec<String> = links.iter().map(ToString::to_string).collect();
             return Ok(vec![format!("redis+cluster://{}", links.join(","))]);
@@ -235,12 +232,8 @@ impl ServerBackend {
                 Some(_) => servers.address(node),
                 None => self.address(node)?,
             };
-            let address = self
-                .parts
-                .wire
-                .open(link, upstream.socket())
-                .await
-                .map_err(failed)?;
+            let opened = wire.open(link, upstream.socket()).await;
+            let address = opened.map_err(failed)?;
             urls.push(format!("redis://{address}"));
             let Some(watch) = servers.watch() else {
                 continue;
@@ -248,11 +241,7 @@ impl ServerBackend {
             let mut links = vec![address];
             for replica in 1..watch.servers(node).len() {
                 let upstream = servers.replica_address(node, replica - 1);
-                let opened = self
-                    .parts
-                    .wire
-                    .open_server(link, replica, upstream.socket())
-                    .await;
+                let opened = wire.open_server(link, replica, upstream.socket()).await;
                 links.push(opened.map_err(failed)?);
             }
             book.extend(watch.servers(node).iter().copied().zip(links));
@@ -267,16 +256,9 @@ impl ServerBackend {
                 announced: *announced,
             })
             .collect();
-        let opened = self
-            .parts
-            .wire
-            .open_sentinels(worker, &sentinels, &book)
-            .await;
-        let hosts: Vec<String> = opened
-            .map_err(failed)?
-            .iter()
-            .map(ToString::to_string)
-            .collect();
+        let opened = wire.open_sentinels(worker, &sentinels, &book).await;
+        let hosts = opened.map_err(failed)?;
+        let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
         let url = |node| format!("redis+sentinel://{}/{}", hosts.join(","), master_name(node));
         Ok((0..self.parts.nodes).map(url).collect())
     }
@@ -285,10 +267,9 @@ impl ServerBackend {
     async fn end_workers(&self) {
         let running: BTreeSet<usize> = self.workers.borrow().keys().copied().collect();
         // To be killed, they are stopped.
-        let workers = running.iter().copied().map(Watched::Worker);
-        workers.for_each(|worker| {
-            self.life.stop(worker);
-        });
+        for worker in &running {
+            self.life.stop(Watched::Worker(*worker));
+        }
         let (controls, containers): (Vec<_>, Vec<_>) = running
             .iter()
             .filter_map(|worker| self.running(*worker).ok())
@@ -316,11 +297,10 @@ impl ServerBackend {
     }
 
     fn running(&self, worker: usize) -> Result<(WorkerControl, Option<WorkerContainer>), Refusal> {
-        self.workers
-            .borrow()
-            .get(&worker)
-            .map(|running| (running.control.clone(), running.container.clone()))
-            .ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
+        let workers = self.workers.borrow();
+        let running = workers.get(&worker);
+        let running = running.map(|it| (it.control.clone(), it.container.clone()));
+        running.ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
     }
 
     /// The worker's wall clock; `None` if it cannot be shifted.

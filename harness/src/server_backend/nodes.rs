@@ -38,10 +38,8 @@ impl Nodes for ServerBackend {
     async fn restart_node(&self, node: usize) -> Result<(), Refusal> {
         let address = self.servers()?.restart(node).await.map_err(failed)?;
         self.observe_again(node, address).await?;
-        self.parts
-            .wire
-            .redirect(node, address.socket())
-            .map_err(failed)?;
+        let redirected = self.parts.wire.redirect(node, address.socket());
+        redirected.map_err(failed)?;
         self.life.go_on(Watched::Node(node));
         Ok(())
     }
@@ -50,9 +48,7 @@ impl Nodes for ServerBackend {
 impl ServerBackend {
     /// Kills the node's master, after it has told everything that it has executed. Requests wait meanwhile,
     /// and are lost with it: one that it carried out after its last words would be in no custody.
-    ///
-    /// # Errors
-    /// It cannot be killed.
+    /// `Err`: it cannot be killed.
     pub(super) async fn kill_master(&self, node: usize) -> Result<(), Refusal> {
         let servers = self.servers()?;
         self.life.stop(Watched::Node(node));

@@ -43,19 +43,15 @@ impl Replication for ServerBackend {
             observer.promoted(1).await;
         }
         self.promoted.borrow_mut().insert(node, replica);
-        self.parts
-            .wire
-            .redirect(node, replica.socket())
-            .map_err(failed)?;
+        let redirected = self.parts.wire.redirect(node, replica.socket());
+        redirected.map_err(failed)?;
         self.life.go_on(Watched::Node(node));
         Ok(())
     }
 }
 
 /// Waits until the replica has everything that its master had when this was called.
-///
-/// # Errors
-/// One of them does not answer, or the replica does not catch up in time.
+/// `Err`: one of them does not answer, or the replica does not catch up in time.
 async fn caught_up(master: ServerAddress, replica: ServerAddress) -> Result<(), Refusal> {
     let wanted = offset(master, "master_repl_offset").await?;
     let catching_up = async {
@@ -81,9 +77,8 @@ async fn offset(server: ServerAddress, field: &str) -> Result<u64, Refusal> {
     let info: String = ask(server, &["INFO", "replication"]).await?;
     let mut fields = info.lines().filter_map(|line| line.split_once(':'));
     let found = fields.find(|(name, _)| *name == field);
-    found
-        .and_then(|(_, value)| value.trim().parse().ok())
-        .ok_or_else(|| Refusal::Failed(format!("the server at {server} does not tell {field}")))
+    let number = found.and_then(|(_, value)| value.trim().parse().ok());
+    number.ok_or_else(|| Refusal::Failed(format!("the server at {server} does not tell {field}")))
 }
 
 async fn ask<T: FromRedisValue>(server: ServerAddress, words: &[&str]) -> Result<T, Refusal> {

@@ -13,20 +13,17 @@ pub(super) const NO_SENTINELS: &str = "the scenario has no Sentinels";
 /// How often a stale master is asked whether it follows another.
 const ASK_AGAIN: Duration = Duration::from_millis(10);
 
-fn not_promoted(error: BackendError) -> Refusal {
-    match error {
-        BackendError::NotPromoted { .. } => Refusal::NoFailover(error.to_string()),
-        error => Refusal::Failed(error.to_string()),
-    }
-}
-
 impl Sentinels for ServerBackend {
     async fn promoted_by_sentinels(&self, node: usize) -> Result<String, Refusal> {
         let servers = self.servers()?;
         let Some(watch) = servers.watch() else {
             return Err(Refusal::Failed(NO_SENTINELS.into()));
         };
-        let server = watch.promoted(node).await.map_err(not_promoted)?;
+        let promoted = watch.promoted(node).await;
+        let server = promoted.map_err(|error| match error {
+            BackendError::NotPromoted { .. } => Refusal::NoFailover(error.to_string()),
+            error => Refusal::Failed(error.to_string()),
+        })?;
         let address = servers.replica_address(node, server - 1);
         self.promoted.borrow_mut().insert(node, address);
         let asked = watch.last_failover(node).await;

@@ -11,7 +11,7 @@ use crate::servers::ServerAddress;
 use crate::wire::is_shortage;
 
 /// A server that does not answer within this time is frozen or gone.
-const ANSWER: Duration = Duration::from_secs(2);
+pub(super) const ANSWER: Duration = Duration::from_secs(2);
 
 /// Name, type, remaining life, and value.
 type Row = (Vec<u8>, String, i64, Vec<Value>);
@@ -55,16 +55,13 @@ pub(super) async fn look(address: ServerAddress, keys: &[Vec<u8>]) -> Look {
 }
 
 /// Reads what a server has: of these keys, or of all where there are none.
-///
-/// # Errors
-/// It does not answer, or refuses.
+/// `Err`: it does not answer, or refuses.
 pub(super) async fn read(address: ServerAddress, keys: &[Vec<u8>]) -> io::Result<Stored> {
     let asked = async {
         let mut script = redis::cmd("EVAL");
         script.arg(StoredKey::READ_ALL).arg(keys.len()).arg(keys);
-        script
-            .query_async(&mut address.connection(ANSWER).await?)
-            .await
+        let mut connection = address.connection(ANSWER).await?;
+        script.query_async(&mut connection).await
     };
     let asked = tokio::time::timeout(ANSWER, asked).await;
     let read: redis::RedisResult<((i64, i64), Vec<Row>)> =

@@ -68,12 +68,7 @@ impl Workers for ServerBackend {
             return Ok((ProcessSession::Alone(Box::new(process)), urls));
         }
         let number = self.process_of(worker);
-        let starting = self
-            .starting
-            .borrow_mut()
-            .entry(number)
-            .or_default()
-            .clone();
+        let starting = Rc::clone(self.starting.borrow_mut().entry(number).or_default());
         // Whoever comes first starts it.
         let _turn = starting.lock().await;
         let urls = self.urls_of(worker).await?;
@@ -202,9 +197,8 @@ impl ServerBackend {
         let is_shared = self.parts.workload.mates_of(number).nth(1).is_some();
         let process =
             SharedProcess::begin(stdin, stdout, is_shared, urls, self.parts.clock.clone());
-        self.shared_processes
-            .borrow_mut()
-            .insert(number, Rc::clone(&process));
+        let known = Rc::clone(&process);
+        self.shared_processes.borrow_mut().insert(number, known);
         Ok(process)
     }
 
@@ -243,20 +237,16 @@ impl ServerBackend {
         if let Some(container) = &container {
             // A busy engine takes longer than an adapter may take to answer. If the container has ended, its
             // first answer says so.
-            container
-                .until_begun(control.exited())
-                .await
-                .map_err(failed)?;
+            let begun = container.until_begun(control.exited()).await;
+            begun.map_err(failed)?;
         }
         self.life.go_on(Watched::Worker(worker));
-        self.workers.borrow_mut().insert(
-            worker,
-            RunningWorker {
-                control,
-                container,
-                _registrations: [group, marked],
-            },
-        );
+        let running = RunningWorker {
+            control,
+            container,
+            _registrations: [group, marked],
+        };
+        self.workers.borrow_mut().insert(worker, running);
         Ok(process)
     }
 }

@@ -1,5 +1,3 @@
-//! What the containers of a run's servers have in common.
-
 use bollard::Docker;
 use picklock_scenarios::Persistence;
 
@@ -24,9 +22,7 @@ pub(super) struct ContainerHost {
 
 impl ContainerHost {
     /// Makes the network, after pulling the image if necessary.
-    ///
-    /// # Errors
-    /// No engine answers, the image cannot be pulled, or the reaper is gone.
+    /// `Err`: no engine answers, the image cannot be pulled, or the reaper is gone.
     pub(super) async fn prepare(
         image: &Image,
         layout: Layout,

@@ -18,6 +18,12 @@ pub(super) const RUN_LABEL: &str = "picklock.run";
 /// Label with the [`ProcessIdentity`] of the process that owns the run.
 pub(super) const OWNER_LABEL: &str = "picklock.owner";
 
+/// The labels of what belongs to this run of this owner.
+pub(super) fn labels(run: &str, owner: &str) -> HashMap<String, String> {
+    let labels = [(RUN_LABEL, run), (OWNER_LABEL, owner)];
+    HashMap::from(labels.map(|(label, value)| (label.to_owned(), value.to_owned())))
+}
+
 /// Bytes of memory that a container of a run may use, swap included.
 const MEMORY: i64 = 1 << 30;
 

@@ -74,9 +74,7 @@ pub(super) struct ExternalHost {
 
 impl ExternalHost {
     /// These.
-    ///
-    /// # Errors
-    /// A file for TLS cannot be used.
+    /// `Err`: a file for TLS cannot be used.
     pub(super) fn new(servers: &ExternalServers) -> Result<ExternalHost, BackendError> {
         Ok(ExternalHost {
             upstreams: Upstream::all(servers)?,

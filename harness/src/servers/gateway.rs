@@ -28,9 +28,7 @@ pub(super) struct Gateway {
 
 impl Gateway {
     /// Opens a port for clients that know the password.
-    ///
-    /// # Errors
-    /// No port is free.
+    /// `Err`: no port is free.
     pub(super) async fn open(upstream: Arc<Upstream>, password: Password) -> io::Result<Gateway> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let socket: SocketAddr = listener.local_addr()?;

@@ -118,14 +118,9 @@ impl Image {
             image: self.reference.clone(),
             why: sentence(&e),
         })?;
-        let command = found
-            .config
-            .and_then(|config| config.cmd)
-            .unwrap_or_default();
-        let server = command
-            .into_iter()
-            .next()
-            .filter(|word| word.ends_with("-server"));
+        let command = found.config.and_then(|config| config.cmd);
+        let server = command.into_iter().flatten().next();
+        let server = server.filter(|word| word.ends_with("-server"));
         Ok(server.unwrap_or_else(|| USUAL_SERVER.to_owned()))
     }
 }

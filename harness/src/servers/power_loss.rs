@@ -91,10 +91,9 @@ fn durable(lengths: &VecDeque<AofLength>, lost_at_ns: u64) -> Option<&AofLength>
     let synced_ns = lost_at_ns.saturating_sub(SYNC_INTERVAL_NS);
     let mut newest_first = lengths.iter().rev();
     let newest = newest_first.find(|measured| measured.at_ns <= synced_ns);
+    let durable = newest.or(lengths.front());
     let file = &lengths.back()?.file;
-    newest
-        .or(lengths.front())
-        .filter(|measured| measured.file == *file)
+    durable.filter(|measured| measured.file == *file)
 }
 
 async fn record_lengths(data: PathBuf, clock: Clock, lengths: Arc<Mutex<VecDeque<AofLength>>>) {
@@ -106,10 +105,7 @@ async fn record_lengths(data: PathBuf, clock: Clock, lengths: Arc<Mutex<VecDeque
         let mut lengths = lengths.lock().unwrap_or_else(PoisonError::into_inner);
         let synced_ns = measured.at_ns.saturating_sub(SYNC_INTERVAL_NS);
         // Of two lengths that are both old enough, only the newer one is needed.
-        while lengths
-            .get(1)
-            .is_some_and(|second| second.at_ns <= synced_ns)
-        {
+        while lengths.get(1).is_some_and(|next| next.at_ns <= synced_ns) {
             lengths.pop_front();
         }
         lengths.push_back(measured);

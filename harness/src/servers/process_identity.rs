@@ -28,13 +28,12 @@ impl ProcessIdentity {
     pub fn this_process() -> io::Result<ProcessIdentity> {
         let pid = std::process::id();
         let namespace = std::fs::read_link("/proc/self/ns/pid")?;
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
         let digits = |c: &char| c.is_ascii_digit();
         Ok(ProcessIdentity {
             pid,
             started_ticks: ProcessStat::of(pid)?.started_ticks,
-            boot: std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?
-                .trim()
-                .to_owned(),
+            boot: boot.trim().to_owned(),
             namespace: namespace.to_string_lossy().chars().filter(digits).collect(),
         })
     }
@@ -98,13 +97,8 @@ fn booted_at() -> Option<Duration> {
 
 impl fmt::Display for ProcessIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ProcessIdentity {
-            pid,
-            started_ticks,
-            boot,
-            namespace,
-        } = self;
-        write!(f, "{pid}:{started_ticks}:{boot}:{namespace}")
+        let (pid, started_ticks) = (self.pid, self.started_ticks);
+        write!(f, "{pid}:{started_ticks}:{}:{}", self.boot, self.namespace)
     }
 }
 

@@ -1,41 +1,24 @@
 //! Why a program cannot be started, from its file: the kernel only says `No such file or directory`
 //! for a missing loader, and `Exec format error` for everything else.
 
-use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// What is wrong with a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramFault {
     /// It is neither an ELF file nor a script.
+    #[error("it is no program")]
     NoProgram,
     /// It is made for another processor.
+    #[error("it is made for {0}, and this machine is {here}", here = std::env::consts::ARCH)]
     OtherArchitecture(&'static str),
     /// Its loader is not here: it belongs to another libc, or to another release of it.
+    #[error("its libc is missing: it needs the loader {}", .0.display())]
     NoLoader(PathBuf),
     /// The interpreter that its first line names is not here.
+    #[error("its interpreter {} is missing", .0.display())]
     NoInterpreter(PathBuf),
-}
-
-impl fmt::Display for ProgramFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ProgramFault::NoProgram => f.write_str("it is no program"),
-            ProgramFault::OtherArchitecture(machine) => {
-                let here = std::env::consts::ARCH;
-                write!(f, "it is made for {machine}, and this machine is {here}")
-            }
-            ProgramFault::NoLoader(path) => write!(
-                f,
-                "its libc is missing: it needs the loader {}",
-                path.display()
-            ),
-            ProgramFault::NoInterpreter(path) => {
-                write!(f, "its interpreter {} is missing", path.display())
-            }
-        }
-    }
 }
 
 /// The loader's path is in the first page of every usual program.

@@ -76,9 +76,8 @@ fn made(reaper: &Reaper, path: &Path) -> io::Result<RunDir> {
         unmarked,
         owner,
     };
-    std::fs::DirBuilder::new()
-        .mode(0o700)
-        .create(&dir.unmarked)?;
+    let mut builder = std::fs::DirBuilder::new();
+    builder.mode(0o700).create(&dir.unmarked)?;
     std::fs::write(dir.unmarked.join(MARKER), &dir.owner)?;
     std::fs::rename(&dir.unmarked, path)?;
     Ok(dir)

@@ -1,5 +1,3 @@
-//! The Redis servers of a run, of whatever kind.
-
 use std::fmt;
 use std::path::Path;
 
@@ -14,7 +12,7 @@ use super::server_process::ProcessHost;
 use super::{BackendError, Password, Reaper, ServerAddress, ServerKind, Watch, server_queries};
 use crate::record;
 
-/// The Redis servers of a run. Nodes and replicas are numbered from 0; a number that the layout
+/// The Redis servers of a run, of whatever kind. Nodes and replicas are numbered from 0; a number that the layout
 /// does not have is an error of the caller, and panics.
 ///
 /// All methods but the last take `&self`: the nemesis breaks nodes while the workload runs. They are

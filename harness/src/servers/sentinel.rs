@@ -170,12 +170,8 @@ impl Watch {
             let fields: HashMap<String, String> = ask(*at, &words, "SENTINEL MASTER").await.ok()?;
             fields.get("config-epoch")?.parse().ok()
         });
-        join_all(asked)
-            .await
-            .into_iter()
-            .flatten()
-            .max()
-            .unwrap_or(0)
+        let told = join_all(asked).await;
+        told.into_iter().flatten().max().unwrap_or(0)
     }
 
     /// Introduces every Sentinel to every other, with the message that they would send themselves,
@@ -196,10 +192,8 @@ impl Watch {
                         master.ip(),
                         master.port()
                     );
-                    let greet = cmd("PUBLISH")
-                        .arg("__sentinel__:hello")
-                        .arg(greeting)
-                        .to_owned();
+                    let mut greet = cmd("PUBLISH");
+                    greet.arg("__sentinel__:hello").arg(greeting);
                     let greeted: RedisResult<()> = greet.query_async(&mut connection).await;
                     greeted.map_err(unanswered(*listening, "PUBLISH"))?;
                 }
@@ -214,10 +208,8 @@ impl Watch {
             let mut connection = connection(*listening, "SENTINEL MASTER").await?;
             for (node, servers) in self.servers.iter().enumerate() {
                 let ready = ready(&mut connection, node, self.listening.len(), servers.len());
-                let ready = ready
-                    .await
-                    .map_err(unanswered(*listening, "SENTINEL MASTER"))?;
-                if let Err(reason) = ready {
+                let ready = ready.await;
+                if let Err(reason) = ready.map_err(unanswered(*listening, "SENTINEL MASTER"))? {
                     return Ok(Some(format!("Sentinel {number}: {reason}")));
                 }
             }
@@ -248,10 +240,10 @@ async fn ready(
         )));
     }
     // A replica that it has heard of but not yet heard from is `s_down` or `disconnected`.
-    let heard = replicas.iter().filter(|replica| {
+    let is_heard = |replica: &&HashMap<String, String>| {
         field(replica, "flags") == "slave" && field(replica, "master-link-status") == "ok"
-    });
-    let heard = heard.count();
+    };
+    let heard = replicas.iter().filter(is_heard).count();
     Ok(match heard + 1 == servers {
         true => Ok(()),
         false => Err(format!("{name} has {heard} of {} replicas", servers - 1)),

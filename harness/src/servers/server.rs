@@ -83,8 +83,7 @@ pub(super) trait Server {
     /// Thaws it.
     fn resume(&self) -> Answer<'_>;
 
-    /// # Errors
-    /// It is down.
+    /// `Err`: it is down.
     fn must_run(&self) -> Answer<'_>;
 
     /// Kills it, frozen or not. It is dead when this returns.

@@ -1,5 +1,3 @@
-//! Where a server listens, and the password that it wants.
-
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -23,9 +21,7 @@ pub struct Password([u8; 16]);
 
 impl Password {
     /// A new one, for one run.
-    ///
-    /// # Errors
-    /// The operating system cannot provide entropy.
+    /// `Err`: the operating system cannot provide entropy.
     pub(super) fn fresh() -> io::Result<Password> {
         let bytes = entropy::fresh_secret();
         Ok(Password(

@@ -1,5 +1,3 @@
-//! A server in a container, published on loopback only.
-
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -22,7 +20,7 @@ use futures_util::future::LocalBoxFuture;
 use tokio::time::timeout;
 
 use super::container_host::ContainerHost;
-use super::engine::{self, OWNER_LABEL, RUN_LABEL, confine, refused};
+use super::engine::{self, confine, labels, refused};
 use super::error::{io_error, not_ready};
 use super::node_log::{last_words, says_ready};
 use super::server::{Answer, Host, Server};
@@ -69,7 +67,7 @@ impl Host for ContainerHost {
     }
 }
 
-/// One server in a container of its own.
+/// One server in a container of its own, published on loopback only.
 pub(super) struct ServerContainer {
     name: String,
     log: PathBuf,
@@ -95,12 +93,9 @@ impl ServerContainer {
         };
         let body = body(host, &order, follower.as_deref())?;
         let name = order.name;
-        let created = host
-            .engine
-            .create_container(None::<CreateContainerOptions>, body);
-        let created = created
-            .await
-            .map_err(refused(&name, "make the container"))?;
+        let options = None::<CreateContainerOptions>;
+        let created = host.engine.create_container(options, body).await;
+        let created = created.map_err(refused(&name, "make the container"))?;
         let server = ServerContainer {
             id: created.id,
             name,
@@ -146,13 +141,10 @@ impl ServerContainer {
             .and_then(|()| archive.into_inner())
             .map_err(io_error(format!("pack {file}")))?;
         let options = UploadToContainerOptionsBuilder::new().path(DATA).build();
-        let body = body_full(packed.into());
-        let written = self
-            .engine
-            .upload_to_container(&self.id, Some(options), body);
-        written
-            .await
-            .map_err(refused(&self.name, "write its configuration"))
+        let (id, body) = (&self.id, body_full(packed.into()));
+        let written = self.engine.upload_to_container(id, Some(options), body);
+        let written = written.await;
+        written.map_err(refused(&self.name, "write its configuration"))
     }
 
     /// Waits until the server's log says that it accepts connections; false if it ended first.
@@ -198,12 +190,8 @@ impl ServerContainer {
     async fn ask_for_the_address(&self) -> Result<(), BackendError> {
         let found = self.inspect("ask for the published port").await?;
         let ports = found.network_settings.and_then(|it| it.ports);
-        let mut bindings = ports
-            .into_iter()
-            .flatten()
-            .flat_map(|(_, bindings)| bindings)
-            .flatten();
-        let port = bindings.find_map(|it| it.host_port?.parse().ok());
+        let bindings = ports.into_iter().flatten().filter_map(|(_, all)| all);
+        let port = bindings.flatten().find_map(|it| it.host_port?.parse().ok());
         let port: u16 = port.ok_or_else(|| BackendError::NoNetwork(self.name.clone()))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         *self.address.lock().unwrap_or_else(PoisonError::into_inner) = address;
@@ -253,9 +241,7 @@ impl Server for ServerContainer {
     fn announced(&self) -> Answer<'_, SocketAddr> {
         Box::pin(async move {
             let found = self.inspect("inspect the container").await?;
-            let networks = found
-                .network_settings
-                .and_then(|settings| settings.networks);
+            let networks = found.network_settings.and_then(|it| it.networks);
             let mut endpoints = networks.into_iter().flatten();
             endpoints
                 .find_map(|(_, endpoint)| endpoint.ip_address?.parse().ok())
@@ -362,9 +348,7 @@ fn command(program: &str, order: &ServerOrder, follower: Option<&str>) -> Vec<St
 }
 
 /// What the engine makes the container of.
-///
-/// # Errors
-/// The directory of its data cannot be created.
+/// `Err`: the directory of its data cannot be created.
 fn body(
     host: &ContainerHost,
     order: &ServerOrder,
@@ -376,15 +360,10 @@ fn body(
         ..HostConfig::default()
     };
     confine(&mut config, &CAPABILITIES);
-    let labels = [(RUN_LABEL, host.run()), (OWNER_LABEL, &host.owner)];
     let mut body = ContainerCreateBody {
         image: Some(host.image.reference().to_owned()),
         cmd: Some(command(&host.program, order, follower)),
-        labels: Some(
-            labels
-                .map(|(name, value)| (name.into(), value.into()))
-                .into(),
-        ),
+        labels: Some(labels(host.run(), &host.owner)),
         exposed_ports: Some(vec![format!("{PORT}/tcp")]),
         ..ContainerCreateBody::default()
     };

@@ -11,7 +11,7 @@ use bollard::query_parameters::ListNetworksOptionsBuilder;
 use futures_util::future::join_all;
 
 use super::BackendError;
-use super::engine::{OWNER_LABEL, RUN_LABEL, owner, refused};
+use super::engine::{OWNER_LABEL, labels, owner, refused};
 use crate::clock::wall_clock;
 
 /// Label with the time at which the network was made, in seconds since the Unix epoch.
@@ -22,24 +22,18 @@ const MADE_LABEL: &str = "picklock.made";
 const MAKING: &str = "make a network for the run (fewer `--jobs` need fewer, `docker network prune` removes unused ones)";
 
 /// Makes the network of a run, and returns its name.
-///
-/// # Errors
-/// The engine refuses.
+/// `Err`: the engine refuses.
 pub(super) async fn create(
     engine: &Docker,
     run: &str,
     owner: &str,
 ) -> Result<String, BackendError> {
     let name = format!("picklock-{run}");
-    let labels = [
-        (RUN_LABEL, run.to_owned()),
-        (OWNER_LABEL, owner.to_owned()),
-        (MADE_LABEL, wall_clock().as_secs().to_string()),
-    ];
-    let labels = labels.map(|(label, value)| (label.to_owned(), value));
+    let mut labels = labels(run, owner);
+    labels.insert(MADE_LABEL.into(), wall_clock().as_secs().to_string());
     let request = NetworkCreateRequest {
         name: name.clone(),
-        labels: Some(HashMap::from(labels)),
+        labels: Some(labels),
         ..NetworkCreateRequest::default()
     };
     let created = engine.create_network(request).await;
@@ -78,11 +72,9 @@ async fn remove_one(engine: &Docker, network: &Network) -> bool {
 }
 
 fn is_orphan(network: &Network) -> bool {
-    let made_at = network
-        .labels
-        .as_ref()
-        .and_then(|labels| labels.get(MADE_LABEL)?.parse().ok());
-    owner(network.labels.as_ref())
+    let labels = network.labels.as_ref();
+    let made_at = labels.and_then(|labels| labels.get(MADE_LABEL)?.parse().ok());
+    owner(labels)
         .is_some_and(|owner| owner.is_gone(Duration::from_secs(made_at.unwrap_or(u64::MAX))))
 }
 

@@ -1,5 +1,3 @@
-//! A node: a master and its replicas, of whatever kind.
-
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +10,7 @@ use super::server::{Host, Server};
 use super::server_order::{Orders, ServerOrder, family};
 use super::{BackendError, ServerAddress, ShiftedWallClock, server_queries, wall_clock_shim};
 
-/// A master and its replicas.
+/// A node: a master and its replicas, of whatever kind.
 pub(super) struct Node {
     pub master: Member,
     pub replicas: Vec<Member>,

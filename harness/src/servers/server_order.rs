@@ -46,9 +46,7 @@ pub(super) struct Orders {
 
 impl Orders {
     /// Data and logs go into `dir`.
-    ///
-    /// # Errors
-    /// The directory cannot be written, or there is no entropy.
+    /// `Err`: the directory cannot be written, or there is no entropy.
     pub(super) fn new(layout: Layout, dir: &Path) -> Result<Orders, BackendError> {
         let used = std::path::absolute(dir).map_err(io_error(format!("use {}", dir.display())));
         Ok(Orders {
@@ -63,9 +61,7 @@ impl Orders {
     }
 
     /// A server of a node, whose first server is called `node-0` and so on.
-    ///
-    /// # Errors
-    /// The file of its clock cannot be written.
+    /// `Err`: the file of its clock cannot be written.
     pub(super) fn server(&self, name: String, node: usize) -> Result<ServerOrder, BackendError> {
         let wall_clock = self.clock_shim.as_ref().map(|shim| shim.clock(&name));
         let persistence = self.layout.persistence;
@@ -81,14 +77,9 @@ impl Orders {
 
     /// A Sentinel that watches these servers: those of each node, the master first.
     pub(super) fn sentinel(&self, number: usize, servers: &[Vec<SocketAddr>]) -> ServerOrder {
-        let count = self.layout.sentinels;
+        let text = sentinel::configuration(servers, number, self.layout.sentinels, self.password);
         ServerOrder {
-            sentinel: Some(sentinel::configuration(
-                servers,
-                number,
-                count,
-                self.password,
-            )),
+            sentinel: Some(text),
             ..self.plain(format!("sentinel-{number}"))
         }
     }

@@ -1,5 +1,3 @@
-//! A server as a process of this machine.
-
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -65,7 +63,7 @@ impl Host for ProcessHost {
     }
 }
 
-/// One server process: a port of its own, and the process while it is up.
+/// A server as a process of this machine: a port of its own, and the process while it is up.
 #[derive(Debug)]
 struct ServerProcess {
     host: ProcessHost,
@@ -120,10 +118,8 @@ impl ServerProcess {
     }
 
     fn leader(&self, state: &State) -> Result<u32, BackendError> {
-        let running = state.running.as_ref();
-        running
-            .map(|running| running.leader)
-            .ok_or_else(|| BackendError::Down(self.order.name.clone()))
+        let leader = state.running.as_ref().map(|running| running.leader);
+        leader.ok_or_else(|| BackendError::Down(self.order.name.clone()))
     }
 }
 
@@ -297,9 +293,8 @@ fn spawn(
         command.arg(sentinel_file(order)).arg("--sentinel");
         command.stdin(Stdio::null());
     } else {
-        command
-            .arg("-")
-            .stdin(secrets(order.password).map_err(cannot_run)?);
+        let secrets = secrets(order.password).map_err(cannot_run)?;
+        command.arg("-").stdin(secrets);
     }
     command
         .args(["--port", &address.port().to_string()])

@@ -64,9 +64,8 @@ pub(super) async fn identify(address: ServerAddress) -> Result<record::Redis, Ba
 fn name_and_version(info: &str) -> record::Redis {
     let field = |name: &str| {
         let mut fields = info.lines().filter_map(|line| line.trim().split_once(':'));
-        fields
-            .find(|(key, _)| *key == name)
-            .map(|(_, value)| value.to_owned())
+        let found = fields.find(|(key, _)| *key == name);
+        found.map(|(_, value)| value.to_owned())
     };
     match (field("server_name"), field("valkey_version")) {
         (_, Some(version)) => record::Redis {

@@ -14,10 +14,8 @@ const POLL: Duration = Duration::from_micros(200);
 const ROUND_PAUSE: Duration = Duration::from_millis(2);
 
 fn checked(pid: u32) -> io::Result<Pid> {
-    i32::try_from(pid)
-        .ok()
-        .and_then(Pid::from_raw)
-        .ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
 /// Freezes a child of this process, and returns once all of its threads have stopped: the signal

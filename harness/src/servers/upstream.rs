@@ -37,9 +37,7 @@ pub(super) struct Upstream {
 
 impl Upstream {
     /// The ways to all of these servers.
-    ///
-    /// # Errors
-    /// A file for TLS cannot be used.
+    /// `Err`: a file for TLS cannot be used.
     pub(super) fn all(servers: &ExternalServers) -> Result<Vec<Arc<Upstream>>, BackendError> {
         let mut tls = None;
         if let Some(first) = servers.servers.iter().find(|server| server.tls) {
@@ -59,9 +57,7 @@ impl Upstream {
     }
 
     /// A connection that is logged in.
-    ///
-    /// # Errors
-    /// The server is not there, or does not take this client.
+    /// `Err`: the server is not there, or does not take this client.
     pub(super) async fn connect(&self) -> Result<Box<dyn Connection>, ExternalFault> {
         let connected = timeout(PATIENCE, self.logged_in()).await;
         connected.unwrap_or_else(|_| match self.tls {
@@ -75,9 +71,8 @@ impl Upstream {
         let ExternalServer { host, port, .. } = &self.server;
         let stream = TcpStream::connect((host.as_str(), *port)).await;
         let stream = stream.map_err(ExternalFault::Unreachable)?;
-        stream
-            .set_nodelay(true)
-            .map_err(ExternalFault::Unreachable)?;
+        let set = stream.set_nodelay(true);
+        set.map_err(ExternalFault::Unreachable)?;
         let mut connection: Box<dyn Connection> = match &self.tls {
             None => Box::new(stream),
             Some(tls) => {
@@ -98,15 +93,12 @@ impl Upstream {
     }
 
     /// Makes sure that a server answers at all, whatever it says.
-    ///
-    /// # Errors
-    /// As [`connect`](Upstream::connect).
+    /// `Err`: as [`connect`](Upstream::connect).
     pub(super) async fn must_answer(&self) -> Result<(), ExternalFault> {
         let mut connection = self.connect().await?;
         let answered = timeout(PATIENCE, self.answer(&mut connection, b"PING\r\n")).await;
-        answered
-            .unwrap_or(Err(ExternalFault::TimedOut(PATIENCE)))
-            .map(drop)
+        let answered = answered.unwrap_or(Err(ExternalFault::TimedOut(PATIENCE)));
+        answered.map(drop)
     }
 
     /// The line with which the server answers.
@@ -137,21 +129,12 @@ fn error_at(server: &ExternalServer, fault: ExternalFault) -> BackendError {
 
 /// `AUTH`, with the user if there is one; `None`: nobody logs in.
 fn login(server: &ExternalServer) -> Option<Vec<u8>> {
-    let password = server
-        .password
-        .as_ref()
-        .map(|password| password.text.as_str());
-    let mut words = vec!["AUTH"];
-    words.extend(server.user.as_deref());
-    words.extend(password.or(server.user.as_ref().map(|_| "")));
-    if words.len() == 1 {
-        return None;
-    }
-    let mut command = format!("*{}\r\n", words.len());
-    for word in words {
-        command.push_str(&format!("${}\r\n{word}\r\n", word.len()));
-    }
-    Some(command.into_bytes())
+    let user = server.user.as_deref();
+    let password = server.password.as_ref().map(|it| it.text.as_str());
+    let password = password.or(user.map(|_| ""))?;
+    let mut login = redis::cmd("AUTH");
+    login.arg(user).arg(password);
+    Some(login.get_packed_command())
 }
 
 /// A line of an answer, without its end.

@@ -175,11 +175,8 @@ impl ShiftedWallClock {
     pub fn is_loaded_by(&self, leader: u32) -> bool {
         let library = self.library.as_os_str().as_encoded_bytes();
         let of_the_group = |pid: &u32| ProcessStat::of(*pid).is_ok_and(|stat| stat.group == leader);
-        let mut members = all_processes()
-            .unwrap_or_default()
-            .into_iter()
-            .filter(of_the_group);
-        members.any(|pid| {
+        let all = all_processes().unwrap_or_default();
+        all.into_iter().filter(of_the_group).any(|pid| {
             let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
             memchr::memmem::find(&maps, library).is_some()
         })
@@ -187,9 +184,7 @@ impl ShiftedWallClock {
 }
 
 /// Shifts a server's clock, and checks that the server sees it.
-///
-/// # Errors
-/// It has no clock that can be shifted, does not answer, or does not see the shift. The offset
+/// `Err`: it has no clock that can be shifted, does not answer, or does not see the shift. The offset
 /// stays written, so a dead server has it when it comes back.
 pub(super) async fn set_off(
     name: &str,

@@ -4,7 +4,7 @@
 //! capabilities, and bounds of memory and processes. It is frozen and killed by the engine, so no process
 //! in it can get away.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use bollard::query_parameters::{CreateContainerOptionsBuilder, InspectContainerO
 
 use tokio::time::timeout;
 
-use super::engine::{self, OWNER_LABEL, RUN_LABEL, confine, refused};
+use super::engine::{self, confine, labels, refused};
 use super::reaper::ContainerWatch;
 use super::{BackendError, Reaper, container_removal};
 
@@ -84,9 +84,8 @@ impl WorkerContainers {
         let name = format!("picklock-worker-{}-{worker}-{number}", self.watch.run());
         let options = CreateContainerOptionsBuilder::new().name(&name).build();
         let created = self.engine.create_container(Some(options), self.body());
-        created
-            .await
-            .map_err(refused(&name, "make the container"))?;
+        let created = created.await;
+        created.map_err(refused(&name, "make the container"))?;
         Ok(WorkerContainer {
             engine: self.engine.clone(),
             name,
@@ -94,14 +93,10 @@ impl WorkerContainers {
     }
 
     fn body(&self) -> ContainerCreateBody {
-        let labels = [
-            (RUN_LABEL.to_owned(), self.watch.run().to_owned()),
-            (OWNER_LABEL.to_owned(), self.owner.clone()),
-        ];
         ContainerCreateBody {
             image: Some(self.image.clone()),
             env: Some(self.environment.clone()),
-            labels: Some(HashMap::from(labels)),
+            labels: Some(labels(self.watch.run(), &self.owner)),
             open_stdin: Some(true),
             // When the one that writes to it is gone, the input ends.
             stdin_once: Some(true),
@@ -231,12 +226,9 @@ impl WorkerContainer {
     }
 
     async fn state(&self) -> Result<Option<ContainerState>, BackendError> {
-        let asked = self
-            .engine
-            .inspect_container(&self.name, None::<InspectContainerOptions>);
-        let found = asked
-            .await
-            .map_err(refused(&self.name, "look at the container"))?;
+        let options = None::<InspectContainerOptions>;
+        let found = self.engine.inspect_container(&self.name, options).await;
+        let found = found.map_err(refused(&self.name, "look at the container"))?;
         Ok(found.state)
     }
 }

@@ -42,7 +42,6 @@ impl Args {
         self.data.capacity() <= 4096
     }
 
-    /// The same buffer, empty.
     pub(super) fn cleared(mut self) -> Self {
         self.data.clear();
         self.ends.clear();

@@ -40,11 +40,10 @@ pub fn run(simulation: Simulation) -> Result<RunResult, SimError> {
 ///
 /// # Errors
 /// One result for each simulation, in order; see [`SimError`].
-pub fn run_many<T, L>(simulations: Vec<Simulation>, look: L) -> Vec<Result<T, SimError>>
-where
-    T: Send + 'static,
-    L: Fn(RunResult) -> T + Send + Sync + 'static,
-{
+pub fn run_many<T: Send + 'static>(
+    simulations: Vec<Simulation>,
+    look: impl Fn(RunResult) -> T + Send + Sync + 'static,
+) -> Vec<Result<T, SimError>> {
     batch(simulations, look, PATIENCE)
 }
 
@@ -62,15 +61,11 @@ pub fn run_with_patience(
     ran.unwrap_or_else(nothing)
 }
 
-fn batch<T, L>(
+fn batch<T: Send + 'static>(
     simulations: Vec<Simulation>,
-    look: L,
+    look: impl Fn(RunResult) -> T + Send + Sync + 'static,
     patience: Duration,
-) -> Vec<Result<T, SimError>>
-where
-    T: Send + 'static,
-    L: Fn(RunResult) -> T + Send + Sync + 'static,
-{
+) -> Vec<Result<T, SimError>> {
     let count = simulations.len();
     let batch = Arc::new(Batch {
         left: Mutex::new(simulations.into_iter()),
@@ -78,11 +73,13 @@ where
     });
     let mut ran = Vec::with_capacity(count);
     while ran.len() < count {
-        let (monitor, done) = (Watchdog::default(), Arc::new(Done::default()));
+        let (monitor, done) = (Watchdog::default(), Done::new(Mutex::new(Some(Vec::new()))));
         match start(Arc::clone(&batch), monitor.clone(), Arc::clone(&done)) {
             Ok(ended) => {
                 let lost = wait(&ended, &monitor, patience);
-                ran.append(&mut done.take());
+                // What is done later is not wanted.
+                let done = done.lock().unwrap_or_else(PoisonError::into_inner).take();
+                ran.extend(done.unwrap_or_default());
                 if ran.len() < count {
                     ran.push(Err(lost));
                 }
@@ -96,29 +93,9 @@ where
     ran
 }
 
-/// What a thread has done. It tells nobody of a single run: to wake another thread takes longer
-/// than a small run does.
-struct Done<T>(Mutex<Option<Vec<Result<T, SimError>>>>);
-
-impl<T> Default for Done<T> {
-    fn default() -> Self {
-        Done(Mutex::new(Some(Vec::new())))
-    }
-}
-
-impl<T> Done<T> {
-    /// False: nobody wants it any more, because a run of this thread counts as stuck.
-    fn add(&self, ran: Result<T, SimError>) -> bool {
-        let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        done.as_mut().map(|done| done.push(ran)).is_some()
-    }
-
-    /// What was done; what is done later is not wanted.
-    fn take(&self) -> Vec<Result<T, SimError>> {
-        let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        done.take().unwrap_or_default()
-    }
-}
+/// What a thread has done; `None`: nobody wants it any more, because a run of this thread counts as stuck. It tells
+/// nobody of a single run: to wake another thread takes longer than a small run does.
+type Done<T> = Arc<Mutex<Option<Vec<Result<T, SimError>>>>>;
 
 impl<L> Batch<L> {
     fn next(&self) -> Option<Simulation> {
@@ -131,7 +108,7 @@ impl<L> Batch<L> {
 fn start<T, L>(
     batch: Arc<Batch<L>>,
     monitor: Watchdog,
-    done: Arc<Done<T>>,
+    done: Done<T>,
 ) -> Result<mpsc::Receiver<Infallible>, SimError>
 where
     T: Send + 'static,
@@ -144,9 +121,10 @@ where
             let _alive = alive;
             monitor.claim_thread();
             while let Some(simulation) = batch.next() {
-                if !done.add(run_here(simulation, monitor.clone()).map(&batch.look)) {
-                    return;
-                }
+                let ran = run_here(simulation, monitor.clone()).map(&batch.look);
+                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(done) = &mut *done else { return };
+                done.push(ran);
             }
         });
     match begun {

@@ -3,9 +3,8 @@
 //! The network looks after the timeouts of all requests with one timer, instead of one of tokio's
 //! for each.
 
-use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use super::args::Args;
 use super::submission_queue::{
@@ -126,17 +125,6 @@ impl ClientEndpoint {
             waker.wake_by_ref();
             self.queue(|queue| queue.keep_waker(request, waker));
         }
-    }
-
-    /// From now on publications to this connection are kept.
-    fn open_inbox(self, conn: u64) {
-        self.queue(|queue| queue.inboxes.insert(conn, Inbox::default()));
-    }
-
-    /// No publications to this connection are wanted any more.
-    fn close_inbox(self, conn: u64) {
-        let inbox = self.queue(|queue| queue.inboxes.remove(&conn));
-        drop(inbox);
     }
 
     /// Something published has arrived on a connection.
@@ -284,29 +272,25 @@ pub(super) struct OpenInbox {
 
 impl OpenInbox {
     pub(super) fn new(endpoint: ClientEndpoint, conn: u64) -> Self {
-        endpoint.open_inbox(conn);
+        endpoint.queue(|queue| queue.inboxes.insert(conn, Inbox::default()));
         OpenInbox { endpoint, conn }
     }
 
     /// The payload of the next message. `Ready(None)`: the connection is gone, and none will come.
     pub(super) fn poll_message(&self, context: &Context<'_>) -> Poll<Option<Vec<u8>>> {
-        loop {
-            match self.endpoint.poll_publication(self.conn, context) {
-                Poll::Ready(Some(published)) => {
-                    if let Some(payload) = payload(published) {
-                        return Poll::Ready(Some(payload));
-                    }
-                }
-                Poll::Ready(None) => return Poll::Ready(None),
-                Poll::Pending => return Poll::Pending,
+        while let Some(published) = ready!(self.endpoint.poll_publication(self.conn, context)) {
+            if let Some(payload) = payload(published) {
+                return Poll::Ready(Some(payload));
             }
         }
+        Poll::Ready(None)
     }
 }
 
 impl Drop for OpenInbox {
     fn drop(&mut self) {
-        self.endpoint.close_inbox(self.conn);
+        let inbox = (self.endpoint).queue(|queue| queue.inboxes.remove(&self.conn));
+        drop(inbox);
     }
 }
 

@@ -74,7 +74,6 @@ impl ClientChannel {
         self.clock.now_ns().saturating_add(timeout_ns)
     }
 
-    /// Sends one command, and waits for its reply.
     async fn request(&self, cmd: &Cmd) -> RedisResult<Value> {
         let deadline_ns = self.deadline_ns();
         let guard = self.connected(deadline_ns).await?;
@@ -82,7 +81,6 @@ impl ClientChannel {
         self.answered(guard, reply.await)
     }
 
-    /// Submits a command. Its reply comes from the future.
     fn submit(
         &self,
         guard: &CloseOnDrop<'_>,
@@ -113,8 +111,7 @@ impl ClientChannel {
         let guard = self.connected(deadline_ns).await?;
         let submit = |command| {
             let write = |args: &mut Args| *args = command;
-            self.endpoint
-                .submit(guard.conn, self.link, deadline_ns, write)
+            self.submit(&guard, deadline_ns, write)
         };
         let replies: Vec<_> = commands.into_iter().map(submit).collect();
         let replies = join_all(replies).await.into_iter();
@@ -135,7 +132,6 @@ impl ClientChannel {
         Ok(CloseOnDrop {
             channel: self,
             conn,
-            disarmed: false,
         })
     }
 
@@ -169,10 +165,8 @@ impl ClientChannel {
     }
 
     fn timed_out(&self) -> RedisError {
-        io(
-            ErrorKind::TimedOut,
-            format!("no answer within {:?}", self.timeout),
-        )
+        let why = format!("no answer within {:?}", self.timeout);
+        io(ErrorKind::TimedOut, why)
     }
 }
 
@@ -201,20 +195,16 @@ pub(super) fn io(kind: ErrorKind, text: impl Into<String>) -> RedisError {
 struct CloseOnDrop<'a> {
     channel: &'a ClientChannel,
     conn: u64,
-    disarmed: bool,
 }
 
 impl CloseOnDrop<'_> {
-    fn disarm(mut self) {
-        self.disarmed = true;
+    fn disarm(self) {
+        std::mem::forget(self);
     }
 }
 
 impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
-        if self.disarmed {
-            return;
-        }
         self.channel
             .endpoint
             .close(self.channel.number, Some(self.conn));

@@ -38,7 +38,6 @@ impl Path {
         }
     }
 
-    /// True when nothing waits in it.
     pub(super) fn is_empty(&self) -> bool {
         self.arriving.is_empty() && self.link.is_empty()
     }
@@ -49,14 +48,12 @@ impl Path {
     }
 }
 
-/// One connection.
 pub(super) struct Connection {
     pub(super) link: LinkId,
     /// How the node calls it.
     pub(super) client: ClientId,
     pub(super) request: Path,
     pub(super) reply: Path,
-    /// Its handshake is done.
     pub(super) established: bool,
     /// The requests that wait for a reply, in order. The protocol has no request numbers: a reply
     /// goes to the first of them, even if it was meant for another.

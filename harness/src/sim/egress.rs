@@ -23,15 +23,8 @@ impl Network {
     /// Sends a frame. Most find nothing in their way, and leave at once.
     pub(super) fn send(&self, mut state: RefMut<'_, NetworkState>, mut frame: Frame, now_ns: u64) {
         let (conn, direction) = (frame.conn, frame.direction());
-        let NetworkState {
-            connections,
-            events,
-            entropy,
-            names,
-            gates,
-            ..
-        } = &mut *state;
-        let Some(connection) = connections.get_mut(conn) else {
+        let known = &mut *state;
+        let Some(connection) = known.connections.get_mut(conn) else {
             return;
         };
         if !connection.is_clear(direction, now_ns) {
@@ -41,10 +34,10 @@ impl Network {
             return self.advance((conn, direction), now_ns);
         }
         let link = connection.link;
-        match self.gate(link, &frame, &names[frame.tag.name]) {
+        match self.gate(link, &frame, &known.names[frame.tag.name]) {
             Some(gate) => {
                 frame.tag.sent_ns = Some(now_ns);
-                gates.push(((conn, direction), gate));
+                known.gates.push(((conn, direction), gate));
                 self.endpoint.notify();
                 let path = connection.path(direction);
                 (path.shown, path.gated) = (true, true);
@@ -53,10 +46,12 @@ impl Network {
             None => {
                 connection.established = true;
                 self.note_sent(&frame);
-                let at_ns = connection.path(direction).depart(now_ns, entropy);
+                let path = connection.path(direction);
+                let at_ns = path.depart(now_ns, &mut known.entropy);
                 let times = (now_ns, Some(at_ns));
-                self.log_frame(link, names, &frame, times, FrameOutcome::Forwarded);
-                events.add(at_ns, entropy.random(), NetworkEvent::Arrival(frame));
+                self.log_frame(link, &known.names, &frame, times, FrameOutcome::Forwarded);
+                let tie = known.entropy.random();
+                known.events.add(at_ns, tie, NetworkEvent::Arrival(frame));
             }
         }
     }
@@ -72,13 +67,8 @@ impl Network {
     /// False: no more frames can be admitted now.
     fn admit_next(&self, way: ConnectionDirection, now_ns: u64) -> bool {
         let mut state = self.state.borrow_mut();
-        let NetworkState {
-            connections,
-            gates,
-            names,
-            ..
-        } = &mut *state;
-        let Some(connection) = connections.get_mut(way.0) else {
+        let known = &mut *state;
+        let Some(connection) = known.connections.get_mut(way.0) else {
             return false;
         };
         let link = connection.link;
@@ -88,9 +78,9 @@ impl Network {
         };
         if !path.shown {
             path.shown = true;
-            if let Some(gate) = self.gate(link, first, &names[first.tag.name]) {
+            if let Some(gate) = self.gate(link, first, &known.names[first.tag.name]) {
                 path.gated = true;
-                gates.push((way, gate));
+                known.gates.push((way, gate));
                 self.endpoint.notify();
                 return false;
             }
@@ -99,8 +89,9 @@ impl Network {
             return false;
         };
         path.shown = false;
+        let never = (now_ns, None);
         let verdict = match frame.is_message() {
-            true => path.link.judge(Some(&names[frame.tag.name])),
+            true => path.link.judge(Some(&known.names[frame.tag.name])),
             false => Verdict::Pass(Terms::default()),
         };
         match verdict {
@@ -108,10 +99,10 @@ impl Network {
                 path.link.admit(frame.answered(terms.answer), now_ns, terms);
             }
             Verdict::Drop => {
-                self.log_frame(link, names, &frame, (now_ns, None), FrameOutcome::Dropped);
+                self.log_frame(link, &known.names, &frame, never, FrameOutcome::Dropped);
             }
             Verdict::Reset => {
-                self.log_frame(link, names, &frame, (now_ns, None), FrameOutcome::Cut);
+                self.log_frame(link, &known.names, &frame, never, FrameOutcome::Cut);
                 drop(state);
                 self.reset(&[way.0], RequestError::Reset);
                 return false;
@@ -123,14 +114,8 @@ impl Network {
     /// False: no more frames can be sent now.
     fn send_next(&self, way: ConnectionDirection, now_ns: u64) -> bool {
         let mut state = self.state.borrow_mut();
-        let NetworkState {
-            connections,
-            events,
-            entropy,
-            names,
-            ..
-        } = &mut *state;
-        let Some(connection) = connections.get_mut(way.0) else {
+        let known = &mut *state;
+        let Some(connection) = known.connections.get_mut(way.0) else {
             return false;
         };
         let link = connection.link;
@@ -141,7 +126,8 @@ impl Network {
         match path.link.step(now_ns) {
             Step::Empty | Step::WaitForFaults => return false,
             Step::WaitUntil(due_ns) => {
-                events.add(due_ns, entropy.random(), NetworkEvent::Due(way));
+                let tie = known.entropy.random();
+                known.events.add(due_ns, tie, NetworkEvent::Due(way));
                 return false;
             }
             Step::Send => {}
@@ -152,10 +138,11 @@ impl Network {
         let tag = &mut sent.frame.tag;
         tag.sent_ns = (tag.sent_ns).and_then(|sent_ns| held_back(sent_ns, now_ns));
         self.note_sent(&sent.frame);
-        let at_ns = path.depart(now_ns, entropy);
+        let at_ns = path.depart(now_ns, &mut known.entropy);
         let times = (sent.came_ns, Some(at_ns));
-        self.log_frame(link, names, &sent.frame, times, sent.outcome);
-        events.add(at_ns, entropy.random(), NetworkEvent::Arrival(sent.frame));
+        self.log_frame(link, &known.names, &sent.frame, times, sent.outcome);
+        let tie = known.entropy.random();
+        (known.events).add(at_ns, tie, NetworkEvent::Arrival(sent.frame));
         true
     }
 

@@ -25,7 +25,6 @@ pub(super) enum NetworkEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key(u128);
 
-/// How many bits of a key are the slot.
 const SLOT_BITS: u32 = 28;
 
 impl Key {
@@ -46,7 +45,6 @@ impl Key {
     }
 }
 
-/// The events to come.
 #[derive(Default)]
 pub(super) struct EventQueue {
     heap: BinaryHeap<Reverse<Key>>,
@@ -70,7 +68,6 @@ impl EventQueue {
             .push(Reverse(Key::new(at_ns, tie, self.serial, slot)));
     }
 
-    /// When the next event happens.
     pub(super) fn next_ns(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse(key)| key.at_ns())
     }

@@ -44,7 +44,6 @@ pub(super) fn error_reply(error: ServerError) -> Reply {
     Reply::Error(error.text().into())
 }
 
-/// One frame.
 pub(super) struct Frame {
     pub(super) conn: u64,
     /// Of the command that it is, or that it answers.

@@ -1,7 +1,6 @@
 //! One simulated worker: its lock and every task that the lock starts, frozen or dropped as one.
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -74,7 +73,7 @@ impl Host {
     /// receives what it says, and how it ended.
     pub(super) fn start<W>(
         worker: usize,
-        context: HostContext,
+        around: HostContext,
         heard: Sender<WorkerOutput>,
         work: impl FnOnce(Sender<WorkerOutput>) -> W,
     ) -> Self
@@ -92,23 +91,18 @@ impl Host {
             // It is read at the end of the same turn.
             exit.send(WorkerOutput::Exited(ended)).ok();
         };
-        let HostContext {
-            clock,
-            monitor,
-            endpoint,
-            budget,
-        } = context;
         let switch = Rc::<FreezeSwitch>::default();
         let future = HostFuture {
             switch: Rc::clone(&switch),
             work: Some(Box::pin(work)),
             tasks: LocalSet::new(),
-            background: BackgroundWaker::new(),
+            background: Arc::new(BackgroundWaker {
+                // So that the tasks learn their waker.
+                woken: AtomicBool::new(true),
+                host: Mutex::default(),
+            }),
             worker,
-            clock,
-            monitor,
-            endpoint,
-            budget,
+            around,
             said,
             heard,
             last_ns: 0,
@@ -169,20 +163,8 @@ impl Wake for BackgroundWaker {
 }
 
 impl BackgroundWaker {
-    /// Woken at first, so that the tasks learn their waker.
-    fn new() -> Arc<Self> {
-        Arc::new(BackgroundWaker {
-            woken: AtomicBool::new(true),
-            host: Mutex::default(),
-        })
-    }
-
     fn host(&self) -> MutexGuard<'_, Option<Waker>> {
         self.host.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set_host(&self, host: &Waker) {
-        self.host().replace(host.clone());
     }
 }
 
@@ -196,10 +178,7 @@ struct HostFuture {
     tasks: LocalSet,
     background: Arc<BackgroundWaker>,
     worker: usize,
-    clock: Clock,
-    monitor: Watchdog,
-    endpoint: ClientEndpoint,
-    budget: Rc<RunBudget>,
+    around: HostContext,
     /// What the worker has said in its turn. It is forwarded when the turn is over, for the reason
     /// that [`ClientEndpoint::deferring_wakeups`] gives.
     said: Receiver<WorkerOutput>,
@@ -216,7 +195,7 @@ impl Future for HostFuture {
             self.switch.waker.replace(Some(context.waker().clone()));
             return Poll::Pending;
         }
-        let now_ns = self.clock.now_ns();
+        let now_ns = self.around.clock.now_ns();
         if now_ns != self.last_ns {
             self.last_ns = now_ns;
             self.count = 0;
@@ -229,15 +208,15 @@ impl Future for HostFuture {
             self.heard.send(WorkerOutput::Exited(how)).ok();
             return Poll::Ready(());
         }
-        self.budget.count_turn();
-        let turn = self.monitor.begin(self.worker);
-        let endpoint = self.endpoint;
+        self.around.budget.count_turn();
+        let turn = self.around.monitor.begin(self.worker);
+        let endpoint = self.around.endpoint;
         endpoint.deferring_wakeups(|| self.turn(context));
         while let Some(said) = self.said.take() {
             // The driver may have ended first.
             self.heard.send(said).ok();
         }
-        if let Some(blocked) = self.monitor.end(turn) {
+        if let Some(blocked) = self.around.monitor.end(turn) {
             self.heard.send(WorkerOutput::Exited(blocked)).ok();
             return Poll::Ready(());
         }
@@ -260,11 +239,10 @@ impl HostFuture {
         self.poll_background(context);
     }
 
-    /// Polls the background tasks, if they were woken.
     fn poll_background(&mut self, context: &Context<'_>) {
         if self.background.woken.load(Ordering::Acquire) {
             self.background.woken.store(false, Ordering::Release);
-            self.background.set_host(context.waker());
+            self.background.host().replace(context.waker().clone());
             let waker = Waker::from(Arc::clone(&self.background));
             // The result does not matter: there may be no task now, and some later.
             let _ = Pin::new(&mut self.tasks).poll(&mut Context::from_waker(&waker));

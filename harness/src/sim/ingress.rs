@@ -12,7 +12,6 @@ use super::submission_queue::RequestError;
 use crate::model::{ClientId, Reply};
 use crate::wire::{Acquired, FrameOutcome, LinkId, REFUSED};
 
-/// Executes a command at a node.
 fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply {
     // Commands with more words than this are rare; only they need an allocation.
     let mut few: [&[u8]; 12] = [&[]; 12];
@@ -78,7 +77,6 @@ impl Network {
         }
     }
 
-    /// The node processes a frame.
     fn process(&self, at_ns: u64, link: LinkId, frame: Frame) {
         let Frame {
             conn,
@@ -114,7 +112,7 @@ impl Network {
         }
         let asked = self.interceptor.is_armed(link.worker)
             && self.interceptor.waits_for_effect(link, tag.phase);
-        let before = state.nodes[link.node].key_changes();
+        let before = state.nodes[link.node].watch.changes();
         let node = &mut state.nodes[link.node];
         let reply = match tag.answer {
             None => execute(node, client, &args, at_ns),
@@ -141,7 +139,7 @@ impl Network {
             }
         }
         // Rare: most commands produce a reply for their own client only.
-        let has_messages = self.state.borrow().nodes[link.node].has_messages();
+        let has_messages = self.state.borrow().nodes[link.node].server.has_messages();
         if has_messages {
             self.send_messages(at_ns, link.node);
         }

@@ -1,14 +1,5 @@
 //! The simulated backend: the same locks, driver, nemesis and checkers in virtual time.
 //!
-//! - [`run`](fn@run): one run, on a thread of its own, monitored for locks that do not yield
-//! - [`run_many`]: many of them, for a search
-//! - [`SimBackend`]: hosts, network and nodes combined as a [`Backend`](crate::backend::Backend)
-//! - `host`: one worker; frozen or dropped with its background tasks
-//! - `turns`: polls all tasks after each step of virtual time
-//! - `watchdog`: what the watching thread knows of the simulation's
-//! - `node`: one Redis server: the model, its `wall_clock`, and what its disk keeps
-//! - [`NodeObserver`]: sees what the servers of a node do
-//!
 //! The path of a command, and back the path of its reply:
 //!
 //! ```text

@@ -9,12 +9,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use picklock_scenarios::{Direction, Phase};
+use picklock_scenarios::Direction;
 
 use super::args::Args;
 use super::client_endpoint::ClientEndpoint;
@@ -32,8 +31,7 @@ use crate::history::{Event, KeyChange, KeyCommand};
 use crate::model::Reply;
 use crate::spec::RunSpec;
 use crate::wire::{
-    AcquireSilence, Answered, FrameOutcome, ImposedFaults, Interceptor, LinkId, LinkState,
-    SentRequests, WireLog,
+    Answered, FrameOutcome, ImposedFaults, Interceptor, LinkId, LinkState, SentRequests, WireLog,
 };
 
 /// How long a frame travels one way, in nanoseconds: as between machines of one data centre.
@@ -51,7 +49,6 @@ impl Drop for NetworkGuard {
     }
 }
 
-/// The network of one simulation.
 pub(super) struct Network {
     pub(super) state: RefCell<NetworkState>,
     pub(super) endpoint: ClientEndpoint,
@@ -157,8 +154,7 @@ impl Network {
     fn send_command(&self, conn: u64, link: LinkId, command: (Args, RequestId), now_ns: u64) {
         let (args, request) = command;
         let mut state = self.state.borrow_mut();
-        self.budget
-            .count_command(|| state.nodes.iter().map(Node::key_changes).sum());
+        self.budget.count_command(|| key_changes(&state.nodes));
         if state.broken.contains(&conn) {
             drop(state);
             self.endpoint.complete(request, Err(RequestError::Reset));
@@ -181,12 +177,8 @@ impl Network {
     fn close(&self, conn: u64, now_ns: u64) {
         let mut state = self.state.borrow_mut();
         state.broken.remove(&conn);
-        let frame = Frame {
-            conn,
-            tag: CommandTag::none(),
-            payload: Payload::Close,
-        };
-        self.send(state, frame, now_ns);
+        let (tag, payload) = (CommandTag::none(), Payload::Close);
+        self.send(state, Frame { conn, tag, payload }, now_ns);
     }
 
     fn gate_opened(&self, way: ConnectionDirection, now_ns: u64) {
@@ -268,12 +260,6 @@ impl Network {
         self.endpoint.notify();
     }
 
-    /// Ends the blocking commands that have waited long enough after the node's clock has jumped.
-    pub(super) fn check_timeouts(&self, node: usize) {
-        self.time_out(self.clock.now_ns(), node);
-        self.endpoint.notify();
-    }
-
     /// Changes a node, at the present time of the simulation.
     ///
     /// What reached a node before is processed first. The network's times are finer than the timers
@@ -308,43 +294,6 @@ impl Network {
         sent.replied(conn, at_ns, answered);
     }
 
-    /// The driver asks a worker for something else.
-    pub(super) fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
-        let now_ns = self.clock.now_ns();
-        let mut state = self.state.borrow_mut();
-        state.set_phase(worker, op, phase, now_ns);
-    }
-
-    /// From when until when a worker was asked for a lock for the first time and had sent nothing.
-    pub(super) fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
-        let now = self.now();
-        let silence = self.state.borrow().first_silence(worker, now.sim_ns);
-        silence.map(|(from_ns, until_ns)| (now.run_ns(from_ns), now.run_ns(until_ns)))
-    }
-
-    /// The longest time in which a worker that is asked to acquire has sent nothing.
-    pub(super) fn silence(&self, worker: usize) -> Option<AcquireSilence> {
-        let now = self.now();
-        let silence = self.state.borrow().silence(worker, now.sim_ns)?;
-        Some(AcquireSilence {
-            op: silence.op,
-            from_ns: now.run_ns(silence.from_ns),
-            until_ns: now.run_ns(silence.until_ns),
-        })
-    }
-
-    pub(super) fn last_command_ns(
-        &self,
-        worker: usize,
-        op: u64,
-        phase: Phase,
-        key: u32,
-    ) -> Option<u64> {
-        let state = self.state.borrow();
-        let at_ns = state.last_command_ns(worker, op, phase, key)?;
-        Some(self.now().run_ns(at_ns))
-    }
-
     /// The changes of all nodes' keys, as events of the run's history in the order of time.
     pub(super) fn take_key_changes(&self) -> Vec<Event> {
         let now = self.now();
@@ -353,13 +302,12 @@ impl Network {
             let event = &|record| now.key_changed(node, record);
             it.observe(NodeMoment::AccountTaken { event }, now.sim_ns);
         }
-        let count = state.nodes.iter().map(Node::key_changes).sum();
-        let mut events = Vec::with_capacity(count);
+        let mut events = Vec::with_capacity(key_changes(&state.nodes));
         state.take_key_records(|node, record| {
             events.push(now.key_changed(node, record));
         });
         for (number, node) in state.nodes.iter_mut().enumerate() {
-            for undeclared in node.take_undeclared() {
+            for undeclared in node.watch.take_undeclared() {
                 let at_ns = now.run_ns(undeclared.at_ns());
                 let place = events.partition_point(|event: &Event| event.at_ns <= at_ns);
                 events.insert(place, undeclared.into_event(number, at_ns));
@@ -368,7 +316,7 @@ impl Network {
         events
     }
 
-    fn now(&self) -> SimNow {
+    pub(super) fn now(&self) -> SimNow {
         SimNow {
             sim_ns: self.clock.now_ns(),
             run_ns: self.run_clock.now_ns(),
@@ -378,30 +326,29 @@ impl Network {
     /// Commands that a node did not know.
     pub(super) fn unknown_commands(&self) -> BTreeSet<String> {
         let state = self.state.borrow();
-        state
+        let unknown = state
             .nodes
             .iter()
-            .flat_map(Node::unknown)
-            .cloned()
-            .collect()
+            .map(|node| node.server.unknown_commands());
+        unknown.flatten().cloned().collect()
     }
+}
 
-    /// The longest latency of one way without faults.
-    pub(super) fn slowest() -> Duration {
-        Duration::from_nanos(LATENCY.end)
-    }
+/// How many changes of keys there were so far.
+fn key_changes(nodes: &[Node]) -> usize {
+    nodes.iter().map(|node| node.watch.changes()).sum()
 }
 
 /// The present on the two clocks of a simulation.
 #[derive(Clone, Copy)]
-struct SimNow {
-    sim_ns: u64,
+pub(super) struct SimNow {
+    pub(super) sim_ns: u64,
     run_ns: u64,
 }
 
 impl SimNow {
     /// A time of the simulation in nanoseconds since the run began.
-    fn run_ns(self, sim_ns: u64) -> u64 {
+    pub(super) fn run_ns(self, sim_ns: u64) -> u64 {
         self.run_ns
             .saturating_sub(self.sim_ns.saturating_sub(sim_ns))
     }

@@ -17,21 +17,17 @@ use crate::custody::KeyRecord;
 use crate::history::{KeyChange, KeyCommand};
 use crate::key_watch::declared_keys;
 use crate::model::Reply;
-use crate::wire::{
-    AcquireSilence, AcquireTraffic, Acquired, CommandsSent, DerivedKeys, Gate, LastCommands,
-    LinkId, may_take_free_key,
-};
+use crate::wire::{AcquireTraffic, DerivedKeys, Gate, LastCommands, LinkId, may_take_free_key};
 
-/// What one worker is busy with, and was.
-struct Worker {
+/// What one worker is busy with, and was. Times are the simulation's.
+pub(super) struct Worker {
     op: u64,
     phase: Phase,
-    /// True when it has sent a command.
-    has_spoken: bool,
+    pub(super) has_spoken: bool,
     /// What it sends while it acquires.
-    traffic: AcquireTraffic,
-    /// The last commands that named a key.
-    last: LastCommands,
+    pub(super) traffic: AcquireTraffic,
+    /// The last commands that named a key, and when they arrived.
+    pub(super) last: LastCommands,
 }
 
 /// The connections. Their numbers are assigned in order and never reused.
@@ -67,7 +63,6 @@ impl Connections {
     }
 }
 
-/// What the network knows.
 pub(super) struct NetworkState {
     pub(super) nodes: Vec<Node>,
     pub(super) connections: Connections,
@@ -75,7 +70,8 @@ pub(super) struct NetworkState {
     pub(super) broken: BTreeSet<u64>,
     pub(super) events: EventQueue,
     pub(super) entropy: StdRng,
-    workers: Vec<Worker>,
+    /// By their numbers, up to the highest that has done anything.
+    pub(super) workers: Vec<Worker>,
     /// Names of commands, in upper case; the first is empty.
     pub(super) names: Vec<Arc<str>>,
     /// Which of them can take a lock whose key is free.
@@ -112,23 +108,6 @@ impl NetworkState {
         worker.traffic.begin(op, phase, now_ns);
     }
 
-    /// The longest time in which a worker that is asked to acquire has sent nothing, on the simulation's
-    /// clock.
-    pub(super) fn silence(&self, worker: usize, now_ns: u64) -> Option<AcquireSilence> {
-        self.workers.get(worker)?.traffic.silence(now_ns)
-    }
-
-    /// From when until when a worker was asked for a lock for the first time and had sent nothing.
-    pub(super) fn first_silence(&self, worker: usize, now_ns: u64) -> Option<(u64, u64)> {
-        self.workers.get(worker)?.traffic.first_silence(now_ns)
-    }
-
-    /// How many commands all workers have sent.
-    pub(super) fn commands_sent(&self) -> CommandsSent {
-        let workers = self.workers.iter();
-        workers.map(|worker| worker.traffic.commands()).sum()
-    }
-
     fn worker(&mut self, worker: usize) -> &mut Worker {
         if self.workers.len() <= worker {
             let idle = || Worker {
@@ -141,24 +120,6 @@ impl NetworkState {
             self.workers.resize_with(worker + 1, idle);
         }
         &mut self.workers[worker]
-    }
-
-    /// When the worker's last command of this attempt and phase that names the key arrived, in
-    /// nanoseconds on the simulation's clock.
-    pub(super) fn last_command_ns(
-        &self,
-        worker: usize,
-        op: u64,
-        phase: Phase,
-        key: u32,
-    ) -> Option<u64> {
-        self.workers.get(worker)?.last.last_ns(op, phase, key)
-    }
-
-    /// True when the worker has sent a command.
-    pub(super) fn has_spoken(&self, worker: usize) -> bool {
-        let worker = self.workers.get(worker);
-        worker.is_some_and(|worker| worker.has_spoken)
     }
 
     /// What the links know about a command that the worker sends now.
@@ -174,9 +135,7 @@ impl NetworkState {
             key: self.key_named_by(args),
             op,
             phase,
-            acquired: Acquired::Nothing,
-            sent_ns: None,
-            answer: None,
+            ..CommandTag::none()
         }
     }
 
@@ -214,7 +173,7 @@ impl NetworkState {
         let nodes = &mut self.nodes;
         self.connections.get_or_insert(conn, || Connection {
             link,
-            client: nodes[link.node].connect(),
+            client: nodes[link.node].server.connect(),
             request: path(Direction::Request),
             reply: path(Direction::Reply),
             established: false,
@@ -264,7 +223,7 @@ impl NetworkState {
     /// the connections of those. `replied` is told of each reply.
     pub(super) fn send_messages(&mut self, node: usize, replied: impl Fn(u64, &Reply)) -> Vec<u64> {
         let mut answered = Vec::new();
-        for (client, reply) in self.nodes[node].messages() {
+        for (client, reply) in self.nodes[node].server.take_messages() {
             let matches = |known: &Connection| known.client == client && known.link.node == node;
             let found = self.connections.iter().find(|(_, known)| matches(known));
             let Some((conn, known)) = found else {
@@ -300,7 +259,6 @@ impl NetworkState {
         }
     }
 
-    /// A command has arrived at its node.
     pub(super) fn note_command(&mut self, link: LinkId, tag: &CommandTag, at_ns: u64) {
         let Some(key) = tag.key else { return };
         let nodes = self.nodes.len();
@@ -322,7 +280,7 @@ impl NetworkState {
     ) {
         let command = &self.names[tag.name];
         let node = &mut self.nodes[link.node];
-        let before = node.key_changes();
+        let before = node.watch.changes();
         node.note_changes(at_ns, || {
             KeyChange::Command(KeyCommand {
                 worker: link.worker,
@@ -333,12 +291,12 @@ impl NetworkState {
                 went_on_ns: None,
             })
         });
-        if node.key_changes() > before
+        if node.watch.changes() > before
             && let Some(declared) = declared_keys(command, args.iter())
         {
-            node.note_undeclared(before, declared);
+            node.watch.note_undeclared(before, declared);
         }
-        if let Some(derived) = node.new_derived_keys() {
+        if let Some(derived) = node.watch.new_derived_keys() {
             self.derived.replace(link.node, &derived);
             tag.key = tag.key.or_else(|| self.key_named_by(args));
         }
@@ -346,7 +304,7 @@ impl NetworkState {
 
     /// The changes of all nodes' keys as one list, in the order of time; at one time in the order of nodes.
     pub(super) fn take_key_records(&mut self, mut take: impl FnMut(usize, KeyRecord)) {
-        let lists = self.nodes.iter_mut().map(Node::take_key_records);
+        let lists = self.nodes.iter_mut().map(|node| node.watch.take());
         let mut lists: Vec<_> = lists.map(Vec::into_iter).collect();
         // Each node's list is in order, so the nodes' next records are compared, and nothing is sorted.
         let next = |lists: &[std::vec::IntoIter<KeyRecord>]| {
@@ -365,7 +323,8 @@ impl NetworkState {
     /// Removes a connection. The caller must fail the requests that wait on it.
     pub(super) fn remove_connection(&mut self, conn: u64) -> Option<Box<Connection>> {
         let connection = self.connections.remove(conn)?;
-        self.nodes[connection.link.node].disconnect(connection.client);
+        let node = &mut self.nodes[connection.link.node];
+        node.server.disconnect(connection.client);
         Some(connection)
     }
 }

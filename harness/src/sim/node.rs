@@ -9,9 +9,8 @@ use super::node_observer::{NodeMoment, NodeObserver, ObservedServers};
 use super::wall_clock::SimWallClock;
 use crate::backend::{DataChange, keys_to_evict};
 use crate::clock::Clock;
-use crate::custody::KeyRecord;
 use crate::history::KeyChange;
-use crate::key_watch::{DerivedNames, KeyWatch, LookTime, UndeclaredKey};
+use crate::key_watch::{KeyWatch, LookTime};
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
 use crate::wire::CommandEffect;
 
@@ -21,9 +20,9 @@ const SYNC_NS: u64 = 1_000_000_000;
 /// How far a replica is behind: half a millisecond, as in one data centre.
 const LAG_NS: u64 = 500_000;
 
-/// One node.
 pub(super) struct Node {
-    server: Server,
+    /// Commands of clients go through [`Node::execute`].
+    pub(super) server: Server,
     wall: SimWallClock,
     persistence: Persistence,
     /// What a power loss would leave, and when it was synced.
@@ -40,8 +39,8 @@ pub(super) struct Node {
     exhausted: Vec<Resource>,
     /// While it accepts no more connections: the last client that it accepted.
     last_admitted: Option<ClientId>,
-    /// Watches its keys, if that is wanted.
-    watch: Option<KeyWatch>,
+    /// Watches its keys, if it is a lock's node; else it sees nothing.
+    pub(super) watch: KeyWatch,
     /// Sees what happens here, if anybody wants to.
     observer: Option<Box<dyn NodeObserver>>,
 }
@@ -64,15 +63,11 @@ impl Replica {
     /// Applies, at a time of the simulation, what arrives until another.
     fn catch_up(&mut self, until_ns: u64, sim_ns: u64) {
         let now = at(&self.wall, sim_ns);
-        while self
-            .stream
-            .front()
-            .is_some_and(|(at_ns, _)| *at_ns <= until_ns)
-        {
-            if let Some((_, effect)) = self.stream.pop_front() {
-                self.server.apply(&effect, now);
-                self.received += 1;
-            }
+        let arrives = |(at_ns, _): &&(u64, Effect)| *at_ns <= until_ns;
+        let count = self.stream.iter().take_while(arrives).count();
+        for (_, effect) in self.stream.drain(..count) {
+            self.server.apply(&effect, now);
+            self.received += 1;
         }
     }
 }
@@ -109,18 +104,16 @@ impl Node {
             timeout_ns: None,
             exhausted: Vec::new(),
             last_admitted: None,
-            watch: None,
+            watch: KeyWatch::default(),
             observer: None,
         }
     }
 
-    /// From now on its keys are watched.
     pub(super) fn watch_keys(&mut self, watch: KeyWatch) {
         self.server.watch_keys(true);
-        self.watch = Some(watch);
+        self.watch = watch;
     }
 
-    /// From now on, somebody sees what happens here.
     pub(super) fn be_observed(&mut self, observer: Box<dyn NodeObserver>) {
         self.observer = Some(observer);
         self.observe(NodeMoment::Began, 0);
@@ -139,77 +132,31 @@ impl Node {
         }
     }
 
-    /// Notes the keys that have changed since the last time.
     pub(super) fn note_changes(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
         self.observe(NodeMoment::Operated, sim_ns);
         self.look(sim_ns, why);
     }
 
     fn look(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
-        if !self.server.has_touched() {
-            return;
+        if self.server.has_touched() {
+            let time = self.look_time(sim_ns);
+            self.watch.look(&mut self.server, time, why);
         }
-        let time = self.look_time(sim_ns);
-        if let Some(watch) = &mut self.watch {
-            watch.look(&mut self.server, time, why);
-        }
-    }
-
-    /// How many changes of its keys there were so far.
-    pub(super) fn key_changes(&self) -> usize {
-        self.watch.as_ref().map_or(0, KeyWatch::changes)
     }
 
     /// What the changes after so many did to locks.
     pub(super) fn effect_since(&self, before: usize) -> CommandEffect {
-        let watch = self.watch.as_ref();
-        watch.map_or_else(CommandEffect::default, |watch| CommandEffect {
-            took: watch.took(before..watch.changes()),
-            lock: watch.lock_changed(before..watch.changes()),
-        })
-    }
-
-    /// An attempt to take this lock begins.
-    pub(super) fn begin_attempt(&mut self, op: u64, lock: u32) {
-        if let Some(watch) = &mut self.watch {
-            watch.begin_attempt(op, lock);
+        let changes = before..self.watch.changes();
+        CommandEffect {
+            took: self.watch.took(changes.clone()),
+            lock: self.watch.lock_changed(changes),
         }
-    }
-
-    /// The changes since so many were made by a script whose command had declared these keys.
-    pub(super) fn note_undeclared<'a>(
-        &mut self,
-        before: usize,
-        declared: impl Iterator<Item = &'a [u8]> + Clone,
-    ) {
-        if let Some(watch) = &mut self.watch {
-            watch.note_undeclared(before, declared);
-        }
-    }
-
-    /// The keys that scripts changed and had not declared.
-    pub(super) fn take_undeclared(&mut self) -> Vec<UndeclaredKey> {
-        let watch = self.watch.as_mut();
-        watch.map(KeyWatch::take_undeclared).unwrap_or_default()
-    }
-
-    /// The keys that hold locks under names of another kind, if that may have changed since it was asked.
-    pub(super) fn new_derived_keys(&mut self) -> Option<DerivedNames> {
-        self.watch.as_mut()?.new_derived_keys()
-    }
-
-    /// The names of the keys that hold this lock now.
-    pub(super) fn keys_of(&self, lock: &str) -> Vec<String> {
-        let watch = self.watch.as_ref();
-        watch.map_or_else(Vec::new, |watch| watch.keys_of(lock))
     }
 
     /// The data, or the whole server, was replaced.
     fn note_replacement(&mut self, sim_ns: u64, why: &KeyChange) {
         let time = self.look_time(sim_ns);
-        if let Some(watch) = &mut self.watch {
-            watch.look_at_all(&mut self.server, time, why);
-        }
+        self.watch.look_at_all(&mut self.server, time, why);
     }
 
     fn look_time(&self, sim_ns: u64) -> LookTime {
@@ -219,20 +166,6 @@ impl Node {
         }
     }
 
-    /// The changes of its keys so far.
-    pub(super) fn take_key_records(&mut self) -> Vec<KeyRecord> {
-        self.watch.as_mut().map(KeyWatch::take).unwrap_or_default()
-    }
-
-    pub(super) fn connect(&mut self) -> ClientId {
-        self.server.connect()
-    }
-
-    pub(super) fn disconnect(&mut self, client: ClientId) {
-        self.server.disconnect(client);
-    }
-
-    /// Executes a command at a time of the simulation.
     pub(super) fn execute(&mut self, client: ClientId, args: &[&[u8]], sim_ns: u64) -> Reply {
         self.sync(sim_ns);
         let now = self.now(sim_ns);
@@ -288,7 +221,8 @@ impl Node {
             return false;
         };
         self.server = replica.server;
-        self.server.watch_keys(self.watch.is_some());
+        // Only nodes of locks fail over, and all of those are watched.
+        self.server.watch_keys(true);
         self.wall = replica.wall;
         self.durable = self.server.snapshot();
         self.synced_ns = sim_ns;
@@ -302,16 +236,6 @@ impl Node {
         true
     }
 
-    /// True when [`Node::messages`] returns any.
-    pub(super) fn has_messages(&self) -> bool {
-        self.server.has_messages()
-    }
-
-    /// Late replies to blocking commands, and publications.
-    pub(super) fn messages(&mut self) -> Vec<(ClientId, Reply)> {
-        self.server.take_messages()
-    }
-
     /// When [`Node::time_out`] must be called, on the simulation's clock. `None`: never, or an
     /// earlier call is scheduled already.
     pub(super) fn schedule_timeout(&mut self) -> Option<u64> {
@@ -319,19 +243,14 @@ impl Node {
             return None;
         }
         let timeout = self.server.next_timeout();
-        let timeout_ns = timeout.map(|timeout| self.wall.sim_ns(timeout.wall_us));
-        let timeout_ns = [timeout_ns, self.next_acknowledgement()]
-            .into_iter()
-            .flatten()
-            .min()?;
-        if self
-            .timeout_ns
-            .is_some_and(|known_ns| known_ns <= timeout_ns)
-        {
+        let next = timeout.map(|timeout| self.wall.sim_ns(timeout.wall_us));
+        let next = next.into_iter().chain(self.next_acknowledgement());
+        let next_ns = next.min()?;
+        if self.timeout_ns.is_some_and(|known| known <= next_ns) {
             return None;
         }
-        self.timeout_ns = Some(timeout_ns);
-        Some(timeout_ns)
+        self.timeout_ns = Some(next_ns);
+        self.timeout_ns
     }
 
     /// Ends the blocking commands that have waited long enough, or whose replicas have answered.
@@ -343,11 +262,6 @@ impl Node {
             self.replicate(sim_ns);
             self.server.time_out(now);
         }
-    }
-
-    /// Commands that the model does not know.
-    pub(super) fn unknown(&self) -> impl Iterator<Item = &String> {
-        self.server.unknown_commands().iter()
     }
 
     /// A power loss: what was not durable is gone, and so is every connection and script.
@@ -385,7 +299,7 @@ impl Node {
     pub(super) fn change_data(&mut self, change: &DataChange, sim_ns: u64) -> u64 {
         match change {
             DataChange::Evict(keys) => {
-                let keys = keys_to_evict(keys, |lock| self.keys_of(lock));
+                let keys = keys_to_evict(keys, |lock| self.watch.keys_of(lock));
                 let mut words: Vec<&[u8]> = vec![b"DEL"];
                 words.extend(keys.iter().map(String::as_bytes));
                 let removed = self.administer(&words, sim_ns);
@@ -423,15 +337,13 @@ impl Node {
     fn set_limits(&mut self) {
         let lacks_memory = self.exhausted.contains(&Resource::Memory);
         self.server.set_out_of_memory(lacks_memory);
-        self.last_admitted = match self.last_admitted {
-            _ if !self.exhausted.contains(&Resource::Connections) => None,
-            Some(last) => Some(last),
-            None => {
-                let last = self.server.connect();
-                self.server.disconnect(last);
-                Some(last)
-            }
-        };
+        if !self.exhausted.contains(&Resource::Connections) {
+            self.last_admitted = None;
+        } else if self.last_admitted.is_none() {
+            let last = self.server.connect();
+            self.server.disconnect(last);
+            self.last_admitted = Some(last);
+        }
     }
 
     /// True when it does not accept this client, which came after the last that it accepted.

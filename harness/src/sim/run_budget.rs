@@ -27,7 +27,6 @@ const MOST_BUYERS: u64 = 1_000_000;
 /// After so many commands the changed keys are counted.
 const KEYS_AFTER: u64 = 4096;
 
-/// The budget of one run.
 #[derive(Debug)]
 pub(super) struct RunBudget {
     most_events: u64,
@@ -43,7 +42,6 @@ pub(super) struct RunBudget {
 }
 
 impl RunBudget {
-    /// Of this run.
     pub(super) fn of(spec: &RunSpec) -> Self {
         let workload = &spec.scenario.workload;
         let units = match (workload.arrivals, workload.duration) {
@@ -61,7 +59,6 @@ impl RunBudget {
         RunBudget::new(most(EVENTS), most(BYTES), most(STEPS))
     }
 
-    /// Of so many events, bytes and steps.
     pub(super) fn new(most_events: u64, most_bytes: u64, most_steps: u64) -> Self {
         RunBudget {
             most_events,
@@ -77,7 +74,6 @@ impl RunBudget {
         }
     }
 
-    /// One more event of the history.
     pub(super) fn count_event(&self, event: &Event) {
         self.events.set(self.events.get() + 1);
         let bytes = size_of::<Event>() + text_of(&event.what);
@@ -85,7 +81,6 @@ impl RunBudget {
         self.must_last();
     }
 
-    /// One more turn of a worker.
     pub(super) fn count_turn(&self) {
         let steps = self.steps.get() + 1;
         self.steps.set(steps);

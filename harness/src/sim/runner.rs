@@ -1,5 +1,6 @@
 //! One simulated run.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,6 @@ use crate::context::{RunContext, Triggers};
 use crate::driver::{self, RunError};
 use crate::history::{EndReason, Event, EventKind, History};
 use crate::lock_factory::LockFactory;
-use crate::model::ServerVersion;
 use crate::record::Redis;
 use crate::run_result::RunResult;
 use crate::spec::RunSpec;
@@ -52,17 +52,10 @@ pub enum SimError {
     Broken(String),
 }
 
-/// How records name the model of a server.
-fn modelled(version: ServerVersion) -> Redis {
-    Redis {
-        server: format!("model of {}", version.server()),
-        version: version.number().to_owned(),
-    }
-}
-
-/// Simulates on this thread, without a watchdog.
+/// Simulates on this thread. `monitor`: what others can see of it meanwhile.
 pub(super) fn run_here(simulation: Simulation, monitor: Watchdog) -> Result<RunResult, SimError> {
-    run_on_runtime(simulation, monitor, None)
+    let budget = RunBudget::of(&simulation.spec);
+    run_within(budget, simulation, monitor, None)
 }
 
 /// Simulates on a thread of its own, without a watchdog, and lets somebody observe the nodes.
@@ -76,19 +69,11 @@ pub fn run_observed(
     let running = std::thread::spawn(move || {
         let monitor = Watchdog::default();
         monitor.claim_thread();
-        run_on_runtime(simulation, monitor, Some(observers))
+        let budget = RunBudget::of(&simulation.spec);
+        run_within(budget, simulation, monitor, Some(observers))
     });
     let ran = running.join();
     ran.unwrap_or_else(|_| Err(SimError::Broken("its thread panicked".into())))
-}
-
-fn run_on_runtime(
-    simulation: Simulation,
-    monitor: Watchdog,
-    observers: Option<NodeObservers>,
-) -> Result<RunResult, SimError> {
-    let budget = RunBudget::of(&simulation.spec);
-    run_within(budget, simulation, monitor, observers)
 }
 
 fn run_within(
@@ -145,11 +130,14 @@ async fn play(
     bounding.abort();
     carrying.abort();
     let mut result = ran?;
-    note_unknown_commands(&mut result.history, &network.unknown_commands());
+    note_unknown_commands(&mut result.history, network.unknown_commands());
     // Only real servers take time to set up.
     result.phases.setup_ms = 0;
     Ok(RunResult {
-        redis: modelled(spec.model()),
+        redis: Redis {
+            server: format!("model of {}", spec.model().server()),
+            version: spec.model().number().to_owned(),
+        },
         // Nobody asks for the version of code that is in this process.
         lock_version: None,
         wire_log: log,
@@ -168,17 +156,14 @@ async fn end_when_spent<W>(budget: Rc<RunBudget>, context: Rc<RunContext<W>>) {
 
 /// A command that the model does not know was answered with an error, which no real server would
 /// have given: nothing about the run can be believed.
-fn note_unknown_commands(history: &mut History, unknown: &std::collections::BTreeSet<String>) {
+fn note_unknown_commands(history: &mut History, unknown: BTreeSet<String>) {
     let Some(end) = history.events.pop() else {
         return;
     };
+    let at_ns = end.at_ns;
     for command in unknown {
-        history.events.push(Event {
-            at_ns: end.at_ns,
-            what: EventKind::CommandUnknown {
-                command: command.clone(),
-            },
-        });
+        let what = EventKind::CommandUnknown { command };
+        history.events.push(Event { at_ns, what });
     }
     history.events.push(end);
 }

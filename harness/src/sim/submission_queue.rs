@@ -55,7 +55,6 @@ pub(super) struct ReplySlot {
     pub(super) reply: Option<Result<Reply, RequestError>>,
     /// The task that waits for it, or waited last.
     pub(super) waker: Option<Waker>,
-    /// It waits.
     pub(super) waits: bool,
 }
 
@@ -78,7 +77,6 @@ pub(super) struct Inbox {
     pub(super) waker: Option<Waker>,
 }
 
-/// The queue of one simulation.
 #[derive(Default)]
 pub(super) struct SubmissionQueue {
     simulation: u64,
@@ -102,7 +100,6 @@ pub(super) struct SubmissionQueue {
     pub(super) deferred: bool,
     /// The network has been woken since it last looked.
     pub(super) woken: bool,
-    /// The network's task.
     pub(super) network: Option<Waker>,
 }
 
@@ -147,7 +144,6 @@ impl SubmissionQueue {
         (slot.serial == request.serial).then_some(slot)
     }
 
-    /// Registers a request that times out at `deadline_ns`.
     pub(super) fn register(&mut self, deadline_ns: u64) -> RequestId {
         self.serial += 1;
         let serial = self.serial;
@@ -200,12 +196,10 @@ impl SubmissionQueue {
         }))
     }
 
-    /// An empty buffer for a command's words.
     pub(super) fn empty_args(&mut self) -> Args {
         self.spare.pop().unwrap_or_else(Args::with_room)
     }
 
-    /// Keeps the buffers of commands that are over.
     pub(super) fn recycle(&mut self, used: &mut Vec<Args>) {
         let room = MOST_SPARE.saturating_sub(self.spare.len());
         let kept = used.drain(..).filter(Args::is_usual).take(room);

@@ -1,6 +1,5 @@
 //! The network's one timer.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::task::Context;
 

@@ -37,14 +37,12 @@ struct TurnMark {
     thread: OnceLock<PathBuf>,
 }
 
-/// A turn of a worker that has begun.
 pub(super) struct Turn {
     since: Duration,
     before: Reading,
 }
 
 impl Watchdog {
-    /// This thread runs the simulation.
     pub(super) fn claim_thread(&self) {
         if let Ok(own) = std::fs::read_link("/proc/thread-self") {
             // It is set only once, because a thread has one monitor.
@@ -58,7 +56,6 @@ impl Watchdog {
         SLEPT.set(0);
     }
 
-    /// A worker's turn begins.
     pub(super) fn begin(&self, worker: usize) -> Turn {
         // The upper half counts turns, so that two turns never have the same mark.
         let turns = (self.0.turn.load(Ordering::Relaxed) >> 32).wrapping_add(1);
@@ -199,7 +196,6 @@ impl Reading {
 }
 
 thread_local! {
-    /// When a turn of this thread last ended.
     static LAST_END: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
 
     /// In how many turns of this thread's simulation it slept for long.

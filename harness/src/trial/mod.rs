@@ -141,11 +141,9 @@ impl Trial {
     /// One run for each of these seeds; twenty if omitted. In the simulation the same seed gives
     /// the same run.
     #[must_use]
-    pub fn seeds(self, seeds: impl IntoIterator<Item = u64>) -> Self {
-        Trial {
-            seeds: seeds.into_iter().collect(),
-            ..self
-        }
+    pub fn seeds(mut self, seeds: impl IntoIterator<Item = u64>) -> Self {
+        self.seeds = seeds.into_iter().collect();
+        self
     }
 
     /// An option for the lock, as `--impl-option` gives it; `picklock list impls` shows which
@@ -235,8 +233,13 @@ impl Trial {
     pub fn run_lock(&self, lock: &LockFactory) -> Result<Outcome, TrialError> {
         let spec = self.spec(lock)?;
         let specs = self.seeds.iter().map(|seed| spec.with_seed(*seed));
-        let runs = self.run_all(specs.collect(), lock)?;
-        Ok(Outcome::new(&self.scenario, &self.code, lock, spec, runs))
+        Ok(Outcome {
+            runs: self.run_all(specs.collect(), lock)?,
+            scenario: self.scenario.clone(),
+            code: self.code.clone(),
+            lock: lock.clone(),
+            spec,
+        })
     }
 
     /// Places every fault at every moment of the trial's own servers and workload, whose faults are left out, with
@@ -292,16 +295,11 @@ impl Trial {
         Ok(spec)
     }
 
-    #[cfg(feature = "servers")]
     fn backend(&self) -> BackendName {
-        match &self.workers_from {
-            Some(_) => BackendName::Process,
-            None => BackendName::Sim,
+        #[cfg(feature = "servers")]
+        if self.workers_from.is_some() {
+            return BackendName::Process;
         }
-    }
-
-    #[cfg(not(feature = "servers"))]
-    fn backend(&self) -> BackendName {
         BackendName::Sim
     }
 

@@ -58,32 +58,16 @@ impl TrialRun {
 /// The runs of a trial.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    scenario: Scenario,
+    pub(super) scenario: Scenario,
     /// How the trial was made, as code, to run it again.
-    code: String,
-    lock: LockFactory,
+    pub(super) code: String,
+    pub(super) lock: LockFactory,
     /// What the runs were made from, each with a seed of its own.
-    spec: RunSpec,
-    runs: Vec<TrialRun>,
+    pub(super) spec: RunSpec,
+    pub(super) runs: Vec<TrialRun>,
 }
 
 impl Outcome {
-    pub(super) fn new(
-        scenario: &Scenario,
-        code: &str,
-        lock: &LockFactory,
-        spec: RunSpec,
-        runs: Vec<TrialRun>,
-    ) -> Self {
-        Outcome {
-            scenario: scenario.clone(),
-            code: code.to_owned(),
-            lock: lock.clone(),
-            spec,
-            runs,
-        }
-    }
-
     /// Every run, in the order of the seeds.
     pub fn runs(&self) -> &[TrialRun] {
         &self.runs

@@ -14,7 +14,6 @@ use crate::search::{
 };
 use crate::sim::run as simulate;
 
-/// How much work goes into shrinking.
 const EFFORT: Effort = Effort {
     runs: 1_000,
     shapes: 3,

@@ -91,7 +91,6 @@ fn worker(name: &str, locks: &[LockFactory]) -> Result<(), WorkerError> {
 /// How often a run is made again for which the machine was too slow.
 const REPEATS: usize = 3;
 
-/// Runs the specifications, one after the other.
 pub(super) fn run_all(
     specs: Vec<RunSpec>,
     entry: &WorkerEntry,
@@ -140,7 +139,6 @@ async fn one_run(spec: &RunSpec, entry: &WorkerEntry) -> Result<TrialRun, TrialE
     TrialRun::of(spec.seed, output)
 }
 
-/// Makes it, and makes it again while it is spoiled.
 async fn again_while<T, E>(
     is_spoiled: impl Fn(&T) -> bool,
     mut make: impl AsyncFnMut() -> Result<T, E>,

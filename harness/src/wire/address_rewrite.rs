@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::ops::Range;
 
 use super::scan::header;
 
@@ -14,18 +13,21 @@ pub type AddressMap = HashMap<SocketAddr, SocketAddr>;
 /// `replicas`, `sentinels`), in one word (the name of a replica), and within the text of a message
 /// (`+switch-master`).
 pub fn rewrite_addresses(frame: &[u8], map: &AddressMap) -> Vec<u8> {
-    let ranges = words(frame);
-    let texts = ranges.iter().map(|range| &frame[range.clone()]);
-    let texts: Vec<&str> = texts
-        .map(|word| std::str::from_utf8(word).unwrap_or_default())
-        .collect();
+    let items = items(frame);
+    let words = items.iter().filter(|item| item.is_word);
+    let texts: Vec<&str> = words.map(Item::text).collect();
     let mut new = replaced(&texts, map);
     for (text, new) in texts.iter().zip(&mut new) {
         if new.is_none() && text.contains(' ') {
             *new = message(text, map);
         }
     }
-    splice(frame, &ranges, &new)
+    let mut new = new.into_iter();
+    let new_items = items.iter().map(|item| match item.is_word {
+        true => new.next()?.map(|text| bulk_string(&text)),
+        false => None,
+    });
+    joined(&items, &new_items.collect::<Vec<_>>())
 }
 
 /// What stands in place of each word; `None`: the word itself.
@@ -65,48 +67,57 @@ fn message(text: &str, map: &AddressMap) -> Option<String> {
     })
 }
 
-/// Where the contents of all bulk strings of a whole frame are, at any depth.
-pub(super) fn words(frame: &[u8]) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < frame.len() {
-        // What a bulk error or a text with a format holds may look like anything, and stays.
-        let length = match header(frame, at, "") {
-            Ok((value, next)) if b"$!=".contains(&frame[at]) => usize::try_from(value)
+/// A line of a reply, or a text with its length.
+pub(super) struct Item<'a> {
+    pub whole: &'a [u8],
+    pub bytes: &'a [u8],
+    /// It is a bulk string.
+    pub is_word: bool,
+}
+
+impl<'a> Item<'a> {
+    /// What it says; empty if that is no UTF-8.
+    pub(super) fn text(&self) -> &'a str {
+        std::str::from_utf8(self.bytes).unwrap_or_default()
+    }
+}
+
+/// What a whole reply is made of, at any depth.
+pub(super) fn items(reply: &[u8]) -> Vec<Item<'_>> {
+    let (mut items, mut rest) = (Vec::new(), reply);
+    while !rest.is_empty() {
+        // What a bulk error or a text with a format holds may look like anything.
+        let text = match header(rest, 0, "") {
+            Ok((length, begin)) if b"$!=".contains(&rest[0]) => usize::try_from(length)
                 .ok()
-                .map(|length| next..next + length),
+                .map(|length| begin..begin + length),
             _ => None,
         };
-        match length {
-            Some(word) if word.end + 2 <= frame.len() => {
-                let is_word = frame[at] == b'$';
-                at = word.end + 2;
-                found.extend(is_word.then_some(word));
-            }
-            _ => at = after_line(frame, at),
-        }
+        let text = text.filter(|text| text.end + 2 <= rest.len());
+        let is_word = rest[0] == b'$' && text.is_some();
+        // A line may have a line feed in it; it ends with CRLF.
+        let line = || 1..memchr::memmem::find(rest, b"\r\n").unwrap_or(rest.len());
+        let text = text.unwrap_or_else(line);
+        let (whole, after) = rest.split_at(rest.len().min(text.end + 2));
+        items.push(Item {
+            whole,
+            bytes: whole.get(text).unwrap_or_default(),
+            is_word,
+        });
+        rest = after;
     }
-    found
+    items
 }
 
-/// A line may have a line feed in it; it ends with CRLF.
-fn after_line(frame: &[u8], at: usize) -> usize {
-    memchr::memmem::find(&frame[at..], b"\r\n").map_or(frame.len(), |length| at + length + 2)
+/// The items as a reply, each new one in place of the old one.
+pub(super) fn joined(items: &[Item<'_>], new: &[Option<String>]) -> Vec<u8> {
+    let parts = items.iter().zip(new);
+    let parts = parts.map(|(item, new)| new.as_ref().map_or(item.whole, String::as_bytes));
+    parts.collect::<Vec<_>>().concat()
 }
 
-fn splice(frame: &[u8], words: &[Range<usize>], new: &[Option<String>]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(frame.len());
-    let mut done = 0;
-    for (word, new) in words.iter().zip(new) {
-        let Some(new) = new else { continue };
-        // The header before the word begins with the last `$` before it.
-        let start = memchr::memrchr(b'$', &frame[..word.start]).unwrap_or(word.start);
-        bytes.extend_from_slice(&frame[done..start]);
-        bytes.extend_from_slice(format!("${}\r\n{new}", new.len()).as_bytes());
-        done = word.end;
-    }
-    bytes.extend_from_slice(&frame[done..]);
-    bytes
+pub(super) fn bulk_string(text: &str) -> String {
+    format!("${}\r\n{text}\r\n", text.len())
 }
 
 #[cfg(test)]

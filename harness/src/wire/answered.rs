@@ -1,5 +1,3 @@
-//! What a server made of a request, by its answer.
-
 use memchr::memmem;
 
 /// The first words of the errors with which a server refuses a command before it executes it. MONITOR
@@ -16,7 +14,7 @@ const REFUSALS: [&[u8]; 9] = [
     b"NOPERM",
 ];
 
-/// What a server made of a request.
+/// What a server made of a request, by its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answered {
     /// It was carried out.

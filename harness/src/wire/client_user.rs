@@ -70,15 +70,10 @@ enum ClientUser {
 
 impl ClientUser {
     /// Whose the client at this address is, of a connection that was accepted at `ours`.
-    ///
-    /// # Errors
-    /// The kernel does not say.
+    /// `Err`: the kernel does not say.
     #[cfg(target_os = "linux")]
     fn of(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
-        match asked(client, ours) {
-            Ok(user) => Ok(user),
-            Err(_) => looked_up(client, ours),
-        }
+        asked(client, ours).or_else(|_| looked_up(client, ours))
     }
 
     /// Other systems have no such question: who can reach the port is served there, and docs/other-users.md says so.
@@ -90,10 +85,7 @@ impl ClientUser {
     /// True where the client may be served: its user is the one that this process acts for, or root,
     /// from whom nothing can be hidden.
     fn may_enter(self) -> bool {
-        match self {
-            ClientUser::User(user) => user == 0 || user == own(),
-            ClientUser::Gone => false,
-        }
+        matches!(self, ClientUser::User(user) if user == 0 || user == own())
     }
 }
 
@@ -124,12 +116,8 @@ fn asked(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
     let protocol = Some(netlink::SOCK_DIAG);
     let kernel = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, protocol)?;
     let to_kernel = netlink::SocketAddrNetlink::new(0, 0);
-    sendto(
-        &kernel,
-        &question::about(client, ours),
-        SendFlags::empty(),
-        &to_kernel,
-    )?;
+    let words = question::about(client, ours);
+    sendto(&kernel, &words, SendFlags::empty(), &to_kernel)?;
     let mut answer = [0; 512];
     let (length, _) = recv(&kernel, &mut answer, RecvFlags::empty())?;
     question::answered(&answer[..length])

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
+use super::address_rewrite::{Item, bulk_string, items, joined};
 use super::scan::header;
 
 /// From the address that servers name, `HOST:PORT`, to that of a worker's link.
@@ -52,20 +53,14 @@ fn nodes(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
         words.join(" ")
     });
     let text: String = lines.collect();
-    changed.then(|| format!("${}\r\n{text}\r\n", text.len()).into_bytes())
-}
-
-/// One line of an array with what belongs to it: a length, a number, or a text with its length.
-struct Item<'a> {
-    whole: &'a [u8],
-    text: &'a str,
+    changed.then(|| bulk_string(&text).into_bytes())
 }
 
 /// An array with a host and a port beside each other, or as the values of `ip`, `endpoint` and `port`.
 fn slots(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
-    let items = items(reply)?;
-    let mut new: Vec<Option<String>> = items.iter().map(|_| None).collect();
-    let text = |at: usize| items.get(at).map_or("", |item| item.text);
+    let items = items(reply);
+    let mut new: Vec<Option<String>> = vec![None; items.len()];
+    let text = |at: usize| items.get(at).map_or("", Item::text);
     for at in 0..items.len() {
         // In this order: port, number, ip, host, endpoint, host.
         let is_shard = (text(at), text(at + 2), text(at + 4)) == ("port", "ip", "endpoint");
@@ -73,48 +68,20 @@ fn slots(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
             true => (&[at + 3, at + 5], at + 1),
             false => (&[at], at + 1),
         };
-        let link = hosts
-            .first()
-            .and_then(|host| map.get(&format!("{}:{}", text(*host), text(port))));
-        let Some(link) = link else { continue };
+        let place = format!("{}:{}", text(hosts[0]), text(port));
+        let Some(link) = map.get(&place) else {
+            continue;
+        };
         for host in hosts {
-            let ip = link.ip().to_string();
-            new[*host] = Some(format!("${}\r\n{ip}\r\n", ip.len()));
+            new[*host] = Some(bulk_string(&link.ip().to_string()));
         }
         new[port] = Some(match items[port].whole.first() {
             Some(b':') => format!(":{}\r\n", link.port()),
-            _ => format!("${}\r\n{}\r\n", link.port().to_string().len(), link.port()),
+            _ => bulk_string(&link.port().to_string()),
         });
     }
-    new.iter().any(Option::is_some).then(|| {
-        let parts = items.iter().zip(&new);
-        let parts = parts.flat_map(|(item, new)| new.as_ref().map_or(item.whole, String::as_bytes));
-        parts.copied().collect()
-    })
-}
-
-/// The lines of a whole array, at any depth.
-fn items(reply: &[u8]) -> Option<Vec<Item<'_>>> {
-    let (mut items, mut at) = (Vec::new(), 0);
-    while at < reply.len() {
-        let line_end = at + memchr::memmem::find(&reply[at..], b"\r\n")? + 2;
-        let (text, end) = match reply[at] {
-            b'$' | b'=' => match header(reply, at, "").ok()? {
-                (length @ 0.., begin) => {
-                    let end = begin + usize::try_from(length).ok()?;
-                    (reply.get(begin..end)?, end + 2)
-                }
-                (_, begin) => (&reply[..0], begin),
-            },
-            _ => (&reply[at + 1..line_end - 2], line_end),
-        };
-        items.push(Item {
-            whole: reply.get(at..end)?,
-            text: std::str::from_utf8(text).unwrap_or_default(),
-        });
-        at = end;
-    }
-    Some(items)
+    let is_new = new.iter().any(Option::is_some);
+    is_new.then(|| joined(&items, &new))
 }
 
 #[cfg(test)]

@@ -9,18 +9,13 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::LinkId;
 use super::cluster_addresses::{ClusterMap, with_links};
 use super::proxy::Proxy;
 use super::proxy_state::TaskGuard;
-use super::reply_stream::ReplyStream;
-
-/// How much is read at once, bytes.
-const CHUNK: usize = 4 << 10;
+use super::reply_stream::forward_replies;
 
 impl Proxy {
     /// Opens a worker's links to the masters of a Cluster, and returns the loopback addresses on which it reaches
@@ -72,9 +67,10 @@ async fn carry(task: TaskGuard, mut link: TcpStream, upstream: SocketAddr, map: 
         server.set_nodelay(true)?;
         let (mut from_link, mut to_link) = link.split();
         let (mut from_server, mut to_server) = server.split();
+        let rewrite = |reply: &[u8]| with_links(reply, &map).into_owned();
         tokio::select! {
             ended = tokio::io::copy(&mut from_link, &mut to_server) => ended.map(drop),
-            ended = forward_replies(&mut from_server, &mut to_link, &map) => ended,
+            ended = forward_replies(&mut from_server, &mut to_link, rewrite) => ended,
         }
     };
     tokio::select! {
@@ -82,25 +78,5 @@ async fn carry(task: TaskGuard, mut link: TcpStream, upstream: SocketAddr, map: 
         () = task.closed() => {}
         // Both sides see their connection closed, whatever the reason was.
         _ = both_ways => {}
-    }
-}
-
-async fn forward_replies(
-    server: &mut ReadHalf<'_>,
-    link: &mut WriteHalf<'_>,
-    map: &ClusterMap,
-) -> io::Result<()> {
-    let (mut replies, mut chunk) = (ReplyStream::default(), [0; CHUNK]);
-    loop {
-        match server.read(&mut chunk).await? {
-            0 => return Ok(()),
-            count => replies.feed(&chunk[..count]),
-        }
-        let mut whole = Vec::new();
-        // Not RESP: an address that was not replaced would lead past the wire.
-        while let Some(reply) = replies.next_reply().map_err(io::Error::other)? {
-            whole.extend_from_slice(&with_links(reply, map));
-        }
-        link.write_all(&whole).await?;
     }
 }

@@ -170,10 +170,7 @@ pub(super) fn read(frame: &[u8], shape: Shape, keys: &Keys, operation: Operation
         command,
         key: keys.named_by(frame, shape),
         expect,
-        operation,
-        digest: 0,
-        number: 0,
-        answer: None,
+        ..Request::none(operation)
     }
 }
 

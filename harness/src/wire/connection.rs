@@ -23,7 +23,7 @@ pub(super) async fn carry(
     proxy: &ProxyState,
     server_link: ServerLink,
     conn: u64,
-    client: TcpStream,
+    mut client: TcpStream,
     received: Arc<Received>,
 ) {
     let shared = ConnectionState::new(proxy, server_link, conn, received);
@@ -33,11 +33,9 @@ pub(super) async fn carry(
         () = cut.notified() => None,
         upstream = shared.reach() => upstream,
     };
-    let Some(upstream) = upstream else {
-        reset(client);
-        return;
+    let Some(mut upstream) = upstream else {
+        return reset(client);
     };
-    let (mut client, mut upstream) = (client, upstream);
     let whole = tokio::select! {
         biased;
         () = cut.notified() => false,
@@ -63,10 +61,7 @@ impl ConnectionState<'_> {
     async fn reach(&self) -> Option<TcpStream> {
         // A handshake needs both directions, and so does its refusal.
         self.no_partition(None, true).await;
-        let upstream = self.proxy.upstream(ServerLink {
-            link: self.link,
-            server: self.server,
-        });
+        let upstream = self.proxy.upstream(self.server_link);
         let error = match connect(upstream).await {
             Ok(stream) => return Some(stream),
             Err(error) => error,

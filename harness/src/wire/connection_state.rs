@@ -1,5 +1,5 @@
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use picklock_scenarios::Direction;
 use tokio::sync::Notify;
@@ -10,9 +10,9 @@ use super::answered::Answered;
 use super::fault_rules::FaultRules;
 use super::frame_meta::FrameMeta;
 use super::freeze_check::Received;
-use super::imposed_faults::FaultChanges;
 use super::link::ServerLink;
 use super::link_state::held_back;
+use super::lock;
 use super::log_entry::FrameOutcome;
 use super::log_record::{LogRecord, preview};
 use super::operation::{CurrentOperation, Operation};
@@ -24,7 +24,7 @@ use super::scan::Shape;
 pub(super) struct ConnectionState<'a> {
     pub proxy: &'a ProxyState,
     pub link: LinkId,
-    pub server: usize,
+    pub server_link: ServerLink,
     pub conn: u64,
     operation: Arc<CurrentOperation>,
     pending: Mutex<Pending>,
@@ -42,13 +42,12 @@ impl<'a> ConnectionState<'a> {
         conn: u64,
         received: Arc<Received>,
     ) -> Self {
-        let ServerLink { link, server } = server_link;
         ConnectionState {
             proxy,
-            link,
-            server,
+            link: server_link.link,
+            server_link,
             conn,
-            operation: proxy.current_operation(link.worker),
+            operation: proxy.current_operation(server_link.link.worker),
             pending: Mutex::default(),
             raw: AtomicBool::new(false),
             raw_notice: Notify::new(),
@@ -59,7 +58,8 @@ impl<'a> ConnectionState<'a> {
     /// Waits until no partition stops this direction (`None`: both). `strikes`: a partition that is
     /// met here counts it as a strike.
     pub(super) async fn no_partition(&self, direction: Option<Direction>, strikes: bool) {
-        let (mut rules, mut changes) = (self.fault_rules(direction), self.fault_changes());
+        let mut rules = self.fault_rules(direction);
+        let mut changes = self.proxy.faults.subscribe();
         let mut first = strikes;
         loop {
             changes.mark_seen();
@@ -80,13 +80,8 @@ impl<'a> ConnectionState<'a> {
         self.proxy.fault_rules(self.link, self.conn, direction)
     }
 
-    pub(super) fn fault_changes(&self) -> FaultChanges {
-        self.proxy.faults.subscribe()
-    }
-
     pub(super) fn pending(&self) -> MutexGuard<'_, Pending> {
-        // Every method leaves it complete, so a panic elsewhere does not spoil it.
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.pending)
     }
 
     /// True when the connection is a byte pipe, because it carries bytes that are not RESP.
@@ -122,11 +117,9 @@ impl<'a> ConnectionState<'a> {
         if meta.is_message() {
             let may_take = may_take_free_key(request.command.as_str());
             self.operation.traffic().sent(meta.at_ns, may_take);
-        }
-        if let Some(sent) = self.proxy.sent.get()
-            && meta.is_message()
-        {
-            request.number = sent.sent(self.conn, &request, held_since_ns, Some(now_ns));
+            if let Some(sent) = self.proxy.sent.get() {
+                request.number = sent.sent(self.conn, &request, held_since_ns, Some(now_ns));
+            }
         }
         if !meta.is_raw() && !pending.expect_reply(request) {
             let reason = "more than requests and replies";
@@ -180,11 +173,6 @@ impl<'a> ConnectionState<'a> {
     /// Resets the connection, on both sides.
     pub(super) fn reset(&self) {
         self.proxy.cut_notice(self.conn).notify_one();
-    }
-
-    /// True if what is sent here is to be recognised later.
-    pub(super) fn keeps_requests(&self) -> bool {
-        self.proxy.sent.get().is_some()
     }
 
     /// A reply has come.

@@ -1,5 +1,3 @@
-//! The faults that links offer.
-
 use std::time::Duration;
 
 use picklock_scenarios::{Direction, ServerError};

@@ -104,9 +104,7 @@ impl FrameReader {
     }
 
     /// Looks for the next whole frame; `None`: there is none yet.
-    ///
-    /// # Errors
-    /// The bytes are not RESP, or too many: why.
+    /// `Err`: the bytes are not RESP, or too many: why.
     pub(super) fn next_frame(&mut self) -> Result<Option<Extent>, &'static str> {
         if !self.share.keep(self.filled) {
             return Err(TOO_MUCH);

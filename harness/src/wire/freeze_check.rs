@@ -10,12 +10,13 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::{Poll, ready};
 
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::ReadHalf;
 
+use super::lock;
 use super::tcp_queues::{Ports, TcpQueues};
 use crate::clock::Clock;
 
@@ -68,14 +69,10 @@ struct Bytes {
 }
 
 impl Silences {
-    fn workers(&self) -> MutexGuard<'_, HashMap<usize, WorkerLinks>> {
-        // Every method leaves it complete, so a panic elsewhere does not spoil it.
-        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A link of the worker listens on this port.
     pub(super) fn listens(&self, worker: usize, port: u16) {
-        self.workers().entry(worker).or_default().ports.insert(port);
+        let mut workers = lock(&self.workers);
+        workers.entry(worker).or_default().ports.insert(port);
     }
 
     /// A connection of the worker was accepted, on the link to `node` (`None`: to a Sentinel).
@@ -86,7 +83,7 @@ impl Silences {
         ports: Ports,
         now_ns: u64,
     ) -> Arc<Received> {
-        let mut workers = self.workers();
+        let mut workers = lock(&self.workers);
         let links = workers.entry(worker).or_default();
         let limit = match &links.existed {
             None => u64::MAX,
@@ -113,7 +110,7 @@ impl Silences {
     /// The kernel does not say what is still on its way. Then nothing can be proved.
     pub async fn begin(&self, worker: usize) -> io::Result<()> {
         let ports = {
-            let mut workers = self.workers();
+            let mut workers = lock(&self.workers);
             let links = workers.entry(worker).or_default();
             if links.existed.is_some() {
                 return Ok(());
@@ -125,7 +122,7 @@ impl Silences {
         // only makes the limits higher.
         let looking = tokio::task::spawn_blocking(move || TcpQueues::to(&ports));
         let queues = looking.await.map_err(io::Error::other)??;
-        let mut workers = self.workers();
+        let mut workers = lock(&self.workers);
         let links = workers.entry(worker).or_default();
         for received in links.connections.iter().filter_map(Weak::upgrade) {
             let mut bytes = received.bytes();
@@ -137,18 +134,18 @@ impl Silences {
 
     /// What has come from the worker since its silence began; `None`: nothing.
     pub fn escape(&self, worker: usize) -> Option<FreezeLeak> {
-        let workers = self.workers();
-        *workers.get(&worker)?.heard.escape()
+        let workers = lock(&self.workers);
+        *lock(&workers.get(&worker)?.heard.escape)
     }
 
     /// The worker may speak again.
     pub fn end(&self, worker: usize) {
-        let mut workers = self.workers();
+        let mut workers = lock(&self.workers);
         let Some(links) = workers.get_mut(&worker) else {
             return;
         };
         links.existed = None;
-        *links.heard.escape() = None;
+        *lock(&links.heard.escape) = None;
         for received in links.connections.iter().filter_map(Weak::upgrade) {
             received.bytes().limit = u64::MAX;
         }
@@ -156,20 +153,16 @@ impl Silences {
 
     /// True when anything has come from the worker on a link to a node.
     pub fn has_spoken(&self, worker: usize) -> bool {
-        let workers = self.workers();
+        let workers = lock(&self.workers);
         let links = workers.get(&worker);
         links.is_some_and(|links| links.heard.spoke.load(Ordering::Acquire))
     }
 }
 
 impl Heard {
-    fn escape(&self) -> MutexGuard<'_, Option<FreezeLeak>> {
-        self.escape.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The first escape counts.
     fn escaped(&self, node: Option<usize>, came_ns: u64) {
-        self.escape().get_or_insert(FreezeLeak { node, came_ns });
+        lock(&self.escape).get_or_insert(FreezeLeak { node, came_ns });
     }
 }
 
@@ -209,7 +202,7 @@ impl Received {
     }
 
     fn bytes(&self) -> MutexGuard<'_, Bytes> {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.bytes)
     }
 }
 

@@ -1,14 +1,13 @@
-//! All faults that are imposed on links, and how often each has struck.
-
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use picklock_scenarios::Direction;
 use tokio::sync::watch;
 
 use super::LinkId;
 use super::fault::{Effect, ImposedId, LinkFault};
+use super::lock;
 
 /// An imposed fault. All links that it matches share it, so a limit on the number of frames
 /// counts them together.
@@ -63,12 +62,8 @@ impl Imposed {
     pub(super) fn leaves_hole(&self, conn: u64) {
         // A counted fault is over when it has struck, and its client has not been waiting for long.
         if self.frames_left.is_none() {
-            self.holes().push(conn);
+            lock(&self.holes).push(conn);
         }
-    }
-
-    fn holes(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.holes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts one more strike, without a limit.
@@ -85,7 +80,7 @@ impl Imposed {
     }
 }
 
-/// All faults of a wire.
+/// All faults that are imposed on the links of a wire, and how often each has struck.
 pub(crate) struct ImposedFaults {
     faults: Mutex<Faults>,
     /// Counts the changes, so that a link need not lock the table to see that there was none.
@@ -127,7 +122,7 @@ impl ImposedFaults {
             let Some(imposed) = faults.in_force.remove(&id) else {
                 return Vec::new();
             };
-            let holes = std::mem::take(&mut *imposed.holes());
+            let holes = std::mem::take(&mut *lock(&imposed.holes));
             faults.lifted.insert(id, imposed);
             holes
         })
@@ -176,8 +171,7 @@ impl ImposedFaults {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Faults) -> T) -> T {
-        // The table is complete between two statements, so a panic elsewhere does not spoil it.
-        work(&mut self.faults.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut lock(&self.faults))
     }
 }
 

@@ -1,5 +1,3 @@
-//! The names of links.
-
 use std::fmt;
 
 /// The link between one worker and one node.

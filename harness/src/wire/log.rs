@@ -6,12 +6,13 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use picklock_scenarios::{Direction, Phase};
 use serde::Serialize;
 
 use super::last_commands::LastCommands;
+use super::lock;
 use super::log_entry::{FrameOutcome, LogEntry};
 use super::log_record::LogRecord;
 
@@ -68,14 +69,9 @@ impl WireLog {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Appending leaves no incomplete line behind, so a panic elsewhere does not spoil the log.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Opens the log for one or more lines.
     pub(crate) fn append(&self) -> Appending<'_> {
-        Appending(self.state())
+        Appending(lock(&self.state))
     }
 
     /// When the last command that names `key` (by position) went out from `worker` in `phase` of
@@ -91,13 +87,14 @@ impl WireLog {
         phase: Phase,
         key: u32,
     ) -> Option<u64> {
-        self.state().last.get(&worker)?.last_ns(op, phase, key)
+        let state = lock(&self.state);
+        state.last.get(&worker)?.last_ns(op, phase, key)
     }
 
     /// Marks the frames of a connection as lost that would have arrived at this time or later.
     /// Only recent lines can still be in transit.
     pub(crate) fn mark_lost(&self, conn: u64, from_ns: u64, outcome: FrameOutcome) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let lines = state.segments.iter_mut().rev();
         let lines = lines.flat_map(|segment| segment.lines.iter_mut().rev());
         for StoredRecord { record, .. } in lines.take(MOST_IN_TRANSIT) {
@@ -109,12 +106,12 @@ impl WireLog {
 
     /// How many of the oldest entries were replaced.
     pub fn left_out(&self) -> u64 {
-        self.state().left_out
+        lock(&self.state).left_out
     }
 
     /// The entries, in the order of `at_ns`. Frames that still wait in the wire have none yet.
     pub fn entries(&self) -> Vec<LogEntry> {
-        let segments = self.state().segments.clone();
+        let segments = lock(&self.state).segments.clone();
         let mut entries: Vec<LogEntry> = segments
             .iter()
             .flat_map(|segment| segment.lines.iter().map(|line| line.entry(&segment.text)))
@@ -181,14 +178,13 @@ impl Appending<'_> {
                 segment.text.push(b' ');
             }
             let room = PREVIEW - (segment.text.len() - text_at);
-            segment
-                .text
-                .extend_from_slice(&word[..word.len().min(room)]);
+            let shown = &word[..word.len().min(room)];
+            segment.text.extend_from_slice(shown);
         }
         segment.lines.push(StoredRecord {
             record: *record,
             // A segment's text is at most SEGMENT * PREVIEW bytes long, an entry's at most PREVIEW.
-            text_at: narrow(text_at),
+            text_at: u32::try_from(text_at).unwrap_or(u32::MAX),
             text_len: (segment.text.len() - text_at) as u8,
         });
     }
@@ -197,16 +193,11 @@ impl Appending<'_> {
 impl State {
     /// The segment that has room for one more line.
     fn segment(&mut self) -> &mut Segment {
-        let full = self
-            .segments
-            .back()
-            .is_none_or(|segment| segment.lines.len() >= SEGMENT);
-        if full {
-            let mut next = if self.segments.len() < SEGMENTS {
-                Segment::default()
-            } else {
-                self.segments.pop_front().unwrap_or_default()
-            };
+        let last = self.segments.back();
+        if last.is_none_or(|segment| segment.lines.len() >= SEGMENT) {
+            let are_all = self.segments.len() >= SEGMENTS;
+            let oldest = are_all.then(|| self.segments.pop_front());
+            let mut next = oldest.flatten().unwrap_or_default();
             self.left_out += next.lines.len() as u64;
             next.lines.clear();
             next.text.clear();
@@ -239,9 +230,4 @@ impl StoredRecord {
             preview: preview.escape_ascii().to_string(),
         }
     }
-}
-
-/// Numbers of workers, nodes and bytes of a segment are far below 2³².
-fn narrow(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,5 +1,3 @@
-//! A line of the command log.
-
 use picklock_scenarios::{Direction, Phase};
 use serde::Serialize;
 
@@ -26,7 +24,7 @@ pub enum FrameOutcome {
     Unreachable,
 }
 
-/// A line of the log.
+/// A line of the command log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogEntry {
     /// When the wire had received it whole, in nanoseconds on the run's clock.

@@ -109,6 +109,8 @@ mod sent_requests;
 mod sentinel_link;
 mod tcp_queues;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use acquire_detection::{AcquireQuestion, Acquired, CommandEffect};
 pub use acquire_traffic::{AcquireSilence, CommandsSent};
 pub use address_rewrite::{AddressMap, rewrite_addresses};
@@ -139,3 +141,8 @@ pub(crate) use reply_stream::bulk_strings;
 #[cfg(feature = "servers")]
 pub(crate) use resource_exhaustion::is_shortage;
 pub(crate) use sent_requests::ExecutedRequest;
+
+/// Locks something that is complete between two statements: a panic elsewhere does not spoil it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -2,11 +2,12 @@
 //! it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use picklock_scenarios::Phase;
 
 use super::acquire_traffic::AcquireTraffic;
+use super::lock;
 
 /// What the driver has asked a worker for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +43,7 @@ impl CurrentOperation {
 
     /// What the worker sends while it acquires.
     pub(super) fn traffic(&self) -> MutexGuard<'_, AcquireTraffic> {
-        // Every method leaves it complete, so a panic elsewhere does not spoil it.
-        self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.traffic)
     }
 
     pub(super) fn get(&self) -> Operation {

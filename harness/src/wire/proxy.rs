@@ -113,7 +113,10 @@ impl Proxy {
             node: Some(link.node),
         };
         tokio::spawn(listening.run(move |client, received| {
-            spawn_connection(&state, server_link, client, received);
+            let guard = state.add_connection(server_link.link);
+            tokio::spawn(async move {
+                carry(&guard.state, server_link, guard.conn, client, received).await;
+            });
         }));
         Ok(address)
     }
@@ -188,9 +191,8 @@ impl Proxy {
     /// tagged with it, and so are the answers. Call it before the worker is asked.
     pub fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
         let now_ns = self.state.clock.now_ns();
-        self.state
-            .current_operation(worker)
-            .set(Operation { op, phase }, now_ns);
+        let operation = self.state.current_operation(worker);
+        operation.set(Operation { op, phase }, now_ns);
     }
 
     /// The longest time in which a worker that is asked to acquire has sent nothing. `None`: it is not.
@@ -343,16 +345,4 @@ impl Listening {
         } = &*self.task.0;
         silences.accepted(self.worker, self.node, (port, peer.port()), clock.now_ns())
     }
-}
-
-fn spawn_connection(
-    state: &Arc<ProxyState>,
-    server_link: ServerLink,
-    client: TcpStream,
-    received: Arc<Received>,
-) {
-    let guard = state.add_connection(server_link.link);
-    tokio::spawn(async move {
-        carry(&guard.state, server_link, guard.conn, client, received).await;
-    });
 }

@@ -1,9 +1,7 @@
-//! What all links and connections of a proxy share.
-
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use picklock_scenarios::Direction;
 use tokio::sync::{Notify, watch};
@@ -17,6 +15,7 @@ use super::freeze_check::Silences;
 use super::imposed_faults::ImposedFaults;
 use super::interceptor::Interceptor;
 use super::link::ServerLink;
+use super::lock;
 use super::log::WireLog;
 use super::operation::CurrentOperation;
 use super::resource_exhaustion::Shortages;
@@ -24,7 +23,7 @@ use super::sent_requests::SentRequests;
 use crate::clock::Clock;
 use crate::entropy;
 
-/// What all links and connections share.
+/// What all links and connections of a proxy share.
 pub(super) struct ProxyState {
     pub clock: Clock,
     pub keys: Keys,
@@ -68,9 +67,7 @@ pub(super) struct Connection {
 
 impl ProxyState {
     pub(super) fn registry(&self) -> MutexGuard<'_, Registry> {
-        // It is complete between two statements, so a panic elsewhere does not spoil it.
-        let registry = self.registry.lock();
-        registry.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.registry)
     }
 
     pub(super) fn current_operation(&self, worker: usize) -> Arc<CurrentOperation> {
@@ -78,19 +75,13 @@ impl ProxyState {
     }
 
     pub(super) fn upstream(&self, server_link: ServerLink) -> Option<SocketAddr> {
-        self.registry()
-            .upstreams
-            .get(&server_link)
-            .copied()
-            .flatten()
+        *self.registry().upstreams.get(&server_link)?
     }
 
     pub(super) fn cut_notice(&self, conn: u64) -> Arc<Notify> {
         let registry = self.registry();
-        registry
-            .connections
-            .get(&conn)
-            .map_or_else(Arc::default, |open| Arc::clone(&open.cut))
+        let open = registry.connections.get(&conn);
+        open.map_or_else(Arc::default, |open| Arc::clone(&open.cut))
     }
 
     pub(super) fn fault_rules(
@@ -115,8 +106,7 @@ impl ProxyState {
         Ok(TaskGuard(Arc::clone(self)))
     }
 
-    /// # Errors
-    /// It is closed.
+    /// `Err`: it is closed.
     pub(super) fn must_be_open(&self) -> io::Result<()> {
         match *self.closed.borrow() {
             true => Err(io::Error::other("the wire is closed")),

@@ -57,9 +57,7 @@ impl<'a> Pump<'a> {
     }
 
     /// Carries bytes until the sender ends.
-    ///
-    /// # Errors
-    /// The connection broke, at either end.
+    /// `Err`: the connection broke, at either end.
     pub(super) async fn run(mut self) -> io::Result<()> {
         loop {
             match self.read_chunk().await? {
@@ -117,22 +115,20 @@ impl<'a> Pump<'a> {
 
     /// The fast path: the clock is read once, the log is locked once, the bytes are written once.
     fn send_at_once(&mut self, now_ns: u64) -> io::Result<()> {
+        let (shared, direction) = (self.shared, self.direction);
         let end = self.reader.cursor();
-        if self.direction == Direction::Request {
-            let mut pending = self.shared.pending();
+        if direction == Direction::Request {
+            let mut pending = shared.pending();
             for (_, meta) in &self.frames {
-                self.shared
-                    .expect_reply_in(&mut pending, meta, None, now_ns);
+                shared.expect_reply_in(&mut pending, meta, None, now_ns);
             }
         }
-        let mut log = self.shared.proxy.log.append();
+        let mut log = shared.proxy.log.append();
         for (range, meta) in &self.frames {
             if !meta.is_raw() {
                 let frame = &self.reader.bytes()[range.clone()];
                 let (size, outcome) = (frame.len(), FrameOutcome::Forwarded);
-                let record = self
-                    .shared
-                    .record(self.direction, meta, size, Some(now_ns), outcome);
+                let record = shared.record(direction, meta, size, Some(now_ns), outcome);
                 log.push(&record, preview(frame, meta.shape));
             }
         }
@@ -219,7 +215,8 @@ impl<'a> Pump<'a> {
         let request = match shape {
             Shape::Command | Shape::Inline => {
                 let mut request = command::read(frame, shape, &self.shared.proxy.keys, operation);
-                if self.shared.keeps_requests() {
+                // Only where what is sent is to be recognised later.
+                if self.shared.proxy.sent.get().is_some() {
                     request.digest = command::digest_of(frame, shape);
                 }
                 Some(request)
@@ -299,10 +296,8 @@ async fn read(
     let room = reader.room();
     let read = match direction {
         Direction::Request => {
-            shared
-                .received
-                .read(socket, room, &shared.proxy.clock)
-                .await
+            let clock = &shared.proxy.clock;
+            shared.received.read(socket, room, clock).await
         }
         Direction::Reply => socket.read(room).await,
     };

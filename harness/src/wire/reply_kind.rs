@@ -1,9 +1,7 @@
-//! What a reply is, as far as the matching of replies to requests must know.
-
 use super::reply_scan::ReplyScan;
 use super::scan::header;
 
-/// What a reply is.
+/// What a reply is, as far as the matching of replies to requests must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplyKind {
     /// The answer to a request.

@@ -1,10 +1,17 @@
 //! The replies in what a server sends, one after another.
 
-use picklock_scenarios::Direction;
+use std::io;
 
-use super::address_rewrite::words;
+use picklock_scenarios::Direction;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+
+use super::address_rewrite::items;
 use super::frame_budget::FrameShare;
 use super::frame_reader::FrameReader;
+
+/// How much is read at once, bytes.
+pub(super) const CHUNK: usize = 4 << 10;
 
 /// Finds the whole replies in bytes that come in pieces.
 #[derive(Debug)]
@@ -37,6 +44,27 @@ impl ReplyStream {
 
 /// The bulk strings in a whole reply, at any depth.
 pub(crate) fn bulk_strings(reply: &[u8]) -> Vec<&[u8]> {
-    let words = words(reply).into_iter();
-    words.map(|range| &reply[range]).collect()
+    let words = items(reply).into_iter().filter(|item| item.is_word);
+    words.map(|word| word.bytes).collect()
+}
+
+/// Forwards what a server sends until it ends, each reply as `rewrite` makes it.
+pub(super) async fn forward_replies(
+    server: &mut ReadHalf<'_>,
+    client: &mut WriteHalf<'_>,
+    rewrite: impl Fn(&[u8]) -> Vec<u8>,
+) -> io::Result<()> {
+    let (mut replies, mut chunk) = (ReplyStream::default(), [0; CHUNK]);
+    loop {
+        match server.read(&mut chunk).await? {
+            0 => return Ok(()),
+            count => replies.feed(&chunk[..count]),
+        }
+        let mut whole = Vec::new();
+        // Not RESP: an address that was not replaced would lead past the wire.
+        while let Some(reply) = replies.next_reply().map_err(io::Error::other)? {
+            whole.extend(rewrite(reply));
+        }
+        client.write_all(&whole).await?;
+    }
 }

@@ -1,5 +1,3 @@
-//! Scans what a client sends: commands as arrays of bulk strings, or as lines of words.
-
 use memchr::memchr;
 
 use super::scan::{Shape, Stop, bulk, header};
@@ -7,7 +5,7 @@ use super::scan::{Shape, Stop, bulk, header};
 /// Longest inline command, as in Redis itself (`PROTO_INLINE_MAX_SIZE`).
 const LONGEST_INLINE: usize = 64 << 10;
 
-/// Scans what a client sends.
+/// Scans what a client sends: commands as arrays of bulk strings, or as lines of words.
 #[derive(Debug, Default)]
 pub(super) struct RequestScan {
     /// Everything before this offset is done with.

@@ -4,18 +4,23 @@
 //! or dead. That is the harness's fault, and no lock may be blamed for it.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use rustix::io::Errno;
 
+use super::lock;
+
 /// What the wire could not do.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Shortage {
     /// This process, or its machine, ran out of something; or nobody could say whose a client was. In words.
+    #[error("{0}")]
     Exhausted(String),
     /// A client had closed its connection before the kernel was asked whose it was.
+    #[error(
+        "a client on a link of worker {worker} sent {sent} and was gone before it was known whose it was"
+    )]
     ClientGone {
         /// On whose link.
         worker: usize,
@@ -23,6 +28,9 @@ pub enum Shortage {
         sent: String,
     },
     /// A client of another user was refused.
+    #[error(
+        "a client of user {user} was refused on a link of worker {worker}: the wire serves its own user, {served}"
+    )]
     ClientRefused {
         /// On whose link.
         worker: usize,
@@ -31,26 +39,6 @@ pub enum Shortage {
         /// Who is served.
         served: u32,
     },
-}
-
-impl fmt::Display for Shortage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Shortage::Exhausted(what) => f.write_str(what),
-            Shortage::ClientGone { worker, sent } => write!(
-                f,
-                "a client on a link of worker {worker} sent {sent} and was gone before it was known whose it was"
-            ),
-            Shortage::ClientRefused {
-                worker,
-                user,
-                served,
-            } => write!(
-                f,
-                "a client of user {user} was refused on a link of worker {worker}: the wire serves its own user, {served}"
-            ),
-        }
-    }
 }
 
 /// Shortages that this process has met.
@@ -68,25 +56,19 @@ struct State {
 /// True where an error means that this process, or its machine, has run out of something: file
 /// descriptors, processes, memory, or ports.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
+    const SHORT: [Errno; 6] = [
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOMEM,
+        Errno::NOBUFS,
+        Errno::AGAIN,
+        Errno::ADDRNOTAVAIL,
+    ];
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
-    matches!(
-        errno,
-        Some(
-            Errno::MFILE
-                | Errno::NFILE
-                | Errno::NOMEM
-                | Errno::NOBUFS
-                | Errno::AGAIN
-                | Errno::ADDRNOTAVAIL
-        )
-    )
+    errno.is_some_and(|errno| SHORT.contains(&errno))
 }
 
 impl Shortages {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes what could not be done, if the reason is a shortage.
     pub(crate) fn note(&self, what: &str, error: &io::Error) {
         if is_shortage(error) {
@@ -96,7 +78,7 @@ impl Shortages {
 
     /// Adds one, unless it is known.
     pub(crate) fn add(&self, shortage: Shortage) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.known.insert(shortage.clone()) {
             state.new.push(shortage);
         }
@@ -104,7 +86,7 @@ impl Shortages {
 
     /// What was added since this was last called.
     pub(crate) fn take(&self) -> Vec<Shortage> {
-        std::mem::take(&mut self.state().new)
+        std::mem::take(&mut lock(&self.state).new)
     }
 }
 

@@ -60,7 +60,7 @@ impl<'a> SendQueue<'a> {
             direction,
             writer,
             link: LinkState::new(shared.fault_rules(Some(direction))),
-            changes: shared.fault_changes(),
+            changes: shared.proxy.faults.subscribe(),
             waiting_bytes: 0,
             share: shared.proxy.frame_budget.share(),
         }

@@ -8,13 +8,14 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use picklock_scenarios::Phase;
 
 use super::LinkId;
 use super::answered::Answered;
 use super::command::{CommandName, Request, digest};
+use super::lock;
 use super::operation::Operation;
 
 /// Requests of one connection that are kept: a server that tells nothing must not fill the memory.
@@ -109,13 +110,6 @@ impl SentRequests {
         number.parse().ok()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Connections> {
-        // Every method leaves it complete, so a panic elsewhere does not spoil it.
-        self.connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A connection has been opened.
     pub(crate) fn opened(&self, conn: u64, link: LinkId) {
         let connection = Connection {
@@ -126,13 +120,13 @@ impl SentRequests {
             last: (0, Phase::Idle),
             closed: false,
         };
-        self.lock().by_number.insert(conn, connection);
+        lock(&self.connections).by_number.insert(conn, connection);
     }
 
     /// A connection has been closed towards its server: what is sent on others from now on is sent after
     /// that.
     pub(crate) fn closed(&self, conn: u64) {
-        let Connections { by_number, closed } = &mut *self.lock();
+        let Connections { by_number, closed } = &mut *lock(&self.connections);
         if let Some(connection) = by_number.get_mut(&conn)
             && !std::mem::replace(&mut connection.closed, true)
         {
@@ -142,14 +136,14 @@ impl SentRequests {
 
     /// The connections with these numbers among those that were closed, in that order.
     pub(crate) fn closed_ones(&self, numbers: Range<usize>) -> Vec<u64> {
-        let connections = self.lock();
+        let connections = lock(&self.connections);
         let closed = connections.closed.get(numbers);
         closed.map(<[u64]>::to_vec).unwrap_or_default()
     }
 
     /// A connection has been opened, if it is not known.
     pub(crate) fn opened_once(&self, conn: u64, link: LinkId) {
-        if !self.lock().by_number.contains_key(&conn) {
+        if !lock(&self.connections).by_number.contains_key(&conn) {
             self.opened(conn, link);
         }
     }
@@ -163,7 +157,7 @@ impl SentRequests {
         held_since_ns: Option<u64>,
         went_on_ns: Option<u64>,
     ) -> u64 {
-        let Connections { by_number, closed } = &mut *self.lock();
+        let Connections { by_number, closed } = &mut *lock(&self.connections);
         let Some(connection) = by_number.get_mut(&conn) else {
             return 0;
         };
@@ -208,7 +202,7 @@ impl SentRequests {
 
     /// The reply to the connection's oldest unanswered request has come.
     pub(crate) fn replied(&self, conn: u64, at_ns: u64, answered: Answered) {
-        let mut connections = self.lock();
+        let mut connections = lock(&self.connections);
         let Some(connection) = connections.by_number.get_mut(&conn) else {
             return;
         };
@@ -225,7 +219,7 @@ impl SentRequests {
     /// about it. It tells about each in order, so one that still lives will do so.
     #[cfg(feature = "servers")]
     pub(crate) fn has_untold(&self, node: usize) -> bool {
-        let connections = self.lock();
+        let connections = lock(&self.connections);
         let all = connections.by_number.values();
         let of_node = all.filter(|it| it.link.node == node);
         let mut sent = of_node.flat_map(|connection| &connection.sent);
@@ -235,14 +229,9 @@ impl SentRequests {
     /// The server says that it has executed this command of the connection: name and arguments.
     pub(crate) fn claim_words(&self, conn: u64, words: &[Vec<u8>]) -> Option<ExecutedRequest> {
         let (name, arguments) = words.split_first()?;
+        let command = CommandName::new(name);
         let digest = digest(arguments.iter().map(Vec::as_slice));
-        self.claim(conn, CommandName::new(name), digest)
-    }
-
-    /// The server says that it has executed this command of the connection, with arguments of this
-    /// digest.
-    fn claim(&self, conn: u64, command: CommandName, digest: u64) -> Option<ExecutedRequest> {
-        let mut connections = self.lock();
+        let mut connections = lock(&self.connections);
         let connection = connections.by_number.get_mut(&conn)?;
         let mut sent = connection.sent.iter();
         // Servers do not tell of what they refuse, and the same words may have been sent again.
@@ -255,13 +244,10 @@ impl SentRequests {
             return None;
         }
         let number = at.map(|at| connection.claimed + at as u64);
-        let sent = match at {
-            Some(at) => {
-                connection.claimed += at as u64 + 1;
-                connection.sent.drain(..=at).next_back()
-            }
-            None => None,
-        };
+        let sent = at.and_then(|at| {
+            connection.claimed += at as u64 + 1;
+            connection.sent.drain(..=at).next_back()
+        });
         let (op, phase) = sent.map_or(connection.last, |sent| (sent.op, sent.phase));
         Some(ExecutedRequest {
             link: connection.link,
@@ -290,8 +276,7 @@ mod tests {
     }
 
     fn claim(requests: &SentRequests, name: &str, argument: &[u8]) -> Option<ExecutedRequest> {
-        let name = CommandName::new(name.as_bytes());
-        requests.claim(7, name, digest([argument].into_iter()))
+        requests.claim_words(7, &[name.as_bytes().to_vec(), argument.to_vec()])
     }
 
     #[test]
@@ -324,7 +309,7 @@ mod tests {
         let other = claim(&requests, "DEL", b"k").unwrap();
         assert_eq!((other.op, other.replied_ns), (3, None));
         assert_eq!(other.number, None);
-        assert_eq!(requests.claim(8, CommandName::new(b"GET"), 0), None);
+        assert_eq!(requests.claim_words(8, &[b"GET".to_vec()]), None);
     }
 
     #[test]

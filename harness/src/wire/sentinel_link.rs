@@ -9,7 +9,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -18,11 +18,8 @@ use super::freeze_check::Received;
 use super::login::Greeting;
 use super::proxy::{Listening, Proxy, only_loopback};
 use super::proxy_state::TaskGuard;
-use super::reply_stream::ReplyStream;
+use super::reply_stream::{CHUNK, forward_replies};
 use crate::clock::Clock;
-
-/// How much is read at once, bytes.
-const CHUNK: usize = 4 << 10;
 
 /// The two addresses of a Sentinel.
 #[derive(Debug, Clone, Copy)]
@@ -102,9 +99,10 @@ async fn carry(
         client.write_all(&other).await?;
         let (mut from_client, mut to_client) = client.split();
         let (mut from_sentinel, mut to_sentinel) = sentinel.split();
+        let rewrite = |reply: &[u8]| rewrite_addresses(reply, &map);
         tokio::select! {
             forwarded = requests.forward(&mut from_client, &mut to_sentinel) => forwarded,
-            ended = forward_replies(&mut from_sentinel, &mut to_client, &map) => ended,
+            ended = forward_replies(&mut from_sentinel, &mut to_client, rewrite) => ended,
         }
     };
     tokio::select! {
@@ -137,26 +135,5 @@ impl Requests {
                 count => writer.write_all(&chunk[..count]).await?,
             }
         }
-    }
-}
-
-/// Forwards what the Sentinel sends, with the addresses replaced.
-async fn forward_replies(
-    socket: &mut ReadHalf<'_>,
-    writer: &mut WriteHalf<'_>,
-    map: &AddressMap,
-) -> io::Result<()> {
-    let (mut replies, mut chunk) = (ReplyStream::default(), [0; CHUNK]);
-    loop {
-        match socket.read(&mut chunk).await? {
-            0 => return Ok(()),
-            count => replies.feed(&chunk[..count]),
-        }
-        let mut whole = Vec::new();
-        // Not RESP: an address that was not replaced would lead past the wire.
-        while let Some(reply) = replies.next_reply().map_err(io::Error::other)? {
-            whole.extend(rewrite_addresses(reply, map));
-        }
-        writer.write_all(&whole).await?;
     }
 }

@@ -17,9 +17,7 @@ pub(super) struct TcpQueues(HashMap<Ports, u64>);
 impl TcpQueues {
     /// Those of connections to these ports, at present. The client must not write meanwhile for
     /// the bound to be one.
-    ///
-    /// # Errors
-    /// `/proc` cannot be read.
+    /// `Err`: `/proc` cannot be read.
     pub(super) fn to(ports: &HashSet<u16>) -> io::Result<TcpQueues> {
         // First what the clients' kernels keep, and then what waits at our end. In the other order
         // bytes that arrive in between would be missing from both.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::check::{Verdicts, shortest_pause_ms, unjudged_for};
-
 use crate::history::{EndReason, EndedBy, EventKind, History, Misbehaviour};
 use crate::record::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 
@@ -53,14 +52,9 @@ pub fn assemble(history: &History, verdicts: Verdicts, about: About) -> RunRecor
         faults: faults(history),
         trouble: trouble(history),
         phases: about.phases,
-        interrupted: history.events.iter().rev().any(|event| {
-            matches!(
-                event.what,
-                EventKind::End {
-                    reason: EndReason::Interrupted,
-                    ..
-                }
-            )
+        interrupted: history.events.iter().rev().any(|event| match event.what {
+            EventKind::End { reason, .. } => reason == EndReason::Interrupted,
+            _ => false,
         }),
         reproduce: about.reproduce,
     }
@@ -222,10 +216,7 @@ fn faults(history: &History) -> Vec<StruckFault> {
                 faults.push(StruckFault {
                     fault: fault.clone(),
                     detail: format!("{fault}: {reason}"),
-                    began_ns: None,
-                    ended_ns: None,
-                    workers: Vec::new(),
-                    nodes: Vec::new(),
+                    ..StruckFault::default()
                 });
             }
             _ => {}
@@ -238,9 +229,8 @@ fn faults(history: &History) -> Vec<StruckFault> {
 /// nothing where a list is cut. Short stalls are left out.
 fn trouble(history: &History) -> Vec<String> {
     let shortest_ms = shortest_pause_ms(&history.header);
-    let is_short = |late_ms: &u64| *late_ms < shortest_ms;
     let in_words = |event: &EventKind| match event {
-        EventKind::Stalled { late_ms } if is_short(late_ms) => None,
+        EventKind::Stalled { late_ms } if *late_ms < shortest_ms => None,
         event => trouble_in_words(event, &history.header.keys),
     };
     let is_stall = |what: &EventKind| matches!(what, EventKind::Stalled { .. });

@@ -34,20 +34,9 @@ pub enum DecodeError {
     /// It is too short, or not compressed.
     #[error("it is no compressed HdrHistogram: {0}")]
     Compression(#[from] io::Error),
-    /// Another program wrote it. What it asks for could take gigabytes.
-    #[error(
-        "its values are {digits} digits of {low} to {high} in {length} bytes; expected {SIGNIFICANT_DIGITS} digits of 1 to {LONGEST_US}"
-    )]
-    Bounds {
-        /// Exact decimal digits of a value.
-        digits: u32,
-        /// The least value.
-        low: u64,
-        /// The largest value.
-        high: u64,
-        /// Bytes of the counts.
-        length: u32,
-    },
+    /// Another program wrote it: these are its bounds, in words. What it asks for could take gigabytes.
+    #[error("its values are {0}; expected {SIGNIFICANT_DIGITS} digits of 1 to {LONGEST_US}")]
+    Bounds(String),
     /// What follows the head is damaged.
     #[error("{0}")]
     Counts(String),
@@ -81,12 +70,8 @@ pub fn decode(text: &str) -> Result<Histogram<u64>, DecodeError> {
     let most = empty_histogram().distinct_values() * LONGEST_COUNT;
     let is_ours = (digits, low, high) == (SIGNIFICANT_DIGITS.into(), 1, LONGEST_US);
     if !is_ours || usize::try_from(length).is_ok_and(|length| length > most) {
-        return Err(DecodeError::Bounds {
-            digits,
-            low,
-            high,
-            length,
-        });
+        let values = format!("{digits} digits of {low} to {high} in {length} bytes");
+        return Err(DecodeError::Bounds(values));
     }
     Deserializer::new()
         .deserialize(&mut bytes.as_slice())
@@ -95,9 +80,8 @@ pub fn decode(text: &str) -> Result<Histogram<u64>, DecodeError> {
 
 /// A number as the format has it: the most significant byte first.
 fn number(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0, |all, byte| all << 8 | u64::from(*byte))
+    let bytes = bytes.iter();
+    bytes.fold(0, |all, byte| all << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]

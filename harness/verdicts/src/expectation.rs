@@ -50,10 +50,7 @@ impl Expected {
 
     /// These expectations, and for each property that `rules` name theirs.
     #[must_use]
-    pub fn overruled(
-        mut self,
-        rules: impl IntoIterator<Item = (Property, Expectation)>,
-    ) -> Expected {
+    pub fn overruled(mut self, rules: impl IntoIterator<Item = (Property, Expectation)>) -> Self {
         self.0.extend(rules);
         self
     }

@@ -35,16 +35,13 @@ impl Wanted {
 
     /// The finds among the verdicts.
     pub fn among(&self, verdicts: &Verdicts) -> Vec<Violation> {
-        let violated = verdicts.iter().filter_map(|(property, verdict)| {
+        let violated = verdicts.iter().filter_map(|(&property, verdict)| {
             let cause = verdict.cause.unwrap_or(Cause::Undetermined);
+            let outlived = (property, cause) == (Property::Exclusion, Cause::OutlivedLease);
             let is_find = verdict.status == Status::Violated
-                && self.counts(*property)
-                && (self.outlived_lease
-                    || (*property, cause) != (Property::Exclusion, Cause::OutlivedLease));
-            is_find.then_some(Violation {
-                property: *property,
-                cause,
-            })
+                && self.counts(property)
+                && (self.outlived_lease || !outlived);
+            is_find.then_some(Violation { property, cause })
         });
         violated.collect()
     }
@@ -132,10 +129,8 @@ impl<P> Finds<P> {
 
     /// The violations that were found.
     pub fn violations(&self) -> BTreeSet<Violation> {
-        self.groups
-            .keys()
-            .map(|(violation, _)| *violation)
-            .collect()
+        let groups = self.groups.keys();
+        groups.map(|(violation, _)| *violation).collect()
     }
 
     /// The violation of the simplest plan that was found.

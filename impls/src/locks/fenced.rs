@@ -28,9 +28,8 @@ use redis::Script;
 use crate::BuiltInLock;
 use crate::contract::{Grant, Taken};
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 /// Takes the key if it is free, and counts its grants.
 static SET_AND_COUNT: LazyLock<Script> =
@@ -42,17 +41,18 @@ pub(crate) const LOCK: BuiltInLock = varied::<Fenced>(
 );
 
 /// Extends and releases like `set-nx-px`.
+#[derive(Default)]
 struct Fenced;
 
 impl Variation for Fenced {
-    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
+    async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let number: u64 = SET_AND_COUNT
             .key(key)
             .key(format!("{key}:fence"))
             .arg(name)
             .arg(lease.millis())
-            .invoke_async(original.redis.connection()?)
+            .invoke_async(lock.original.redis.connection()?)
             .await?;
         Ok((number > 0).then(|| Grant {
             fence: Some(number),

@@ -16,51 +16,47 @@
 
 use std::time::Duration;
 
+use redis::Cmd;
+
 use crate::BuiltInLock;
 use crate::contract::{Grant, LockError, Taken};
-use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
+use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, Varied, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+pub(crate) const LOCK: BuiltInLock = varied::<GetThenDel>(
     "get-then-del",
     "SET NX PX; releases by GET, a comparison in the client, and DEL",
-    |nodes, context| Box::new(GetThenDel(SetNxPx::new(nodes, context))),
 );
 
-struct GetThenDel(SetNxPx);
+#[derive(Default)]
+struct GetThenDel;
 
-impl GetThenDel {
-    async fn is_ours(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        let found: Option<String> = self.0.redis.ask(redis::Cmd::get(key)).await?;
-        Ok(found.as_ref() == Some(&grant.token))
-    }
+async fn is_ours(redis: &mut SingleNode, key: &str, grant: &Grant) -> Result<bool, LockError> {
+    let found: Option<String> = redis.ask(Cmd::get(key)).await?;
+    Ok(found.as_ref() == Some(&grant.token))
 }
 
-impl DelegatingLock for GetThenDel {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
-    }
-
-    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
+impl Variation for GetThenDel {
+    async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
-        if !self.is_ours(key, grant).await? {
+        let redis = &mut lock.original.redis;
+        if !is_ours(redis, key, grant).await? {
             return Ok(None);
         }
         let asked = Stopwatch::start();
-        let command = redis::Cmd::pexpire(key, lease.millis().cast_signed());
-        let there: bool = self.0.redis.ask(command).await?;
+        let command = Cmd::pexpire(key, lease.millis().cast_signed());
+        let there: bool = redis.ask(command).await?;
         Ok(there.then(|| lease.extended(grant, asked)))
     }
 
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        if !self.is_ours(key, grant).await? {
+    async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let redis = &mut lock.original.redis;
+        if !is_ours(redis, key, grant).await? {
             return Ok(false);
         }
-        let deleted: u64 = self.0.redis.ask(redis::Cmd::del(key)).await?;
+        let deleted: u64 = redis.ask(Cmd::del(key)).await?;
         Ok(deleted == 1)
     }
 }

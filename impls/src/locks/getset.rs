@@ -23,23 +23,21 @@
 
 use std::time::Duration;
 
-use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, Lock, LockError, Taken};
-use crate::lease::Lease;
-use crate::single_node::SingleNode;
-use crate::stopwatch::Stopwatch;
-use crate::{BuiltInLock, Context, Node};
+use redis::Cmd;
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+use crate::BuiltInLock;
+use crate::contract::{Grant, LockError, Taken};
+use crate::lease::Lease;
+use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, Varied, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied::<GetSet>(
     "getset",
     "timestamp as value, takeover by GETSET; trusts the clients' wall clocks",
-    |nodes, context| Box::new(GetSet::new(nodes, context)),
 );
 
-struct GetSet {
-    redis: SingleNode,
-    context: Context,
-}
+#[derive(Default)]
+struct GetSet;
 
 /// When the lock in the key expires, in milliseconds since the epoch. `None`: not a timestamp, so
 /// this lock did not write it and may not take it over.
@@ -47,91 +45,74 @@ fn expiry_of(value: &str) -> Option<u128> {
     value.parse().ok()
 }
 
-impl GetSet {
-    fn new(nodes: Vec<Node>, context: Context) -> Self {
-        GetSet {
-            redis: SingleNode::first_of(nodes),
-            context,
-        }
-    }
-
+impl Varied<GetSet> {
     /// The client's wall clock, milliseconds since the epoch.
     fn now_ms(&self) -> u128 {
-        self.context.wall_clock.since_epoch().as_millis()
+        self.original.context.wall_clock.since_epoch().as_millis()
     }
 
     fn new_value(&self, lease: Lease) -> String {
         (self.now_ms() + u128::from(lease.millis()) + 1).to_string()
     }
 
-    async fn get(&mut self, key: &str) -> Result<Option<String>, LockError> {
-        self.redis.ask(redis::Cmd::get(key)).await
+    /// When the lock in the key expires. `None`: there is none, or not one of these.
+    async fn expiry(&mut self, key: &str) -> Result<Option<u128>, LockError> {
+        let value: Option<String> = self.original.redis.ask(Cmd::get(key)).await?;
+        Ok(value.as_deref().and_then(expiry_of))
     }
 
     async fn getset(&mut self, key: &str, value: &str) -> Result<Option<String>, LockError> {
         let mut command = redis::cmd("GETSET");
         command.arg(key).arg(value);
-        self.redis.ask(command).await
+        self.original.redis.ask(command).await
     }
 }
 
-impl Attempts for GetSet {
-    fn context(&mut self) -> &mut Context {
-        &mut self.context
-    }
-
+impl Variation for GetSet {
     /// The value is a time and does not identify a holder: each attempt has its own.
-    fn name(&mut self) -> String {
+    fn name(_lock: &mut Varied<Self>) -> String {
         String::new()
     }
 
-    async fn attempt(&mut self, key: &str, _name: &str, lease: Lease) -> Taken {
+    async fn attempt(lock: &mut Varied<Self>, key: &str, _name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
-        let value = self.new_value(lease);
-        let taken: bool = self.redis.ask(redis::Cmd::set_nx(key, &value)).await?;
+        let value = lock.new_value(lease);
+        let taken: bool = lock.original.redis.ask(Cmd::set_nx(key, &value)).await?;
         if taken {
             return Ok(Some(lease.grant(value, asked)));
         }
         // If the key is gone by now, wait for the next attempt, as the articles do.
-        let Some(expiry) = self.get(key).await?.as_deref().and_then(expiry_of) else {
-            return Ok(None);
-        };
-        if self.now_ms() <= expiry {
+        let expiry = lock.expiry(key).await?;
+        if expiry.is_none_or(|expiry| lock.now_ms() <= expiry) {
             return Ok(None);
         }
         let asked = Stopwatch::start();
-        let value = self.new_value(lease);
-        let ours = match self.getset(key, &value).await? {
-            Some(old) => expiry_of(&old).is_some_and(|expiry| self.now_ms() > expiry),
+        let value = lock.new_value(lease);
+        let ours = match lock.getset(key, &value).await? {
+            Some(old) => expiry_of(&old).is_some_and(|expiry| lock.now_ms() > expiry),
             None => true,
         };
         Ok(ours.then(|| lease.grant(value, asked)))
     }
-}
 
-impl Lock for GetSet {
-    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        attempts::acquire(self, key, ttl, wait).await
-    }
-
-    async fn extend(&mut self, key: &str, _grant: &Grant, ttl: Duration) -> Taken {
+    async fn extend(lock: &mut Varied<Self>, key: &str, _grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
-        let expiry = self.get(key).await?.as_deref().and_then(expiry_of);
-        if expiry.is_none_or(|expiry| self.now_ms() >= expiry) {
+        let expiry = lock.expiry(key).await?;
+        if expiry.is_none_or(|expiry| lock.now_ms() >= expiry) {
             return Ok(None);
         }
         let asked = Stopwatch::start();
-        let value = self.new_value(lease);
-        self.getset(key, &value).await?;
+        let value = lock.new_value(lease);
+        lock.getset(key, &value).await?;
         Ok(Some(lease.grant(value, asked)))
     }
 
-    async fn release(&mut self, key: &str, _grant: &Grant) -> Result<bool, LockError> {
-        let expiry = self.get(key).await?.as_deref().and_then(expiry_of);
-        if expiry.is_none_or(|expiry| self.now_ms() >= expiry) {
+    async fn release(lock: &mut Varied<Self>, key: &str, _: &Grant) -> Result<bool, LockError> {
+        let expiry = lock.expiry(key).await?;
+        if expiry.is_none_or(|expiry| lock.now_ms() >= expiry) {
             return Ok(false);
         }
-        let deleted: u64 = self.redis.ask(redis::Cmd::del(key)).await?;
+        let deleted: u64 = lock.original.redis.ask(Cmd::del(key)).await?;
         Ok(deleted == 1)
     }
 }

@@ -27,55 +27,52 @@ use redis::Cmd;
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, LockError, Taken};
-use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
+use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
+use crate::variation::{Variation, Varied, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+pub(crate) const LOCK: BuiltInLock = varied::<LockTake>(
     "lock-take",
     "SET NX PX; extends and releases by WATCH, GET, MULTI, EXEC",
-    |nodes, context| Box::new(LockTake(SetNxPx::new(nodes, context))),
 );
 
-struct LockTake(SetNxPx);
+#[derive(Default)]
+struct LockTake;
 
-impl LockTake {
-    /// Executes `change` if the key holds the token and still does at that time. True: it did, and
-    /// `change` answered 1.
-    async fn if_ours(&mut self, key: &str, token: &str, change: Cmd) -> Result<bool, LockError> {
-        let mut watch = redis::cmd("WATCH");
-        watch.arg(key);
-        self.0.redis.ask::<()>(watch).await?;
-        let found: Option<String> = self.0.redis.ask(Cmd::get(key)).await?;
-        if found.as_deref() != Some(token) {
-            self.0.redis.ask::<()>(redis::cmd("UNWATCH")).await?;
-            return Ok(false);
-        }
-        let mut transaction = redis::pipe();
-        transaction.atomic().add_command(change);
-        // Nil: another client changed the key meanwhile, and nothing was done.
-        let done: Option<(u64,)> = transaction.query_async(self.0.redis.connection()?).await?;
-        Ok(done == Some((1,)))
+/// Executes `change` if the key holds the token and still does at that time. True: it did, and
+/// `change` answered 1.
+async fn if_ours(
+    redis: &mut SingleNode,
+    key: &str,
+    grant: &Grant,
+    change: Cmd,
+) -> Result<bool, LockError> {
+    let mut watch = redis::cmd("WATCH");
+    watch.arg(key);
+    redis.ask::<()>(watch).await?;
+    let found: Option<String> = redis.ask(Cmd::get(key)).await?;
+    if found.as_ref() != Some(&grant.token) {
+        redis.ask::<()>(redis::cmd("UNWATCH")).await?;
+        return Ok(false);
     }
+    let mut transaction = redis::pipe();
+    transaction.atomic().add_command(change);
+    // Nil: another client changed the key meanwhile, and nothing was done.
+    let done: Option<(u64,)> = transaction.query_async(redis.connection()?).await?;
+    Ok(done == Some((1,)))
 }
 
-impl DelegatingLock for LockTake {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
-    }
-
-    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
+impl Variation for LockTake {
+    async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
         let prolong = Cmd::pexpire(key, lease.millis().cast_signed());
-        let extended = self.if_ours(key, &grant.token, prolong).await?;
+        let extended = if_ours(&mut lock.original.redis, key, grant, prolong).await?;
         Ok(extended.then(|| lease.extended(grant, asked)))
     }
 
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        self.if_ours(key, &grant.token, Cmd::del(key)).await
+    async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        if_ours(&mut lock.original.redis, key, grant, Cmd::del(key)).await
     }
 }

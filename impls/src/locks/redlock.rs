@@ -184,7 +184,8 @@ impl Redlock {
         }
         // Includes nodes that did not answer, because they may have executed the command. The
         // answers to the clean-up do not matter: a key that it misses expires by itself.
-        self.nodes.delete(key, &token, terms.node_timeout).await;
+        let (all, timeout) = (self.nodes.len(), terms.node_timeout);
+        self.nodes.delete(all, key, &token, timeout).await;
         Err(answers)
     }
 }
@@ -205,10 +206,9 @@ impl Lock for Redlock {
                 // If a majority could not be reached at all, the service failed. Otherwise it
                 // refused.
                 let reachable = self.nodes.len() - answers.failed.len();
-                return if reachable < terms.quorum {
-                    Err(answers.into_error())
-                } else {
-                    Ok(None)
+                return match reachable < terms.quorum {
+                    true => Err(answers.into_error()),
+                    false => Ok(None),
                 };
             }
         }
@@ -229,11 +229,12 @@ impl Lock for Redlock {
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         self.nodes.must_not_be_empty()?;
         let quorum = (self.rules.quorum)(self.nodes.len());
-        let (token, timeout) = (&grant.token, self.node_timeout);
-        let answers = match self.rules.releases_every_node {
-            true => self.nodes.delete(key, token, timeout).await,
-            false => self.nodes.delete_on(quorum, key, token, timeout).await,
+        let count = match self.rules.releases_every_node {
+            true => self.nodes.len(),
+            false => quorum,
         };
+        let (token, timeout) = (&grant.token, self.node_timeout);
+        let answers = self.nodes.delete(count, key, token, timeout).await;
         answers.decide(quorum)
     }
 }

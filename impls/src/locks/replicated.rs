@@ -24,16 +24,15 @@
 
 use std::time::Duration;
 
-use crate::attempts::{self, Attempts};
+use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError, Taken};
-use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::lease_duration::LeaseDuration;
 use crate::locks::set_nx_px::{SetNxPx, set_nx_px};
 use crate::options::{OptionKind, OptionSpec, OptionValue};
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
 use crate::stopwatch::Stopwatch;
-use crate::{BuiltInLock, Context};
+use crate::variation::{Variation, Varied};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "replicated",
@@ -41,7 +40,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     nodes: 1,
     replicas: 1,
     options: &[&RETRY_DELAY, &RETRY_JITTER, &REPLICAS, &WAIT_TIMEOUT],
-    build: |nodes, context| Box::new(Replicated(SetNxPx::new(nodes, context))),
+    build: |nodes, context| Box::new(Varied::new(nodes, context, Replicated)),
 };
 
 const REPLICAS: OptionSpec = OptionSpec {
@@ -59,7 +58,7 @@ const WAIT_TIMEOUT: OptionSpec = OptionSpec {
     default: OptionValue::Duration(LeaseDuration::Ttl(0.1)),
 };
 
-struct Replicated(SetNxPx);
+struct Replicated;
 
 /// The replicas' acknowledgements.
 struct Acknowledged {
@@ -73,71 +72,52 @@ impl Acknowledged {
     }
 }
 
-impl Replicated {
-    /// Waits for the writes of this connection.
-    async fn acknowledged(&mut self, ttl: Duration) -> Result<Acknowledged, LockError> {
-        let options = &self.0.context.options;
-        let wanted = options.whole(&REPLICAS);
-        let timeout_ms = options.duration(&WAIT_TIMEOUT, ttl).as_millis().max(1);
-        let mut wait = redis::cmd("WAIT");
-        wait.arg(wanted).arg(timeout_ms.to_string());
-        // The key has been written, so no failure from here on is definite.
-        let by = self
-            .0
-            .redis
-            .ask(wait)
-            .await
-            .map_err(|error| LockError::Ambiguous(error.to_string()))?;
-        Ok(Acknowledged { by, wanted })
-    }
+/// Waits for the writes of this connection.
+async fn acknowledged(lock: &mut SetNxPx, ttl: Duration) -> Result<Acknowledged, LockError> {
+    let options = &lock.context.options;
+    let wanted = options.whole(&REPLICAS);
+    let timeout_ms = options.duration(&WAIT_TIMEOUT, ttl).as_millis().max(1);
+    let mut wait = redis::cmd("WAIT");
+    wait.arg(wanted).arg(timeout_ms.to_string());
+    // The key has been written, so no failure from here on is definite.
+    let by = lock.redis.ask(wait).await.map_err(in_doubt)?;
+    Ok(Acknowledged { by, wanted })
 }
 
-impl Attempts for Replicated {
-    fn context(&mut self) -> &mut Context {
-        &mut self.0.context
-    }
+fn in_doubt(error: LockError) -> LockError {
+    LockError::Ambiguous(error.to_string())
+}
 
+impl Variation for Replicated {
     /// A new one for each attempt: an earlier attempt may have left its key behind.
-    fn name(&mut self) -> String {
+    fn name(_lock: &mut Varied<Self>) -> String {
         String::new()
     }
 
-    async fn attempt(&mut self, key: &str, _name: &str, lease: Lease) -> Taken {
-        let token = self.0.context.token();
+    async fn attempt(lock: &mut Varied<Self>, key: &str, _name: &str, lease: Lease) -> Taken {
+        let lock = &mut lock.original;
+        let token = lock.context.token();
         let asked = Stopwatch::start();
-        let taken: bool = self.0.redis.ask(set_nx_px(key, &token, lease)).await?;
+        let taken: bool = lock.redis.ask(set_nx_px(key, &token, lease)).await?;
         if !taken {
             return Ok(None);
         }
-        let enough = self.acknowledged(lease.duration()).await?.is_enough();
+        let enough = acknowledged(lock, lease.duration()).await?.is_enough();
         let grant = lease.grant(token, asked);
         if !enough {
-            Lock::release(&mut self.0, key, &grant)
-                .await
-                .map_err(|error| LockError::Ambiguous(error.to_string()))?;
+            Lock::release(lock, key, &grant).await.map_err(in_doubt)?;
         }
         Ok(enough.then_some(grant))
     }
-}
 
-impl DelegatingLock for Replicated {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
-    }
-
-    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        attempts::acquire(self, key, ttl, wait).await
-    }
-
-    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
+    async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
+        let lock = &mut lock.original;
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
-        if Lock::extend(&mut self.0, key, grant, ttl).await?.is_none() {
+        if Lock::extend(lock, key, grant, ttl).await?.is_none() {
             return Ok(None);
         }
-        let said = self.acknowledged(ttl).await?;
+        let said = acknowledged(lock, ttl).await?;
         if !said.is_enough() {
             // It is still ours, but for how long depends on which server will be asked.
             return Err(LockError::Ambiguous(format!(

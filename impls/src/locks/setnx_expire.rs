@@ -17,77 +17,58 @@
 
 use std::time::Duration;
 
-use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, Lock, LockError, Taken};
+use redis::Cmd;
+
+use crate::BuiltInLock;
+use crate::contract::{Grant, LockError, Taken};
 use crate::lease::Lease;
 use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
-use crate::{BuiltInLock, Context, Node};
+use crate::variation::{Variation, Varied, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+pub(crate) const LOCK: BuiltInLock = varied::<SetnxExpire>(
     "setnx-expire",
     "SETNX, then EXPIRE as a second command; releases with a plain DEL",
-    |nodes, context| Box::new(SetnxExpire::new(nodes, context)),
 );
 
-struct SetnxExpire {
-    redis: SingleNode,
-    context: Context,
+#[derive(Default)]
+struct SetnxExpire;
+
+/// Gives the key its time to live. True: the key exists.
+async fn expire(redis: &mut SingleNode, key: &str, lease: Lease) -> Result<bool, LockError> {
+    let command = match lease.whole_seconds() {
+        Some(seconds) => Cmd::expire(key, seconds.cast_signed()),
+        None => Cmd::pexpire(key, lease.millis().cast_signed()),
+    };
+    redis.ask(command).await
 }
 
-impl SetnxExpire {
-    fn new(nodes: Vec<Node>, context: Context) -> Self {
-        SetnxExpire {
-            redis: SingleNode::first_of(nodes),
-            context,
-        }
-    }
-
-    /// Gives the key its time to live. True: the key exists.
-    async fn expire(&mut self, key: &str, lease: Lease) -> Result<bool, LockError> {
-        let command = match lease.whole_seconds() {
-            Some(seconds) => redis::Cmd::expire(key, seconds.cast_signed()),
-            None => redis::Cmd::pexpire(key, lease.millis().cast_signed()),
-        };
-        self.redis.ask(command).await
-    }
-}
-
-impl Attempts for SetnxExpire {
-    fn context(&mut self) -> &mut Context {
-        &mut self.context
-    }
-
-    async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
+impl Variation for SetnxExpire {
+    async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
+        let redis = &mut lock.original.redis;
         let asked = Stopwatch::start();
-        let taken: bool = self.redis.ask(redis::Cmd::set_nx(key, name)).await?;
+        let taken: bool = redis.ask(Cmd::set_nx(key, name)).await?;
         if !taken {
             return Ok(None);
         }
         // The key is ours already, so a failure from here on leaves something behind: even if
         // Redis itself refuses the EXPIRE, the failure is not definite. The articles overlook that
         // EXPIRE may answer "no such key".
-        self.expire(key, lease)
+        expire(redis, key, lease)
             .await
             .map_err(|error| LockError::Ambiguous(error.to_string()))?;
         Ok(Some(lease.grant(name, asked)))
     }
-}
 
-impl Lock for SetnxExpire {
-    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        attempts::acquire(self, key, ttl, wait).await
-    }
-
-    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
+    async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
-        let there = self.expire(key, lease).await?;
+        let there = expire(&mut lock.original.redis, key, lease).await?;
         Ok(there.then(|| lease.extended(grant, asked)))
     }
 
-    async fn release(&mut self, key: &str, _grant: &Grant) -> Result<bool, LockError> {
-        let deleted: u64 = self.redis.ask(redis::Cmd::del(key)).await?;
+    async fn release(lock: &mut Varied<Self>, key: &str, _: &Grant) -> Result<bool, LockError> {
+        let deleted: u64 = lock.original.redis.ask(Cmd::del(key)).await?;
         Ok(deleted == 1)
     }
 }

@@ -20,9 +20,8 @@ use redis::Script;
 use crate::BuiltInLock;
 use crate::contract::Taken;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 /// Takes the key if it is free, and gives it a time to live.
 static SETNX_PEXPIRE: LazyLock<Script> =
@@ -34,16 +33,17 @@ pub(crate) const LOCK: BuiltInLock = varied::<SetnxLua>(
 );
 
 /// Extends and releases like `set-nx-px`.
+#[derive(Default)]
 struct SetnxLua;
 
 impl Variation for SetnxLua {
-    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
+    async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let taken: bool = SETNX_PEXPIRE
             .key(key)
             .arg(name)
             .arg(lease.millis())
-            .invoke_async(original.redis.connection()?)
+            .invoke_async(lock.original.redis.connection()?)
             .await?;
         Ok(taken.then(|| lease.grant(name, asked)))
     }

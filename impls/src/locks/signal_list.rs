@@ -26,15 +26,14 @@ use std::time::Duration;
 
 use redis::Script;
 
+use crate::BuiltInLock;
 use crate::attempts::Attempts;
 use crate::contract::{Grant, LockError, Taken};
-use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::lease_duration::LeaseDuration;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::options::{OptionKind, OptionSpec, OptionValue};
 use crate::stopwatch::Deadline;
-use crate::{BuiltInLock, Context, Node};
+use crate::variation::{Variation, Varied};
 
 /// Deletes the key if it holds the token, and wakes a waiter.
 static DELETE_AND_SIGNAL: LazyLock<Script> =
@@ -72,57 +71,45 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     nodes: 1,
     replicas: 0,
     options: &[&SLEEP, &NAP],
-    build: |nodes, context| Box::new(SignalList::new(nodes, context, Wakes::BySignalOrTime)),
+    build: |nodes, context| Box::new(Varied::new(nodes, context, SignalList::BySignalOrTime)),
 };
 
-/// What ends the sleep of a waiter.
+/// The lock, by what ends the sleep of its waiters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wakes {
+pub(crate) enum SignalList {
     /// A signal, or the end of `sleep`.
     BySignalOrTime,
     /// Only a signal: a mutant.
     BySignal,
 }
 
-pub(crate) struct SignalList {
-    lock: SetNxPx,
-    wakes: Wakes,
-}
-
 fn signal(key: &str) -> String {
     format!("{key}:signal")
 }
 
-impl SignalList {
-    pub(crate) fn new(nodes: Vec<Node>, context: Context, wakes: Wakes) -> Self {
-        SignalList {
-            lock: SetNxPx::new(nodes, context),
-            wakes,
-        }
-    }
-
+impl Varied<SignalList> {
     /// Sleeps until a signal comes, or the time has come to look at the key without one. False: do not
     /// look.
     async fn sleep(&mut self, key: &str, ttl: Duration, left: Duration) -> Result<bool, LockError> {
-        let options = &self.lock.context.options;
+        let options = &self.original.context.options;
         let longest_nap = options.duration(&NAP, ttl);
-        let sleep = match self.wakes {
-            Wakes::BySignalOrTime => options.duration(&SLEEP, ttl).min(left),
-            Wakes::BySignal => left,
+        let sleep = match self.way {
+            SignalList::BySignalOrTime => options.duration(&SLEEP, ttl).min(left),
+            SignalList::BySignal => left,
         };
         let until = Deadline::after(sleep);
         loop {
             let left = until.left();
             // A nap is not broken off: the signal that it takes would wake nobody.
-            if self.lock.context.canceller.is_cancelled() {
+            if self.original.context.canceller.is_cancelled() {
                 return Ok(false);
             }
             if left.is_zero() {
-                return Ok(self.wakes == Wakes::BySignalOrTime);
+                return Ok(self.way == SignalList::BySignalOrTime);
             }
             let nap = left.min(longest_nap).max(SHORTEST_NAP);
             let wait = redis::Cmd::blpop(signal(key), nap.as_secs_f64());
-            let woken: Option<(String, String)> = self.lock.redis.ask(wait).await?;
+            let woken: Option<(String, String)> = self.original.redis.ask(wait).await?;
             if woken.is_some() {
                 return Ok(true);
             }
@@ -130,36 +117,30 @@ impl SignalList {
     }
 }
 
-impl DelegatingLock for SignalList {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.lock
-    }
-
-    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
+impl Variation for SignalList {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let until = Deadline::after(wait);
-        let name = self.lock.name();
+        let name = lock.name();
         loop {
             // The last attempt begins when the wait is over, as in python-redis-lock.
             let left = until.left();
-            if let Some(grant) = self.lock.attempt(key, &name, lease).await? {
+            if let Some(grant) = lock.attempt(key, &name, lease).await? {
                 return Ok(Some(grant));
             }
-            if left.is_zero() || !self.sleep(key, ttl, until.left()).await? {
+            if left.is_zero() || !lock.sleep(key, ttl, until.left()).await? {
                 return Ok(None);
             }
         }
     }
 
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+    async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
         let deleted: bool = DELETE_AND_SIGNAL
             .key(key)
             .key(signal(key))
             .arg(&grant.token)
             .arg(SIGNAL_EXPIRY_MS)
-            .invoke_async(self.lock.redis.connection()?)
+            .invoke_async(lock.original.redis.connection()?)
             .await?;
         Ok(deleted)
     }

@@ -15,6 +15,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<CancelLeavesKey>(
     "mutant: set-nx-px that drops the command on its way when its client gives up, and leaves the key",
 );
 
+#[derive(Default)]
 struct CancelLeavesKey;
 
 impl Variation for CancelLeavesKey {

@@ -17,6 +17,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<CancelLeavesRenewal>(
     "mutant: set-nx-px that renews for ever what it took after its client had given up",
 );
 
+#[derive(Default)]
 struct CancelLeavesRenewal;
 
 impl Variation for CancelLeavesRenewal {
@@ -26,7 +27,7 @@ impl Variation for CancelLeavesRenewal {
         let canceller = lock.context().canceller.clone();
         let name = lock.name();
         loop {
-            let mut extension = lock.extension(key, &name, lease);
+            let mut extension = lock.original.extension(key, &name, lease);
             let taken = tokio::select! {
                 biased;
                 () = canceller.cancelled() => {

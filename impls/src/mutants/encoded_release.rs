@@ -8,19 +8,22 @@ use crate::BuiltInLock;
 use crate::attempts::Attempts;
 use crate::contract::{Grant, Taken};
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<EncodedRelease>(
     "encoded-release",
     "mutant: set-nx-px that writes its token in quotes and compares without",
 );
 
+#[derive(Default)]
 struct EncodedRelease;
 
 impl Variation for EncodedRelease {
-    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
-        let taken = original.attempt(key, &format!("\"{name}\""), lease).await?;
+    async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
+        let taken = lock
+            .original
+            .attempt(key, &format!("\"{name}\""), lease)
+            .await?;
         Ok(taken.map(|grant| Grant {
             token: name.to_owned(),
             ..grant

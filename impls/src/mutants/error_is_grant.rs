@@ -7,21 +7,21 @@ use crate::BuiltInLock;
 use crate::attempts::Attempts;
 use crate::contract::Taken;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<ErrorIsGrant>(
     "error-is-grant",
     "mutant: set-nx-px that goes on after an error as if it had the lock",
 );
 
+#[derive(Default)]
 struct ErrorIsGrant;
 
 impl Variation for ErrorIsGrant {
-    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
+    async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
-        let tried = original.attempt(key, name, lease).await;
+        let tried = lock.original.attempt(key, name, lease).await;
         Ok(tried.unwrap_or_else(|_| Some(lease.grant(name, asked))))
     }
 }

@@ -9,27 +9,28 @@ use std::time::Duration;
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, Taken};
 use crate::lease::Lease;
-use crate::locks::set_nx_px::{SetNxPx, set_nx_px};
+use crate::locks::set_nx_px::set_nx_px;
 use crate::stopwatch::Stopwatch;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<ExtendRecreates>(
     "extend-recreates",
     "mutant: set-nx-px whose extension takes a lost lock anew",
 );
 
+#[derive(Default)]
 struct ExtendRecreates;
 
 impl Variation for ExtendRecreates {
-    async fn extend(original: &mut SetNxPx, key: &str, grant: &Grant, ttl: Duration) -> Taken {
-        let extended = Lock::extend(original, key, grant, ttl).await?;
+    async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
+        let extended = Lock::extend(&mut lock.original, key, grant, ttl).await?;
         if extended.is_some() {
             return Ok(extended);
         }
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
         let command = set_nx_px(key, &grant.token, lease);
-        let taken: bool = original.redis.ask(command).await?;
+        let taken: bool = lock.original.redis.ask(command).await?;
         Ok(taken.then(|| lease.extended(grant, asked)))
     }
 }

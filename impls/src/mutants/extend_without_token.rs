@@ -9,23 +9,23 @@ use std::time::Duration;
 use crate::BuiltInLock;
 use crate::contract::{Grant, Taken};
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<ExtendWithoutToken>(
     "extend-without-token",
     "mutant: set-nx-px whose extension extends any lock that it finds",
 );
 
+#[derive(Default)]
 struct ExtendWithoutToken;
 
 impl Variation for ExtendWithoutToken {
-    async fn extend(original: &mut SetNxPx, key: &str, grant: &Grant, ttl: Duration) -> Taken {
+    async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
         let command = redis::Cmd::pexpire(key, lease.millis().cast_signed());
-        let there: bool = original.redis.ask(command).await?;
+        let there: bool = lock.original.redis.ask(command).await?;
         Ok(there.then(|| lease.extended(grant, asked)))
     }
 }

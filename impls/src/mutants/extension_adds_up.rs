@@ -11,9 +11,8 @@ use redis::Script;
 use crate::BuiltInLock;
 use crate::contract::{Grant, Taken};
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 static ADD_A_LEASE: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("add_a_lease.lua")));
@@ -23,15 +22,16 @@ pub(crate) const LOCK: BuiltInLock = varied::<ExtensionAddsUp>(
     "mutant: set-nx-px whose extensions add up",
 );
 
+#[derive(Default)]
 struct ExtensionAddsUp;
 
 impl Variation for ExtensionAddsUp {
-    async fn extend(original: &mut SetNxPx, key: &str, grant: &Grant, ttl: Duration) -> Taken {
+    async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
         let mut add = ADD_A_LEASE.key(key);
         add.arg(&grant.token).arg(lease.millis());
-        let extended: bool = add.invoke_async(original.redis.connection()?).await?;
+        let extended: bool = add.invoke_async(lock.original.redis.connection()?).await?;
         Ok(extended.then(|| lease.extended(grant, asked)))
     }
 }

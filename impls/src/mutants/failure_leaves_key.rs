@@ -5,19 +5,19 @@
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
-use crate::locks::set_nx_px::SetNxPx;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<FailureLeavesKey>(
     "failure-leaves-key",
     "mutant: set-nx-px that is not released when a section fails",
 );
 
+#[derive(Default)]
 struct FailureLeavesKey;
 
 impl Variation for FailureLeavesKey {
     async fn section_failed(
-        _original: &mut SetNxPx,
+        _lock: &mut Varied<Self>,
         _key: &str,
         _grant: &Grant,
     ) -> Result<bool, LockError> {

@@ -8,38 +8,25 @@ use std::time::Duration;
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, Taken};
-use crate::delegating_lock::DelegatingLock;
-use crate::locks::set_nx_px::SetNxPx;
+use crate::variation::{Variation, Varied, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+pub(crate) const LOCK: BuiltInLock = varied::<FencePerClient>(
     "fence-per-client",
     "mutant: each client counts its own fencing tokens",
-    |nodes, context| {
-        Box::new(FencePerClient {
-            lock: SetNxPx::new(nodes, context),
-            grants: 0,
-        })
-    },
 );
 
+#[derive(Default)]
 struct FencePerClient {
-    lock: SetNxPx,
     grants: u64,
 }
 
-impl DelegatingLock for FencePerClient {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.lock
-    }
-
-    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        let grant = Lock::acquire(&mut self.lock, key, ttl, wait).await?;
+impl Variation for FencePerClient {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
+        let grant = Lock::acquire(&mut lock.original, key, ttl, wait).await?;
         Ok(grant.map(|grant| {
-            self.grants += 1;
+            lock.way.grants += 1;
             Grant {
-                fence: Some(self.grants),
+                fence: Some(lock.way.grants),
                 ..grant
             }
         }))

@@ -17,13 +17,14 @@ pub(crate) const LOCK: BuiltInLock = varied::<FinallyRelease>(
     "mutant: set-nx-px that deletes the key when it was refused",
 );
 
+#[derive(Default)]
 struct FinallyRelease;
 
 impl Variation for FinallyRelease {
     async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let taken = attempts::acquire(lock, key, ttl, wait).await?;
         if taken.is_none() {
-            lock.redis().ask::<()>(Cmd::del(key)).await?;
+            lock.original.redis.ask::<()>(Cmd::del(key)).await?;
         }
         Ok(taken)
     }

@@ -17,6 +17,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<ImpatienceIsGrant>(
     "mutant: set-nx-px that goes on without the lock when its wait is over",
 );
 
+#[derive(Default)]
 struct ImpatienceIsGrant;
 
 impl Variation for ImpatienceIsGrant {

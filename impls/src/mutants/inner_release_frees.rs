@@ -5,6 +5,7 @@
 
 use crate::BuiltInLock;
 use crate::mutants::reentrant::{Manner, Reentrant};
+use crate::variation::Varied;
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
     "inner-release-frees",
@@ -14,6 +15,6 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
             inner_release_counts: false,
             ..Manner::SOUND
         };
-        Box::new(Reentrant::new(nodes, context, manner))
+        Box::new(Varied::new(nodes, context, Reentrant::new(manner)))
     },
 );

@@ -17,6 +17,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<InterruptIsGrant>(
     "mutant: set-nx-px that takes an interrupted wait for a grant",
 );
 
+#[derive(Default)]
 struct InterruptIsGrant;
 
 impl Variation for InterruptIsGrant {

@@ -6,23 +6,31 @@
 use crate::BuiltInLock;
 use crate::contract::Taken;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<LoserProlongs>(
     "loser-prolongs",
     "mutant: SETNX, then PEXPIRE by winners and losers alike",
 );
 
+#[derive(Default)]
 struct LoserProlongs;
 
 impl Variation for LoserProlongs {
-    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
+    async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
-        let taken: bool = original.redis.ask(redis::Cmd::set_nx(key, name)).await?;
+        let taken: bool = lock
+            .original
+            .redis
+            .ask(redis::Cmd::set_nx(key, name))
+            .await?;
         let expiry = lease.millis().cast_signed();
-        let _: bool = original.redis.ask(redis::Cmd::pexpire(key, expiry)).await?;
+        let _: bool = lock
+            .original
+            .redis
+            .ask(redis::Cmd::pexpire(key, expiry))
+            .await?;
         Ok(taken.then(|| lease.grant(name, asked)))
     }
 }

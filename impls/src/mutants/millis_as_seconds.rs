@@ -6,24 +6,24 @@
 use crate::BuiltInLock;
 use crate::contract::Taken;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<MillisAsSeconds>(
     "millis-as-seconds",
     "mutant: SET NX EX with a number of milliseconds; the key stays for hours",
 );
 
+#[derive(Default)]
 struct MillisAsSeconds;
 
 impl Variation for MillisAsSeconds {
-    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
+    async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let mut set = redis::cmd("SET");
         set.arg(key).arg(name).arg("NX").arg("EX");
         set.arg(lease.millis());
-        let taken: bool = original.redis.ask(set).await?;
+        let taken: bool = lock.original.redis.ask(set).await?;
         Ok(taken.then(|| lease.grant(name, asked)))
     }
 }

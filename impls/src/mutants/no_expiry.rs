@@ -7,30 +7,24 @@ use std::time::Duration;
 
 use redis::{ExistenceCheck, SetOptions};
 
-use crate::attempts::{self, Attempts};
+use crate::BuiltInLock;
 use crate::contract::{Grant, Taken};
-use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
-use crate::{BuiltInLock, Context};
+use crate::variation::{Variation, Varied, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+pub(crate) const LOCK: BuiltInLock = varied::<NoExpiry>(
     "no-expiry",
     "mutant: SET NX without a TTL; a dead holder keeps the lock",
-    |nodes, context| Box::new(NoExpiry(SetNxPx::new(nodes, context))),
 );
 
-struct NoExpiry(SetNxPx);
+#[derive(Default)]
+struct NoExpiry;
 
-impl Attempts for NoExpiry {
-    fn context(&mut self) -> &mut Context {
-        &mut self.0.context
-    }
-
-    async fn attempt(&mut self, key: &str, name: &str, _lease: Lease) -> Taken {
+impl Variation for NoExpiry {
+    async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, _lease: Lease) -> Taken {
         let options = SetOptions::default().conditional_set(ExistenceCheck::NX);
         let command = redis::Cmd::set_options(key, name, options);
-        let taken: bool = self.0.redis.ask(command).await?;
+        let taken: bool = lock.original.redis.ask(command).await?;
         Ok(taken.then(|| Grant {
             token: name.to_owned(),
             fence: None,
@@ -38,21 +32,9 @@ impl Attempts for NoExpiry {
             valid_until: None,
         }))
     }
-}
-
-impl DelegatingLock for NoExpiry {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
-    }
-
-    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        attempts::acquire(self, key, ttl, wait).await
-    }
 
     /// There is nothing to extend, so nothing is sent.
-    async fn extend(&mut self, _key: &str, grant: &Grant, ttl: Duration) -> Taken {
+    async fn extend(_lock: &mut Varied<Self>, _key: &str, grant: &Grant, ttl: Duration) -> Taken {
         Lease::new(ttl)?;
         Ok(Some(grant.clone()))
     }

@@ -7,35 +7,32 @@ use std::time::Duration;
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError, Taken};
-use crate::delegating_lock::DelegatingLock;
-use crate::locks::set_nx_px::SetNxPx;
+use crate::variation::{Variation, Varied, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+pub(crate) const LOCK: BuiltInLock = varied::<OneKeyForAll>(
     "one-key-for-all",
     "mutant: set-nx-px that uses the same key for every lock",
-    |nodes, context| Box::new(OneKeyForAll(SetNxPx::new(nodes, context))),
 );
 
-struct OneKeyForAll(SetNxPx);
+#[derive(Default)]
+struct OneKeyForAll;
 
 const KEY: &str = "lock";
 
-impl DelegatingLock for OneKeyForAll {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
+impl Variation for OneKeyForAll {
+    async fn acquire(lock: &mut Varied<Self>, _key: &str, ttl: Duration, wait: Duration) -> Taken {
+        Lock::acquire(&mut lock.original, KEY, ttl, wait).await
     }
 
-    async fn acquire(&mut self, _key: &str, ttl: Duration, wait: Duration) -> Taken {
-        Lock::acquire(&mut self.0, KEY, ttl, wait).await
+    async fn extend(lock: &mut Varied<Self>, _key: &str, grant: &Grant, ttl: Duration) -> Taken {
+        Lock::extend(&mut lock.original, KEY, grant, ttl).await
     }
 
-    async fn extend(&mut self, _key: &str, grant: &Grant, ttl: Duration) -> Taken {
-        Lock::extend(&mut self.0, KEY, grant, ttl).await
-    }
-
-    async fn release(&mut self, _key: &str, grant: &Grant) -> Result<bool, LockError> {
-        Lock::release(&mut self.0, KEY, grant).await
+    async fn release(
+        lock: &mut Varied<Self>,
+        _key: &str,
+        grant: &Grant,
+    ) -> Result<bool, LockError> {
+        Lock::release(&mut lock.original, KEY, grant).await
     }
 }

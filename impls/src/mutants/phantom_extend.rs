@@ -10,14 +10,13 @@ use redis::{Cmd, SetExpiry, SetOptions};
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, LockError, Taken};
-use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::locks::watchdog::OPTIONS;
 use crate::options::Options;
 use crate::renewal::Habits;
 use crate::renewing::{Renewable, Renewing};
 use crate::stopwatch::Deadline;
+use crate::variation::{Variation, Varied};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "phantom-extend",
@@ -30,22 +29,22 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
             minds_the_lease: false,
             ..Habits::SOUND
         };
-        let blind = WritesAnew(SetNxPx::new(nodes, context));
+        let blind = Varied::new(nodes, context, WritesAnew);
         Box::new(Renewing::new(blind, habits))
     },
 };
 
 /// Extends without checking the key.
-pub(crate) struct WritesAnew(pub(crate) SetNxPx);
+pub(crate) struct WritesAnew;
 
 fn write_anew(key: &str, grant: &Grant, lease: Lease) -> Cmd {
     let options = SetOptions::default().with_expiration(SetExpiry::PX(lease.millis()));
     Cmd::set_options(key, &grant.token, options)
 }
 
-impl Renewable for WritesAnew {
+impl Renewable for Varied<WritesAnew> {
     fn options(&self) -> &Options {
-        &self.0.context.options
+        &self.original.context.options
     }
 
     fn renewal(
@@ -54,7 +53,7 @@ impl Renewable for WritesAnew {
         grant: &Grant,
         lease: Lease,
     ) -> impl AsyncFnMut() -> Result<Option<Deadline>, LockError> + 'static {
-        let mut redis = self.0.redis.apart();
+        let mut redis = self.original.redis.apart();
         let command = write_anew(key, grant, lease);
         async move || {
             redis.ask::<()>(command.clone()).await?;
@@ -63,17 +62,11 @@ impl Renewable for WritesAnew {
     }
 }
 
-impl DelegatingLock for WritesAnew {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
-    }
-
-    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
+impl Variation for WritesAnew {
+    async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let command = write_anew(key, grant, lease);
-        self.0.redis.ask::<()>(command).await?;
+        lock.original.redis.ask::<()>(command).await?;
         Ok(Some(Grant {
             valid_until: Some(Deadline::after(lease.duration())),
             ..grant.clone()

@@ -9,15 +9,14 @@ use std::time::Duration;
 
 use redis::Cmd;
 
+use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError, Taken};
-use crate::delegating_lock::DelegatingLock;
-use crate::locks::set_nx_px::SetNxPx;
-use crate::{BuiltInLock, Context, Node};
+use crate::variation::{Variation, Varied};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
     "reentrant",
     "re-entrant set-nx-px: the holder's inner acquisitions only count",
-    |nodes, context| Box::new(Reentrant::new(nodes, context, Manner::SOUND)),
+    |nodes, context| Box::new(Varied::new(nodes, context, Reentrant::new(Manner::SOUND))),
 );
 
 /// What an inner acquisition, and its release, do.
@@ -37,37 +36,36 @@ impl Manner {
 }
 
 pub(super) struct Reentrant {
-    lock: SetNxPx,
     /// By key: how often this client has it, and the outermost grant.
     held: BTreeMap<String, (u32, Grant)>,
     manner: Manner,
 }
 
 impl Reentrant {
-    pub(super) fn new(nodes: Vec<Node>, context: Context, manner: Manner) -> Self {
+    pub(super) fn new(manner: Manner) -> Self {
         Reentrant {
-            lock: SetNxPx::new(nodes, context),
             held: BTreeMap::new(),
             manner,
         }
     }
+}
 
+impl Varied<Reentrant> {
     /// Takes the lock once more. `None`: the client has not got it, or not any more.
     async fn reenter(&mut self, key: &str, ttl: Duration) -> Taken {
-        let Some((count, outer)) = self.held.get_mut(key) else {
+        let Varied { original, way } = self;
+        let Some((count, outer)) = way.held.get_mut(key) else {
             return Ok(None);
         };
-        let is_there = match self.manner.inner_acquire_counts {
+        let is_there = match way.manner.inner_acquire_counts {
             true => {
-                let value: Option<String> = self.lock.redis.ask(Cmd::get(key)).await?;
+                let value: Option<String> = original.redis.ask(Cmd::get(key)).await?;
                 value.as_deref() == Some(&outer.token)
             }
-            false => Lock::extend(&mut self.lock, key, outer, ttl)
-                .await?
-                .is_some(),
+            false => Lock::extend(original, key, outer, ttl).await?.is_some(),
         };
         if !is_there {
-            self.held.remove(key);
+            way.held.remove(key);
             return Ok(None);
         }
         *count += 1;
@@ -77,40 +75,32 @@ impl Reentrant {
     }
 }
 
-impl DelegatingLock for Reentrant {
-    type Original = SetNxPx;
+impl Variation for Reentrant {
+    const IS_REENTRANT: bool = true;
 
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.lock
-    }
-
-    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        if let Some(inner) = self.reenter(key, ttl).await? {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
+        if let Some(inner) = lock.reenter(key, ttl).await? {
             return Ok(Some(inner));
         }
-        let granted = Lock::acquire(&mut self.lock, key, ttl, wait).await?;
+        let granted = Lock::acquire(&mut lock.original, key, ttl, wait).await?;
         if let Some(grant) = &granted {
-            self.held.insert(key.to_owned(), (1, grant.clone()));
+            lock.way.held.insert(key.to_owned(), (1, grant.clone()));
         }
         Ok(granted)
     }
 
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        let Some((count, outer)) = self.held.get_mut(key) else {
-            return Lock::release(&mut self.lock, key, grant).await;
+    async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let Some((count, outer)) = lock.way.held.get_mut(key) else {
+            return Lock::release(&mut lock.original, key, grant).await;
         };
         *count -= 1;
         let (is_inner, outer) = (*count > 0, outer.clone());
         if !is_inner {
-            self.held.remove(key);
+            lock.way.held.remove(key);
         }
-        match is_inner && self.manner.inner_release_counts {
+        match is_inner && lock.way.manner.inner_release_counts {
             true => Ok(true),
-            false => Lock::release(&mut self.lock, key, &outer).await,
+            false => Lock::release(&mut lock.original, key, &outer).await,
         }
-    }
-
-    fn is_reentrant(&self) -> bool {
-        true
     }
 }

@@ -8,21 +8,21 @@ use crate::BuiltInLock;
 use crate::attempts::Attempts;
 use crate::contract::Taken;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<RefusalIsGrant>(
     "refusal-is-grant",
     "mutant: set-nx-px that does not look at what SET has answered",
 );
 
+#[derive(Default)]
 struct RefusalIsGrant;
 
 impl Variation for RefusalIsGrant {
-    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
+    async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
-        let taken = original.attempt(key, name, lease).await?;
+        let taken = lock.original.attempt(key, name, lease).await?;
         Ok(taken.or_else(|| Some(lease.grant(name, asked))))
     }
 }

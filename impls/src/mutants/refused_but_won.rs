@@ -16,6 +16,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<RefusedButWon>(
     "mutant: set-nx-px that refuses a lock that it has taken too late, and leaves it",
 );
 
+#[derive(Default)]
 struct RefusedButWon;
 
 impl Variation for RefusedButWon {

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
-use crate::locks::set_nx_px::SetNxPx;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 /// How long after it.
 const LATER: Duration = Duration::from_millis(30);
@@ -18,13 +17,14 @@ pub(crate) const LOCK: BuiltInLock = varied::<ReleaseAgainLate>(
     "mutant: set-nx-px that repeats its release later, as a plain DEL",
 );
 
+#[derive(Default)]
 struct ReleaseAgainLate;
 
 impl Variation for ReleaseAgainLate {
-    async fn release(original: &mut SetNxPx, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        let released = Lock::release(original, key, grant).await?;
+    async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let released = Lock::release(&mut lock.original, key, grant).await?;
         if released {
-            let (mut redis, key) = (original.redis.apart(), key.to_owned());
+            let (mut redis, key) = (lock.original.redis.apart(), key.to_owned());
             tokio::task::spawn_local(async move {
                 tokio::time::sleep(LATER).await;
                 // Nobody reads the answer.

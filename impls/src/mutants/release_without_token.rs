@@ -5,19 +5,23 @@
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
-use crate::locks::set_nx_px::SetNxPx;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<ReleaseWithoutToken>(
     "release-without-token",
     "mutant: set-nx-px whose release deletes any lock that it finds",
 );
 
+#[derive(Default)]
 struct ReleaseWithoutToken;
 
 impl Variation for ReleaseWithoutToken {
-    async fn release(original: &mut SetNxPx, key: &str, _grant: &Grant) -> Result<bool, LockError> {
-        let deleted: u64 = original.redis.ask(redis::Cmd::del(key)).await?;
+    async fn release(
+        lock: &mut Varied<Self>,
+        key: &str,
+        _grant: &Grant,
+    ) -> Result<bool, LockError> {
+        let deleted: u64 = lock.original.redis.ask(redis::Cmd::del(key)).await?;
         Ok(deleted == 1)
     }
 }

@@ -10,8 +10,7 @@ use redis::Script;
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
-use crate::locks::set_nx_px::SetNxPx;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 /// Deletes everything if the key holds the token.
 static DELETE_EVERY_KEY: LazyLock<Script> =
@@ -22,14 +21,15 @@ pub(crate) const LOCK: BuiltInLock = varied::<ReleasesEveryKey>(
     "mutant: set-nx-px whose release deletes the keys of all locks",
 );
 
+#[derive(Default)]
 struct ReleasesEveryKey;
 
 impl Variation for ReleasesEveryKey {
-    async fn release(original: &mut SetNxPx, key: &str, grant: &Grant) -> Result<bool, LockError> {
+    async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
         let deleted: u64 = DELETE_EVERY_KEY
             .key(key)
             .arg(&grant.token)
-            .invoke_async(original.redis.connection()?)
+            .invoke_async(lock.original.redis.connection()?)
             .await?;
         Ok(deleted > 0)
     }

@@ -7,14 +7,13 @@
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
-use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::locks::watchdog::OPTIONS;
 use crate::options::Options;
 use crate::renewal::Habits;
 use crate::renewing::{Renewable, Renewing};
 use crate::stopwatch::Deadline;
+use crate::variation::{Variation, Varied};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "renews-any-value",
@@ -27,16 +26,18 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
             minds_the_lease: false,
             ..Habits::SOUND
         };
-        let lock = RenewsAnyValue(SetNxPx::new(nodes, context));
+        let lock = Varied::new(nodes, context, RenewsAnyValue);
         Box::new(Renewing::new(lock, habits))
     },
 };
 
-struct RenewsAnyValue(SetNxPx);
+struct RenewsAnyValue;
 
-impl Renewable for RenewsAnyValue {
+impl Variation for RenewsAnyValue {}
+
+impl Renewable for Varied<RenewsAnyValue> {
     fn options(&self) -> &Options {
-        &self.0.context.options
+        &self.original.context.options
     }
 
     fn renewal(
@@ -45,19 +46,11 @@ impl Renewable for RenewsAnyValue {
         _grant: &Grant,
         lease: Lease,
     ) -> impl AsyncFnMut() -> Result<Option<Deadline>, LockError> + 'static {
-        let mut redis = self.0.redis.apart();
+        let mut redis = self.original.redis.apart();
         let command = redis::Cmd::pexpire(key, lease.millis().cast_signed());
         async move || {
             let _: bool = redis.ask(command.clone()).await?;
             Ok(Some(Deadline::after(lease.duration())))
         }
-    }
-}
-
-impl DelegatingLock for RenewsAnyValue {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
     }
 }

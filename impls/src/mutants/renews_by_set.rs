@@ -6,11 +6,11 @@
 //! and is never told.
 
 use crate::BuiltInLock;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::locks::watchdog::OPTIONS;
 use crate::mutants::phantom_extend::WritesAnew;
 use crate::renewal::Habits;
 use crate::renewing::Renewing;
+use crate::variation::Varied;
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "renews-by-set",
@@ -19,7 +19,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     replicas: 0,
     options: OPTIONS,
     build: |nodes, context| {
-        let lock = WritesAnew(SetNxPx::new(nodes, context));
+        let lock = Varied::new(nodes, context, WritesAnew);
         Box::new(Renewing::new(lock, Habits::SOUND))
     },
 };

@@ -9,39 +9,27 @@ use tokio::task::JoinHandle;
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError, Taken};
-use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
+use crate::variation::{Variation, Varied, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+pub(crate) const LOCK: BuiltInLock = varied::<RenewsForTheDead>(
     "renews-for-the-dead",
     "mutant: set-nx-px that is renewed for as long as the process of its holder lives",
-    |nodes, context| {
-        Box::new(RenewsForTheDead {
-            lock: SetNxPx::new(nodes, context),
-            renewal: None,
-        })
-    },
 );
 
+#[derive(Default)]
 struct RenewsForTheDead {
-    lock: SetNxPx,
     /// Dropping it does not end the task.
     renewal: Option<JoinHandle<()>>,
 }
 
-impl DelegatingLock for RenewsForTheDead {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.lock
-    }
-
-    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        let granted = Lock::acquire(&mut self.lock, key, ttl, wait).await?;
+impl Variation for RenewsForTheDead {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
+        let granted = Lock::acquire(&mut lock.original, key, ttl, wait).await?;
         if let Some(grant) = &granted {
-            let mut extension = self.lock.extension(key, &grant.token, Lease::new(ttl)?);
-            self.renewal = Some(tokio::task::spawn_local(async move {
+            let lease = Lease::new(ttl)?;
+            let mut extension = lock.original.extension(key, &grant.token, lease);
+            lock.way.renewal = Some(tokio::task::spawn_local(async move {
                 loop {
                     tokio::time::sleep(ttl / 3).await;
                     // Whatever the answer is.
@@ -52,10 +40,10 @@ impl DelegatingLock for RenewsForTheDead {
         Ok(granted)
     }
 
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        if let Some(renewal) = self.renewal.take() {
+    async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        if let Some(renewal) = lock.way.renewal.take() {
             renewal.abort();
         }
-        Lock::release(&mut self.lock, key, grant).await
+        Lock::release(&mut lock.original, key, grant).await
     }
 }

@@ -8,16 +8,15 @@
 
 use std::time::Duration;
 
-use crate::attempts::{self, Attempts};
+use crate::BuiltInLock;
+use crate::attempts::Attempts;
 use crate::contract::{Grant, Taken};
-use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::locks::watchdog::OPTIONS;
 use crate::renewal::{Habits, Renewals};
 use crate::renewing::Renewable;
 use crate::stopwatch::Deadline;
-use crate::{BuiltInLock, Context};
+use crate::variation::{Variation, Varied};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "renews-in-doubt",
@@ -30,25 +29,19 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
             minds_the_lease: false,
             ..Habits::SOUND
         };
-        Box::new(RenewsInDoubt {
-            lock: SetNxPx::new(nodes, context),
-            renewals: Renewals::new(habits),
-        })
+        let renewals = Renewals::new(habits);
+        Box::new(Varied::new(nodes, context, RenewsInDoubt { renewals }))
     },
 };
 
 struct RenewsInDoubt {
-    lock: SetNxPx,
     renewals: Renewals,
 }
 
-impl Attempts for RenewsInDoubt {
-    fn context(&mut self) -> &mut Context {
-        &mut self.lock.context
-    }
-
-    async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
-        let tried = self.lock.attempt(key, name, lease).await;
+impl Variation for RenewsInDoubt {
+    async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
+        let Varied { original, way } = lock;
+        let tried = original.attempt(key, name, lease).await;
         if tried.as_ref().is_err_and(|error| !error.is_definite()) {
             // Only the name of this grant is known, so the renewal asks at once.
             let perhaps = Grant {
@@ -56,23 +49,11 @@ impl Attempts for RenewsInDoubt {
                 fence: None,
                 valid_until: Some(Deadline::after(Duration::ZERO)),
             };
-            let renewal = self.lock.renewal(key, &perhaps, lease);
-            let options = self.lock.options();
-            self.renewals
+            let renewal = original.renewal(key, &perhaps, lease);
+            let options = original.options();
+            way.renewals
                 .begin(options, &perhaps, lease.duration(), renewal);
         }
         tried
-    }
-}
-
-impl DelegatingLock for RenewsInDoubt {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.lock
-    }
-
-    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        attempts::acquire(self, key, ttl, wait).await
     }
 }

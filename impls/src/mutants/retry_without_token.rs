@@ -7,21 +7,21 @@
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
-use crate::locks::set_nx_px::SetNxPx;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<RetryWithoutToken>(
     "retry-without-token",
     "mutant: set-nx-px that repeats an unanswered release as a plain DEL",
 );
 
+#[derive(Default)]
 struct RetryWithoutToken;
 
 impl Variation for RetryWithoutToken {
-    async fn release(original: &mut SetNxPx, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        match Lock::release(original, key, grant).await {
+    async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        match Lock::release(&mut lock.original, key, grant).await {
             Err(LockError::Ambiguous(_)) => {
-                let deleted: u64 = original.redis.ask(redis::Cmd::del(key)).await?;
+                let deleted: u64 = lock.original.redis.ask(redis::Cmd::del(key)).await?;
                 Ok(deleted == 1)
             }
             answer => answer,

@@ -8,21 +8,21 @@ use std::time::Duration;
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, Taken};
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<ShortExtension>(
     "short-extension",
     "mutant: set-nx-px that extends by half of what it tells",
 );
 
+#[derive(Default)]
 struct ShortExtension;
 
 impl Variation for ShortExtension {
-    async fn extend(original: &mut SetNxPx, key: &str, grant: &Grant, ttl: Duration) -> Taken {
+    async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let (lease, asked) = (Lease::new(ttl)?, Stopwatch::start());
-        let extended = Lock::extend(original, key, grant, ttl / 2).await?;
+        let extended = Lock::extend(&mut lock.original, key, grant, ttl / 2).await?;
         Ok(extended.map(|_| lease.extended(grant, asked)))
     }
 }

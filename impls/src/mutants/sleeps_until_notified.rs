@@ -5,7 +5,8 @@
 //! time.
 
 use crate::BuiltInLock;
-use crate::locks::signal_list::{NAP, SignalList, Wakes};
+use crate::locks::signal_list::{NAP, SignalList};
+use crate::variation::Varied;
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "sleeps-until-notified",
@@ -13,5 +14,5 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     nodes: 1,
     replicas: 0,
     options: &[&NAP],
-    build: |nodes, context| Box::new(SignalList::new(nodes, context, Wakes::BySignal)),
+    build: |nodes, context| Box::new(Varied::new(nodes, context, SignalList::BySignal)),
 };

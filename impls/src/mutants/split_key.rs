@@ -7,22 +7,18 @@ use std::time::Duration;
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError, Taken};
-use crate::delegating_lock::DelegatingLock;
-use crate::locks::set_nx_px::SetNxPx;
+use crate::variation::{Variation, Varied};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
     "split-key",
     "mutant: set-nx-px whose clients each derive a key of their own",
     |nodes, mut context| {
-        Box::new(SplitKey {
-            process: context.token(),
-            lock: SetNxPx::new(nodes, context),
-        })
+        let process = context.token();
+        Box::new(Varied::new(nodes, context, SplitKey { process }))
     },
 );
 
 struct SplitKey {
-    lock: SetNxPx,
     process: String,
 }
 
@@ -32,25 +28,19 @@ impl SplitKey {
     }
 }
 
-impl DelegatingLock for SplitKey {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.lock
+impl Variation for SplitKey {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
+        let key = lock.way.derived(key);
+        Lock::acquire(&mut lock.original, &key, ttl, wait).await
     }
 
-    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        let key = self.derived(key);
-        Lock::acquire(&mut self.lock, &key, ttl, wait).await
+    async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
+        let key = lock.way.derived(key);
+        Lock::extend(&mut lock.original, &key, grant, ttl).await
     }
 
-    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
-        let key = self.derived(key);
-        Lock::extend(&mut self.lock, &key, grant, ttl).await
-    }
-
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        let key = self.derived(key);
-        Lock::release(&mut self.lock, &key, grant).await
+    async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let key = lock.way.derived(key);
+        Lock::release(&mut lock.original, &key, grant).await
     }
 }

@@ -10,61 +10,48 @@ use std::time::Duration;
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError, Taken};
-use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Deadline;
+use crate::variation::{Variation, Varied, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+pub(crate) const LOCK: BuiltInLock = varied::<StaleHoldCount>(
     "stale-hold-count",
     "mutant: re-entrant set-nx-px that goes on counting after it lost the lock",
-    |nodes, context| {
-        Box::new(StaleHoldCount {
-            lock: SetNxPx::new(nodes, context),
-            held: BTreeMap::new(),
-        })
-    },
 );
 
+#[derive(Default)]
 struct StaleHoldCount {
-    lock: SetNxPx,
     /// By key: how often this client has it, and the grant.
     held: BTreeMap<String, (u32, Grant)>,
 }
 
-impl DelegatingLock for StaleHoldCount {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.lock
-    }
-
-    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        if let Some((count, grant)) = self.held.get_mut(key) {
+impl Variation for StaleHoldCount {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
+        if let Some((count, grant)) = lock.way.held.get_mut(key) {
             *count += 1;
             return Ok(Some(Grant {
                 valid_until: Some(Deadline::after(Lease::new(ttl)?.duration())),
                 ..grant.clone()
             }));
         }
-        let granted = Lock::acquire(&mut self.lock, key, ttl, wait).await?;
+        let granted = Lock::acquire(&mut lock.original, key, ttl, wait).await?;
         if let Some(grant) = &granted {
-            self.held.insert(key.to_owned(), (1, grant.clone()));
+            lock.way.held.insert(key.to_owned(), (1, grant.clone()));
         }
         Ok(granted)
     }
 
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        if let Some((count, _)) = self.held.get_mut(key)
+    async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        if let Some((count, _)) = lock.way.held.get_mut(key)
             && *count > 1
         {
             *count -= 1;
             return Ok(true);
         }
-        let released = Lock::release(&mut self.lock, key, grant).await?;
+        let released = Lock::release(&mut lock.original, key, grant).await?;
         // Here it is forgotten that a lost lock is not held either.
         if released {
-            self.held.remove(key);
+            lock.way.held.remove(key);
         }
         Ok(released)
     }

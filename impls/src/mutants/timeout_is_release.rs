@@ -6,19 +6,19 @@
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
-use crate::locks::set_nx_px::SetNxPx;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<TimeoutIsRelease>(
     "timeout-is-release",
     "mutant: set-nx-px that claims success for a release without an answer",
 );
 
+#[derive(Default)]
 struct TimeoutIsRelease;
 
 impl Variation for TimeoutIsRelease {
-    async fn release(original: &mut SetNxPx, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        match Lock::release(original, key, grant).await {
+    async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        match Lock::release(&mut lock.original, key, grant).await {
             Err(LockError::Ambiguous(_)) => Ok(true),
             answer => answer,
         }

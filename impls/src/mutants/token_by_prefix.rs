@@ -11,8 +11,7 @@ use crate::BuiltInLock;
 use crate::attempts::Attempts;
 use crate::contract::{Grant, LockError, Taken};
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 static COMPARE_BEGINNINGS: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("compare_beginnings.lua")));
@@ -22,18 +21,21 @@ pub(crate) const LOCK: BuiltInLock = varied::<TokenByPrefix>(
     "mutant: set-nx-px that compares only the beginnings of the tokens",
 );
 
+#[derive(Default)]
 struct TokenByPrefix;
 
 impl Variation for TokenByPrefix {
-    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
-        original
+    async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
+        lock.original
             .attempt(key, &format!("checkout:{name}"), lease)
             .await
     }
 
-    async fn release(original: &mut SetNxPx, key: &str, grant: &Grant) -> Result<bool, LockError> {
+    async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
         let mut compare = COMPARE_BEGINNINGS.key(key);
         compare.arg(&grant.token);
-        Ok(compare.invoke_async(original.redis.connection()?).await?)
+        Ok(compare
+            .invoke_async(lock.original.redis.connection()?)
+            .await?)
     }
 }

@@ -22,6 +22,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<TokenPerProcess>(
 /// All clients of the simulated process.
 const NAME: &str = "process-of-all-clients";
 
+#[derive(Default)]
 struct TokenPerProcess;
 
 impl Variation for TokenPerProcess {
@@ -34,7 +35,7 @@ impl Variation for TokenPerProcess {
             if taken.is_some() {
                 return Ok(taken);
             }
-            let held: Option<String> = lock.redis().ask(Cmd::get(key)).await?;
+            let held: Option<String> = lock.original.redis.ask(Cmd::get(key)).await?;
             if held.as_deref() == Some(NAME) {
                 return Ok(Some(lease.grant(NAME, asked)));
             }

@@ -8,16 +8,15 @@ use std::time::Duration;
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError, Taken};
-use crate::delegating_lock::DelegatingLock;
-use crate::locks::set_nx_px::SetNxPx;
+use crate::variation::{Variation, Varied, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+pub(crate) const LOCK: BuiltInLock = varied::<TruncatedKey>(
     "truncated-key",
     "mutant: set-nx-px that keeps the first 16 bytes of the key",
-    |nodes, context| Box::new(TruncatedKey(SetNxPx::new(nodes, context))),
 );
 
-struct TruncatedKey(SetNxPx);
+#[derive(Default)]
+struct TruncatedKey;
 
 /// Its column for names is that wide.
 const LONGEST: usize = 16;
@@ -29,22 +28,16 @@ fn cut(key: &str) -> &str {
     &key[..boundary.unwrap_or(0)]
 }
 
-impl DelegatingLock for TruncatedKey {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
+impl Variation for TruncatedKey {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
+        Lock::acquire(&mut lock.original, cut(key), ttl, wait).await
     }
 
-    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        Lock::acquire(&mut self.0, cut(key), ttl, wait).await
+    async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
+        Lock::extend(&mut lock.original, cut(key), grant, ttl).await
     }
 
-    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
-        Lock::extend(&mut self.0, cut(key), grant, ttl).await
-    }
-
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        Lock::release(&mut self.0, cut(key), grant).await
+    async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        Lock::release(&mut lock.original, cut(key), grant).await
     }
 }

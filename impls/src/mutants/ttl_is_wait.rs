@@ -16,6 +16,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<TtlIsWait>(
     "mutant: set-nx-px whose key expires after the time that it would have waited",
 );
 
+#[derive(Default)]
 struct TtlIsWait;
 
 impl Variation for TtlIsWait {

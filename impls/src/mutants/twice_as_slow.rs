@@ -7,26 +7,19 @@ use std::time::Duration;
 
 use crate::BuiltInLock;
 use crate::contract::{Lock, Taken};
-use crate::delegating_lock::DelegatingLock;
-use crate::locks::set_nx_px::SetNxPx;
+use crate::variation::{Variation, Varied, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+pub(crate) const LOCK: BuiltInLock = varied::<TwiceAsSlow>(
     "twice-as-slow",
     "mutant: set-nx-px with an unnecessary round trip before each acquisition",
-    |nodes, context| Box::new(TwiceAsSlow(SetNxPx::new(nodes, context))),
 );
 
-struct TwiceAsSlow(SetNxPx);
+#[derive(Default)]
+struct TwiceAsSlow;
 
-impl DelegatingLock for TwiceAsSlow {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
-    }
-
-    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        let _seen: Option<String> = self.0.redis.ask(redis::Cmd::get(key)).await?;
-        Lock::acquire(&mut self.0, key, ttl, wait).await
+impl Variation for TwiceAsSlow {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
+        let _seen: Option<String> = lock.original.redis.ask(redis::Cmd::get(key)).await?;
+        Lock::acquire(&mut lock.original, key, ttl, wait).await
     }
 }

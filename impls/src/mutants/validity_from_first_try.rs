@@ -17,6 +17,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<ValidityFromFirstTry>(
     "mutant: set-nx-px that counts its lease from its first attempt, and fails if that is over",
 );
 
+#[derive(Default)]
 struct ValidityFromFirstTry;
 
 impl Variation for ValidityFromFirstTry {

@@ -7,22 +7,22 @@ use crate::BuiltInLock;
 use crate::attempts::Attempts;
 use crate::contract::Taken;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<WaiterRenews>(
     "waiter-renews",
     "mutant: set-nx-px whose waiters look by PEXPIRE, and so keep the key alive",
 );
 
+#[derive(Default)]
 struct WaiterRenews;
 
 impl Variation for WaiterRenews {
-    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
+    async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
         let look = redis::Cmd::pexpire(key, lease.millis().cast_signed());
-        match original.redis.ask::<bool>(look).await? {
+        match lock.original.redis.ask::<bool>(look).await? {
             true => Ok(None),
-            false => original.attempt(key, name, lease).await,
+            false => lock.original.attempt(key, name, lease).await,
         }
     }
 }

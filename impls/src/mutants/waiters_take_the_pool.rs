@@ -11,13 +11,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError, Taken};
-use crate::delegating_lock::DelegatingLock;
-use crate::locks::set_nx_px::SetNxPx;
+use crate::variation::{Variation, Varied, varied};
 
-pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
+pub(crate) const LOCK: BuiltInLock = varied::<WaitersTakeThePool>(
     "waiters-take-the-pool",
     "mutant: set-nx-px whose waiters keep the connections that its holder needs",
-    |nodes, context| Box::new(WaitersTakeThePool(SetNxPx::new(nodes, context))),
 );
 
 thread_local! {
@@ -25,35 +23,30 @@ thread_local! {
     static POOL: Arc<Semaphore> = Arc::new(Semaphore::new(4));
 }
 
-struct WaitersTakeThePool(SetNxPx);
+#[derive(Default)]
+struct WaitersTakeThePool;
 
 /// A connection, which goes back to the pool when this is dropped.
 async fn connection() -> Option<OwnedSemaphorePermit> {
     POOL.with(Arc::clone).acquire_owned().await.ok()
 }
 
-impl DelegatingLock for WaitersTakeThePool {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
-    }
-
-    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
+impl Variation for WaitersTakeThePool {
+    async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
         // As pools do, it lets nobody wait for ever.
         let Ok(_connection) = tokio::time::timeout(wait, connection()).await else {
             return Ok(None);
         };
-        Lock::acquire(&mut self.0, key, ttl, wait).await
+        Lock::acquire(&mut lock.original, key, ttl, wait).await
     }
 
-    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
+    async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let _connection = connection().await;
-        Lock::extend(&mut self.0, key, grant, ttl).await
+        Lock::extend(&mut lock.original, key, grant, ttl).await
     }
 
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+    async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
         let _connection = connection().await;
-        Lock::release(&mut self.0, key, grant).await
+        Lock::release(&mut lock.original, key, grant).await
     }
 }

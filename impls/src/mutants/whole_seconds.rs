@@ -7,24 +7,24 @@
 use crate::BuiltInLock;
 use crate::contract::Taken;
 use crate::lease::Lease;
-use crate::locks::set_nx_px::SetNxPx;
 use crate::stopwatch::Stopwatch;
-use crate::variation::{Variation, varied};
+use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<WholeSeconds>(
     "whole-seconds",
     "mutant: SET NX EX with the whole seconds of the lease, rounded down",
 );
 
+#[derive(Default)]
 struct WholeSeconds;
 
 impl Variation for WholeSeconds {
-    async fn attempt(original: &mut SetNxPx, key: &str, name: &str, lease: Lease) -> Taken {
+    async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let seconds = (lease.millis() / 1000).max(1);
         let mut set = redis::cmd("SET");
         set.arg(key).arg(name).arg("NX").arg("EX").arg(seconds);
-        let taken: bool = original.redis.ask(set).await?;
+        let taken: bool = lock.original.redis.ask(set).await?;
         Ok(taken.then(|| lease.grant(name, asked)))
     }
 }

@@ -7,11 +7,11 @@
 mod words;
 
 use picklock_scenarios::BackendName;
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 
 use hdrhistogram::Histogram;
-use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::check::{Cause, Property, Status};
 use picklock_verdicts::latency;
 use picklock_verdicts::record::{Cell, Latency, MatrixRecord};
 use serde::Serialize;
@@ -182,10 +182,8 @@ pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison
     }
     let mut left: Vec<usize> = left.into_values().flatten().collect();
     left.sort_unstable();
-    comparison.only_after = left
-        .into_iter()
-        .map(|index| place(&after.cells[index]))
-        .collect();
+    let only_after = left.into_iter().map(|index| place(&after.cells[index]));
+    comparison.only_after = only_after.collect();
     comparison.verdicts.sort_by_key(|change| change.direction);
     comparison.latency.sort_by(|one, other| {
         let worst = |ratio: &Ratio| ratio.ratio.unwrap_or(f64::INFINITY);
@@ -213,16 +211,16 @@ fn place(cell: &Cell) -> Place {
     }
 }
 
-/// The rank of an [`RankedVerdict`] that is a violation.
+/// The rank of a [`RankedVerdict`] that is a violation.
 const VIOLATED: u8 = 2;
 
 fn direction(before: u8, after: u8, expected: Option<&str>) -> Direction {
     let is_alarm = expected.is_some_and(|wanted| wanted.starts_with(Status::Violated.word()));
     match before.cmp(&after) {
-        std::cmp::Ordering::Less => Direction::Worse,
-        std::cmp::Ordering::Equal => Direction::Other,
-        std::cmp::Ordering::Greater if before == VIOLATED && is_alarm => Direction::Dead,
-        std::cmp::Ordering::Greater => Direction::Better,
+        Ordering::Less => Direction::Worse,
+        Ordering::Equal => Direction::Other,
+        Ordering::Greater if before == VIOLATED && is_alarm => Direction::Dead,
+        Ordering::Greater => Direction::Better,
     }
 }
 
@@ -254,19 +252,13 @@ fn changes(before: &Cell, after: &Cell, after_index: usize) -> Vec<Change> {
         (Some(_), Some(_)) => return Vec::new(),
         _ => return vec![change(None, ran(before), ran(after))],
     }
-    let pairs = Property::ALL.map(|property| {
-        (
-            property,
-            came_out(before, property),
-            came_out(after, property),
-        )
-    });
-    let differ = pairs
-        .into_iter()
-        .filter(|(_, one, other)| outcome(one) != outcome(other));
-    let mut found: Vec<Change> = differ
-        .map(|(property, one, other)| change(Some(property), one, other))
-        .collect();
+    let mut found = Vec::new();
+    for property in Property::ALL {
+        let (one, other) = (came_out(before, property), came_out(after, property));
+        if outcome(&one) != outcome(&other) {
+            found.push(change(Some(property), one, other));
+        }
+    }
     found.sort_by_key(|change| Reverse(change.direction == Direction::Worse));
     found
 }
@@ -287,23 +279,17 @@ fn came_out(cell: &Cell, property: Property) -> RankedVerdict {
     };
     if tally.violated > 0 || shown == Some(Status::Violated) {
         // The most frequent cause stands for all.
-        let most = tally
-            .causes
-            .iter()
-            .max_by_key(|(cause, times)| (**times, Reverse(*cause)));
-        let shown = verdict.and_then(|verdict| verdict.cause);
-        let cause = most.map(|(cause, _)| cause.clone());
-        let cause = cause.or_else(|| shown.map(|cause| cause.word().to_owned()));
-        let cause = cause.map_or(String::new(), |cause| format!(": {cause}"));
+        let causes = tally.causes.iter();
+        let most = causes.max_by_key(|(cause, times)| (**times, Reverse(*cause)));
+        let shown = || verdict.and_then(|verdict| verdict.cause).map(Cause::word);
+        let cause = most.map(|(cause, _)| cause.as_str()).or_else(shown);
+        let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
         return (VIOLATED, format!("violated{cause}{}", rate(tally.violated)));
     }
     if tally.unknown > 0 || shown == Some(Status::Unknown) {
         return (1, format!("unknown{}", rate(tally.unknown)));
     }
-    match shown {
-        Some(status) => (0, status.word().to_owned()),
-        None => (0, Status::NotApplicable.word().to_owned()),
-    }
+    (0, shown.unwrap_or(Status::NotApplicable).word().to_owned())
 }
 
 fn ratios(before: &Cell, after: &Cell) -> Result<Vec<Ratio>, FormatError> {
@@ -313,12 +299,10 @@ fn ratios(before: &Cell, after: &Cell) -> Result<Vec<Ratio>, FormatError> {
         return Ok(ratios);
     }
     for (operation, one) in &before.latency {
-        let Some(other) = after.latency.get(operation) else {
+        let other = after.latency.get(operation);
+        let Some(other) = other.filter(|other| one.count > 0 && other.count > 0) else {
             continue;
         };
-        if one.count == 0 || other.count == 0 {
-            continue;
-        }
         let one = decode(before, operation, one)?;
         let other = decode(after, operation, other)?;
         if one.is_empty() || other.is_empty() {
@@ -347,21 +331,16 @@ fn ratio(
     (before, after): (Estimate, Estimate),
 ) -> Ratio {
     let through = |above: u64, below: u64| (below > 0).then(|| above as f64 / below as f64);
-    let meets = |one: &Estimate, other: &Estimate| {
-        one.high_us.is_none_or(|high_us| other.low_us <= high_us)
-    };
+    let meets =
+        |one: &Estimate, other: &Estimate| one.high_us.is_none_or(|high| other.low_us <= high);
+    let low = before.high_us.and_then(|high| through(after.low_us, high));
     Ratio {
         place,
         operation: operation.to_owned(),
         quantile,
         ratio: through(after.value_us, before.value_us),
-        ratio_low: before
-            .high_us
-            .and_then(|high_us| through(after.low_us, high_us))
-            .unwrap_or(0.0),
-        ratio_high: after
-            .high_us
-            .and_then(|high_us| through(high_us, before.low_us)),
+        ratio_low: low.unwrap_or(0.0),
+        ratio_high: after.high_us.and_then(|high| through(high, before.low_us)),
         within_noise: meets(&before, &after) && meets(&after, &before),
         before,
         after,

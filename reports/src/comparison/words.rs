@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use picklock_verdicts::check::Property;
+
 use super::{Change, Comparison, Direction, OtherServer, Place, Ratio};
 use crate::escape::{shortened, visible};
 use crate::markdown::quoted::code;
@@ -17,41 +19,18 @@ pub fn text(comparison: &Comparison) -> String {
     let mut out = format!("Before and after: {} cells in both\n", comparison.cells);
     writeln!(out, "\nVerdicts: {}", tally(comparison)).ok();
     for change in &comparison.verdicts {
-        let what = change
-            .property
-            .map_or("cell".to_owned(), |property| property.to_string());
-        writeln!(
-            out,
-            "  {} {}  {what}: {} → {}",
-            sign(change.direction),
-            named(&change.place),
-            shortened(&change.before, 160),
-            shortened(&change.after, 160)
-        )
-        .ok();
+        let (sign, cell, what) = (sign(change.direction), named(&change.place), what(change));
+        let [before, after] = [&change.before, &change.after].map(|it| shortened(it, 160));
+        writeln!(out, "  {sign} {cell}  {what}: {before} → {after}").ok();
     }
-    let beyond = comparison
-        .latency
-        .iter()
-        .filter(|ratio| !ratio.within_noise);
-    let beyond: Vec<&Ratio> = beyond.collect();
-    writeln!(
-        out,
-        "\nLatency: {} of {} ratios beyond noise",
-        beyond.len(),
-        comparison.latency.len()
-    )
-    .ok();
+    let ratios = comparison.latency.iter();
+    let beyond: Vec<&Ratio> = ratios.filter(|ratio| !ratio.within_noise).collect();
+    let (some, all) = (beyond.len(), comparison.latency.len());
+    writeln!(out, "\nLatency: {some} of {all} ratios beyond noise").ok();
     for ratio in beyond {
-        writeln!(
-            out,
-            "  {}  {} {}: {}",
-            named(&ratio.place),
-            visible(&ratio.operation),
-            percentile(ratio.quantile),
-            ratio_in_words(ratio)
-        )
-        .ok();
+        let (cell, operation) = (named(&ratio.place), visible(&ratio.operation));
+        let (quantile, words) = (percentile(ratio.quantile), ratio_in_words(ratio));
+        writeln!(out, "  {cell}  {operation} {quantile}: {words}").ok();
     }
     for (kind, cell) in notes(comparison) {
         writeln!(out, "{kind}: {cell}").ok();
@@ -64,6 +43,11 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} × {} × {}", self.lock, self.scenario, self.backend)
     }
+}
+
+/// What has changed: a property, or the whole cell.
+fn what(change: &Change) -> &'static str {
+    change.property.map_or("cell", Property::word)
 }
 
 fn named(place: &Place) -> String {
@@ -80,21 +64,18 @@ fn sign(direction: Direction) -> &'static str {
 }
 
 fn tally(comparison: &Comparison) -> String {
-    let count = |wanted| comparison.changed(wanted).count();
-    match comparison.verdicts.len() {
-        0 => "nothing changed".to_owned(),
-        _ => format!(
-            "{} worse, {}{} with another cause, {} better",
-            count(Direction::Worse),
-            match count(Direction::Dead) {
-                0 => String::new(),
-                1 => "1 dead alarm, ".to_owned(),
-                alarms => format!("{alarms} dead alarms, "),
-            },
-            count(Direction::Other),
-            count(Direction::Better)
-        ),
+    if comparison.verdicts.is_empty() {
+        return "nothing changed".to_owned();
     }
+    let of = |wanted| comparison.changed(wanted).count();
+    let [worse, other] = [Direction::Worse, Direction::Other].map(of);
+    let [dead, better] = [Direction::Dead, Direction::Better].map(of);
+    let dead = match dead {
+        0 => String::new(),
+        1 => "1 dead alarm, ".to_owned(),
+        alarms => format!("{alarms} dead alarms, "),
+    };
+    format!("{worse} worse, {dead}{other} with another cause, {better} better")
 }
 
 /// `p99`.
@@ -105,23 +86,22 @@ pub(crate) fn percentile(quantile: f64) -> String {
 /// `× 1.52 (1.3 to 1.8), 2 ms → 3.04 ms`.
 pub(crate) fn ratio_in_words(ratio: &Ratio) -> String {
     let (times, bounds) = times_and_bounds(ratio);
-    format!(
-        "{times} ({bounds}), {} → {}",
-        span_us(ratio.before.value_us),
-        span_us(ratio.after.value_us)
-    )
+    let [before, after] = spans(ratio);
+    format!("{times} ({bounds}), {before} → {after}")
+}
+
+/// The latencies before and after.
+fn spans(ratio: &Ratio) -> [String; 2] {
+    [ratio.before.value_us, ratio.after.value_us].map(span_us)
 }
 
 /// `× 1.52`, and `1.30 to 1.80`.
 fn times_and_bounds(ratio: &Ratio) -> (String, String) {
     let times = ratio.ratio.map(|times| format!("× {times:.2}"));
     let high = ratio.ratio_high.map(|high| format!("{high:.2}"));
-    let bounds = format!(
-        "{:.2} to {}",
-        ratio.ratio_low,
-        high.as_deref().unwrap_or("?")
-    );
-    (times.unwrap_or_else(|| "from 0".to_owned()), bounds)
+    let (low, high) = (ratio.ratio_low, high.as_deref().unwrap_or("?"));
+    let times = times.unwrap_or_else(|| "from 0".to_owned());
+    (times, format!("{low:.2} to {high}"))
 }
 
 /// Cells of which a reader must know something else than a change: what, and the cell.
@@ -174,16 +154,10 @@ fn cells(place: &Place) -> String {
 }
 
 fn change_row(change: &Change) -> String {
-    let what = change
-        .property
-        .map_or("cell".to_owned(), |property| property.to_string());
-    format!(
-        "| {} | {} | {what} | {} | {} |\n",
-        sign(change.direction).trim_end(),
-        cells(&change.place),
-        code(&change.before),
-        code(&change.after)
-    )
+    let sign = sign(change.direction).trim_end();
+    let (cell, what) = (cells(&change.place), what(change));
+    let [before, after] = [&change.before, &change.after].map(|it| code(it));
+    format!("| {sign} | {cell} | {what} | {before} | {after} |\n")
 }
 
 fn ratio_row(ratio: &Ratio) -> String {
@@ -192,14 +166,10 @@ fn ratio_row(ratio: &Ratio) -> String {
         true => format!("{times}, within noise"),
         false => format!("**{times}** ({bounds})"),
     };
-    format!(
-        "| {} | {} {} | {verdict} | {} | {} |\n",
-        cells(&ratio.place),
-        code(&ratio.operation),
-        percentile(ratio.quantile),
-        span_us(ratio.before.value_us),
-        span_us(ratio.after.value_us)
-    )
+    let (cell, operation) = (cells(&ratio.place), code(&ratio.operation));
+    let quantile = percentile(ratio.quantile);
+    let [before, after] = spans(ratio);
+    format!("| {cell} | {operation} {quantile} | {verdict} | {before} | {after} |\n")
 }
 
 /// For programs: `picklock-comparison/1`, indented, ends with a newline.

@@ -1,6 +1,6 @@
 //! The limits of a `[[limit]]` table.
 
-use picklock_scenarios::{LeaseDuration, ScenarioError};
+use picklock_scenarios::ScenarioError;
 use toml::{Spanned, Value};
 
 use super::limit_text;
@@ -30,8 +30,8 @@ impl LimitScope<'_> {
     pub fn limits(&self, at: usize, table: &LimitTable) -> Result<Vec<Limit>, ScenarioError> {
         let mut limits = Vec::new();
         for text in &table.require {
-            let (at, text) = (text.span().start, text.get_ref());
-            for limit in self.of_text(at, text)? {
+            let at = text.span().start;
+            for limit in self.of_text(at, text.get_ref())? {
                 limits.push(self.checked(at, limit)?);
             }
         }
@@ -93,10 +93,7 @@ impl LimitScope<'_> {
     ) -> Result<f64, ScenarioError> {
         let is_time = metric.is_time() && reference == Reference::Number;
         match (given.get_ref(), is_time) {
-            (Value::String(text), true) => match text.parse() {
-                Ok(LeaseDuration::Absolute(time)) => Some(time.as_micros() as f64),
-                _ => None,
-            },
+            (Value::String(text), true) => limit_text::micros(text),
             (Value::Integer(number), false) => Some(*number as f64),
             (Value::Float(number), false) => Some(*number),
             _ => None,
@@ -120,12 +117,9 @@ impl LimitScope<'_> {
             let problem = format!("{number} is not a number from 0 to {LARGEST}");
             self.source.wrong(at, problem)
         } else if is_of_control && !limit.metric.is_time() {
-            let problem =
-                "only times are compared with the control, to cancel out the machine's speed";
-            self.source.wrong(
-                at,
-                format!("{} is not a time: {problem}", limit.metric.word()),
-            )
+            let why = "only times are compared with the control, to cancel out the machine's speed";
+            let problem = format!("{} is not a time: {why}", limit.metric.word());
+            self.source.wrong(at, problem)
         } else if !self.has_control && (is_of_control || is_real_time) {
             let problem = "it is compared with a control, as all times in a server backend are, and none is configured";
             let hint = "name one at the top of the file: control = \"set-nx-px\"";

@@ -40,16 +40,13 @@ impl ConfiguredRules<'_> {
         let mut seen = BTreeSet::new();
         for (at, key) in &planned {
             if !seen.insert(key) {
-                return Err(self
-                    .source
-                    .wrong(*at, format!("{key} is in two of [[cells]]")));
+                let problem = format!("{key} is in two of [[cells]]");
+                return Err(self.source.wrong(*at, problem));
             }
         }
-        let cells = planned
-            .into_iter()
-            .map(|(_, key)| (key, CellRules::default()));
+        let keys = planned.into_iter().map(|(_, key)| key);
         let mut rules = Rules {
-            cells: cells.collect(),
+            cells: keys.map(|key| (key, CellRules::default())).collect(),
             control: self.control.map(str::to_owned),
         };
         for table in &self.tables.expect {
@@ -104,13 +101,11 @@ impl ConfiguredRules<'_> {
             each.all(|(name, part)| name.is_none_or(|name| name.get_ref() == part(key)))
         };
         let selected: Vec<_> = cells.iter_mut().filter(|(key, _)| fits(key)).collect();
-        match selected.is_empty() && !left_out.iter().any(fits) {
-            false => Ok(selected),
-            true => {
-                let problem = "no cell of [[cells]] matches all of these names";
-                Err(self.source.wrong(at, problem))
-            }
+        if selected.is_empty() && !left_out.iter().any(fits) {
+            let problem = "no cell of [[cells]] matches all of these names";
+            return Err(self.source.wrong(at, problem));
         }
+        Ok(selected)
     }
 
     /// Adds the expectations of a table to its cells. Later tables override earlier ones.
@@ -132,10 +127,8 @@ impl ConfiguredRules<'_> {
             let property = Property::named(word).ok_or_else(|| {
                 let properties = Property::ALL.map(Property::word);
                 let known: Vec<&str> = SELECTORS.iter().map(|it| it.0).chain(properties).collect();
-                let problem = format!(
-                    "unknown field `{word}`, expected one of `{}`",
-                    known.join("`, `")
-                );
+                let all = known.join("`, `");
+                let problem = format!("unknown field `{word}`, expected one of `{all}`");
                 self.source.unknown(key.span().start, problem, word, known)
             })?;
             properties.insert(property, self.expectation(value)?);
@@ -151,24 +144,19 @@ impl ConfiguredRules<'_> {
     }
 
     fn expectation(&self, words: &Spanned<String>) -> Result<String, ScenarioError> {
-        let (at, text) = (words.span().start, words.get_ref());
+        let (at, text, source) = (words.span().start, words.get_ref(), self.source);
         match Expectation::try_from(text.clone()) {
             Ok(Expectation::Violated { cause: Some(cause) })
                 if !CAUSES.contains(&cause.as_str()) =>
             {
-                let problem = format!(
-                    "no such cause: `{cause}`; the causes are {}",
-                    CAUSES.join(", ")
-                );
-                Err(self
-                    .source
-                    .unknown(at, problem, &cause, CAUSES.iter().copied()))
+                let all = CAUSES.join(", ");
+                let problem = format!("no such cause: `{cause}`; the causes are {all}");
+                Err(source.unknown(at, problem, &cause, CAUSES.iter().copied()))
             }
             Ok(_) => Ok(text.clone()),
             Err(problem) => {
-                Err(self
-                    .source
-                    .unknown(at, problem, text, ["held", "violated", "any"]))
+                let known = ["held", "violated", "any"];
+                Err(source.unknown(at, problem, text, known))
             }
         }
     }

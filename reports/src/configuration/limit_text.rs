@@ -14,10 +14,8 @@ const SIGNS: [(&str, &[Side]); 5] = [
 
 /// The word before the sign, which must be a metric.
 pub fn metric_word(text: &str) -> &str {
-    text.split(['<', '>', '=', '!'])
-        .next()
-        .unwrap_or(text)
-        .trim()
+    let mut parts = text.split(['<', '>', '=', '!']);
+    parts.next().unwrap_or(text).trim()
 }
 
 /// The named comparisons that mean the same; `None` if there are none. A `<` on a time or a fraction is
@@ -75,9 +73,14 @@ fn multiple(term: &str) -> Option<(Reference, f64)> {
 fn number(metric: &Metric, word: &str) -> Option<f64> {
     match metric.is_time() {
         false => word.parse().ok(),
-        true => match word.parse().ok()? {
-            LeaseDuration::Absolute(time) => Some(time.as_micros() as f64),
-            LeaseDuration::Ttl(_) => None,
-        },
+        true => micros(word),
+    }
+}
+
+/// A time that is no multiple of the lease, in microseconds.
+pub fn micros(text: &str) -> Option<f64> {
+    match text.parse() {
+        Ok(LeaseDuration::Absolute(time)) => Some(time.as_micros() as f64),
+        _ => None,
     }
 }

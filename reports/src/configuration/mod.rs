@@ -1,10 +1,5 @@
 //! `picklock.toml`: its tables, and errors that point into it.
 //!
-//! - [`tables`]: the tables as they stand in the file
-//! - [`configured_rules`]: what is expected of the configured cells
-//! - [`configured_limits`], [`limit_text`]: a `[[limit]]` table, and its older form
-//! - [`source`]: errors that point into a user's file
-//!
 //! Which locks, scenarios and programs the names in it mean is for the front door to say.
 
 pub mod configured_limits;

@@ -22,15 +22,11 @@ pub fn annotations(decision: &Decision) -> String {
 
 fn line(finding: &Finding) -> String {
     let title = format!("picklock gate: {}", finding.title());
-    let mut message = vec![finding.problem.clone()];
-    message.extend(finding.story.iter().cloned());
-    message.extend(finding.help.clone());
-    message.extend(finding.reproduce.clone());
-    format!(
-        "::error title={}::{}\n",
-        property(&title),
-        data(&visible_lines(&message.join("\n")))
-    )
+    let mut message = vec![finding.problem.as_str()];
+    let more = finding.story.iter().chain(&finding.help);
+    message.extend(more.chain(&finding.reproduce).map(String::as_str));
+    let message = data(&visible_lines(&message.join("\n")));
+    format!("::error title={}::{message}\n", property(&title))
 }
 
 /// A message, with the escapes that the runner decodes.

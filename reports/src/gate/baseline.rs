@@ -1,7 +1,6 @@
 //! The baseline: accepted results to compare with. Committed beside the configuration.
 
-use picklock_scenarios::BackendName;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use picklock_verdicts::record::{Cell, Redis};
 use serde::{Deserialize, Serialize};
@@ -15,7 +14,7 @@ use super::rules::Rules;
 pub const BASELINE_FORMAT: &str = "picklock-baseline/1";
 
 /// Accepted results to compare with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     /// Always [`BASELINE_FORMAT`].
@@ -90,25 +89,23 @@ impl Baseline {
             return Err(BaselineError::OtherFormat(named));
         }
         let baseline: Baseline = serde_json::from_str(text)?;
-        let mut seen = std::collections::BTreeSet::new();
-        for cell in &baseline.cells {
-            if !seen.insert(&cell.key) {
-                return Err(BaselineError::Twice(cell.key.clone()));
-            }
+        let mut seen = BTreeSet::new();
+        let mut keys = baseline.cells.iter().map(|cell| &cell.key);
+        match keys.find(|key| !seen.insert(*key)) {
+            Some(key) => Err(BaselineError::Twice(key.clone())),
+            None => Ok(baseline),
         }
-        Ok(baseline)
     }
 
     /// The next baseline after a complete run: only the metrics that limits use, so that only
     /// relevant changes show up in it.
     pub fn of(rules: &Rules, ran: &GateRuns) -> Baseline {
-        let mut cells: Vec<BaselineCell> = ran
-            .matrix
-            .cells
-            .iter()
-            .map(|cell| baseline_cell(rules, ran, cell))
-            .collect();
-        cells.sort_by(|one, other| order(&one.key).cmp(&order(&other.key)));
+        let cells = ran.matrix.cells.iter();
+        let mut cells: Vec<BaselineCell> =
+            cells.map(|cell| baseline_cell(rules, ran, cell)).collect();
+        cells.sort_by_cached_key(|BaselineCell { key, .. }| {
+            (key.backend, key.scenario.clone(), key.clone())
+        });
         Baseline {
             format: BASELINE_FORMAT.to_owned(),
             cells,
@@ -123,24 +120,17 @@ impl Baseline {
     /// The content of the file: one line per cell, so that a diff shows what changed.
     pub fn to_text(&self) -> String {
         let line = |cell: &BaselineCell| {
-            let line = serde_json::to_string(cell);
-            line.expect("a baseline holds only text, numbers, and maps keyed by words")
+            let line = serde_json::to_string(cell)
+                .expect("a baseline holds only text, numbers, and maps keyed by words");
+            format!("    {line}")
         };
-        let lines: Vec<String> = self
-            .cells
-            .iter()
-            .map(|cell| format!("    {}", line(cell)))
-            .collect();
+        let lines: Vec<String> = self.cells.iter().map(line).collect();
         let cells = match lines.is_empty() {
             true => "[]".to_owned(),
             false => format!("[\n{}\n  ]", lines.join(",\n")),
         };
         format!("{{\n  \"format\": \"{BASELINE_FORMAT}\",\n  \"cells\": {cells}\n}}\n")
     }
-}
-
-fn order(key: &CellKey) -> (BackendName, &str, &CellKey) {
-    (key.backend, &key.scenario, key)
 }
 
 fn baseline_cell(rules: &Rules, ran: &GateRuns, cell: &Cell) -> BaselineCell {
@@ -151,15 +141,12 @@ fn baseline_cell(rules: &Rules, ran: &GateRuns, cell: &Cell) -> BaselineCell {
     let paired = ran.paired.iter().find(|paired| paired.key == key);
     for limit in wanted {
         let metric = &limit.metric;
+        let word = metric.word().to_owned();
         if metric.is_time() && !key.is_simulated() {
             let ratio = paired.and_then(|paired| ratios(paired, metric));
-            relative.extend(ratio.map(|ratio| (metric.word().to_owned(), rounded(ratio.estimate))));
+            relative.extend(ratio.map(|ratio| (word, rounded(ratio.estimate))));
         } else {
-            metrics.extend(
-                metric
-                    .of(cell)
-                    .map(|value| (metric.word().to_owned(), value)),
-            );
+            metrics.extend(metric.of(cell).map(|value| (word, value)));
         }
     }
     let exact = Exact {
@@ -186,10 +173,7 @@ fn rounded(ratio: f64) -> f64 {
 
 /// What the new baseline changes, one line each; empty if nothing changes.
 pub fn changes(old: Option<&Baseline>, new: &Baseline) -> Vec<String> {
-    let nothing = Baseline {
-        format: String::new(),
-        cells: Vec::new(),
-    };
+    let nothing = Baseline::default();
     let old = old.unwrap_or(&nothing);
     let mut lines = Vec::new();
     for cell in &new.cells {
@@ -198,11 +182,9 @@ pub fn changes(old: Option<&Baseline>, new: &Baseline) -> Vec<String> {
             Some(before) => lines.extend(changed(before, cell)),
         }
     }
-    let gone = old
-        .cells
-        .iter()
-        .filter(|cell| new.find(&cell.key).is_none());
-    lines.extend(gone.map(|cell| format!("- {}", cell.key)));
+    let keys = old.cells.iter().map(|cell| &cell.key);
+    let gone = keys.filter(|key| new.find(key).is_none());
+    lines.extend(gone.map(|key| format!("- {key}")));
     lines
 }
 
@@ -235,9 +217,8 @@ fn changed(before: &BaselineCell, now: &BaselineCell) -> Option<String> {
 fn numbers(cell: &BaselineCell) -> BTreeMap<&str, f64> {
     let exact = cell.exact.iter().flat_map(|exact| &exact.metrics);
     let relative = cell.relative.iter().flat_map(|relative| &relative.ratios);
-    exact
-        .chain(relative)
-        .map(|(metric, value)| (metric.as_str(), *value))
+    let all = exact.chain(relative);
+    all.map(|(metric, value)| (metric.as_str(), *value))
         .collect()
 }
 

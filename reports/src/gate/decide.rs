@@ -94,9 +94,8 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Dec
         let key = finding.cell.as_ref();
         key.and_then(|key| rules.position(key))
     };
-    decision
-        .findings
-        .sort_by_cached_key(|one| (one.kind, one.severity, place(one), one.problem.clone()));
+    let order = |one: &Finding| (one.kind, one.severity, place(one), one.problem.clone());
+    decision.findings.sort_by_cached_key(order);
     decision
 }
 
@@ -119,9 +118,7 @@ fn missing(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Vec<Fi
                 && one.scenario == before.key.scenario
                 && one.backend == before.key.backend
         });
-        let why = skipped
-            .map(|one| format!(": {}", one.reason))
-            .unwrap_or_default();
+        let why = skipped.map_or_else(String::new, |one| format!(": {}", one.reason));
         let problem = format!("it is in the baseline, but not in the run{why}");
         found.push(Finding::of(Kind::MissingCell, &before.key, problem).help(
             "restore it in the configuration; to remove it for good, run `picklock gate --update-baseline`",
@@ -154,9 +151,10 @@ fn one_cell(
     if let Some(error) = &cell.error {
         // A violation in another run is proven. What held there proves nothing.
         findings.retain(|one| one.kind == Kind::Verdict);
-        let mut finding = Finding::of(Kind::NotRun, &key, error.clone());
-        finding.reproduce = Some(cell.reproduce.clone());
-        findings.push(finding);
+        findings.push(Finding {
+            reproduce: Some(cell.reproduce.clone()),
+            ..Finding::of(Kind::NotRun, &key, error.clone())
+        });
         decision.findings.extend(findings);
         return;
     }
@@ -176,9 +174,8 @@ fn one_cell(
         key: &key,
     };
     if let Some(problem) = stale {
-        decision
-            .findings
-            .push(Finding::of(Kind::StaleBaseline, &key, problem).help(UPDATE));
+        let finding = Finding::of(Kind::StaleBaseline, &key, problem);
+        decision.findings.push(finding.help(UPDATE));
     }
     for limit in &rules_of_cell.limits {
         match check.check(limit) {
@@ -186,15 +183,13 @@ fn one_cell(
                 decision.findings.extend(check.broken(&measured));
                 decision.limits.push(measured);
             }
-            Err(unchecked) => {
-                let finding = unchecked.map(|(kind, why)| {
-                    let finding = Finding::of(kind, &key, format!("{limit}: {why}"));
-                    match kind {
-                        Kind::StaleBaseline => finding.help(UPDATE),
-                        _ => finding,
-                    }
-                });
-                decision.findings.extend(finding);
+            Err(None) => {}
+            Err(Some((kind, why))) => {
+                let mut finding = Finding::of(kind, &key, format!("{limit}: {why}"));
+                if kind == Kind::StaleBaseline {
+                    finding = finding.help(UPDATE);
+                }
+                decision.findings.push(finding);
             }
         }
     }
@@ -208,17 +203,11 @@ fn staleness(before: &BaselineCell, cell: &Cell) -> Option<String> {
     if let (Some(then), Some(now)) = (&before.redis, &cell.redis)
         && !then.is_like(now)
     {
-        return Some(format!(
-            "the baseline was written on {then}, and this run is on {now}"
-        ));
+        let why = format!("the baseline was written on {then}, and this run is on {now}");
+        return Some(why);
     }
-    let runs = before.exact.as_ref().map(|exact| exact.runs)?;
-    (runs != cell.runs).then(|| {
-        format!(
-            "the baseline has {runs} runs, and this run has {}",
-            cell.runs
-        )
-    })
+    let (then, now) = (before.exact.as_ref()?.runs, cell.runs);
+    (then != now).then(|| format!("the baseline has {then} runs, and this run has {now}"))
 }
 
 /// Format and version of a decision.

@@ -1,5 +1,7 @@
 //! Reasons for the gate to fail.
 
+use picklock_verdicts::check::Verdict;
+use picklock_verdicts::record::Cell;
 use serde::Serialize;
 
 use super::cell_key::CellKey;
@@ -97,11 +99,18 @@ impl Finding {
     }
 
     /// Adds what to do about it.
-    pub(super) fn help(self, help: impl Into<String>) -> Finding {
-        Finding {
-            help: Some(help.into()),
-            ..self
+    pub(super) fn help(mut self, help: impl Into<String>) -> Finding {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Adds the story and the command of the run that the cell shows; `None`: another run shows the problem.
+    pub(super) fn shown_by(mut self, cell: &Cell, verdict: Option<&Verdict>) -> Finding {
+        if let Some(verdict) = verdict {
+            self.story = verdict.story.clone();
+            self.reproduce = Some(cell.reproduce.clone());
         }
+        self
     }
 
     /// `redlock × calm × sim: verdict differs`, or only the kind.

@@ -81,12 +81,11 @@ impl LimitCheck<'_> {
         let value = metric.of(self.cell);
         let value =
             value.ok_or_else(|| not_judged("it was not measured: no such operation succeeded"))?;
+        let before = self.exact_before(metric);
         let (reference, based) = match limit.reference {
             Reference::Number => (1.0, String::new()),
             Reference::Baseline => {
-                let exact = self.before.ok_or(None)?.exact.as_ref();
-                let number = exact.and_then(|exact| exact.metrics.get(metric.word()));
-                let number = *number.ok_or_else(|| stale(limit))?;
+                let number = before.ok_or_else(|| stale(limit))?;
                 (number, format!("; baseline {}", shown(metric, number)))
             }
             Reference::Control => {
@@ -98,13 +97,12 @@ impl LimitCheck<'_> {
         let bound = limit.bound(reference);
         let kept = limit.holds(value, bound);
         // What could not be judged may be a violation.
-        let most = value + metric.undecided_of(self.cell) as f64;
+        let undecided = metric.undecided_of(self.cell);
+        let most = value + undecided as f64;
         if kept && limit.side == Side::Max && !limit.holds(most, bound) {
-            let runs = metric.undecided_of(self.cell);
             let of = self.cell.runs;
-            return Err(not_judged(&format!(
-                "{runs} of {of} runs could not be judged"
-            )));
+            let why = format!("{undecided} of {of} runs could not be judged");
+            return Err(not_judged(&why));
         }
         let words = format!(
             "{} is {}, and {} {} {} ({limit}{based})",
@@ -123,9 +121,7 @@ impl LimitCheck<'_> {
             interval: None,
             pairs: Vec::new(),
             words,
-            before: self
-                .exact_before(metric)
-                .map(|number| shown(metric, number)),
+            before: before.map(|number| shown(metric, number)),
             now: shown(metric, value),
         })
     }
@@ -139,20 +135,15 @@ impl LimitCheck<'_> {
             let why = format!("the control {} could not be run: {error}", paired.control);
             return Err(Some((Kind::NotRun, why)));
         }
+        let before = self.times_control(metric, &paired.control);
         // The control shows what the baseline would be on this machine now.
         let times_control = match limit.reference {
             Reference::Number => {
-                return Err(not_judged(
-                    "a time of a real machine is not compared with a number",
-                ));
+                let why = "a time of a real machine is not compared with a number";
+                return Err(not_judged(why));
             }
             Reference::Control => 1.0,
-            Reference::Baseline => {
-                let relative = self.before.ok_or(None)?.relative.as_ref();
-                let relative = relative.filter(|relative| relative.control == paired.control);
-                let ratio = relative.and_then(|relative| relative.ratios.get(metric.word()));
-                *ratio.ok_or_else(|| stale(limit))?
-            }
+            Reference::Baseline => before.ok_or_else(|| stale(limit))?,
         };
         let of_bound = |lock: f64, control: f64| {
             let bound = limit.bound(times_control * control);
@@ -171,6 +162,8 @@ impl LimitCheck<'_> {
             pairs.len(),
             paired.control,
         );
+        let in_words = |ratio: f64| format!("{ratio:.2} × {}", paired.control);
+        let now = ratios(paired, metric);
         Ok(Measurement {
             cell: self.key.clone(),
             limit: limit.to_string(),
@@ -181,10 +174,8 @@ impl LimitCheck<'_> {
             interval: Some([found.low, found.high]),
             pairs,
             words,
-            before: self.times_control(metric, &paired.control),
-            now: ratios(paired, metric).map_or_else(String::new, |ratio| {
-                times_in_words(ratio.estimate, &paired.control)
-            }),
+            before: before.map(in_words),
+            now: now.map_or_else(String::new, |ratio| in_words(ratio.estimate)),
         })
     }
 
@@ -195,11 +186,10 @@ impl LimitCheck<'_> {
     }
 
     /// What the baseline has of a metric, as a multiple of this control's.
-    fn times_control(&self, metric: &Metric, control: &str) -> Option<String> {
+    fn times_control(&self, metric: &Metric, control: &str) -> Option<f64> {
         let relative = self.before?.relative.as_ref();
         let relative = relative.filter(|relative| relative.control == control)?;
-        let ratio = relative.ratios.get(metric.word())?;
-        Some(times_in_words(*ratio, control))
+        relative.ratios.get(metric.word()).copied()
     }
 
     /// The same cell of the control, without options.
@@ -212,11 +202,6 @@ impl LimitCheck<'_> {
         let mut cells = self.ran.matrix.cells.iter();
         cells.find(|cell| CellKey::of(cell) == wanted)
     }
-}
-
-/// A time as a multiple of the control's.
-fn times_in_words(ratio: f64, control: &str) -> String {
-    format!("{ratio:.2} × {control}")
 }
 
 fn not_judged(why: &str) -> Unchecked {

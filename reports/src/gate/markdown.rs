@@ -19,21 +19,16 @@ pub fn markdown(decision: &Decision) -> String {
     for finding in told {
         let cell = finding.cell.as_ref().map(|cell| code(&cell.to_string()));
         let problem: Vec<String> = finding.problem.lines().map(prose).collect();
-        text.push_str(&format!(
-            "| **{}** | {} | {} |\n",
-            finding.kind.title(),
-            cell.unwrap_or_default(),
-            problem.join("<br>")
-        ));
+        let (kind, cell) = (finding.kind.title(), cell.unwrap_or_default());
+        let problem = problem.join("<br>");
+        text.push_str(&format!("| **{kind}** | {cell} | {problem} |\n"));
     }
     let more = decision.findings.len() - told.len();
     if more > 0 {
         text.push_str(&format!("\n… and {more} more.\n"));
     }
-    for finding in told
-        .iter()
-        .filter(|one| !one.story.is_empty() || one.reproduce.is_some())
-    {
+    let has_details = |one: &&Finding| !one.story.is_empty() || one.reproduce.is_some();
+    for finding in told.iter().filter(has_details) {
         details(finding, &mut text);
     }
     text.push_str(&limits(decision));
@@ -47,16 +42,14 @@ fn limits(decision: &Decision) -> String {
         return String::new();
     }
     limits.sort_by_key(|one| one.kept);
-    let title = "\n| | cell | limit | before | now |\n|---|---|---|---|---|\n";
-    let mut text = title.to_owned();
+    let mut text = "\n| | cell | limit | before | now |\n|---|---|---|---|---|\n".to_owned();
     for one in limits.iter().take(MOST) {
         let mark = if one.kept { "✔" } else { "✘" };
+        let [cell, limit] = [&one.cell.to_string(), &one.limit].map(|it| code(it));
+        let before = one.before.as_deref().map_or("–".to_owned(), prose);
+        let now = prose(&one.now);
         text.push_str(&format!(
-            "| {mark} | {} | {} | {} | {} |\n",
-            code(&one.cell.to_string()),
-            code(&one.limit),
-            one.before.as_deref().map_or("–".to_owned(), prose),
-            prose(&one.now)
+            "| {mark} | {cell} | {limit} | {before} | {now} |\n"
         ));
     }
     let more = limits.len().saturating_sub(MOST);
@@ -70,9 +63,8 @@ fn details(finding: &Finding, text: &mut String) {
     let lines = finding.story.iter().chain(&finding.reproduce);
     // Four blanks make a code block that untrusted text cannot close.
     let block: Vec<String> = lines.map(|line| format!("    {}", visible(line))).collect();
+    let (title, block) = (code(&finding.title()), block.join("\n"));
     text.push_str(&format!(
-        "\n<details><summary>{}</summary>\n\n{}\n\n</details>\n",
-        code(&finding.title()),
-        block.join("\n")
+        "\n<details><summary>{title}</summary>\n\n{block}\n\n</details>\n"
     ));
 }

@@ -1,5 +1,7 @@
 //! The metrics that limits use.
 
+use std::collections::BTreeMap;
+
 use picklock_scenarios::BackendName;
 use picklock_verdicts::check::Property;
 use picklock_verdicts::latency::{ASKED, HANDOVER, TOLD};
@@ -108,7 +110,7 @@ impl Metric {
     /// Its value: microseconds or a number. `None` if nothing was measured.
     pub fn of(&self, cell: &Cell) -> Option<f64> {
         let value = match self.of {
-            Of::Time(operation, _) => return self.time_of(cell.latency.get(operation)?),
+            Of::Time(..) => return self.time_in(&cell.latency),
             Of::Successes(operation) => match cell.latency.get(operation) {
                 Some(latency) => latency.count,
                 // What never happened has no latency.
@@ -130,21 +132,15 @@ impl Metric {
         }
     }
 
-    /// The operation whose time it is, by its name in records; `None` if it is not a time.
-    pub fn operation(&self) -> Option<&'static str> {
-        match self.of {
-            Of::Time(operation, _) => Some(operation),
-            _ => None,
-        }
-    }
-
-    /// The time in the latency of its operation, microseconds; `None` if nothing was measured.
-    pub fn time_of(&self, latency: &Latency) -> Option<f64> {
-        match self.of {
-            // The histogram's resolution is a microsecond: a shorter time is not zero.
-            Of::Time(_, of) if latency.count > 0 => Some(of(latency).max(1) as f64),
-            _ => None,
-        }
+    /// The time in these latencies by operation, microseconds; `None` if it is not a time, or nothing was
+    /// measured.
+    pub fn time_in(&self, latencies: &BTreeMap<String, Latency>) -> Option<f64> {
+        let Of::Time(operation, of) = self.of else {
+            return None;
+        };
+        let latency = latencies.get(operation).filter(|it| it.count > 0)?;
+        // The histogram's resolution is a microsecond: a shorter time is not zero.
+        Some(of(latency).max(1) as f64)
     }
 }
 
@@ -173,6 +169,7 @@ mod tests {
     #[test]
     fn unmeasured_time_is_no_zero() {
         let metric = Metric::named("acquire.p99").unwrap();
-        assert_eq!(metric.time_of(&Latency::default()), None);
+        let nothing = BTreeMap::from([("acquire".to_owned(), Latency::default())]);
+        assert_eq!(metric.time_in(&nothing), None);
     }
 }

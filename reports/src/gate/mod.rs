@@ -1,11 +1,6 @@
 //! The gate's decision: whether the results meet the rules and the baseline.
 //!
-//! - [`rules`](self): the configured cells, expectations and limits
-//! - [`limit`](self), [`metric`](self): what must stay on which side of a bound
-//! - [`limit_check`](self): checks whether a cell keeps to a limit
-//! - [`baseline`](self): the earlier results to compare against
-//! - [`decide`]: rules, baseline and runs in, [`Decision`] out
-//! - [`terminal`], [`markdown`], [`annotations`], [`gate_json`]: the decision for people and machines
+//! [`decide`] makes it; [`terminal`], [`markdown`], [`annotations`] and [`gate_json`] tell it to people and machines.
 
 mod annotations;
 mod baseline;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use picklock_verdicts::check::Verdicts;
 use picklock_verdicts::latency;
 use picklock_verdicts::record::{Cell, Latency, MatrixRecord};
 
@@ -46,16 +47,6 @@ pub struct Pair {
     pub control: BTreeMap<String, Latency>,
 }
 
-impl Pair {
-    /// The metric of both, microseconds; `None` if one was not measured.
-    pub fn both(&self, metric: &Metric) -> Option<(f64, f64)> {
-        let operation = metric.operation()?;
-        let lock = metric.time_of(self.lock.get(operation)?)?;
-        let control = metric.time_of(self.control.get(operation)?)?;
-        Some((lock, control))
-    }
-}
-
 /// Merges another run of the same cell into a cell. It shows the verdicts of the more severe run.
 pub fn absorb(cell: &mut Cell, other: Cell) {
     cell.runs += other.runs;
@@ -74,11 +65,9 @@ pub fn absorb(cell: &mut Cell, other: Cell) {
             *all.causes.entry(cause).or_default() += runs;
         }
     }
-    let violations = |verdicts: &picklock_verdicts::check::Verdicts| {
-        verdicts
-            .values()
-            .filter(|verdict| verdict.cause.is_some())
-            .count()
+    let violations = |verdicts: &Verdicts| {
+        let causes = verdicts.values().filter_map(|verdict| verdict.cause);
+        causes.count()
     };
     let has_more = (other.surprises.len(), violations(&other.verdicts))
         > (cell.surprises.len(), violations(&cell.verdicts));
@@ -89,11 +78,8 @@ pub fn absorb(cell: &mut Cell, other: Cell) {
         cell.reproduce = other.reproduce;
     }
     for surprise in other.surprises {
-        let known = cell
-            .surprises
-            .iter_mut()
-            .find(|one| one.property == surprise.property && one.got == surprise.got);
-        match known {
+        let mut known = cell.surprises.iter_mut();
+        match known.find(|one| one.property == surprise.property && one.got == surprise.got) {
             Some(known) => known.runs += surprise.runs,
             None => cell.surprises.push(surprise),
         }
@@ -108,15 +94,14 @@ pub(super) fn ratios(paired: &Paired, metric: &Metric) -> Option<Interval> {
     median_interval(&quotients(paired, ratio, metric)?, CONFIDENCE)
 }
 
-/// A quotient of each pair; `None` if any pair lacks one.
+/// A quotient of each pair's times, microseconds; `None` if any pair lacks one.
 pub(super) fn quotients(
     paired: &Paired,
     quotient: impl Fn(f64, f64) -> Option<f64>,
     metric: &Metric,
 ) -> Option<Vec<f64>> {
-    let of_pairs = paired.pairs.iter().map(|pair| {
-        let (lock, control) = pair.both(metric)?;
-        quotient(lock, control)
-    });
-    of_pairs.collect()
+    let pairs = paired.pairs.iter();
+    pairs
+        .map(|pair| quotient(metric.time_in(&pair.lock)?, metric.time_in(&pair.control)?))
+        .collect()
 }

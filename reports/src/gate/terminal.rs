@@ -36,9 +36,7 @@ pub fn terminal(decision: &Decision) -> String {
     if more > 0 {
         text.push_str(&format!("✔ … and {} more kept\n", count(more, "limit")));
     }
-    text.push_str(&headline(decision));
-    text.push('\n');
-    text
+    text + &headline(decision) + "\n"
 }
 
 /// One line: whether the gate passes.
@@ -55,16 +53,13 @@ pub(super) fn headline(decision: &Decision) -> String {
         count(decision.limits.len(), "limit"),
     );
     let wrong = count(decision.findings.len(), "finding");
-    match decision.outcome() {
-        GateOutcome::AsExpected => format!("✔ gate passed: {looked}; all as expected"),
-        GateOutcome::Differs => format!("✘ gate failed: {looked}; {wrong}"),
-        GateOutcome::NotRun => {
-            format!("✘ gate failed: {looked}; {wrong}, something could not be run")
-        }
-        GateOutcome::Inconclusive => {
-            format!("? gate failed: {looked}; {wrong}, something could not be judged")
-        }
-    }
+    let (sign, undone) = match decision.outcome() {
+        GateOutcome::AsExpected => return format!("✔ gate passed: {looked}; all as expected"),
+        GateOutcome::Differs => ('✘', ""),
+        GateOutcome::NotRun => ('✘', ", something could not be run"),
+        GateOutcome::Inconclusive => ('?', ", something could not be judged"),
+    };
+    format!("{sign} gate failed: {looked}; {wrong}{undone}")
 }
 
 fn told(finding: &Finding, text: &mut String) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::check::{Property, Status, Verdict, describe};
+use picklock_verdicts::check::{Cause, Property, Status, Verdict, describe};
 use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::record::{Cell, Tally};
 
@@ -38,11 +38,7 @@ pub(super) fn open_violations(cell: &Cell, limits: &[Limit]) -> Vec<Finding> {
         let mut finding = Finding::of(Kind::Verdict, &CellKey::of(cell), problem).help(EXPECT);
         finding.severity = describe(property).severity;
         let shown = cell.verdicts.get(&property);
-        if let Some(verdict) = shown.filter(|one| one.status == Status::Violated) {
-            finding.story = verdict.story.clone();
-            finding.reproduce = Some(cell.reproduce.clone());
-        }
-        finding
+        finding.shown_by(cell, shown.filter(|one| one.status == Status::Violated))
     };
     open.map(finding).collect()
 }
@@ -56,24 +52,20 @@ struct Judged<'a> {
 
 impl Judged<'_> {
     fn findings(&self) -> Vec<Finding> {
-        let expected = match Expectation::try_from(self.words.to_owned()) {
-            Ok(Expectation::Any { .. }) => return Vec::new(),
-            Ok(expected) => expected,
+        let tally = self.cell.tally.get(&self.property);
+        let tally = &tally.cloned().unwrap_or_default();
+        let mut found = Vec::new();
+        match Expectation::try_from(self.words.to_owned()) {
+            Ok(Expectation::Held) => found.extend(self.violated(tally, None)),
+            Ok(Expectation::Violated { cause }) => {
+                found.extend(self.violated(tally, Some(cause.as_deref())));
+                found.extend(self.dead(tally.held));
+            }
+            Ok(Expectation::Any { .. }) => return found,
             Err(problem) => {
                 let key = CellKey::of(self.cell);
                 return vec![Finding::of(Kind::NotJudged, &key, problem)];
             }
-        };
-        let tally = self.cell.tally.get(&self.property);
-        let tally = &tally.cloned().unwrap_or_default();
-        let mut found = Vec::new();
-        match &expected {
-            Expectation::Held => found.extend(self.violated(tally, None)),
-            Expectation::Violated { cause } => {
-                found.extend(self.violated(tally, Some(cause.as_deref())));
-                found.extend(self.dead(tally.held));
-            }
-            Expectation::Any { .. } => {}
         }
         let judged = tally.held + tally.violated + tally.not_applicable;
         if judged < self.cell.runs {
@@ -103,16 +95,10 @@ impl Judged<'_> {
             // A violation was expected, but with another cause.
             Some(_) => u8::MAX,
         };
-        let shown = self.shown().filter(|verdict| {
-            verdict
-                .cause
-                .is_some_and(|cause| causes.contains(&cause.word()))
-        });
-        if let Some(verdict) = shown {
-            finding.story = verdict.story.clone();
-            finding.reproduce = Some(self.cell.reproduce.clone());
-        }
-        Some(finding)
+        let is_shown = |cause: Cause| causes.contains(&cause.word());
+        let shown = self.shown();
+        let shown = shown.filter(|verdict| verdict.cause.is_some_and(is_shown));
+        Some(finding.shown_by(self.cell, shown))
     }
 
     /// An expected violation that did not occur.
@@ -126,20 +112,16 @@ impl Judged<'_> {
             "an expected violation no longer shows: either the lock was fixed (then change the expectation), or the fault no longer has its effect"
                 .into(),
         );
-        let is_shown = |verdict: &&Verdict| verdict.status == Status::Held;
-        if self.shown().filter(is_shown).is_some() {
+        if self.shown().is_some_and(|it| it.status == Status::Held) {
             finding.reproduce = Some(self.cell.reproduce.clone());
         }
         Some(finding)
     }
 
     fn not_judged(&self, runs: u64) -> Finding {
-        let mut finding = self.finding(Kind::NotJudged, "unknown", runs);
-        if let Some(verdict) = self.shown().filter(|one| one.status == Status::Unknown) {
-            finding.story = verdict.story.clone();
-            finding.reproduce = Some(self.cell.reproduce.clone());
-        }
-        finding
+        let shown = self.shown().filter(|one| one.status == Status::Unknown);
+        let finding = self.finding(Kind::NotJudged, "unknown", runs);
+        finding.shown_by(self.cell, shown)
     }
 
     fn finding(&self, kind: Kind, got: &str, runs: u64) -> Finding {

@@ -8,7 +8,7 @@ use super::cell_details::{Story, story_line};
 use super::frame::{Command, Count, Frame, counts};
 use super::name::{Name, name, sentence};
 use super::page::facts;
-use super::ratio_axis::{Axis, Mark, Tick};
+use super::ratio_axis::{self, Axis, Mark, Tick};
 use crate::cell_status;
 use crate::comparison::{
     Change, Comparison, Direction, METHOD, OtherServer, Place, Ratio, percentile, ratio_in_words,
@@ -124,9 +124,33 @@ pub fn comparison_page(
     after: &ReportInput,
     comparison: &Comparison,
 ) -> Result<String, FormatError> {
-    view(before, after, comparison)
-        .render()
-        .map_err(super::refused)
+    let axis = Axis::of(&comparison.latency);
+    let page = BeforeAfter {
+        frame: Frame {
+            notices: notices(before, after),
+            counts: change_counts(comparison),
+            ..Frame::new(
+                STYLE,
+                SCRIPT,
+                &after.matrix.picklock,
+                "Before and after".to_owned(),
+            )
+        },
+        cells: comparison.cells,
+        groups: groups(comparison, &after.matrix.cells),
+        lists: lists(comparison),
+        ticks: axis.ticks(),
+        ratios: tables(comparison, axis),
+        width: ratio_axis::WIDTH,
+        height: ratio_axis::HEIGHT,
+        compared: compared(before, after),
+        commands: vec![
+            ("before", sentence(&before.matrix.reproduce)),
+            ("after", sentence(&after.matrix.reproduce)),
+        ],
+        method: METHOD,
+    };
+    page.render().map_err(super::refused)
 }
 
 /// The page as a report's file, `comparison.html`.
@@ -145,57 +169,19 @@ pub fn comparison_file(
     })
 }
 
-fn view(before: &ReportInput, after: &ReportInput, comparison: &Comparison) -> BeforeAfter {
-    let axis = Axis::of(&comparison.latency);
-    BeforeAfter {
-        frame: Frame {
-            notices: notices(before, after),
-            counts: change_counts(comparison),
-            ..Frame::new(
-                STYLE,
-                SCRIPT,
-                &after.matrix.picklock,
-                "Before and after".to_owned(),
-            )
-        },
-        cells: comparison.cells,
-        groups: groups(comparison, &after.matrix.cells),
-        lists: lists(comparison),
-        width: axis.width,
-        height: axis.height,
-        ticks: axis.ticks(),
-        ratios: tables(comparison, axis),
-        compared: compared(before, after),
-        commands: vec![
-            ("before", sentence(&before.matrix.reproduce)),
-            ("after", sentence(&after.matrix.reproduce)),
-        ],
-        method: METHOD,
-    }
-}
-
 fn change_counts(comparison: &Comparison) -> Vec<Count> {
     let of = |direction| comparison.changed(direction).count();
     let beyond = |tone| {
         let ratios = comparison.latency.iter();
         ratios.filter(|ratio| self::tone(ratio) == tone).count()
     };
+    let (held, violated) = (Status::Held.sign(), Status::Violated.sign());
     let one_sided = comparison.only_before.len() + comparison.only_after.len();
     let all = [
-        (
-            "lock",
-            Status::Violated.sign(),
-            of(Direction::Worse),
-            "got worse",
-        ),
+        ("lock", violated, of(Direction::Worse), "got worse"),
         ("surprise", "‼", of(Direction::Dead), "dead alarms"),
         ("client", "≠", of(Direction::Other), "with another cause"),
-        (
-            "held",
-            Status::Held.sign(),
-            of(Direction::Better),
-            "got better",
-        ),
+        ("held", held, of(Direction::Better), "got better"),
         ("client", "▲", beyond("client"), "latencies grew"),
         ("held", "▼", beyond("held"), "latencies fell"),
         ("unknown", "◐", one_sided, "cells on one side only"),
@@ -208,9 +194,8 @@ fn notices(before: &ReportInput, after: &ReportInput) -> Vec<Name> {
     let mut notices = Vec::new();
     for (side, input) in [("Before", before), ("After", after)] {
         if input.matrix.interrupted {
-            notices.push(sentence(&format!(
-                "{side}: interrupted by the user; cells are missing."
-            )));
+            let words = format!("{side}: interrupted by the user; cells are missing.");
+            notices.push(sentence(&words));
         }
         let skipped = input.skipped.iter();
         notices.extend(skipped.map(|words| sentence(&format!("{side}, skipped: {words}"))));
@@ -340,34 +325,27 @@ fn tone(ratio: &Ratio) -> &'static str {
 }
 
 fn tables(comparison: &Comparison, axis: Axis) -> Vec<RatioTable> {
-    let table = |is_noise: bool, title: &str, about| {
-        let of_kind = || {
-            let ratios = comparison.latency.iter();
-            ratios.filter(move |ratio| ratio.within_noise == is_noise)
-        };
-        let number = of_kind().count();
-        let rows = of_kind().take(MOST_ROWS);
+    let all = &comparison.latency;
+    let table = |(is_noise, title, about): (bool, &str, &'static str)| {
+        let ratios = all.iter().filter(|ratio| ratio.within_noise == is_noise);
+        let number = ratios.clone().count();
+        let rows = ratios.take(MOST_ROWS);
         let rows: Vec<RatioRow> = rows.map(|ratio| ratio_row(ratio, axis)).collect();
         RatioTable {
-            title: format!("{title}: {number} of {}", comparison.latency.len()),
+            title: format!("{title}: {number} of {}", all.len()),
             about,
             is_noise,
             more: number - rows.len(),
             rows,
         }
     };
+    let differ = "The intervals before and after do not overlap.";
     let tables = [
-        table(
-            false,
-            "Beyond noise",
-            "The intervals before and after do not overlap.",
-        ),
-        table(true, "Within noise", "No change is shown."),
+        (false, "Beyond noise", differ),
+        (true, "Within noise", "No change is shown."),
     ];
-    tables
-        .into_iter()
-        .filter(|table| !table.rows.is_empty())
-        .collect()
+    let tables = tables.into_iter().map(table);
+    tables.filter(|table| !table.rows.is_empty()).collect()
 }
 
 fn ratio_row(ratio: &Ratio, axis: Axis) -> RatioRow {

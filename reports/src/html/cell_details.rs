@@ -2,7 +2,7 @@
 
 use picklock_verdicts::check::{Property, Status, Verdicts, describe};
 use picklock_verdicts::latency::{ASKED, HANDOVER, TOLD};
-use picklock_verdicts::record::Cell;
+use picklock_verdicts::record::{Cell, StruckFault};
 use picklock_verdicts::timeline::Timeline;
 
 use super::embedded_json;
@@ -16,12 +16,11 @@ use crate::costs::commands_in_words;
 use crate::matrix::CellOutcome;
 use crate::report_input::{Evidence, ReportInput};
 use crate::responsibility::responsibility;
-use crate::units::{count, span_ms, span_us};
+use crate::units::{count, moment_ns, span_ms, span_us};
 
 /// Further troubles are omitted.
 const MOST_TROUBLES: usize = 50;
 
-/// One cell.
 pub(super) struct CellDetails {
     pub(super) index: usize,
     pub(super) lock: Name,
@@ -34,7 +33,6 @@ pub(super) struct CellDetails {
     pub(super) responsibility: Option<String>,
     pub(super) verdicts: Vec<VerdictRow>,
     pub(super) stories: Vec<Story>,
-    /// The command that repeats it.
     pub(super) command: Command,
     pub(super) run_dir: Option<Name>,
     /// True if nothing could be read in that directory.
@@ -48,7 +46,6 @@ pub(super) struct CellDetails {
     pub(super) track: Option<String>,
     /// True if the timeline has the messages of the command log.
     pub(super) has_messages: bool,
-    /// True if the timeline has a log.
     pub(super) has_log: bool,
     /// True if the log is only a part of what happened.
     pub(super) log_is_part: bool,
@@ -56,7 +53,6 @@ pub(super) struct CellDetails {
     pub(super) figures: Figures,
 }
 
-/// One property.
 pub(super) struct VerdictRow {
     pub(super) property: Property,
     pub(super) letter: char,
@@ -94,10 +90,7 @@ pub(super) fn all_cell_details(input: &ReportInput) -> impl Iterator<Item = Cell
     let details = move |(index, cell): (usize, &Cell)| {
         let mut verdicts = cell.verdicts.values();
         let is_quiet = verdicts.all(|verdict| verdict.status != Status::Violated);
-        let room = match is_quiet {
-            true => Room::of_quiet(cells.len()),
-            false => Room::of_each(cells.len()),
-        };
+        let room = Room::of(cells.len(), is_quiet);
         cell_details(index, cell, input.of(cell), room)
     };
     cells.iter().enumerate().map(details)
@@ -136,7 +129,7 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
         has_log: track.as_ref().is_some_and(|track| !track.log.is_empty()),
         log_is_part: track.as_ref().is_some_and(|track| track.log_is_part),
         left_out: left_out(track.as_ref(), cell, room),
-        has_messages: track.as_ref().is_some_and(TimelineData::has_messages),
+        has_messages: (track.as_ref()).is_some_and(|track| track.messages.is_some()),
         track: track.map(|track| embedded_json::json(&track)),
         figures: timeline.as_ref().map_or_else(
             || figures::of_cell(cell),
@@ -213,11 +206,10 @@ pub(super) fn story_line(line: &str) -> StoryLine {
     }
 }
 
-fn faults(faults: &[picklock_verdicts::record::StruckFault]) -> Vec<FaultRow> {
-    let moment = |ns: Option<u64>, otherwise: &str| {
-        ns.map_or_else(|| otherwise.to_owned(), crate::units::moment_ns)
-    };
-    let row = |fault: &picklock_verdicts::record::StruckFault| FaultRow {
+fn faults(faults: &[StruckFault]) -> Vec<FaultRow> {
+    let moment =
+        |ns: Option<u64>, otherwise: &str| ns.map_or_else(|| otherwise.to_owned(), moment_ns);
+    let row = |fault: &StruckFault| FaultRow {
         at: moment(fault.began_ns, "never struck"),
         detail: sentence(&fault.detail),
         until: match fault.began_ns {
@@ -231,19 +223,10 @@ fn faults(faults: &[picklock_verdicts::record::StruckFault]) -> Vec<FaultRow> {
 fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let Some(Evidence { record, .. }) = found {
-        facts.push(fact(
-            "setting",
-            format!(
-                "{} workers, {}, ttl {}",
-                record.workers,
-                count(record.nodes, "node"),
-                span_ms(record.ttl_ms)
-            ),
-        ));
-        facts.push(fact(
-            "server",
-            format!("{} {}", record.redis.server, record.redis.version),
-        ));
+        let (nodes, ttl) = (count(record.nodes, "node"), span_ms(record.ttl_ms));
+        let setting = format!("{} workers, {nodes}, ttl {ttl}", record.workers);
+        let server = format!("{} {}", record.redis.server, record.redis.version);
+        facts.extend([fact("setting", setting), fact("server", server)]);
         if record.interrupted {
             facts.push(fact("interrupted", "by the user"));
         }
@@ -251,7 +234,7 @@ fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
     if !cell.options.is_empty() {
         let options = cell.options.iter();
         let options: Vec<String> = options
-            .map(|(name, value)| format!("{name}={value}"))
+            .map(|(key, value)| format!("{key}={value}"))
             .collect();
         facts.push(fact("options", options.join(", ")));
     }
@@ -262,20 +245,13 @@ fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
         facts.push(fact("seed", cell.seed.to_string()));
     }
     let counts = &cell.counts;
-    facts.push(fact(
-        "lock",
-        format!(
-            "{} granted, {} refused, {} failed, {} extended, {} released",
-            counts.granted, counts.refused, counts.failed, counts.extended, counts.released
-        ),
-    ));
-    facts.push(fact(
-        "stock",
-        format!(
-            "{} at the start, {} sold, {} left",
-            counts.stock_start, counts.sold, counts.stock_left
-        ),
-    ));
+    let lock = format!(
+        "{} granted, {} refused, {} failed, {} extended, {} released",
+        counts.granted, counts.refused, counts.failed, counts.extended, counts.released
+    );
+    let (start, left) = (counts.stock_start, counts.stock_left);
+    let stock = format!("{start} at the start, {} sold, {left} left", counts.sold);
+    facts.extend([fact("lock", lock), fact("stock", stock)]);
     facts.extend(commands_in_words(counts).map(|text| fact("commands", text)));
     if let (Some(arrived), Some(unserved)) = (counts.arrived, counts.unserved) {
         let came = format!("{arrived} arrived, {unserved} unserved");
@@ -299,15 +275,10 @@ fn latencies(cell: &Cell) -> Vec<Fact> {
             TOLD => ("told of a loss", "; after it"),
             _ => continue,
         };
-        facts.push(fact(
-            what,
-            format!(
-                "median {}, 99 % {}, longest {}{from}",
-                span_us(latency.p50_us),
-                span_us(latency.p99_us),
-                span_us(latency.max_us)
-            ),
-        ));
+        let spans = [latency.p50_us, latency.p99_us, latency.max_us].map(span_us);
+        let [median, tail, longest] = spans;
+        let words = format!("median {median}, 99 % {tail}, longest {longest}{from}");
+        facts.push(fact(what, words));
     }
     facts
 }

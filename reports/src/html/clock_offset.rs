@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::history::ClockShift;
 use picklock_verdicts::timeline::{FaultSpan, Timeline};
 use serde::Serialize;
 
@@ -20,7 +19,6 @@ pub(super) struct ClockOffset {
     words: String,
 }
 
-/// The clocks that were wrong.
 #[derive(Debug, Default)]
 pub(super) struct WrongClocks {
     pub(super) workers: BTreeMap<usize, Vec<ClockOffset>>,
@@ -35,8 +33,8 @@ enum ClockOwner {
 
 /// A change of some clocks.
 enum Change<'a> {
-    /// This fault sets them off.
-    Set(ClockShift, &'a str),
+    /// This fault sets them off by so many nanoseconds; in words.
+    Set(i64, &'a str),
     /// This fault is over, and with it its offset.
     PutRight,
     /// Another server takes the place of the one with the clock; its own clock is right.
@@ -49,17 +47,19 @@ pub(super) fn clock_offsets(timeline: &Timeline<'_>) -> WrongClocks {
     let mut changes: Vec<(u64, usize, Change<'_>)> = faults.flat_map(changes_of).collect();
     // In the order of time; at the same time, in that of the faults.
     changes.sort_by_key(|(at_ns, index, _)| (*at_ns, *index));
-    let mut offsets: BTreeMap<ClockOwner, OffsetClock> = BTreeMap::new();
+    let mut offsets: BTreeMap<ClockOwner, OffsetClock<'_>> = BTreeMap::new();
     for (at_ns, index, change) in changes {
-        let fault = &timeline.faults()[index];
-        for owner in owners(fault) {
+        for owner in owners(&timeline.faults()[index]) {
+            let clock = offsets.entry(owner).or_default();
+            clock.close(at_ns);
             match change {
-                Change::Set(shift, detail) => {
-                    let clock = offsets.entry(owner).or_default();
-                    clock.set(at_ns, index, Some((shift, detail)));
+                Change::Set(by_ns, detail) => {
+                    clock.shifts.insert(index, (by_ns, detail));
                 }
-                Change::PutRight => offsets.entry(owner).or_default().set(at_ns, index, None),
-                Change::Replaced => offsets.entry(owner).or_default().reset(at_ns),
+                Change::PutRight => {
+                    clock.shifts.remove(&index);
+                }
+                Change::Replaced => clock.shifts.clear(),
             }
         }
     }
@@ -78,15 +78,13 @@ fn changes_of<'a>(
     (index, fault): (usize, &FaultSpan<'a>),
 ) -> impl Iterator<Item = (u64, usize, Change<'a>)> + use<'a> {
     let began = match fault.clock {
-        Some(shift) => Some(Change::Set(shift, fault.detail)),
+        Some(shift) => Some(Change::Set(shift.by_ns, fault.detail)),
         None if fault.fault == "failover" => Some(Change::Replaced),
         None => None,
     };
     // A fault that could not be applied has changed nothing.
-    let is_undone = fault
-        .clock
-        .is_some_and(|shift| !shift.for_good || fault.missed);
-    let ended = fault.ended_ns.filter(|_| is_undone);
+    let undone = (fault.clock).filter(|shift| !shift.for_good || fault.missed);
+    let ended = undone.and(fault.ended_ns);
     let began = began.map(|change| (fault.began_ns, index, change));
     let ended = ended.map(|at_ns| (at_ns, index, Change::PutRight));
     began.into_iter().chain(ended)
@@ -98,44 +96,25 @@ fn owners(fault: &FaultSpan<'_>) -> impl Iterator<Item = ClockOwner> {
     workers.chain(fault.nodes.iter().copied().map(ClockOwner::Node))
 }
 
-/// One clock.
 #[derive(Default)]
-struct OffsetClock {
+struct OffsetClock<'a> {
     since_ns: u64,
     /// By fault: its offset, and its words.
-    shifts: BTreeMap<usize, (i64, String)>,
+    shifts: BTreeMap<usize, (i64, &'a str)>,
     off: Vec<ClockOffset>,
 }
 
-impl OffsetClock {
-    fn set(&mut self, at_ns: u64, fault: usize, shift: Option<(ClockShift, &str)>) {
-        self.close(at_ns);
-        match shift {
-            Some((shift, detail)) => self.shifts.insert(fault, (shift.by_ns, detail.to_owned())),
-            None => self.shifts.remove(&fault),
-        };
-    }
-
-    /// Right again, whatever the faults were.
-    fn reset(&mut self, at_ns: u64) {
-        self.close(at_ns);
-        self.shifts.clear();
-    }
-
+impl OffsetClock<'_> {
     /// The previous offset ends here.
     fn close(&mut self, at_ns: u64) {
         let from_ns = std::mem::replace(&mut self.since_ns, at_ns);
-        let sum_ns =
-            (self.shifts.values()).fold(0_i64, |sum, (by_ns, _)| sum.saturating_add(*by_ns));
+        let shifts = self.shifts.values();
+        let sum_ns = shifts.fold(0_i64, |sum, (by_ns, _)| sum.saturating_add(*by_ns));
         if sum_ns == 0 || from_ns >= at_ns {
             return;
         }
         let by = signed(sum_ns);
-        let faults: Vec<&str> = self
-            .shifts
-            .values()
-            .map(|(_, detail)| detail.as_str())
-            .collect();
+        let faults: Vec<&str> = self.shifts.values().map(|(_, detail)| *detail).collect();
         let words = sentence(&format!("wall clock {by} off: {}", faults.join("; "))).shown;
         match self.off.last_mut() {
             // A fault began or ended without changing the offset.
@@ -158,7 +137,7 @@ fn signed(ns: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use picklock_verdicts::history::EventKind;
+    use picklock_verdicts::history::{ClockShift, EventKind};
 
     use super::*;
     use crate::html::small_history::history;

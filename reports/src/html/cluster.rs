@@ -9,7 +9,6 @@ use crate::worker_lanes::{Activity, Segment};
 /// What a page draws as one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// One segment.
     Segment(Segment),
     /// Several segments that are too short to see.
     Cluster(Cluster),
@@ -29,17 +28,11 @@ pub(super) struct Cluster {
 }
 
 impl Piece {
-    pub(super) fn began_ns(self) -> u64 {
+    /// From when to when it lasts.
+    pub(super) fn span_ns(self) -> (u64, u64) {
         match self {
-            Piece::Segment(segment) => segment.from_ns,
-            Piece::Cluster(cluster) => cluster.from_ns,
-        }
-    }
-
-    pub(super) fn ended_ns(self) -> u64 {
-        match self {
-            Piece::Segment(segment) => segment.to_ns,
-            Piece::Cluster(cluster) => cluster.to_ns,
+            Piece::Segment(segment) => (segment.from_ns, segment.to_ns),
+            Piece::Cluster(cluster) => (cluster.from_ns, cluster.to_ns),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// Numbers, one after the other.
 #[derive(Debug, Default)]
@@ -33,9 +33,11 @@ impl Column {
 }
 
 /// A list of texts without duplicates, which rows of numbers name by their index.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
+#[serde(transparent)]
 pub(super) struct Texts {
     list: Vec<String>,
+    #[serde(skip)]
     known: HashMap<String, usize>,
 }
 
@@ -49,12 +51,6 @@ impl Texts {
         self.list.push(text.to_owned());
         self.known.insert(text.to_owned(), index);
         index
-    }
-}
-
-impl Serialize for Texts {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.list.serialize(serializer)
     }
 }
 

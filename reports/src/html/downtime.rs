@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::name::sentence;
 
-/// A time in which a worker was not running.
 #[derive(Debug, Serialize)]
 pub(super) struct Downtime {
     from_ns: u64,
@@ -16,7 +15,6 @@ pub(super) struct Downtime {
     words: String,
 }
 
-/// When each worker was not running.
 pub(super) fn downtimes(timeline: &Timeline<'_>) -> BTreeMap<usize, Vec<Downtime>> {
     let end_ns = timeline.end_ns();
     let mut downtimes: BTreeMap<usize, Vec<Downtime>> = BTreeMap::new();

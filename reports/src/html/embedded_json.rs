@@ -2,22 +2,16 @@
 
 use serde::Serialize;
 
+use crate::escape::escaped_json;
+
 /// `value` as JSON without any character that is special in HTML.
 ///
 /// In JSON, the characters that are special in HTML (`<`, `>`, `&`), and the line separators that
 /// old scripts do not accept, occur only in strings, where each can be written as an escape.
 pub(super) fn json(value: &impl Serialize) -> String {
     let plain = serde_json::to_string(value).expect("columns, lists and words are always JSON");
-    let mut safe = String::with_capacity(plain.len());
-    for c in plain.chars() {
-        match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                safe.push_str(&format!("\\u{:04x}", u32::from(c)));
-            }
-            _ => safe.push(c),
-        }
-    }
-    safe
+    let is_special = |c: char| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
+    escaped_json(&plain, is_special)
 }
 
 #[cfg(test)]

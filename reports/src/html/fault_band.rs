@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use super::name::{name, sentence};
 
-/// A fault, as a band.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct FaultBand {
     pub(super) from_ns: u64,
@@ -24,10 +23,9 @@ pub(super) struct FaultBand {
 pub(super) fn fault_bands(timeline: &Timeline<'_>) -> Vec<FaultBand> {
     let band = |span: &FaultSpan<'_>| FaultBand {
         from_ns: span.began_ns,
-        to_ns: if strikes_once(span.fault) && span.fault != "crash-client" {
-            span.began_ns
-        } else {
-            span.ended_ns.unwrap_or(timeline.end_ns())
+        to_ns: match strikes_once(span.fault) && span.fault != "crash-client" {
+            true => span.began_ns,
+            false => span.ended_ns.unwrap_or(timeline.end_ns()),
         },
         kind: name(span.fault).shown,
         detail: sentence(span.detail).shown,

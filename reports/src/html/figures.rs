@@ -11,16 +11,14 @@ use crate::measures::{Measures, Orphan, Phase, Recovery, Speed, cost, measure};
 use crate::units::{count, moment_ns, span_ns};
 use crate::wire_log::{CommandLog, Cost};
 
-/// Names of the curves.
+/// The name of a curve.
 const ALL_RUNS: &str = "all runs";
-const FROM_INTENDED: &str = "from the intended start";
-const FROM_ASKING: &str = "from the request";
 
 /// Further rows of a table are omitted.
 const MOST_ROWS: usize = 50;
 
 /// All figures of a cell.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Figures {
     pub(super) drawings: Vec<Drawing>,
     /// The runs that the drawings are from.
@@ -36,7 +34,6 @@ pub(super) struct Figures {
 }
 
 /// Throughput of one phase.
-#[derive(Debug)]
 pub(super) struct SpeedRow {
     pub(super) phase: &'static str,
     pub(super) length: String,
@@ -48,7 +45,6 @@ pub(super) struct SpeedRow {
 }
 
 /// When, what, and how long it cost.
-#[derive(Debug)]
 pub(super) struct Row {
     pub(super) at: String,
     pub(super) what: Name,
@@ -58,23 +54,22 @@ pub(super) struct Row {
 /// The figures of a shown run, phase by phase.
 pub(super) fn of_timeline(timeline: &Timeline<'_>, wire: Option<&CommandLog>) -> Figures {
     let measures = measure(timeline);
-    let mut figures = Figures {
+    let (recoveries, orphans) = (&measures.recoveries, &measures.orphans);
+    let more = |all: usize| all.saturating_sub(MOST_ROWS);
+    Figures {
         drawings: drawings(&measures.speeds),
         drawn_from: "the run that is shown, phase by phase",
         speeds: measures.speeds.iter().map(speed_row).collect(),
         fairness: fairness(&measures),
-        commands: wire
-            .and_then(|log| cost(timeline, log))
-            .map(|cost| commands(&cost)),
-        ..Figures::default()
-    };
-    let recoveries = measures.recoveries.iter().take(MOST_ROWS);
-    figures.recoveries = recoveries.map(recovery_row).collect();
-    let orphans = measures.orphans.iter().take(MOST_ROWS);
-    figures.orphans = orphans.map(orphan_row).collect();
-    let rows = measures.recoveries.len() + measures.orphans.len();
-    figures.more_rows = rows - figures.recoveries.len() - figures.orphans.len();
-    figures
+        commands: wire.and_then(|log| cost(timeline, log)).map(commands),
+        recoveries: recoveries
+            .iter()
+            .take(MOST_ROWS)
+            .map(recovery_row)
+            .collect(),
+        orphans: orphans.iter().take(MOST_ROWS).map(orphan_row).collect(),
+        more_rows: more(recoveries.len()) + more(orphans.len()),
+    }
 }
 
 /// The figures of all runs of a cell together, from its histograms.
@@ -100,8 +95,8 @@ pub(super) fn of_cell(cell: &Cell) -> Figures {
 
 /// Both latencies of an open loop side by side: a closed loop would have hidden the first one.
 fn open_loop(intended: &Histogram<u64>, asked: &Histogram<u64>) -> Option<Drawing> {
-    let series = [(0, FROM_INTENDED, intended), (1, FROM_ASKING, asked)];
-    drawing("acquire", &series)
+    let intended = (0, "from the intended start", intended);
+    drawing("acquire", &[intended, (1, "from the request", asked)])
 }
 
 /// All acquisitions of a run, timed from the intended start and from the request.
@@ -117,12 +112,11 @@ fn whole_run(speeds: &[Speed]) -> Option<Drawing> {
 }
 
 fn drawings(speeds: &[Speed]) -> Vec<Drawing> {
-    let series =
-        |of: fn(&Speed) -> &Histogram<u64>| -> Vec<(usize, &'static str, &Histogram<u64>)> {
-            let each = speeds.iter();
-            each.map(|speed| (speed.phase as usize, speed.phase.words(), of(speed)))
-                .collect()
-        };
+    let series = |of: fn(&Speed) -> &Histogram<u64>| {
+        let each = speeds.iter();
+        let each = each.map(|speed| (speed.phase as usize, speed.phase.words(), of(speed)));
+        each.collect::<Vec<_>>()
+    };
     let acquire = series(|speed| &speed.acquire.latency_us);
     let release = series(|speed| &speed.release.latency_us);
     let whole_run = whole_run(speeds);
@@ -139,8 +133,7 @@ fn drawings(speeds: &[Speed]) -> Vec<Drawing> {
 }
 
 fn speed_row(speed: &Speed) -> SpeedRow {
-    let acquire = &speed.acquire;
-    let release = &speed.release;
+    let (acquire, release) = (&speed.acquire, &speed.release);
     SpeedRow {
         phase: speed.phase.words(),
         length: span_ns(speed.length_ns),
@@ -169,10 +162,9 @@ fn fairness(measures: &Measures) -> Vec<String> {
         ));
     }
     if let Some(wait) = fairness.longest_wait {
-        let outcome = if wait.granted {
-            "then got it"
-        } else {
-            "and did not get it"
+        let outcome = match wait.granted {
+            true => "then got it",
+            false => "and did not get it",
         };
         lines.push(format!(
             "Longest wait: worker {} for {} from {}, {outcome}.",
@@ -184,7 +176,7 @@ fn fairness(measures: &Measures) -> Vec<String> {
     lines
 }
 
-fn commands(cost: &Cost) -> String {
+fn commands(cost: Cost) -> String {
     format!(
         "Commands to get the lock once: {:.1} on average over {}, at most {}, tries that found it taken included.",
         cost.mean,
@@ -205,10 +197,9 @@ fn recovery_row(recovery: &Recovery) -> Row {
 }
 
 fn orphan_row(orphan: &Orphan) -> Row {
-    let lost = if orphan.died {
-        "died with the lock"
-    } else {
-        "failed to release the lock"
+    let lost = match orphan.died {
+        true => "died with the lock",
+        false => "failed to release the lock",
     };
     let over = match orphan.granted_ns {
         Some(granted_ns) => format!("free again after {}", span_ns(granted_ns - orphan.from_ns)),

@@ -10,7 +10,6 @@ use super::name::{Name, name, sentence};
 use crate::escape::visible;
 
 /// The frame around a page, and its head.
-#[derive(Debug)]
 pub(super) struct Frame {
     pub(super) style: &'static str,
     pub(super) script: &'static str,
@@ -48,14 +47,10 @@ impl Frame {
 
 /// SHA-256 in base64 of an element's content. The template begins it with a newline.
 fn hash_in_page(text: &str) -> String {
-    let mut hash = Sha256::new();
-    hash.update(b"\n");
-    hash.update(text);
-    BASE64_STANDARD.encode(hash.finalize())
+    BASE64_STANDARD.encode(Sha256::digest(format!("\n{text}")))
 }
 
 /// A number at the top of a page.
-#[derive(Debug)]
 pub(super) struct Count {
     pub(super) tone: &'static str,
     pub(super) sign: &'static str,
@@ -79,7 +74,6 @@ pub(super) fn counts<const N: usize>(
 }
 
 /// A command line, with a button that copies it.
-#[derive(Debug)]
 pub(super) struct Command {
     pub(super) shown: Name,
     /// The text to copy; empty if the command has invisible characters, because a reader must not

@@ -12,8 +12,6 @@ use crate::matrix::{distinct, lock_with_options};
 use crate::scorecard::Scorecard;
 use crate::units::count;
 
-/// A table.
-#[derive(Debug)]
 pub(super) struct BackendGrid {
     pub(super) backend: Name,
     pub(super) locks: Vec<Name>,
@@ -21,7 +19,6 @@ pub(super) struct BackendGrid {
 }
 
 /// The scenarios of a family.
-#[derive(Debug)]
 pub(super) struct FamilyRows {
     /// Its name, and what came out; empty if the scenarios' families are not known.
     pub(super) title: String,
@@ -29,7 +26,6 @@ pub(super) struct FamilyRows {
 }
 
 /// A scenario.
-#[derive(Debug)]
 pub(super) struct Row {
     pub(super) scenario: Name,
     pub(super) summary: Name,
@@ -39,7 +35,6 @@ pub(super) struct Row {
 }
 
 /// A cell.
-#[derive(Debug)]
 pub(super) enum Slot {
     /// With a link to its evidence.
     Run { index: usize, tile: Tile },
@@ -53,9 +48,8 @@ pub(super) fn backends(matrix: &MatrixRecord) -> Vec<BackendGrid> {
     let words = distinct(run.chain(matrix.skipped.iter().map(|one| one.backend.word())));
     let ranked = ranked_locks(matrix);
     let backends = words.into_iter().filter_map(|word| word.parse().ok());
-    backends
-        .map(|backend| grid(matrix, backend, &ranked))
-        .collect()
+    let grids = backends.map(|backend| grid(matrix, backend, &ranked));
+    grids.collect()
 }
 
 /// A cell of each lock, the best lock first.
@@ -115,12 +109,10 @@ fn grid(matrix: &MatrixRecord, backend: BackendName, ranked: &[&Cell]) -> Backen
     }
     // Families in which something was violated come first.
     families.sort_by_key(|(family, rows)| (!rows.iter().any(Row::is_red), *family));
+    let names = locks.iter().map(|lock| name(&lock_with_options(lock)));
     BackendGrid {
         backend: name(backend.word()),
-        locks: locks
-            .iter()
-            .map(|lock| name(&lock_with_options(lock)))
-            .collect(),
+        locks: names.collect(),
         families: families.into_iter().map(family_rows).collect(),
     }
 }
@@ -144,19 +136,12 @@ fn slots(matrix: &MatrixRecord, backend: BackendName, scenario: &str, lock: &Cel
 
 fn family_rows((family, mut rows): (Option<Family>, Vec<Row>)) -> FamilyRows {
     rows.sort_by_key(Row::order);
-    let Some(family) = family else {
-        return FamilyRows {
-            title: String::new(),
-            rows,
-        };
-    };
     let red = rows.iter().filter(|row| row.is_red()).count();
     let scenarios = count(rows.len(), "scenario");
+    let title = family.map(Family::word);
+    let title = title.map(|name| format!("{name}: {scenarios}, something violated in {red}"));
     FamilyRows {
-        title: format!(
-            "{}: {scenarios}, something violated in {red}",
-            family.word()
-        ),
+        title: title.unwrap_or_default(),
         rows,
     }
 }

@@ -3,7 +3,6 @@
 use picklock_verdicts::check::{Status, Verdicts};
 use serde::Serialize;
 
-/// A place in the timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct JumpTarget {
     pub(super) from_ns: u64,
@@ -13,24 +12,20 @@ pub(super) struct JumpTarget {
 
 /// Overlaps, and the first violation of each property, in order of time.
 pub(super) fn jump_targets(overlaps: &[(u64, u64, u32)], verdicts: &Verdicts) -> Vec<JumpTarget> {
-    let mut jump_targets: Vec<JumpTarget> = overlaps
-        .iter()
-        .map(|&(from_ns, to_ns, _)| JumpTarget {
-            from_ns,
-            to_ns,
-            words: "overlapping holds".to_owned(),
-        })
-        .collect();
+    let overlap = |&(from_ns, to_ns, _): &(u64, u64, u32)| JumpTarget {
+        from_ns,
+        to_ns,
+        words: "overlapping holds".to_owned(),
+    };
+    let mut jump_targets: Vec<JumpTarget> = overlaps.iter().map(overlap).collect();
     for (property, verdict) in verdicts {
         let (Status::Violated, Some(at_ns)) = (verdict.status, verdict.at_ns) else {
             continue;
         };
         let cause = verdict.cause.map_or("", |cause| cause.word());
         let words = format!("{property} violated: {cause}");
-        match jump_targets
-            .iter_mut()
-            .find(|target| target.from_ns == at_ns)
-        {
+        let mut targets = jump_targets.iter_mut();
+        match targets.find(|target| target.from_ns == at_ns) {
             Some(target) => target.words = format!("{words} · {}", target.words),
             None => jump_targets.push(JumpTarget {
                 from_ns: at_ns,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::history::{EventKind, History};
+use picklock_verdicts::history::EventKind;
 use picklock_verdicts::timeline::Timeline;
 use serde::Serialize;
 
@@ -13,7 +13,6 @@ use super::name::sentence;
 /// Further nodes have no row.
 const MOST_NODES: usize = 64;
 
-/// The states of a node.
 #[derive(Debug, Serialize)]
 pub(super) struct NodeRow {
     node: usize,
@@ -32,7 +31,6 @@ struct Span {
     words: String,
 }
 
-/// One row for each node.
 pub(super) fn node_rows(
     timeline: &Timeline<'_>,
     faults: &[FaultBand],
@@ -46,10 +44,7 @@ pub(super) fn node_rows(
             clock: clocks.remove(&node).unwrap_or_default(),
         })
         .collect();
-    for fault in faults {
-        if fault.tells_offset {
-            continue;
-        }
+    for fault in faults.iter().filter(|fault| !fault.tells_offset) {
         let state = match fault.kind.as_str() {
             "pause-node" => "frozen",
             "crash-node" => "down",
@@ -76,11 +71,6 @@ pub(super) fn node_rows(
             }
         }
     }
-    lost(history, &mut nodes);
-    nodes
-}
-
-fn lost(history: &History, nodes: &mut [NodeRow]) {
     for event in &history.events {
         if let EventKind::NodeLost { node, reason } = &event.what
             && let Some(node) = nodes.get_mut(*node)
@@ -94,6 +84,7 @@ fn lost(history: &History, nodes: &mut [NodeRow]) {
             });
         }
     }
+    nodes
 }
 
 #[cfg(test)]

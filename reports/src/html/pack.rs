@@ -15,7 +15,6 @@ use super::cell_details::CellDetails;
 const PACK_BYTES: usize = 400_000;
 
 /// Consecutive cells.
-#[derive(Debug)]
 pub(super) struct Pack {
     /// The index of its first cell.
     pub(super) first: usize,
@@ -30,9 +29,6 @@ struct CellPage {
 }
 
 /// Packs the cells, in their order.
-///
-/// # Errors
-/// Only errors of the template engine; none is expected.
 pub(super) fn packs(cells: impl Iterator<Item = CellDetails>) -> Result<Vec<Pack>, askama::Error> {
     let mut packs = Vec::new();
     let (mut first, mut open, mut bytes) = (0, Vec::new(), 0);

@@ -14,7 +14,6 @@ use crate::matrix::{NOT_APPLICABLE, counts_in_words, distinct, inapplicable, sim
 use crate::report_input::ReportInput;
 use crate::units::{count, span_ms};
 
-/// The style: one file for each part.
 const STYLE: &str = concat!(
     include_str!("../../assets/base.css"),
     include_str!("../../assets/scorecard.css"),
@@ -68,7 +67,6 @@ pub(super) struct Page {
     not_applicable: &'static str,
     backends: Vec<BackendGrid>,
     properties: Vec<PropertyKey>,
-    /// The signs of `held`, `violated`, `unknown` and `not-applicable`.
     signs: [&'static str; 4],
     scorecard: Option<ScorecardView>,
     searches: Vec<SearchView>,
@@ -85,23 +83,19 @@ struct PropertyKey {
     demand: &'static str,
 }
 
-/// # Errors
-/// Only errors of the template engine; none is expected.
 pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
     let matrix = &input.matrix;
+    let shown = |text: &str| name(text).shown;
     let title = match (&matrix.cells[..], &input.searches[..]) {
-        (_, [search, ..]) => format!("{}, searched", name(&search.lock.name).shown),
-        ([cell], _) => format!(
-            "{} in {}",
-            name(&cell.lock.name).shown,
-            name(&cell.scenario).shown
-        ),
+        (_, [search, ..]) => format!("{}, searched", shown(&search.lock.name)),
+        ([cell], _) => format!("{} in {}", shown(&cell.lock.name), shown(&cell.scenario)),
         (cells, _) => {
             let locks = distinct(cells.iter().map(|cell| cell.lock.name.as_str()));
             format!("{} locks tested", locks.len())
         }
     };
     let inapplicable = inapplicable(matrix);
+    let reasons = inapplicable.iter().take(MOST_REASONS);
     let mut details = all_cell_details(input);
     let only = match matrix.cells.len() {
         1 => details.next(),
@@ -117,23 +111,13 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
         facts: facts(input),
         reproduce: sentence(&matrix.reproduce),
         many_runs: matrix.cells.iter().any(|cell| cell.runs > 1),
-        inapplicable: inapplicable
-            .iter()
-            .take(MOST_REASONS)
-            .map(|group| sentence(&group.in_words()))
-            .collect(),
+        inapplicable: reasons.map(|group| sentence(&group.in_words())).collect(),
         inapplicable_more: inapplicable.len().saturating_sub(MOST_REASONS),
         inapplicable_cells: inapplicable.iter().map(|group| group.locks.len()).sum(),
         not_applicable: NOT_APPLICABLE,
         backends: grid::backends(matrix),
         properties: Property::ALL.map(property_key).into(),
-        signs: [
-            Status::Held,
-            Status::Violated,
-            Status::Unknown,
-            Status::NotApplicable,
-        ]
-        .map(Status::sign),
+        signs: signs(),
         scorecard: scorecard(input),
         searches: searches(input),
         only,
@@ -149,6 +133,12 @@ fn property_key(property: Property) -> PropertyKey {
     }
 }
 
+/// The signs of `held`, `violated`, `unknown` and `not-applicable`.
+fn signs() -> [&'static str; 4] {
+    use Status::{Held, NotApplicable, Unknown, Violated};
+    [Held, Violated, Unknown, NotApplicable].map(Status::sign)
+}
+
 fn notices(input: &ReportInput) -> Vec<Name> {
     let interrupted = input.matrix.interrupted;
     let interrupted = interrupted.then(|| sentence("Interrupted by the user: cells are missing."));
@@ -156,11 +146,8 @@ fn notices(input: &ReportInput) -> Vec<Name> {
     let left_out = skipped.map(|words| sentence(&format!("Skipped: {words}")));
     let more = input.skipped.len().saturating_sub(MOST_NOTICES);
     let more = (more > 0).then(|| sentence(&format!("Skipped: {more} more.")));
-    interrupted
-        .into_iter()
-        .chain(left_out)
-        .chain(more)
-        .collect()
+    let notices = interrupted.into_iter().chain(left_out);
+    notices.chain(more).collect()
 }
 
 /// The number of cells of each status.
@@ -174,28 +161,19 @@ fn cell_counts(input: &ReportInput) -> Vec<Count> {
         let tiles = cells.iter().map(super::tile::tile);
         tiles.filter(|tile| tile.tone == tone).count()
     };
-    let violated = Status::Violated.sign();
+    let [held, violated, unknown, absent] = signs();
     let surprising = cells.iter().filter(|cell| cell.is_surprising()).count();
+    let left_out = of_tone("absent") + input.matrix.skipped.len();
     let all = [
         ("surprise", "‼", surprising, "not as expected"),
-        ("held", Status::Held.sign(), of_tone("held"), "held"),
+        ("held", held, of_tone("held"), "held"),
         ("lock", violated, of_tone("lock"), "the lock’s fault"),
         ("redis", violated, of_tone("redis"), "Redis lost the lock"),
         ("client", violated, of_tone("client"), "the client’s fault"),
         ("fenced", "◆", of_tone("fenced"), "saved by fencing"),
-        (
-            "unknown",
-            Status::Unknown.sign(),
-            of_tone("unknown"),
-            "not judged",
-        ),
+        ("unknown", unknown, of_tone("unknown"), "not judged"),
         ("failed", "!", of_tone("failed"), "not run"),
-        (
-            "absent",
-            Status::NotApplicable.sign(),
-            of_tone("absent") + input.matrix.skipped.len(),
-            NOT_APPLICABLE,
-        ),
+        ("absent", absent, left_out, NOT_APPLICABLE),
     ];
     counts(all, "surprise")
 }
@@ -216,10 +194,8 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
     facts.push(fact("seed", seeds));
     let runs = matrix.cells.iter().map(|cell| cell.runs);
     let runs = runs.fold(0, u64::saturating_add);
-    facts.push(fact(
-        "cells",
-        format!("{}; {}", counts_in_words(matrix), count(runs, "run")),
-    ));
+    let cells = format!("{}; {}", counts_in_words(matrix), count(runs, "run"));
+    facts.push(fact("cells", cells));
     for one in &matrix.similarity {
         let words = format!("{} ({})", similarity_in_words(one), one.backend);
         facts.push(fact("similarity", words));
@@ -233,11 +209,9 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
         ("server", servers.collect::<Vec<_>>()),
         ("backend", reasons.collect()),
     ] {
+        let all = distinct(all.iter().map(String::as_str));
         if !all.is_empty() {
-            facts.push(fact(
-                what,
-                distinct(all.iter().map(String::as_str)).join(", "),
-            ));
+            facts.push(fact(what, all.join(", ")));
         }
     }
     if let Some(elapsed_ms) = matrix.elapsed_ms {

@@ -17,8 +17,6 @@ const POINTS: u32 = 120;
 /// The axis ends at 99.999 %, however many values there are.
 const MOST_NINES: f64 = 5.0;
 
-/// A drawing of some curves.
-#[derive(Debug)]
 pub(super) struct Drawing {
     pub(super) title: &'static str,
     pub(super) width: f64,
@@ -33,14 +31,11 @@ pub(super) struct Drawing {
 }
 
 /// A line of the grid and its number.
-#[derive(Debug)]
 pub(super) struct Tick {
     pub(super) at: f64,
     pub(super) words: String,
 }
 
-/// A curve.
-#[derive(Debug)]
 pub(super) struct Curve {
     /// Position in the order of series, which determines colour and dashes.
     pub(super) series: usize,
@@ -60,9 +55,7 @@ pub(super) fn drawing(
     title: &'static str,
     series: &[(usize, &'static str, &Histogram<u64>)],
 ) -> Option<Drawing> {
-    let filled = series
-        .iter()
-        .filter(|(_, _, histogram)| !histogram.is_empty());
+    let filled = series.iter().filter(|(.., values)| !values.is_empty());
     let filled: Vec<_> = filled.collect();
     let low_us = filled.iter().map(|(_, _, h)| h.min()).min()?.max(1);
     let high_us = filled.iter().map(|(_, _, h)| h.max()).max()?.max(1);
@@ -117,9 +110,9 @@ impl Axes {
     fn points(&self, histogram: &Histogram<u64>) -> String {
         let nines = |step| self.nines * f64::from(step) / f64::from(POINTS);
         let quantiles = (0..=POINTS).map(|step| 1.0 - 10f64.powf(-nines(step)));
-        let points = histogram.value_at_quantiles(quantiles).zip(0..);
-        let points =
-            points.map(|(us, step)| format!("{:.1},{:.1}", self.x(nines(step)), self.y(us as f64)));
+        let values = histogram.value_at_quantiles(quantiles).zip(0..);
+        let places = values.map(|(us, step)| (self.x(nines(step)), self.y(us as f64)));
+        let points = places.map(|(x, y)| format!("{x:.1},{y:.1}"));
         points.collect::<Vec<_>>().join(" ")
     }
 

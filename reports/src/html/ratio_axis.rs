@@ -3,8 +3,8 @@
 use crate::comparison::Ratio;
 
 /// Width and height of a row, in units of the drawing.
-const WIDTH: f64 = 300.0;
-const HEIGHT: f64 = 22.0;
+pub(super) const WIDTH: f64 = 300.0;
+pub(super) const HEIGHT: f64 = 22.0;
 /// Margin at both ends of the axis.
 const MARGIN: f64 = 14.0;
 /// The axis spans at least half to double, and at most a 64th to 64 times: beyond that, an interval
@@ -17,8 +17,6 @@ const MOST_DOUBLINGS: f64 = 6.0;
 pub(super) struct Axis {
     /// The number of doublings on each side.
     doublings: f64,
-    pub(super) width: f64,
-    pub(super) height: f64,
 }
 
 /// A number on the axis.
@@ -55,8 +53,6 @@ impl Axis {
         }
         Axis {
             doublings: doublings.ceil().min(MOST_DOUBLINGS),
-            width: WIDTH,
-            height: HEIGHT,
         }
     }
 

@@ -2,12 +2,11 @@
 
 use picklock_scenarios::Family;
 
-use super::name::{Name, name};
+use super::name::{Name, name, sentence};
 use crate::report_input::ReportInput;
 use crate::scorecard::{FamilyScore, LockScore, Percentiles, Scorecard};
 
 /// The advice, and a row for each lock.
-#[derive(Debug)]
 pub(super) struct ScorecardView {
     /// Sentences, in parts: every second part is a name.
     pub(super) advice: Vec<Vec<String>>,
@@ -16,7 +15,6 @@ pub(super) struct ScorecardView {
 }
 
 /// A lock.
-#[derive(Debug)]
 pub(super) struct ScoreRow {
     pub(super) lock: Name,
     pub(super) sentence: String,
@@ -26,7 +24,6 @@ pub(super) struct ScoreRow {
 }
 
 /// How many scenarios of a family were survived.
-#[derive(Debug)]
 pub(super) struct Score {
     pub(super) words: String,
     /// `good`, `some` or `none`.
@@ -36,16 +33,12 @@ pub(super) struct Score {
 /// Nothing if the matrix is too small to compare anything.
 pub(super) fn scorecard(input: &ReportInput) -> Option<ScorecardView> {
     let scorecard = Scorecard::of(&input.matrix)?;
-    let parts = |words: &str| words.split('`').map(part).collect();
+    let parts = |words: &str| words.split('`').map(|it| sentence(it).shown).collect();
     Some(ScorecardView {
         advice: scorecard.advice.iter().map(|it| parts(&it.words)).collect(),
         families: Family::ALL.map(Family::word).into(),
         rows: scorecard.locks.iter().map(row).collect(),
     })
-}
-
-fn part(part: &str) -> String {
-    super::name::sentence(part).shown
 }
 
 fn row(of: &LockScore) -> ScoreRow {
@@ -55,7 +48,7 @@ fn row(of: &LockScore) -> ScoreRow {
     let costs = &of.costs;
     ScoreRow {
         lock: name(&of.lock),
-        sentence: super::name::sentence(&of.sentence()).shown,
+        sentence: sentence(&of.sentence()).shown,
         scores: scores.map(score).collect(),
         figures: vec![
             of.fencing.words().to_owned(),
@@ -74,18 +67,10 @@ fn none() -> String {
 }
 
 fn score(of: Option<FamilyScore>) -> Score {
-    let Some(of) = of.filter(|of| of.judged > 0) else {
-        return Score {
-            words: none(),
-            tone: "none",
-        };
+    let (words, tone) = match of.filter(|of| of.judged > 0) {
+        Some(of) if of.survived == of.judged => (of.in_words(), "good"),
+        Some(of) => (of.in_words(), "some"),
+        None => (none(), "none"),
     };
-    Score {
-        words: of.in_words(),
-        tone: if of.survived == of.judged {
-            "good"
-        } else {
-            "some"
-        },
-    }
+    Score { words, tone }
 }

@@ -18,7 +18,6 @@ const MOST_FINDS: usize = 100;
 const MOST_MOMENTS: usize = 200;
 const MOST_FAULTS: usize = 40;
 
-/// A search on the page.
 pub(super) struct SearchView {
     pub(super) lock: Name,
     pub(super) finds: Vec<FindView>,
@@ -30,7 +29,6 @@ pub(super) struct SearchView {
     pub(super) rows: Vec<HeatRow>,
 }
 
-/// Something that was found.
 pub(super) struct FindView {
     pub(super) property: &'static str,
     pub(super) cause: &'static str,
@@ -56,7 +54,6 @@ pub(super) struct Heat {
     pub(super) degree: u64,
 }
 
-/// The searches of a page.
 pub(super) fn searches(input: &ReportInput) -> Vec<SearchView> {
     let views = input.searches.iter();
     views.map(|search| view(search, input)).collect()
@@ -87,10 +84,8 @@ fn view(search: &SearchRecord, input: &ReportInput) -> SearchView {
 
 fn heat(placed: &[Placed], moment: &str, fault: &str) -> Option<Heat> {
     let mut placed = placed.iter();
-    let Placed {
-        schedules, finds, ..
-    } = placed.find(|one| one.moment == moment && one.fault == fault)?;
-    let (schedules, finds) = (*schedules, *finds);
+    let found = placed.find(|one| one.moment == moment && one.fault == fault)?;
+    let (schedules, finds) = (found.schedules, found.finds);
     Some(Heat {
         schedules,
         finds,
@@ -100,11 +95,9 @@ fn heat(placed: &[Placed], moment: &str, fault: &str) -> Option<Heat> {
 
 fn find_view(find: &Find, input: &ReportInput) -> FindView {
     let directory = |path: &str| Path::new(path).file_name().map(ToOwned::to_owned);
-    let own = find
-        .repro
-        .as_deref()
-        .and_then(|repro| Path::new(repro).parent()?.to_str());
-    let own = own.and_then(directory);
+    let own = (find.repro.as_deref())
+        .and_then(|repro| Path::new(repro).parent()?.to_str())
+        .and_then(directory);
     let mut cells = input.matrix.cells.iter();
     let is_own = |run_dir: &str| own.is_some() && directory(run_dir) == own;
     FindView {

@@ -3,18 +3,16 @@
 use picklock_verdicts::check::{Cause, Property, Responsible, Status, Verdicts, describe};
 use picklock_verdicts::record::{Cell, Tally};
 
-use super::name::Name;
+use super::name::{Name, sentence};
 use crate::matrix::{CellOutcome, NOT_APPLICABLE, distinct, surprise_in_words};
 use crate::statistics::Rate;
 
 /// A cell as the matrix shows it.
-#[derive(Debug)]
 pub(super) struct Tile {
     /// `held`, `client`, `redis`, `lock`, `fenced`, `unknown`, `failed` or `absent`: selects the colour.
     pub(super) tone: &'static str,
     /// Conveys the tone without colour.
     pub(super) sign: &'static str,
-    /// A few words.
     pub(super) headline: &'static str,
     /// The causes of the violations, the worst first.
     pub(super) causes: String,
@@ -54,9 +52,7 @@ pub(super) fn tile(cell: &Cell) -> Tile {
         false => causes(&cell.verdicts),
     };
     let surprises = cell.surprises.iter();
-    let words: Vec<String> = surprises
-        .map(|surprise| surprise_in_words(surprise, cell.runs))
-        .collect();
+    let surprises = surprises.map(|surprise| surprise_in_words(surprise, cell.runs));
     Tile {
         tone,
         sign,
@@ -68,7 +64,7 @@ pub(super) fn tile(cell: &Cell) -> Tile {
         flag: flag(cell),
         is_surprising: cell.is_surprising(),
         has_expectations: cell.is_bound() || inapplicable.is_some(),
-        surprises: super::name::sentence(&words.join("; ")),
+        surprises: sentence(&surprises.collect::<Vec<_>>().join("; ")),
     }
 }
 
@@ -109,26 +105,20 @@ fn gist(verdicts: &Verdicts) -> (&'static str, &'static str, &'static str) {
 fn worst_blame(verdicts: &Verdicts, is_clients: bool) -> Option<&'static str> {
     let violated = verdicts.values();
     let violated = violated.filter(|verdict| verdict.status == Status::Violated);
-    let blamed = violated.map(|verdict| {
-        match verdict
-            .cause
-            .map_or(Responsible::Undetermined, Cause::responsible)
-        {
-            Responsible::Client(_) | Responsible::Application(_) | Responsible::Resource(_) => 0,
-            Responsible::Undetermined if is_clients => 0,
-            Responsible::Redis => 1,
-            Responsible::Lock | Responsible::Undetermined => 2,
-        }
+    let blamed = violated.map(|verdict| match verdict.cause.map(Cause::responsible) {
+        Some(Responsible::Client(_) | Responsible::Application(_) | Responsible::Resource(_)) => 0,
+        Some(Responsible::Undetermined) | None if is_clients => 0,
+        Some(Responsible::Redis) => 1,
+        Some(Responsible::Lock | Responsible::Undetermined) | None => 2,
     });
     blamed.max().map(|worst| ["client", "redis", "lock"][worst])
 }
 
 /// Each cause once, those of the most severe violations first.
 fn causes(verdicts: &Verdicts) -> String {
-    let mut violated: Vec<_> = verdicts
-        .iter()
-        .filter(|(_, verdict)| verdict.status == Status::Violated)
-        .collect();
+    let violated = verdicts.iter();
+    let violated = violated.filter(|(_, verdict)| verdict.status == Status::Violated);
+    let mut violated: Vec<_> = violated.collect();
     violated.sort_by_key(|(property, _)| describe(**property).severity);
     let causes = violated.iter().filter_map(|(_, verdict)| verdict.cause);
     distinct(causes.map(|cause| cause.word())).join(", ")
@@ -179,12 +169,9 @@ fn in_words(cell: &Cell, headline: &str, inapplicable: Option<&str>) -> Name {
         parts.push(format!("{} violated: {causes}", violated.join(", ")));
     }
     parts.extend(part(cell).map(|part| format!("in {part} of the runs")));
-    parts.extend(
-        Some(flag(cell))
-            .filter(|it| !it.is_empty())
-            .map(str::to_owned),
-    );
-    super::name::sentence(&parts.join("; "))
+    let flag = Some(flag(cell)).filter(|flag| !flag.is_empty());
+    parts.extend(flag.map(str::to_owned));
+    sentence(&parts.join("; "))
 }
 
 /// The observed rate, with bounds of the true one.

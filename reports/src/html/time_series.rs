@@ -94,18 +94,13 @@ fn thin(points: &[(u64, i64)]) -> Vec<(u64, i64)> {
     }
     let mut kept = Vec::with_capacity(MOST_POINTS);
     for part in points.chunks(points.len().div_ceil(MOST_POINTS / 4)) {
-        let index_of = |found: Option<(usize, &(u64, i64))>| found.map_or(0, |(index, _)| index);
-        let lowest = index_of(part.iter().enumerate().min_by_key(|(_, point)| point.1));
-        let highest = index_of(part.iter().enumerate().max_by_key(|(_, point)| point.1));
-        let mut indices = [0, lowest, highest, part.len() - 1];
+        let value = |index: &usize| part[*index].1;
+        let lowest = (0..part.len()).min_by_key(value).unwrap_or(0);
+        let highest = (0..part.len()).max_by_key(value).unwrap_or(0);
+        let mut indices = vec![0, lowest, highest, part.len() - 1];
         indices.sort_unstable();
-        let mut last = None;
-        for index in indices {
-            if last != Some(index) {
-                kept.push(part[index]);
-            }
-            last = Some(index);
-        }
+        indices.dedup();
+        kept.extend(indices.into_iter().map(|index| part[index]));
     }
     kept
 }

@@ -13,6 +13,7 @@ use super::downtime::{Downtime, downtimes};
 use super::fault_band::{FaultBand, fault_bands};
 use super::jump_target::{JumpTarget, jump_targets};
 use super::messages::{Messages, messages};
+use super::name::name;
 use super::node_rows::{NodeRow, node_rows};
 use super::time_series;
 use super::value_rows::{ValueRows, value_rows};
@@ -21,7 +22,7 @@ use crate::measures::{meets, merged};
 use crate::run_log::{EntryKind, Selection, entries};
 use crate::units::span_ns;
 use crate::wire_log::CommandLog;
-use crate::worker_lanes::{Activity, Lane, MarkKind, lanes, overlaps_by_key};
+use crate::worker_lanes::{Lane, MarkKind, lanes, overlaps_by_key};
 
 /// Further lanes are not drawn.
 const MOST_LANES: usize = 400;
@@ -70,7 +71,7 @@ pub(super) struct TimelineData {
     stock: Vec<time_series::Steps>,
     fences: Option<time_series::Fences>,
     /// `None`: the run kept no command log.
-    messages: Option<Messages>,
+    pub(super) messages: Option<Messages>,
     /// Messages, commands, custody and faults around the first violation: time, kind, route, text.
     pub(super) log: Vec<LogRow>,
     /// There is more before or after these rows.
@@ -81,7 +82,6 @@ pub(super) struct TimelineData {
     pub(super) left_out: Vec<String>,
 }
 
-/// One row of the log.
 type LogRow = (u64, EntryKind, String, String);
 
 #[derive(Debug, Serialize)]
@@ -107,45 +107,34 @@ pub(super) struct Room {
     pub(super) log: usize,
 }
 
-impl TimelineData {
-    /// True if it has the messages of the command log.
-    pub(super) fn has_messages(&self) -> bool {
-        self.messages.is_some()
-    }
-}
-
 /// A page with more cells shows less of each.
 const MANY_CELLS: usize = 100;
 
 impl Room {
     /// The limits of each of so many timelines, which share a page of some megabytes. A piece takes
-    /// some 20 bytes there, a message 50 and its text, a value 180.
-    pub(super) fn of_each(cells: usize) -> Room {
+    /// some 20 bytes there, a message 50 and its text, a value 180. On a page of many cells, a run in
+    /// which nothing was violated has no room for single commands and values of keys.
+    pub(super) fn of(cells: usize, is_quiet: bool) -> Room {
         let share = |all: usize, least: usize| (all / cells.max(1)).max(least);
-        Room {
+        let room = Room {
             pieces: share(300_000, 1_000),
             messages: share(20_000, 75),
             values: share(12_000, 60),
             log: if cells <= MOST_CELLS_WITH_LOG { 400 } else { 0 },
+        };
+        match is_quiet && cells > MANY_CELLS {
+            true => Room {
+                messages: 0,
+                values: 0,
+                ..room
+            },
+            false => room,
         }
     }
 
     /// True if it has none for commands and values of keys.
     pub(super) fn is_without_commands(self) -> bool {
         self.messages == 0 && self.values == 0
-    }
-
-    /// That of a run in which nothing was violated: on a page of many cells it has no room for single
-    /// commands and values of keys.
-    pub(super) fn of_quiet(cells: usize) -> Room {
-        match cells > MANY_CELLS {
-            true => Room {
-                messages: 0,
-                values: 0,
-                ..Room::of_each(cells)
-            },
-            false => Room::of_each(cells),
-        }
     }
 }
 
@@ -175,11 +164,8 @@ pub(super) fn timeline_data(
             span_ns(step_ns)
         ));
     }
-    let unit_ns = if pieces.iter().map(Vec::len).sum::<usize>() > MOST_EXACT {
-        1_000
-    } else {
-        1
-    };
+    let is_exact = pieces.iter().map(Vec::len).sum::<usize>() <= MOST_EXACT;
+    let unit_ns = if is_exact { 1 } else { 1_000 };
     let columns = Columns::of(&pieces, unit_ns);
     let mut dead = downtimes(timeline);
     let faults = fault_bands(timeline);
@@ -192,12 +178,13 @@ pub(super) fn timeline_data(
         dead: dead.remove(worker).unwrap_or_default(),
         clock: clocks.workers.remove(worker).unwrap_or_default(),
     });
+    let keys = history.header.keys.iter().take(1_000);
     let (log, log_is_part) = log_rows(timeline, wire, verdicts, room.log);
     TimelineData {
         end_ns,
         ttl_ns: history.header.ttl_ms.saturating_mul(1_000_000),
         unit_ns,
-        keys: names(&history.header.keys),
+        keys: keys.map(|key| name(key).shown).collect(),
         lanes: heads.collect(),
         gaps: columns.gaps.text(),
         lengths: columns.lengths.text(),
@@ -259,15 +246,10 @@ fn shown_at(overlaps: &[(u64, u64)], verdicts: &Verdicts) -> Vec<(u64, u64)> {
 
 /// The attempts that held during an overlap.
 fn together(lanes: &[(usize, Lane)], kept: &[(u64, u64)]) -> BTreeSet<u64> {
-    let each = lanes.iter().flat_map(|(_, lane)| &lane.segments);
-    let inside = each
-        .filter(|segment| segment.activity.holds() && meets(kept, segment.from_ns, segment.to_ns));
-    inside.map(|segment| segment.op).collect()
-}
-
-fn names(keys: &[String]) -> Vec<String> {
-    let shown = |key: &String| super::name::name(key).shown;
-    keys.iter().take(1_000).map(shown).collect()
+    let segments = lanes.iter().flat_map(|(_, lane)| &lane.segments);
+    let holds = segments.filter(|segment| segment.activity.holds());
+    let inside = holds.filter(|hold| meets(kept, hold.from_ns, hold.to_ns));
+    inside.map(|hold| hold.op).collect()
 }
 
 fn overlaps(timeline: &Timeline<'_>, left_out: &mut Vec<String>) -> Vec<(u64, u64, u32)> {
@@ -299,13 +281,10 @@ fn chosen(
         return lanes;
     }
     let interest = |lane: &Lane| {
-        let mut holds = lane.segments.iter().filter(|s| s.activity.holds());
-        if holds
-            .clone()
-            .any(|segment| meets(kept, segment.from_ns, segment.to_ns))
-        {
+        let holds = || lane.segments.iter().filter(|it| it.activity.holds());
+        if holds().any(|hold| meets(kept, hold.from_ns, hold.to_ns)) {
             0
-        } else if holds.next().is_some() || !lane.frozen_ns.is_empty() {
+        } else if holds().next().is_some() || !lane.frozen_ns.is_empty() {
             1
         } else {
             2
@@ -339,13 +318,14 @@ impl Columns {
             let (mut before, mut op_before) = (0, 0);
             for piece in pieces {
                 // Both ends are rounded, not the length, so that errors do not add up.
-                let (from, to) = (piece.began_ns() / unit_ns, piece.ended_ns() / unit_ns);
+                let (from_ns, to_ns) = piece.span_ns();
+                let (from, to) = (from_ns / unit_ns, to_ns / unit_ns);
                 columns.gaps.push(from.saturating_sub(before));
                 columns.lengths.push(to - from);
                 before = to;
                 let (op, key) = match piece {
                     Piece::Segment(segment) => {
-                        columns.kinds.push(kind(segment.activity));
+                        columns.kinds.push(segment.activity as u64);
                         (segment.op, segment.key)
                     }
                     Piece::Cluster(cluster) => {
@@ -361,17 +341,6 @@ impl Columns {
             }
         }
         columns
-    }
-}
-
-/// The numbers that the page's script uses.
-fn kind(activity: Activity) -> u64 {
-    match activity {
-        Activity::Waiting => 0,
-        Activity::InLease => 1,
-        Activity::PerhapsPast => 2,
-        Activity::PastLease => 3,
-        Activity::Releasing => 4,
     }
 }
 

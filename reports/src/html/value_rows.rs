@@ -123,10 +123,8 @@ impl ValueRows {
     /// What these consecutive values, or just one, are drawn as.
     fn piece(&mut self, values: &[ValueSpan]) -> Option<Piece> {
         let (span, last) = (values.first()?, values.last()?);
-        let lasted_ns = values
-            .iter()
-            .map(|it| it.until_ns.saturating_sub(it.from_ns));
-        let there_ns = lasted_ns.fold(0, u64::saturating_add);
+        let lasted_ns = |it: &ValueSpan| it.until_ns.saturating_sub(it.from_ns);
+        let there_ns = values.iter().map(lasted_ns).fold(0, u64::saturating_add);
         let (author, by) = (span.author.as_ref(), span.end.by());
         Some(Piece {
             from_ns: span.from_ns,

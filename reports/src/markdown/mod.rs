@@ -38,10 +38,8 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
         name: name.to_owned(),
         bytes: text.into_bytes(),
     };
-    Ok(vec![
-        file("report.md", summary(input)),
-        file("comment.md", comment(input)),
-    ])
+    let report = file("report.md", summary(input));
+    Ok(vec![report, file("comment.md", comment(input))])
 }
 
 /// The whole report, truncated to [`SUMMARY_BYTES`]; says what was cut.

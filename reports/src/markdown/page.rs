@@ -33,7 +33,7 @@ impl Page {
     pub fn add(&mut self, kind: &'static str, block: &str) -> bool {
         let room = self.allowed.get(kind) != Some(&0);
         if !room || self.text.len() + block.len() > self.limit {
-            *self.cut.entry(kind).or_default() += 1;
+            self.cut(kind, 1);
             return false;
         }
         if let Some(allowed) = self.allowed.get_mut(kind) {
@@ -43,26 +43,19 @@ impl Page {
         true
     }
 
-    /// The same, but only if the block that it belongs to was added.
-    pub fn add_if(&mut self, begun: bool, kind: &'static str, block: &str) {
-        if begun {
-            self.add(kind, block);
-        } else if !block.trim().is_empty() {
-            *self.cut.entry(kind).or_default() += 1;
-        }
+    /// Counts so many blocks of a kind as cut.
+    pub fn cut(&mut self, kind: &'static str, count: usize) {
+        *self.cut.entry(kind).or_default() += count;
     }
 
     /// The page, with a note about what was cut at its end.
     pub fn done(mut self) -> String {
-        let cut: Vec<String> = self
-            .cut
-            .iter()
-            .map(|(kind, count)| format!("{count} {kind}"))
-            .collect();
+        let cut = self.cut.iter();
+        let cut: Vec<String> = cut.map(|(kind, n)| format!("{n} {kind}")).collect();
+        let cut = cut.join(", ");
         if !cut.is_empty() {
             self.text.push_str(&format!(
-                "\n> **Cut to fit:** {}. The other formats of this report are complete.\n",
-                cut.join(", ")
+                "\n> **Cut to fit:** {cut}. The other formats of this report are complete.\n"
             ));
         }
         self.text

@@ -12,7 +12,8 @@ const LONGEST: usize = 160;
 
 /// A name or a value, as code.
 pub fn code(text: &str) -> String {
-    format!("<code>{}</code>", references(&shortened(text, LONGEST)))
+    let shown: String = shortened(text, LONGEST).chars().map(reference).collect();
+    format!("<code>{shown}</code>")
 }
 
 /// A sentence.
@@ -20,11 +21,10 @@ pub fn prose(text: &str) -> String {
     let text = shortened(text, 4 * LONGEST);
     let words = text.split(' ').map(|word| {
         let lower = word.to_lowercase();
-        let links = ["@", "#", "://", "www."]
-            .iter()
-            .any(|link| lower.contains(link));
+        let mut links = ["@", "#", "://", "www."].iter();
+        let is_link = links.any(|link| lower.contains(link));
         let parted = |c: char| match c {
-            '@' | '#' | ':' | 'w' | 'W' if links => format!("{}<!-- -->", reference(c)),
+            '@' | '#' | ':' | 'w' | 'W' if is_link => format!("{}<!-- -->", reference(c)),
             _ => reference(c),
         };
         word.chars().map(parted).collect::<String>()
@@ -48,20 +48,10 @@ pub fn block(lines: &[String]) -> String {
     out
 }
 
-fn references(text: &str) -> String {
-    text.chars().map(reference).collect()
-}
-
 fn reference(c: char) -> String {
-    let plain = c.is_alphanumeric()
-        || matches!(
-            c,
-            ' ' | '.' | ',' | ';' | ':' | '-' | '=' | '/' | '(' | ')' | '%' | '×' | '…'
-        );
-    if plain {
-        c.to_string()
-    } else {
-        format!("&#{};", u32::from(c))
+    match c.is_alphanumeric() || " .,;:-=/()%×…".contains(c) {
+        true => c.to_string(),
+        false => format!("&#{};", u32::from(c)),
     }
 }
 

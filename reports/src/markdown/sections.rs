@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use picklock_scenarios::BackendName;
 use picklock_verdicts::check::{Property, Status};
 use picklock_verdicts::latency::ASKED;
-use picklock_verdicts::record::{Cell, Latency, SearchRecord, Surprise};
+use picklock_verdicts::record::{Cell, SearchRecord, Surprise};
 
 use super::page::Page;
 use super::quoted::{block, code, prose};
@@ -24,19 +24,12 @@ use crate::units::{count, span_us};
 /// hold.
 const SHOWN_BY_SIGN: [Property; 3] = [Property::Exclusion, Property::Lease, Property::Resource];
 
-/// Cells by status, the worst first; cells with the same status keep their order.
-fn ranked(input: &ReportInput) -> Vec<&Cell> {
-    let mut cells: Vec<&Cell> = input.matrix.cells.iter().collect();
-    cells.sort_by_key(|cell| status(cell));
-    cells
-}
-
 fn with(input: &ReportInput, wanted: CellStatus) -> Vec<&Cell> {
     let cells = input.matrix.cells.iter();
     cells.filter(|cell| status(cell) == wanted).collect()
 }
 
-pub(super) fn place(cell: &Cell) -> String {
+fn place(cell: &Cell) -> String {
     place_columns(&lock_with_options(cell), &cell.scenario, cell.backend)
 }
 
@@ -49,7 +42,9 @@ pub(crate) fn place_columns(lock: &str, scenario: &str, backend: BackendName) ->
 /// A one-line summary of the report, and how much each search has tried.
 pub fn headline(page: &mut Page, input: &ReportInput) {
     let cells = input.matrix.cells.len();
-    let count = |wanted| with(input, wanted).len();
+    let of = |wanted| with(input, wanted).len();
+    let (held, violated) = (of(CellStatus::Held), of(CellStatus::Violated));
+    let unknown = of(CellStatus::Unknown);
     // Of the cells that there are: a violation stands even if others are missing.
     let conclusion = Conclusion::of_cells(&input.matrix.cells);
     let is_interrupted = input.matrix.interrupted;
@@ -66,10 +61,7 @@ pub fn headline(page: &mut Page, input: &ReportInput) {
     };
     let counts = counts_in_words(&input.matrix);
     let counted = format!(
-        "{counts}. By verdict: {} held, {} violated as expected, {} partly undecided.{interrupted}\n\n",
-        count(CellStatus::Held),
-        count(CellStatus::Violated),
-        count(CellStatus::Unknown),
+        "{counts}. By verdict: {held} held, {violated} violated as expected, {unknown} partly undecided.{interrupted}\n\n"
     );
     let text = match (&input.searches[..], cells) {
         ([], _) => format!("## Picklock: {head}\n\n{counted}"),
@@ -104,14 +96,11 @@ pub fn surprises(page: &mut Page, input: &ReportInput) {
     let head = "### Not as expected\n\n\
                 | lock | scenario | backend | property | expected | got |\n\
                 |---|---|---|---|---|---|\n";
-    let rows = with(input, CellStatus::Failed)
-        .into_iter()
-        .flat_map(|cell| {
-            let rows = failures(cell);
-            rows.into_iter()
-                .map(move |failure| surprise(cell, &failure))
-        });
-    table_of(page, "surprises", head, rows.collect());
+    let mut rows = Vec::new();
+    for cell in with(input, CellStatus::Failed) {
+        rows.extend(failures(cell).iter().map(|failure| surprise(cell, failure)));
+    }
+    table_of(page, "surprises", head, rows);
 }
 
 fn surprise(cell: &Cell, failure: &Surprise) -> String {
@@ -119,13 +108,9 @@ fn surprise(cell: &Cell, failure: &Surprise) -> String {
         0 | 1 => String::new(),
         all => format!(" in {} of {all} runs", failure.runs),
     };
-    format!(
-        "| {} | **{}** | {} | **{}**{runs} |\n",
-        place(cell),
-        failure.property,
-        code(&failure.expected),
-        code(&failure.got)
-    )
+    let (cell, property) = (place(cell), failure.property);
+    let [expected, got] = [&failure.expected, &failure.got].map(|it| code(it));
+    format!("| {cell} | **{property}** | {expected} | **{got}**{runs} |\n")
 }
 
 /// A table whose rows may be cut.
@@ -135,20 +120,22 @@ pub(crate) fn table_of(page: &mut Page, kind: &'static str, head: &str, rows: Ve
         return;
     };
     // The heading comes with the first row, because a table without rows is useless.
-    let begun = page.add(kind, &format!("{head}{first}"));
-    for row in rows {
-        // Rows without their heading are cut with it, and counted.
-        page.add_if(begun, kind, &row);
+    if !page.add(kind, &format!("{head}{first}")) {
+        return page.cut(kind, rows.len());
     }
-    page.add_if(begun, "blank lines", "\n");
+    for row in rows {
+        page.add(kind, &row);
+    }
+    page.add("blank lines", "\n");
 }
 
 /// Cells that could not be run.
 pub fn not_run(page: &mut Page, input: &ReportInput) {
     let head = "### Not run\n\n| lock | scenario | backend | why |\n|---|---|---|---|\n";
-    // With those that failed with another seed.
-    let cells = ranked(input).into_iter();
-    let rows = cells.filter_map(|cell| {
+    // With those that failed with another seed, which are the worst.
+    let mut cells: Vec<&Cell> = input.matrix.cells.iter().collect();
+    cells.sort_by_key(|cell| status(cell));
+    let rows = cells.into_iter().filter_map(|cell| {
         let why = cell.error.as_deref()?;
         Some(format!("| {} | {} |\n", place(cell), prose(why)))
     });
@@ -160,30 +147,20 @@ pub fn violated(page: &mut Page, input: &ReportInput) {
     let head = "### Violated, as expected\n\n| lock | scenario | backend | violated | runs |\n\
                 |---|---|---|---|---|\n";
     let rows = with(input, CellStatus::Violated).into_iter().map(|cell| {
-        let violated = cell
-            .verdicts
-            .iter()
-            .filter(|(_, v)| v.status == Status::Violated);
-        let violated = violated.map(|(property, verdict)| match verdict.cause {
-            Some(cause) => format!("{property} ({cause}){}", rate(cell, *property)),
-            None => format!("{property}{}", rate(cell, *property)),
+        let verdicts = cell.verdicts.iter();
+        let violated = verdicts.filter(|(_, it)| it.status == Status::Violated);
+        let violated = violated.map(|(property, verdict)| {
+            let cause = verdict.cause.map(|cause| format!(" ({cause})"));
+            let rate = match cell.tally.get(property) {
+                Some(tally) if cell.runs > 1 => format!(" in {} runs", tally.violated),
+                _ => String::new(),
+            };
+            format!("{property}{}{rate}", cause.unwrap_or_default())
         });
-        let violated: Vec<String> = violated.collect();
-        format!(
-            "| {} | {} | {} |\n",
-            place(cell),
-            violated.join(", "),
-            cell.runs
-        )
+        let violated = violated.collect::<Vec<_>>().join(", ");
+        format!("| {} | {violated} | {} |\n", place(cell), cell.runs)
     });
     table_of(page, "violations that were expected", head, rows.collect());
-}
-
-fn rate(cell: &Cell, property: Property) -> String {
-    match cell.tally.get(&property) {
-        Some(tally) if cell.runs > 1 => format!(" in {} runs", tally.violated),
-        _ => String::new(),
-    }
 }
 
 /// Locks × scenarios, one table for each backend.
@@ -201,35 +178,27 @@ pub fn table(page: &mut Page, input: &ReportInput) {
     }
     for backend in distinct(cells.iter().map(|cell| cell.backend.word())) {
         let names: Vec<String> = locks.iter().map(|lock| code(lock)).collect();
-        let head = format!(
-            "### Locks × scenarios ({})\n\n| | {} |\n|---|{}\n",
-            code(backend),
-            names.join(" | "),
-            ":-:|".repeat(locks.len())
-        );
+        let (names, columns) = (names.join(" | "), ":-:|".repeat(locks.len()));
+        let of = code(backend);
+        let head = format!("### Locks × scenarios ({of})\n\n| | {names} |\n|---|{columns}\n");
         let rows = scenarios.iter().map(|scenario| {
-            let cells = locks.iter();
-            let marks = cells.map(|lock| by_place.get(&[backend, scenario, lock]));
-            let marks: Vec<String> = marks
-                .map(|all| all.map_or(String::new(), |all| all.join(" / ")))
-                .collect();
-            format!("| {} | {} |\n", code(scenario), marks.join(" | "))
+            let marks = locks.iter().map(|lock| {
+                let all = by_place.get(&[backend, scenario, lock]);
+                all.map_or(String::new(), |all| all.join(" / "))
+            });
+            let marks = marks.collect::<Vec<_>>().join(" | ");
+            format!("| {} | {marks} |\n", code(scenario))
         });
         table_of(page, "rows of the table", &head, rows.collect());
     }
     if !cells.is_empty() {
-        let [held, violated, unknown, not_applicable] = [
-            Status::Held,
-            Status::Violated,
-            Status::Unknown,
-            Status::NotApplicable,
-        ]
-        .map(Status::sign);
+        let shown = SHOWN_BY_SIGN.map(Property::word).join(", ");
+        let [held, violated] = [Status::Held, Status::Violated].map(Status::sign);
+        let [unknown, not_applicable] = [Status::Unknown, Status::NotApplicable].map(Status::sign);
         let legend = format!(
-            "Each cell: {}; {held} held, {violated} violated, {unknown} undecided, \
+            "Each cell: {shown}; {held} held, {violated} violated, {unknown} undecided, \
              {not_applicable} {NOT_APPLICABLE}; other properties by name where violated (or \
-             undecided, with {unknown}); **bold with !**: not as expected.\n\n",
-            SHOWN_BY_SIGN.map(Property::word).join(", ")
+             undecided, with {unknown}); **bold with !**: not as expected.\n\n"
         );
         page.add("legends", &legend);
     }
@@ -258,16 +227,11 @@ fn marks_of(cell: &Cell) -> String {
 
 /// The story of each failure, the worst first, collapsed.
 pub fn stories(page: &mut Page, input: &ReportInput) {
-    let failed = ranked(input).into_iter();
-    let failed = failed.filter(|cell| status(cell) == CellStatus::Failed);
-    let mut is_first = true;
-    for cell in failed {
-        let head = if is_first { "### Stories\n\n" } else { "" };
-        if page.add(
-            "stories",
-            &format!("{head}{}", story(cell, input.replayable(cell))),
-        ) {
-            is_first = false;
+    let mut head = "### Stories\n\n";
+    for cell in with(input, CellStatus::Failed) {
+        let story = story(cell, input.replayable(cell));
+        if page.add("stories", &format!("{head}{story}")) {
+            head = "";
         }
     }
 }
@@ -277,10 +241,8 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut told: Vec<&[String]> = Vec::new();
     for failure in &failures {
-        lines.push(format!(
-            "{}: expected {}, got {}",
-            failure.property, failure.expected, failure.got
-        ));
+        let (property, expected, got) = (failure.property, &failure.expected, &failure.got);
+        lines.push(format!("{property}: expected {expected}, got {got}"));
         let story = cell_status::story(cell, failure.property);
         if told.contains(&story) {
             lines.push("  (the same story)".to_owned());
@@ -291,7 +253,7 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
     }
     let responsibility = responsibility(&cell.verdicts);
     let responsibility = responsibility.map_or(String::new(), |text| format!("{text}\n\n"));
-    let summary: Vec<String> = failures.iter().map(|f| f.property.to_string()).collect();
+    let summary: Vec<&str> = failures.iter().map(|it| it.property.word()).collect();
     let title = shortened(&cell_status::title(cell), 200);
     let replay = replayable.map_or(String::new(), |run_dir| {
         let command = block(&[format!("picklock replay {}", shell_words::quote(run_dir))]);
@@ -323,10 +285,8 @@ pub fn not_applicable(page: &mut Page, input: &ReportInput) {
 pub fn left_out(page: &mut Page, input: &ReportInput) {
     for (index, reason) in input.skipped.iter().enumerate() {
         let head = if index == 0 { "### Skipped\n\n" } else { "" };
-        page.add(
-            "notes on what was skipped",
-            &format!("{head}- {}\n", prose(reason)),
-        );
+        let note = format!("{head}- {}\n", prose(reason));
+        page.add("notes on what was skipped", &note);
     }
 }
 
@@ -362,22 +322,14 @@ pub(super) fn open_loops(page: &mut Page, input: &ReportInput) {
 
 fn open_loop_row(cell: &Cell) -> Option<String> {
     let (arrived, unserved) = (cell.counts.arrived?, cell.counts.unserved?);
+    let [intended, asked] = ["acquire", ASKED].map(|operation| {
+        let latency = cell.latency.get(operation).filter(|it| it.count > 0);
+        latency.map_or("never acquired".to_owned(), |it| {
+            [it.p50_us, it.p99_us, it.max_us].map(span_us).join(" / ")
+        })
+    });
+    let cell = place(cell);
     Some(format!(
-        "| {} | {arrived} | {unserved} | {} | {} |\n",
-        place(cell),
-        open_loop_figures(cell.latency.get("acquire")),
-        open_loop_figures(cell.latency.get(ASKED)),
+        "| {cell} | {arrived} | {unserved} | {intended} | {asked} |\n"
     ))
-}
-
-fn open_loop_figures(latency: Option<&Latency>) -> String {
-    match latency.filter(|latency| latency.count > 0) {
-        Some(latency) => format!(
-            "{} / {} / {}",
-            span_us(latency.p50_us),
-            span_us(latency.p99_us),
-            span_us(latency.max_us)
-        ),
-        None => "never acquired".to_owned(),
-    }
 }

@@ -58,12 +58,10 @@ impl CellOutcome {
             CellOutcome::NotJudged
         } else if cell.is_bound() {
             CellOutcome::AsExpected
-        } else if !cell.expected.is_empty() {
-            // The scenario says that anything may come out.
-            CellOutcome::OpenHeld
-        } else if tallies().any(|tally| tally.unknown > 0) {
+        } else if cell.expected.is_empty() && tallies().any(|tally| tally.unknown > 0) {
             CellOutcome::OpenNotJudged
         } else {
+            // Nothing was violated, or the scenario says that anything may come out.
             CellOutcome::OpenHeld
         }
     }
@@ -86,11 +84,11 @@ impl CellOutcome {
 /// How many cells count as what, without the outcomes that no cell has. Cells that were left out are not applicable.
 pub fn cell_counts(record: &MatrixRecord) -> Vec<(CellOutcome, usize)> {
     let counted = |outcome| {
-        let cells = record.cells.iter();
-        let same = cells.filter(|cell| CellOutcome::of(cell) == outcome);
+        let outcomes = record.cells.iter().map(CellOutcome::of);
+        let same = outcomes.filter(|it| *it == outcome).count();
         match outcome {
-            CellOutcome::NotApplicable => (outcome, same.count() + record.skipped.len()),
-            _ => (outcome, same.count()),
+            CellOutcome::NotApplicable => (outcome, same + record.skipped.len()),
+            _ => (outcome, same),
         }
     };
     let counts = CellOutcome::ALL.into_iter().map(counted);
@@ -151,8 +149,8 @@ impl Conclusion {
     /// What follows from these cells, which may not be all that were wanted.
     pub fn of_cells(cells: &[Cell]) -> Conclusion {
         let number_of = |wanted: CellOutcome| {
-            let cells = cells.iter();
-            cells.filter(|cell| CellOutcome::of(cell) == wanted).count()
+            let outcomes = cells.iter().map(CellOutcome::of);
+            outcomes.filter(|it| *it == wanted).count()
         };
         let surprising = number_of(CellOutcome::Surprising);
         let open = number_of(CellOutcome::OpenViolated);
@@ -173,32 +171,26 @@ impl Conclusion {
 
     /// Why, in one sentence without a full stop.
     pub fn why(self) -> String {
+        let cells = |number: usize| count(number, "cell");
         match self {
             Conclusion::Interrupted => "it was interrupted".to_owned(),
             Conclusion::Violated { surprising, open } => {
-                let surprising_in_words = format!("{} not as expected", are(surprising));
-                let have = if open == 1 { "has" } else { "have" };
-                let open_in_words = format!(
-                    "{} {have} a violation, and no expectation for it (open)",
-                    count(open, "cell")
-                );
-                match (surprising, open) {
-                    (0, _) => open_in_words,
-                    (_, 0) => surprising_in_words,
-                    _ => format!("{surprising_in_words}; {open_in_words}"),
+                let mut parts = Vec::new();
+                if surprising > 0 {
+                    let are = if surprising == 1 { "is" } else { "are" };
+                    parts.push(format!("{} {are} not as expected", cells(surprising)));
                 }
+                if open > 0 {
+                    let have = if open == 1 { "has" } else { "have" };
+                    let what = "a violation, and no expectation for it (open)";
+                    parts.push(format!("{} {have} {what}", cells(open)));
+                }
+                parts.join("; ")
             }
-            Conclusion::NotRun(number) => format!("{} could not be run", count(number, "cell")),
-            Conclusion::NotJudged(number) => {
-                format!("{} could not be judged", count(number, "cell"))
-            }
+            Conclusion::NotRun(number) => format!("{} could not be run", cells(number)),
+            Conclusion::NotJudged(number) => format!("{} could not be judged", cells(number)),
             Conclusion::NothingApplies => "nothing was tested: no cell is applicable".to_owned(),
             Conclusion::AsExpected => "nothing differs from what is expected".to_owned(),
         }
     }
-}
-
-fn are(number: usize) -> String {
-    let verb = if number == 1 { "is" } else { "are" };
-    format!("{} {verb}", count(number, "cell"))
 }

@@ -30,26 +30,23 @@ impl Inapplicable<'_> {
 /// All cells of the matrix that are not applicable, those with the same reason together.
 pub fn inapplicable(record: &MatrixRecord) -> Vec<Inapplicable<'_>> {
     let left_out = record.skipped.iter();
-    let left_out = left_out.map(|one| {
-        let place = (one.scenario.as_str(), one.backend, one.reason.as_str());
-        (one.lock.as_str(), place)
-    });
+    let left_out = left_out.map(|one| (&one.lock, &one.scenario, one.backend, one.reason.as_str()));
     let shown = record.cells.iter().filter_map(|cell| {
         let reason = cell.inapplicable()?;
-        let place = (cell.scenario.as_str(), cell.backend, reason);
-        Some((cell.lock.name.as_str(), place))
+        Some((&cell.lock.name, &cell.scenario, cell.backend, reason))
     });
     let mut groups: Vec<Inapplicable<'_>> = Vec::new();
-    for (lock, place) in left_out.chain(shown) {
+    for (lock, scenario, backend, reason) in left_out.chain(shown) {
+        let place = (scenario.as_str(), backend, reason);
         let is_same =
             |one: &&mut Inapplicable<'_>| (one.scenario, one.backend, one.reason) == place;
         match groups.iter_mut().find(is_same) {
             Some(group) => group.locks.push(lock),
             None => groups.push(Inapplicable {
-                locks: vec![lock],
-                scenario: place.0,
-                backend: place.1,
-                reason: place.2,
+                locks: vec![lock.as_str()],
+                scenario,
+                backend,
+                reason,
             }),
         }
     }

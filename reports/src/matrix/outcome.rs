@@ -8,20 +8,15 @@ use super::conclusion::NOT_APPLICABLE;
 /// The result of a cell in one line: `as expected`, `lease violated: race, expected held`.
 pub fn outcome_in_words(cell: &Cell) -> String {
     let surprises = cell.surprises.iter();
+    // Beside an error only what was judged.
+    let told = surprises.filter(|one| cell.error.is_none() || one.is_judged());
+    let mut told: Vec<String> = told.map(|it| surprise_in_words(it, cell.runs)).collect();
     if let Some(error) = &cell.error {
         let first = error.lines().next().unwrap_or_default();
-        let judged = surprises.filter(|one| one.is_judged());
-        let mut parts: Vec<String> = judged
-            .map(|one| surprise_in_words(one, cell.runs))
-            .collect();
-        parts.push(format!("could not be run: {first}"));
-        return parts.join("; ");
+        told.push(format!("could not be run: {first}"));
     }
-    let surprises: Vec<String> = surprises
-        .map(|one| surprise_in_words(one, cell.runs))
-        .collect();
-    if !surprises.is_empty() {
-        return surprises.join("; ");
+    if !told.is_empty() {
+        return told.join("; ");
     }
     if let Some(reason) = cell.inapplicable() {
         return format!("{NOT_APPLICABLE}: {reason}");
@@ -29,11 +24,9 @@ pub fn outcome_in_words(cell: &Cell) -> String {
     if cell.is_bound() {
         return "as expected".to_owned();
     }
-    let violated = cell.verdicts.iter();
-    let violated: Vec<&str> = violated
-        .filter(|(_, verdict)| verdict.status == Status::Violated)
-        .map(|(property, _)| property.word())
-        .collect();
+    let verdicts = cell.verdicts.iter();
+    let violated = verdicts.filter(|(_, verdict)| verdict.status == Status::Violated);
+    let violated: Vec<&str> = violated.map(|(property, _)| property.word()).collect();
     match violated.is_empty() {
         true => "nothing violated (no expectation)".to_owned(),
         false => format!("{} violated (no expectation)", violated.join(", ")),
@@ -42,20 +35,16 @@ pub fn outcome_in_words(cell: &Cell) -> String {
 
 /// `lease violated: race, expected held`, and the number of affected runs.
 pub(crate) fn surprise_in_words(surprise: &Surprise, runs: u64) -> String {
-    let Surprise {
-        property,
-        expected,
-        got,
-        runs: seen,
-    } = surprise;
     let often = match runs {
         1 => String::new(),
-        _ => format!(" ({seen} of {runs} runs)"),
+        _ => format!(" ({} of {runs} runs)", surprise.runs),
     };
-    match surprise.is_judged() {
-        true => format!("{property} {got}, expected {expected}{often}"),
-        false => format!("{property} could not be judged, expected {expected}{often}"),
-    }
+    let got = match surprise.is_judged() {
+        true => surprise.got.as_str(),
+        false => "could not be judged",
+    };
+    let (property, expected) = (surprise.property, &surprise.expected);
+    format!("{property} {got}, expected {expected}{often}")
 }
 
 /// The severity of a cell's worst surprise; the smallest value is the worst.

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::check::{Cause, Property, Status, Verdict};
-use picklock_verdicts::expectation::{Expectation, Expected};
+use picklock_verdicts::check::{Status, Verdict};
+use picklock_verdicts::expectation::{Expectation, Expected, fits};
 use picklock_verdicts::record::{Cell, Similarity};
 
 /// A built-in lock: what the scenarios expect of it, by their names.
@@ -38,25 +38,27 @@ pub fn similarity(
     held_to: Option<&str>,
 ) -> Option<Similarity> {
     let first = cells.first()?;
+    let nothing = Similarity {
+        lock: first.lock.name.clone(),
+        backend: first.backend,
+        like: None,
+        differs: 0,
+        compared: 0,
+        standard: None,
+        worse: Vec::new(),
+    };
     let Some(held_to) = held_to else {
-        return Some(Similarity {
-            lock: first.lock.name.clone(),
-            backend: first.backend,
-            like: None,
-            differs: 0,
-            compared: 0,
-            standard: None,
-            worse: Vec::new(),
-        });
+        return Some(nothing);
     };
     let measured = standards.iter().map(|standard| {
         let (mut distance, mut compared) = (Distance::default(), 0);
         for (expectation, verdict) in results(cells, standard) {
             compared += 1;
-            match agreement(expectation, verdict) {
-                Agreement::Same => {}
-                Agreement::OtherCause => distance.other_cause += 1,
-                Agreement::Differs => distance.differs += 1,
+            let is_violated = verdict.status == Status::Violated;
+            match expectation {
+                _ if fits(expectation, verdict) => {}
+                Expectation::Violated { .. } if is_violated => distance.other_cause += 1,
+                _ => distance.differs += 1,
             }
         }
         distance.is_other = standard.name != held_to;
@@ -68,13 +70,12 @@ pub fn similarity(
     let standard = standards.iter().find(|standard| standard.name == held_to)?;
     let worse = cells.iter().filter(|cell| is_worse(cell, standard));
     Some(Similarity {
-        lock: first.lock.name.clone(),
-        backend: first.backend,
         like: Some(closest.name.clone()),
         differs: distance.differs,
         compared,
         standard: Some(held_to.to_owned()),
         worse: worse.map(|cell| cell.scenario.clone()).collect(),
+        ..nothing
     })
 }
 
@@ -92,20 +93,16 @@ pub fn similarity_in_words(similarity: &Similarity) -> String {
     let (Some(like), Some(standard)) = (like, standard) else {
         return format!("{lock}: no built-in lock uses as many servers");
     };
-    let mut text = match differs {
-        0 => format!("{lock}: like {like}"),
-        _ => {
-            format!("{lock}: closest to {like}, from which {differs} of {compared} results differ")
-        }
+    let differ = match differs {
+        0 => format!("like {like}"),
+        _ => format!("closest to {like}, from which {differs} of {compared} results differ"),
     };
-    if !worse.is_empty() {
-        let also = if like == standard { "" } else { "also " };
-        text.push_str(&format!(
-            "; {standard} would {also}hold in {}",
-            worse.join(", ")
-        ));
+    if worse.is_empty() {
+        return format!("{lock}: {differ}");
     }
-    text
+    let also = if like == standard { "" } else { "also " };
+    let worse = worse.join(", ");
+    format!("{lock}: {differ}; {standard} would {also}hold in {worse}")
 }
 
 /// What was judged, with what is expected of the standard.
@@ -124,38 +121,11 @@ fn results<'a>(
     })
 }
 
-enum Agreement {
-    Same,
-    OtherCause,
-    Differs,
-}
-
-fn agreement(expectation: &Expectation, verdict: &Verdict) -> Agreement {
-    let is_violated = verdict.status == Status::Violated;
-    match expectation {
-        Expectation::Violated { cause } if is_violated => {
-            match cause.is_none() || cause.as_deref() == verdict.cause.map(Cause::word) {
-                true => Agreement::Same,
-                false => Agreement::OtherCause,
-            }
-        }
-        Expectation::Held if !is_violated => Agreement::Same,
-        Expectation::Any { .. } => Agreement::Same,
-        Expectation::Held | Expectation::Violated { .. } => Agreement::Differs,
-    }
-}
-
 /// True if a property was violated, in any run, that the standard keeps.
 fn is_worse(cell: &Cell, standard: &Standard) -> bool {
-    let Some(expected) = standard.expected.get(&cell.scenario) else {
-        return false;
-    };
-    let is_violated = |property: &Property| {
-        let tally = cell.tally.get(property);
-        tally.is_some_and(|tally| tally.violated > 0)
-    };
-    Property::ALL
-        .iter()
-        .filter(|property| expected.get(**property) == Some(&Expectation::Held))
-        .any(is_violated)
+    let expected = standard.expected.get(&cell.scenario);
+    cell.tally.iter().any(|(property, tally)| {
+        let expectation = expected.and_then(|expected| expected.get(*property));
+        tally.violated > 0 && expectation == Some(&Expectation::Held)
+    })
 }

@@ -23,14 +23,10 @@ pub(super) fn of(workers: usize, operations: &[Operation]) -> Fairness {
     let mut asked = vec![false; workers];
     let mut waits = Waits::default();
     let mut longest: Option<LongestWait> = None;
-    for operation in operations
-        .iter()
-        .filter(|o| o.kind == OperationKind::Acquire)
-    {
-        if let (Some(grants), Some(asked)) = (
-            grants.get_mut(operation.worker),
-            asked.get_mut(operation.worker),
-        ) {
+    let operations = operations.iter();
+    for operation in operations.filter(|one| one.kind == OperationKind::Acquire) {
+        let worker = operation.worker;
+        if let (Some(grants), Some(asked)) = (grants.get_mut(worker), asked.get_mut(worker)) {
             *asked = true;
             *grants += u64::from(operation.outcome == OperationOutcome::Done);
         }
@@ -39,11 +35,9 @@ pub(super) fn of(workers: usize, operations: &[Operation]) -> Fairness {
             longest = Some(wait);
         }
     }
-    let sharers: Vec<u64> = grants
-        .iter()
-        .zip(&asked)
-        .filter_map(|(grants, asked)| asked.then_some(*grants))
-        .collect();
+    let sharers = grants.iter().zip(&asked);
+    let sharers = sharers.filter_map(|(grants, asked)| asked.then_some(*grants));
+    let sharers: Vec<u64> = sharers.collect();
     Fairness {
         asked: sharers.len(),
         jain: jain(&sharers),

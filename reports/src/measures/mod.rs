@@ -4,7 +4,6 @@
 //! - [`Phase`]: whether an operation met a fault, its aftermath, or neither
 //! - [`Speed`]: latency and throughput of one phase
 //! - [`Fairness`], [`Recovery`], [`Orphan`]
-//!
 //! - [`cost`]: commands for an acquisition, from the command log
 //!
 //! Nothing is judged here.

@@ -13,10 +13,6 @@ use super::merged;
 pub struct Orphan {
     /// The worker that held it.
     pub worker: usize,
-    /// The attempt's number.
-    pub op: u64,
-    /// The lock's key, by its position in the header.
-    pub key: u32,
     /// When the hold ended without a release, nanoseconds since the run began.
     pub from_ns: u64,
     /// When the lock was granted again; `None` if never.
@@ -33,10 +29,9 @@ pub struct Orphan {
 /// does not tell.
 pub(super) fn orphans(timeline: &Timeline<'_>) -> Vec<Orphan> {
     let (holds, operations) = (timeline.holds(), timeline.operations());
-    let releases = operations
-        .iter()
-        .filter(|o| o.kind == OperationKind::Release);
-    let failed = releases.filter(|release| release.outcome == OperationOutcome::Failed);
+    let failed = operations.iter().filter(|operation| {
+        operation.kind == OperationKind::Release && operation.outcome == OperationOutcome::Failed
+    });
     let failed: HashSet<u64> = failed.map(|release| release.op).collect();
     let orphaned = |hold: &&Hold| hold.ended == HoldEnd::Killed || failed.contains(&hold.op);
     let lost: Vec<&Hold> = holds.iter().filter(orphaned).collect();
@@ -57,8 +52,6 @@ pub(super) fn orphans(timeline: &Timeline<'_>) -> Vec<Orphan> {
         let waits = waits.get(&hold.key).map_or(&[][..], Vec::as_slice);
         Orphan {
             worker: hold.worker,
-            op: hold.op,
-            key: hold.key,
             from_ns: hold.end_ns,
             granted_ns,
             blocked_ns: shared_ns(waits, hold.end_ns, until_ns),
@@ -71,10 +64,8 @@ pub(super) fn orphans(timeline: &Timeline<'_>) -> Vec<Orphan> {
 /// When at least one worker was asking, for each key: disjoint spans in order of time.
 fn waits(operations: &[Operation]) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let mut asking: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
-    for wait in operations
-        .iter()
-        .filter(|o| o.kind == OperationKind::Acquire)
-    {
+    let waits = operations.iter();
+    for wait in waits.filter(|wait| wait.kind == OperationKind::Acquire) {
         let spans = asking.entry(wait.key).or_default();
         spans.push((wait.asked_ns, wait.over_ns));
     }
@@ -108,10 +99,9 @@ pub struct Recovery {
 pub(super) fn recoveries(timeline: &Timeline<'_>) -> Vec<Recovery> {
     let (spans, holds) = (timeline.faults().iter(), timeline.holds());
     let known = spans.filter(|span| !span.missed).filter_map(|span| {
-        let over_ns = if strikes_once(span.fault) {
-            span.began_ns
-        } else {
-            span.ended_ns?
+        let over_ns = match strikes_once(span.fault) {
+            true => span.began_ns,
+            false => span.ended_ns?,
         };
         let next = holds.partition_point(|hold| hold.begin_ns < over_ns);
         Some(Recovery {

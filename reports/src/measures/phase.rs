@@ -49,10 +49,9 @@ impl Phases {
         let mut faulty_ns = Vec::new();
         let mut after_ns = Vec::new();
         for span in timeline.faults().iter().filter(|span| !span.missed) {
-            let over_ns = if strikes_once(span.fault) {
-                span.began_ns
-            } else {
-                span.ended_ns.unwrap_or(end_ns)
+            let over_ns = match strikes_once(span.fault) {
+                true => span.began_ns,
+                false => span.ended_ns.unwrap_or(end_ns),
             };
             faulty_ns.push((span.began_ns, over_ns));
             after_ns.push((over_ns, over_ns.saturating_add(ttl_ns).min(end_ns)));

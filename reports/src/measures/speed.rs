@@ -59,13 +59,6 @@ impl Outcomes {
 }
 
 impl Speed {
-    fn count_asked(&mut self, operation: &Operation) {
-        if operation.intended_ns.is_some() && operation.outcome == OperationOutcome::Done {
-            let took_ns = operation.over_ns.saturating_sub(operation.asked_ns);
-            self.asked_us.saturating_record(took_ns / 1_000);
-        }
-    }
-
     /// Grants per second; `None` if the phase had no duration.
     pub fn grants_per_s(&self) -> Option<f64> {
         let grants = self.acquire.latency_us.len();
@@ -91,7 +84,10 @@ pub(super) fn speeds(operations: &[Operation], phases: &Phases) -> Vec<Speed> {
         match operation.kind {
             OperationKind::Acquire => {
                 speed.acquire.count(operation);
-                speed.count_asked(operation);
+                if operation.intended_ns.is_some() && operation.outcome == OperationOutcome::Done {
+                    let took_ns = operation.over_ns.saturating_sub(operation.asked_ns);
+                    speed.asked_us.saturating_record(took_ns / 1_000);
+                }
             }
             OperationKind::Release => speed.release.count(operation),
         }

@@ -24,14 +24,11 @@ pub struct LongestWait {
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     /// What each worker wants, and since when.
-    since: HashMap<usize, Want>,
+    since: HashMap<usize, (Wanted, u64)>,
 }
 
 /// The key, and in an open loop the arrival of the buyer.
 type Wanted = (u32, Option<u64>);
-
-/// What is wanted, and since when.
-type Want = (Wanted, u64);
 
 impl Waits {
     /// Ends a request to acquire: how long has its worker wanted this key by now?

@@ -50,10 +50,8 @@ fn why_in_words(why: &KeyChange, history: &History) -> String {
                 Phase::Extend => "to extend",
                 Phase::Release => "to release",
             };
-            let sent = by
-                .sent_ns
-                .map(|sent_ns| format!(", sent at {}", moment_ns(sent_ns)));
-            let sent = sent.unwrap_or_default();
+            let sent = |sent_ns| format!(", sent at {}", moment_ns(sent_ns));
+            let sent = by.sent_ns.map(sent).unwrap_or_default();
             let client = client(by.worker, history);
             return format!("{} of {client}, {asked}{sent}", by.command);
         }

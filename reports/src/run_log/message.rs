@@ -8,12 +8,11 @@ use crate::units::span_ms;
 /// The entry for an event between the driver, a worker and the stock. `None`: it is something else.
 pub(super) fn entry(event: &Event, history: &History) -> Option<Entry> {
     let (worker, op) = event.what.attempt()?;
-    let (way, text) = asked(&event.what, history).or_else(|| answered(&event.what))?;
-    let route = match way {
-        Way::ToWorker => format!("driver → w{worker}"),
-        Way::FromWorker => format!("w{worker} → driver"),
-        Way::Stock => format!("w{worker} → stock"),
-    };
+    let what = &event.what;
+    let asked = asked(what, history).map(|text| (format!("driver → w{worker}"), text));
+    let traded = || traded(what).map(|text| (format!("w{worker} → stock"), text));
+    let answered = || answered(what).map(|text| (format!("w{worker} → driver"), text));
+    let (route, text) = asked.or_else(traded).or_else(answered)?;
     Some(Entry {
         worker: Some(worker),
         op: Some(op),
@@ -21,14 +20,8 @@ pub(super) fn entry(event: &Event, history: &History) -> Option<Entry> {
     })
 }
 
-enum Way {
-    ToWorker,
-    FromWorker,
-    Stock,
-}
-
-/// What the driver asks for, and what it does in a worker's name.
-fn asked(what: &EventKind, history: &History) -> Option<(Way, String)> {
+/// What the driver asks for.
+fn asked(what: &EventKind, history: &History) -> Option<String> {
     Some(match what {
         EventKind::Acquire {
             key,
@@ -38,42 +31,41 @@ fn asked(what: &EventKind, history: &History) -> Option<(Way, String)> {
         } => {
             let lock = history.header.keys.get(*key as usize);
             let (lock, ttl) = (lock.map_or("", String::as_str), span_ms(*ttl_ms));
-            let text = format!("acquire {lock}, ttl {ttl}, wait {}", span_ms(*wait_ms));
-            (Way::ToWorker, text)
+            format!("acquire {lock}, ttl {ttl}, wait {}", span_ms(*wait_ms))
         }
-        EventKind::Extend { ttl_ms, .. } => {
-            (Way::ToWorker, format!("extend, ttl {}", span_ms(*ttl_ms)))
+        EventKind::Extend { ttl_ms, .. } => format!("extend, ttl {}", span_ms(*ttl_ms)),
+        EventKind::Release { .. } => "release".to_owned(),
+        _ => return None,
+    })
+}
+
+/// What the driver does to the stock in a worker's name.
+fn traded(what: &EventKind) -> Option<String> {
+    Some(match what {
+        EventKind::StockRead { stock, .. } => format!("reads {stock}"),
+        EventKind::StockChanged { from, to, .. } => format!("changes {from} to {to}"),
+        EventKind::FencedOff { fence, highest, .. } => {
+            format!("refused: token {fence} is lower than {highest}")
         }
-        EventKind::Release { .. } => (Way::ToWorker, "release".to_owned()),
-        EventKind::StockRead { stock, .. } => (Way::Stock, format!("reads {stock}")),
-        EventKind::StockChanged { from, to, .. } => (Way::Stock, format!("changes {from} to {to}")),
-        EventKind::FencedOff { fence, highest, .. } => (
-            Way::Stock,
-            format!("refused: token {fence} is lower than {highest}"),
-        ),
         _ => return None,
     })
 }
 
 /// What a worker answers, or tells unasked.
-fn answered(what: &EventKind) -> Option<(Way, String)> {
+fn answered(what: &EventKind) -> Option<String> {
     let certain = |definite: bool| match definite {
         true => "certain",
         false => "outcome unknown",
     };
-    let text = match what {
+    Some(match what {
         EventKind::Granted {
             token,
             fence,
             valid_ms,
             ..
         } => {
-            let fence = fence.map(|fence| format!(", fence {fence}"));
-            format!(
-                "granted{}{}, token {token}",
-                fence.unwrap_or_default(),
-                valid(*valid_ms)
-            )
+            let fence = fence.map_or_else(String::new, |fence| format!(", fence {fence}"));
+            format!("granted{fence}{}, token {token}", valid(*valid_ms))
         }
         EventKind::Refused { .. } => "refused".to_owned(),
         EventKind::AcquireFailed {
@@ -95,8 +87,7 @@ fn answered(what: &EventKind) -> Option<(Way, String)> {
             None => "release done, nothing said".to_owned(),
         },
         _ => return None,
-    };
-    Some((Way::FromWorker, text))
+    })
 }
 
 fn valid(valid_ms: Option<u64>) -> String {

@@ -36,18 +36,13 @@ pub fn entries(history: &History, wire: Option<&CommandLog>, wanted: &Selection)
     all.extend(messages.iter().map(|message| of_wire(message, history)));
     for entry in all.iter_mut().filter(|entry| entry.key.is_none()) {
         let lock = entry.op.and_then(|op| locks.get(&op));
-        entry.key = lock
-            .and_then(|lock| history.header.keys.get(*lock as usize))
-            .cloned();
+        let key = lock.and_then(|lock| history.header.keys.get(*lock as usize));
+        entry.key = key.cloned();
     }
     all.sort_by_key(|entry| entry.at_ns);
     all.retain(|entry| {
-        let of_worker = wanted
-            .worker
-            .is_none_or(|worker| entry.worker == Some(worker));
-        let of_key = wanted
-            .key
-            .as_ref()
+        let of_worker = wanted.worker.is_none() || entry.worker == wanted.worker;
+        let of_key = (wanted.key.as_ref())
             .is_none_or(|key| entry.key.as_ref() == Some(key) || entry.text.contains(key.as_str()));
         entry.kind == EntryKind::Fault || of_worker && of_key
     });
@@ -95,34 +90,25 @@ fn near<'a>(
 fn of_events(events: &[Event], history: &History) -> Vec<Entry> {
     let mut progress = Progress::default();
     // The end of a fault is told with its words, which its beginning has.
-    let before = history.events.iter();
-    let is_first = |event: &Event| {
-        events
-            .first()
-            .is_some_and(|first| std::ptr::eq(first, event))
-    };
-    let before = before.take_while(|event| !is_first(event));
+    let is_first = |event: &Event| (events.first()).is_some_and(|it| std::ptr::eq(it, event));
+    let before = history.events.iter().take_while(|it| !is_first(it));
     for event in before.filter(|event| matches!(event.what, EventKind::FaultBegan { .. })) {
         progress.text(&event.what);
     }
     let told = events.iter().filter_map(|event| {
-        if let EventKind::KeyChanged { .. } = event.what {
-            return custody::entry(event, history);
-        }
-        message::entry(event, history).or_else(|| of_event(event, &mut progress))
+        custody::entry(event, history)
+            .or_else(|| message::entry(event, history))
+            .or_else(|| of_event(event, &mut progress))
     });
     told.collect()
 }
 
 /// What is neither a message nor a change of a key.
 fn of_event(event: &Event, progress: &mut Progress) -> Option<Entry> {
-    let text = match &event.what {
-        EventKind::FaultBegan { detail, .. } => {
-            progress.text(&event.what);
-            format!("{detail} began")
-        }
-        what => progress.text(what)?,
-    };
+    let mut text = progress.text(&event.what)?;
+    if let EventKind::FaultBegan { detail, .. } = &event.what {
+        text = format!("{detail} began");
+    }
     let (kind, route) = match event.what {
         EventKind::FaultBegan { .. }
         | EventKind::FaultEnded { .. }

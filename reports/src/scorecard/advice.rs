@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::slice;
 
 use picklock_scenarios::{BackendName, Cause, Family};
 use serde::Serialize;
@@ -139,25 +140,24 @@ pub(super) fn choose(purpose: Purpose, scores: &[LockScore]) -> (Choice, Option<
             closest: closest.lock.clone(),
         },
         (None, None) => {
-            let is_missing = |family: &Family| {
-                let mut scores = scores.iter();
-                scores.all(|score| score.judged_in(*family) == 0)
-            };
-            let needs = purpose.needs().iter().copied();
-            Choice::NotTried {
-                missing: needs.filter(is_missing).collect(),
-            }
+            let missing = untried(purpose.needs(), scores);
+            Choice::NotTried { missing }
         }
     };
     (choice, chosen)
 }
 
 fn basis(score: &LockScore) -> Basis {
-    let is_untried = |family: &Family| score.judged_in(*family) == 0;
     Basis {
         scenarios: score.all.judged,
         runs: score.runs,
         backends: score.backends.clone(),
-        untried: Family::ALL.into_iter().filter(is_untried).collect(),
+        untried: untried(&Family::ALL, slice::from_ref(score)),
     }
+}
+
+/// Those of the families in which none of these locks was judged.
+pub(super) fn untried(families: &[Family], scores: &[LockScore]) -> Vec<Family> {
+    let is_untried = |family: &Family| scores.iter().all(|it| it.judged_in(*family) == 0);
+    families.iter().copied().filter(is_untried).collect()
 }

@@ -51,10 +51,8 @@ impl Costs {
             let here = cells.iter().filter(move |cell| cell.backend == backend);
             here.filter(move |cell| cell.setting.is_some_and(|it| it.measures == Some(measure)))
         };
-        let commands = |measure| {
-            let mut each = measuring(measure).filter_map(|cell| cell.counts.commands_per_grant());
-            each.next()
-        };
+        let commands =
+            |measure| measuring(measure).find_map(|cell| cell.counts.commands_per_grant());
         let latency = |measure| measuring(measure).find_map(|cell| percentiles(cell));
         Costs {
             backend: Some(backend),

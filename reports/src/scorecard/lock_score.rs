@@ -89,15 +89,11 @@ impl LockScore {
         let mut not_judged: Vec<String> = tried.map(|cell| cell.scenario.clone()).collect();
         not_judged.retain(|name| !is_judged(name));
         not_judged.dedup();
-        let harmful = |cell: &&&Cell| ScenarioScore::of(cell).is_some_and(|it| !it.is_survived());
-        let by = |cause: Cause| {
-            let mut harmful = cells.iter().filter(harmful);
-            harmful.any(|cell| {
-                Property::ALL
-                    .iter()
-                    .any(|it| causes(cell, *it).any(|c| c == cause))
-            })
-        };
+        let is_harmful =
+            |cell: &&&Cell| ScenarioScore::of(cell).is_some_and(|it| !it.is_survived());
+        let harmful = cells.iter().filter(is_harmful);
+        let harms = harmful.flat_map(|cell| Property::ALL.map(move |it| causes(cell, it)));
+        let harms: BTreeSet<Cause> = harms.flatten().collect();
         let setting = cells.iter().filter_map(|cell| cell.setting);
         let runs = cells.iter().filter(|cell| is_judged(&cell.scenario));
         LockScore {
@@ -116,8 +112,8 @@ impl LockScore {
             // A scenario may give a lock more servers than it needs, and never fewer.
             nodes: setting.clone().map(|it| it.nodes).min().unwrap_or(1),
             replicas: setting.map(|it| it.replicas).min().unwrap_or(0),
-            trusts_server_clocks: by(Cause::ClockJump),
-            trusts_client_clocks: by(Cause::ClockSkew),
+            trusts_server_clocks: harms.contains(&Cause::ClockJump),
+            trusts_client_clocks: harms.contains(&Cause::ClockSkew),
         }
     }
 
@@ -161,10 +157,8 @@ fn worst_of_each<'a>(cells: &[&'a Cell]) -> Vec<(&'a str, Family, ScenarioScore)
         let (Some(outcome), Some(setting)) = (ScenarioScore::of(cell), cell.setting) else {
             continue;
         };
-        let same = judged
-            .iter_mut()
-            .find(|(scenario, ..)| *scenario == cell.scenario);
-        match same {
+        let mut known = judged.iter_mut();
+        match known.find(|(scenario, ..)| *scenario == cell.scenario) {
             Some((.., worst)) => *worst = outcome.max(*worst),
             None => judged.push((&cell.scenario, setting.family, outcome)),
         }
@@ -186,12 +180,10 @@ fn harmed(cells: &[&Cell]) -> BTreeMap<ScenarioScore, Vec<String>> {
 }
 
 fn harmed_by(cells: &[&Cell]) -> BTreeSet<Cause> {
-    let harmed = cells
-        .iter()
-        .filter(|cell| ScenarioScore::of_harm(cell) == Some(ScenarioScore::Redis));
-    harmed
-        .flat_map(|cell| causes(cell, Property::Resource))
-        .collect()
+    let is_by_redis = |cell: &&&Cell| ScenarioScore::of_harm(cell) == Some(ScenarioScore::Redis);
+    let harmed = cells.iter().filter(is_by_redis);
+    let causes = harmed.flat_map(|cell| causes(cell, Property::Resource));
+    causes.collect()
 }
 
 /// In how many runs it was violated.

@@ -1,11 +1,6 @@
 //! The scorecard: one row for each lock of a matrix, the best first, and which lock is for what.
 //!
 //! A function of the matrix alone. Nothing is said of what was not tried, except that it was not.
-//!
-//! - `outcome.rs`: what came out for a lock in a scenario, and whose fault it was
-//! - `lock_score.rs`: all scenarios of one lock; `costs.rs`: what it costs, from the cells that measure it
-//! - `advice.rs`: which lock is for money, for a cron job, for work that must go on
-//! - `words.rs`: the words of all reports
 
 mod advice;
 mod costs;
@@ -64,10 +59,9 @@ impl Scorecard {
         for cell in known() {
             let name = lock_with_options(cell);
             if scores.iter().all(|score| score.lock != name) {
-                let cells: Vec<&Cell> = known()
-                    .filter(|one| lock_with_options(one) == name)
-                    .collect();
-                scores.push(LockScore::of(name, &cells));
+                let same = known().filter(|one| lock_with_options(one) == name);
+                let same: Vec<&Cell> = same.collect();
+                scores.push(LockScore::of(name, &same));
             }
         }
         let advice = Purpose::ALL.map(|purpose| {
@@ -83,13 +77,9 @@ impl Scorecard {
             let [one, other] = [one, other].map(LockScore::rank);
             one.partial_cmp(&other).unwrap_or(Ordering::Equal)
         });
-        let is_untried = |family: &Family| {
-            let mut scores = scores.iter();
-            scores.all(|score| score.judged_in(*family) == 0)
-        };
         Some(Scorecard {
             advice: advice.into(),
-            untried: Family::ALL.into_iter().filter(is_untried).collect(),
+            untried: advice::untried(&Family::ALL, &scores),
             locks: scores,
         })
     }

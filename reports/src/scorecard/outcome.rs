@@ -27,15 +27,6 @@ pub enum ScenarioScore {
 }
 
 impl ScenarioScore {
-    /// Those that are no survival, the lock's own fault first.
-    pub const LOST: [ScenarioScore; 5] = [
-        ScenarioScore::Lock,
-        ScenarioScore::Redis,
-        ScenarioScore::Client,
-        ScenarioScore::Outside,
-        ScenarioScore::Undetermined,
-    ];
-
     /// True if nothing came to harm.
     pub fn is_survived(self) -> bool {
         matches!(self, ScenarioScore::Held | ScenarioScore::Fenced)
@@ -52,10 +43,9 @@ impl ScenarioScore {
                 && violated().all(|(property, _)| of_overlaps(property))
                 && has_held(cell, Property::Fencing)
                 && has_held(cell, Property::Resource);
-            return Some(if is_fenced {
-                ScenarioScore::Fenced
-            } else {
-                worst
+            return Some(match is_fenced {
+                true => ScenarioScore::Fenced,
+                false => worst,
             });
         }
         let is_judged = matches!(

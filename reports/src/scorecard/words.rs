@@ -13,6 +13,15 @@ use crate::units::{count, span_us};
 /// Further names are only counted.
 const MOST_NAMES: usize = 4;
 
+/// What is no survival, the lock's own fault first.
+const LOST: [(ScenarioScore, &str); 5] = [
+    (ScenarioScore::Lock, "its own fault in"),
+    (ScenarioScore::Redis, "Redis lost the lock in"),
+    (ScenarioScore::Client, "a client went on too long in"),
+    (ScenarioScore::Outside, "harmed outside the lock in"),
+    (ScenarioScore::Undetermined, "not explained in"),
+];
+
 /// `a, b and c`.
 fn listed<T: AsRef<str>>(names: &[T], last: &str) -> String {
     match names {
@@ -27,11 +36,8 @@ fn listed<T: AsRef<str>>(names: &[T], last: &str) -> String {
 
 /// `a, b, c, d and 3 more`.
 fn named(names: &[String]) -> String {
-    match names.len().checked_sub(MOST_NAMES) {
-        Some(more @ 1..) => {
-            let shown = names[..MOST_NAMES].join(", ");
-            format!("{shown} and {more} more")
-        }
+    match names.split_at_checked(MOST_NAMES) {
+        Some((shown, more @ [_, ..])) => format!("{} and {} more", shown.join(", "), more.len()),
         _ => listed(names, "and"),
     }
 }
@@ -75,21 +81,20 @@ impl LockScore {
     /// What it survives and whose fault the rest is, in one sentence.
     pub fn sentence(&self) -> String {
         let FamilyScore { survived, judged } = self.all;
+        let scenarios = count(judged, "scenario");
         let mut parts = vec![match judged {
             0 => "nothing could be judged".to_owned(),
-            _ if survived == judged => {
-                format!("survives all of {}", count(judged, "scenario"))
-            }
-            _ => format!("survives {survived} of {}", count(judged, "scenario")),
+            _ if survived == judged => format!("survives all of {scenarios}"),
+            _ => format!("survives {survived} of {scenarios}"),
         }];
         let fenced = self.scenarios(ScenarioScore::Fenced).len();
         if fenced > 0 {
             parts[0].push_str(&format!(", {fenced} of them by its fencing tokens"));
         }
-        for outcome in ScenarioScore::LOST {
+        for (outcome, blamed) in LOST {
             let scenarios = self.scenarios(outcome);
             if !scenarios.is_empty() {
-                parts.push(format!("{} {}", blamed(outcome), named(scenarios)));
+                parts.push(format!("{blamed} {}", named(scenarios)));
             }
         }
         if !self.not_judged.is_empty() {
@@ -120,15 +125,11 @@ impl LockScore {
 
     /// `1.7, contended 14.7`; `None`: they were not counted.
     pub fn commands(&self) -> Option<String> {
-        let one = |commands: f64| format!("{commands:.1}");
-        match (self.costs.commands, self.costs.commands_contended) {
-            (Some(free), Some(contended)) => {
-                Some(format!("{}, contended {}", one(free), one(contended)))
-            }
-            (Some(free), None) => Some(one(free)),
-            (None, Some(contended)) => Some(format!("contended {}", one(contended))),
-            (None, None) => None,
-        }
+        let free = self.costs.commands.map(|it| format!("{it:.1}"));
+        let contended = self.costs.commands_contended;
+        let contended = contended.map(|it| format!("contended {it:.1}"));
+        let parts: Vec<String> = free.into_iter().chain(contended).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     /// `100 %`; `None`: not measured.
@@ -142,39 +143,23 @@ impl LockScore {
     pub fn costs_in_words(&self) -> Option<String> {
         let costs = &self.costs;
         let mut parts = Vec::new();
-        let commands = self.commands();
-        parts.extend(commands.map(|it| format!("Commands for each acquisition: {it}")));
+        if let Some(commands) = self.commands() {
+            parts.push(format!("Commands for each acquisition: {commands}"));
+        }
         let latencies = [
             (costs.healthy, "healthy"),
             (costs.contended, "contended"),
             (costs.failover, "around a failover"),
         ];
-        let latencies = latencies.into_iter();
-        let latencies =
-            latencies.filter_map(|(it, when)| Some(format!("{} {when}", it?.in_words())));
-        let latencies: Vec<String> = latencies.collect();
-        if !latencies.is_empty() {
-            parts.push(format!(
-                "to acquire, median / p99: {}",
-                latencies.join(", ")
-            ));
+        let told = latencies.map(|(it, when)| Some(format!("{} {when}", it?.in_words())));
+        let told = told.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        if !told.is_empty() {
+            parts.push(format!("to acquire, median / p99: {told}"));
         }
-        let availability = self.availability();
-        parts
-            .extend(availability.map(|it| format!("{it} granted without a minority of the nodes")));
+        if let Some(share) = self.availability() {
+            parts.push(format!("{share} granted without a minority of the nodes"));
+        }
         (!parts.is_empty()).then(|| capitalised(&format!("{}.", parts.join("; "))))
-    }
-}
-
-fn blamed(outcome: ScenarioScore) -> &'static str {
-    match outcome {
-        ScenarioScore::Lock => "its own fault in",
-        ScenarioScore::Redis => "Redis lost the lock in",
-        ScenarioScore::Client => "a client went on too long in",
-        ScenarioScore::Outside => "harmed outside the lock in",
-        ScenarioScore::Undetermined => "not explained in",
-        ScenarioScore::Held => "held in",
-        ScenarioScore::Fenced => "saved by fencing in",
     }
 }
 
@@ -198,8 +183,7 @@ fn mishap(cause: Cause) -> &'static str {
 /// `a failover or a restart`.
 fn mishaps<'a>(causes: impl Iterator<Item = &'a Cause>) -> String {
     let words: BTreeSet<&str> = causes.copied().map(mishap).collect();
-    let words: Vec<&str> = words.into_iter().collect();
-    listed(&words, "or")
+    listed(&Vec::from_iter(words), "or")
 }
 
 /// An advice in words. `chosen`: the lock that is named.
@@ -243,31 +227,24 @@ fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> Strin
         Purpose::CronJob => why_for_a_cron_job(score),
         Purpose::Uptime => {
             let share = score.availability().unwrap_or_default();
-            format!(
-                ", on {}: {share} of the requests were granted meanwhile.",
-                count(score.nodes, "node")
-            )
+            let nodes = count(score.nodes, "node");
+            format!(", on {nodes}: {share} of the requests were granted meanwhile.")
         }
     }
 }
 
 fn why_for_money(score: &LockScore, given_no: &BTreeSet<Cause>) -> String {
     let judged = count(score.all.judged, "scenario");
-    let given = match given_no.is_empty() {
-        true => String::new(),
-        false => format!(
-            ", on a Redis that does not lose the lock in {}",
-            mishaps(given_no.iter())
-        ),
+    let given = match mishaps(given_no.iter()).as_str() {
+        "" => String::new(),
+        mishaps => format!(", on a Redis that does not lose the lock in {mishaps}"),
     };
+    let by = |whose: ScenarioScore| score.harmed.get(&whose).map_or(&[][..], Vec::as_slice);
+    let (redis, outside) = (by(ScenarioScore::Redis), by(ScenarioScore::Outside));
     let ways = [
-        (ScenarioScore::Redis, "because Redis had lost the lock"),
-        (
-            ScenarioScore::Outside,
-            "outside of the lock, which no lock prevents",
-        ),
+        (redis, "because Redis had lost the lock"),
+        (outside, "outside of the lock, which no lock prevents"),
     ];
-    let ways = ways.map(|(by, how)| (score.harmed.get(&by).map_or(&[][..], Vec::as_slice), how));
     let times: usize = ways.iter().map(|(names, _)| names.len()).sum();
     let ways = ways.iter().filter(|(names, _)| !names.is_empty());
     let ways: Vec<String> = ways
@@ -279,63 +256,47 @@ fn why_for_money(score: &LockScore, given_no: &BTreeSet<Cause>) -> String {
             format!("{when} {how} ({})", named(names))
         })
         .collect();
+    let ways = listed(&ways, "and");
     let harm = match times {
         0 => format!("{given}: what it protects came to no harm in any of {judged}."),
-        _ => format!(
-            "{given}. What it protects came to harm in {times} of {judged}, {}.",
-            listed(&ways, "and")
-        ),
+        _ => format!("{given}. What it protects came to harm in {times} of {judged}, {ways}."),
     };
-    match score.scenarios(ScenarioScore::Lock) {
-        [] => harm,
-        own => format!(
-            "{harm} It failed by its own fault in {}, without harm.",
-            named(own)
-        ),
+    let own = score.scenarios(ScenarioScore::Lock);
+    if own.is_empty() {
+        return harm;
     }
+    let own = named(own);
+    format!("{harm} It failed by its own fault in {own}, without harm.")
 }
 
 fn why_for_a_cron_job(score: &LockScore) -> String {
     let free = |commands: f64| format!(" and {commands:.1} commands for each acquisition");
     let commands = score.costs.commands.map_or_else(String::new, free);
-    let times = |outcomes: &[ScenarioScore]| -> usize {
-        outcomes.iter().map(|it| score.scenarios(*it).len()).sum()
-    };
-    let own = format!(
-        "by its own fault ({})",
-        named(score.scenarios(ScenarioScore::Lock))
-    );
-    let ways = [
-        (
-            times(&[ScenarioScore::Client, ScenarioScore::Redis]),
-            "through a client or Redis",
-        ),
-        (times(&[ScenarioScore::Outside]), "outside of the lock"),
-        (times(&[ScenarioScore::Lock]), own.as_str()),
-        (
-            times(&[ScenarioScore::Undetermined]),
-            "for reasons that are not known",
-        ),
+    let times = |outcome| score.scenarios(outcome).len();
+    let own = named(score.scenarios(ScenarioScore::Lock));
+    let own = format!("by its own fault ({own})");
+    let others = times(ScenarioScore::Client) + times(ScenarioScore::Redis);
+    let unknown = times(ScenarioScore::Undetermined);
+    let mut ways = vec![
+        (others, "through a client or Redis"),
+        (times(ScenarioScore::Outside), "outside of the lock"),
+        (times(ScenarioScore::Lock), own.as_str()),
+        (unknown, "for reasons that are not known"),
     ];
-    let ways = ways.iter().filter(|(times, _)| *times > 0);
-    let ways: Vec<(usize, &str)> = ways.copied().collect();
+    ways.retain(|(times, _)| *times > 0);
     let judged = count(score.all.judged, "scenario");
     let failed = match ways.as_slice() {
         [] => String::new(),
         [(all, how)] => format!("; it failed in {all} of {judged} {how}"),
         _ => {
-            let ways: Vec<String> = ways
-                .iter()
-                .map(|(times, how)| format!("{times} {how}"))
-                .collect();
-            let all = times(&ScenarioScore::LOST);
-            format!("; it failed in {all} of {judged}: {}", listed(&ways, "and"))
+            let all: usize = ways.iter().map(|(times, _)| times).sum();
+            let ways = ways.iter().map(|(times, how)| format!("{times} {how}"));
+            let ways = listed(&Vec::from_iter(ways), "and");
+            format!("; it failed in {all} of {judged}: {ways}")
         }
     };
-    format!(
-        " suffices, with {}{commands}. It never kept everybody out{failed}.",
-        count(score.nodes, "node")
-    )
+    let nodes = count(score.nodes, "node");
+    format!(" suffices, with {nodes}{commands}. It never kept everybody out{failed}.")
 }
 
 /// Why none of the others, of which so many are not good enough.
@@ -361,21 +322,14 @@ fn why_not_others(purpose: Purpose, others: usize, unfit: usize) -> String {
 }
 
 fn rests_on(basis: &Basis) -> String {
-    let backends: Vec<&str> = basis
-        .backends
-        .iter()
-        .map(|backend| backend.word())
-        .collect();
+    let backends: Vec<&str> = basis.backends.iter().map(|it| it.word()).collect();
     let untried = match basis.untried.as_slice() {
         [] => String::new(),
         untried => format!("; not tried: {}", families(untried)),
     };
-    format!(
-        "Rests on {} of {} ({}){untried}.",
-        count(basis.runs, "run"),
-        count(basis.scenarios, "scenario"),
-        backends.join(", ")
-    )
+    let (runs, backends) = (count(basis.runs, "run"), backends.join(", "));
+    let scenarios = count(basis.scenarios, "scenario");
+    format!("Rests on {runs} of {scenarios} ({backends}){untried}.")
 }
 
 fn families(families: &[Family]) -> String {

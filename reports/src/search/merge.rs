@@ -40,8 +40,7 @@ pub fn merge(records: Vec<(String, SearchRecord)>) -> Result<SearchRecord, Merge
     let (first, mut joined) = records.next().ok_or(MergeError::Nothing)?;
     let mut have = shards(&first, &joined, &BTreeSet::new())?;
     for (file, record) in records {
-        let differs = difference(&joined, &record);
-        if let Some((what, expected, got)) = differs {
+        if let Some((what, expected, got)) = difference(&joined, &record) {
             return Err(MergeError::Foreign {
                 first,
                 file,
@@ -94,12 +93,8 @@ fn shards(
     if let Some(shard) = shards.have.iter().copied().find(|it| *it == 0 || *it > of) {
         return Err(MergeError::OutOfRange { shard, of, file });
     }
-    match shards.have.intersection(have).next() {
-        Some(shard) => Err(MergeError::Overlapping {
-            shard: *shard,
-            of,
-            file,
-        }),
+    match shards.have.intersection(have).next().copied() {
+        Some(shard) => Err(MergeError::Overlapping { shard, of, file }),
         None => Ok(shards.have.clone()),
     }
 }
@@ -107,16 +102,13 @@ fn shards(
 /// In what two records differ that shards of one search must share.
 fn difference(one: &SearchRecord, other: &SearchRecord) -> Option<(&'static str, String, String)> {
     let of = |record: &SearchRecord| {
-        let asked = &record.asked;
+        let (asked, lock) = (&record.asked, &record.lock);
         let shards = record.shards.as_ref().map(|shards| shards.of);
         [
             ("version of picklock", record.picklock.clone()),
             ("kind", format!("{:?}", record.kind)),
             ("backend", record.backend.to_string()),
-            (
-                "lock",
-                format!("{} {}", record.lock.name, record.lock.version),
-            ),
+            ("lock", format!("{} {}", lock.name, lock.version)),
             ("options", format!("{:?}", record.options)),
             ("seed", record.seed.to_string()),
             ("depth", format!("{:?}", record.depth)),
@@ -128,11 +120,9 @@ fn difference(one: &SearchRecord, other: &SearchRecord) -> Option<(&'static str,
             ("what all runs share", record.coverage.fixed.join("; ")),
         ]
     };
-    let pairs = of(one).into_iter().zip(of(other));
-    let mut differing = pairs.filter(|((_, one), (_, other))| one != other);
-    differing
-        .next()
-        .map(|((what, one), (_, other))| (what, one, other))
+    let mut pairs = of(one).into_iter().zip(of(other));
+    let differ = pairs.find(|((_, one), (_, other))| one != other);
+    differ.map(|((what, one), (_, other))| (what, one, other))
 }
 
 fn add(joined: &mut SearchRecord, part: SearchRecord) {

@@ -11,10 +11,8 @@ pub fn statement(record: &SearchRecord) -> Vec<String> {
         SearchKind::Hunt => hunted(record),
     };
     told.extend(left_open(record));
-    told.push(format!(
-        "The same in all of them: {}.",
-        record.coverage.fixed.join("; ")
-    ));
+    let fixed = record.coverage.fixed.join("; ");
+    told.push(format!("The same in all of them: {fixed}."));
     told.push(follows(record));
     told
 }
@@ -22,21 +20,19 @@ pub fn statement(record: &SearchRecord) -> Vec<String> {
 fn swept(record: &SearchRecord) -> Vec<String> {
     let covered = &record.coverage;
     let depth = record.depth.unwrap_or_default();
-    let mut told = vec![format!(
-        "The run without faults has {}. {} can strike at them in {}.",
-        count(covered.moments, "moment"),
-        capital(&count(covered.faults.len() as u64, "fault")),
-        count(covered.placements, "place")
-    )];
-    let faults = match depth {
+    let moments = count(covered.moments, "moment");
+    let places = count(covered.placements, "place");
+    let faults = count(covered.faults.len(), "fault");
+    let with = match depth {
         0 => "without a fault".to_owned(),
         1 => "with one fault".to_owned(),
         depth => format!("with up to {depth} faults"),
     };
-    told.push(format!(
-        "{} {faults} were run and judged.",
-        capital(&count(record.schedules, "schedule"))
-    ));
+    let schedules = count(record.schedules, "schedule");
+    let mut told = vec![
+        format!("The run without faults has {moments}. {faults} can strike at them in {places}."),
+        format!("{schedules} {with} were run and judged."),
+    ];
     if covered.folded > 0 {
         told.push(format!(
             "{} more would have the same faults in another order: each is the same run as one of them.",
@@ -47,12 +43,11 @@ fn swept(record: &SearchRecord) -> Vec<String> {
 }
 
 fn hunted(record: &SearchRecord) -> Vec<String> {
-    let covered = &record.coverage;
+    let schedules = count(record.schedules, "schedule");
+    let patterns = count(record.coverage.patterns, "pattern");
+    let faults = record.asked.faults.join(", ");
     vec![format!(
-        "{} with random workloads and faults (of {}) were run and judged. They have shown {} of custody and protocol.",
-        capital(&count(record.schedules, "schedule")),
-        record.asked.faults.join(", "),
-        count(covered.patterns, "pattern")
+        "{schedules} with random workloads and faults (of {faults}) were run and judged. They have shown {patterns} of custody and protocol."
     )]
 }
 
@@ -75,25 +70,23 @@ fn left_open(record: &SearchRecord) -> Vec<String> {
         ));
     }
     if covered.stuck > 0 {
+        let schedules = count(covered.stuck, "schedule");
         told.push(format!(
-            "{} did not end, or could not be run, and says nothing.",
-            capital(&count(covered.stuck, "schedule"))
+            "{schedules} did not end, or could not be run, and says nothing."
         ));
     }
     if covered.unrepeated > 0 {
         told.push(format!(
             "{} violated something and did not when repeated: that is no find.",
-            capital(&count(covered.unrepeated, "plan"))
+            count(covered.unrepeated, "plan")
         ));
     }
     if let Some(shards) = &record.shards {
-        let missing = shards.missing();
+        let missing = in_runs(&shards.missing());
         if !missing.is_empty() {
-            told.push(format!(
-                "This is part of a search in {} shards; not here: {}.",
-                grouped(shards.of),
-                in_runs(&missing)
-            ));
+            let all = grouped(shards.of);
+            let part = format!("This is part of a search in {all} shards; not here: {missing}.");
+            told.push(part);
         }
     }
     if record.interrupted {
@@ -110,8 +103,7 @@ fn follows(record: &SearchRecord) -> String {
             words.join(", ")
         }
     };
-    let depth = record.depth.unwrap_or_default();
-    let most = count(depth as u64, "fault");
+    let most = count(record.depth.unwrap_or_default(), "fault");
     match (record.finds.is_empty(), record.exhaustive) {
         (true, true) => format!(
             "No placement of up to {most} of this vocabulary breaks {what} in this workload with this seed. Other \
@@ -136,12 +128,6 @@ fn in_runs(numbers: &[u64]) -> String {
         run => run.iter().map(u64::to_string).collect(),
     });
     words.collect::<Vec<_>>().join(", ")
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|it| it.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
 }
 
 #[cfg(test)]

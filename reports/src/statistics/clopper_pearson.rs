@@ -36,19 +36,15 @@ pub(super) fn bounds(seen: u64, runs: u64, tail: f64) -> (f64, f64) {
 
 /// The outermost rate that is ruled out, between one that is and one that is not.
 fn edge(mut out: f64, mut inside: f64, is_out: impl Fn(f64) -> bool) -> f64 {
-    while let Some(middle) = between(out.min(inside), out.max(inside)) {
-        *(if is_out(middle) {
-            &mut out
-        } else {
-            &mut inside
-        }) = middle;
+    // The sums of `tails` are no more exact than that.
+    while (out - inside).abs() > 1e-12 * out.max(inside) {
+        let middle = f64::midpoint(out, inside);
+        match is_out(middle) {
+            true => out = middle,
+            false => inside = middle,
+        }
     }
     out
-}
-
-/// The middle of two rates; `None` if they are as close as the sums of [`tails`] are exact.
-fn between(low: f64, high: f64) -> Option<f64> {
-    (high - low > 1e-12 * high).then(|| f64::midpoint(low, high))
 }
 
 /// The probabilities of `seen` or fewer, and of `seen` or more, at this rate.

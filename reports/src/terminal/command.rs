@@ -1,17 +1,10 @@
 //! The command that repeats a run.
 
-use picklock_verdicts::record::RunRecord;
-
 use super::line::{COOL, Line, STRONG, columns};
 use crate::escape::visible;
 
 /// The command in a form that can be copied: long ones are broken between words with a backslash,
 /// as a shell allows.
-pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
-    see_it_again(&record.reproduce, width)
-}
-
-/// The same for any command.
 pub(super) fn see_it_again(command: &str, width: usize) -> Vec<Line> {
     if command.is_empty() {
         return Vec::new();
@@ -41,16 +34,11 @@ fn break_command(command: &str, width: usize) -> Vec<String> {
     let mut rows = vec![String::new()];
     for (index, word) in words.iter().enumerate() {
         let row = rows.last_mut().expect("begins with a row, and only grows");
-        let value = match words.get(index + 1) {
-            Some(next) if word.starts_with("--") && !next.starts_with('-') => 1 + columns(next),
-            _ => 0,
-        };
         let alone = columns(word);
-        let together = if alone + value <= width {
-            alone + value
-        } else {
-            alone
-        };
+        let value = words.get(index + 1).filter(|next| !next.starts_with('-'));
+        let value = value.filter(|_| word.starts_with("--"));
+        let together = value.map_or(alone, |value| alone + 1 + columns(value));
+        let together = if together <= width { together } else { alone };
         if row.is_empty() {
             row.push_str(word);
         } else if columns(row) + 1 + together <= width {

@@ -12,19 +12,21 @@ const BANDS: usize = 4;
 /// One column of one row.
 pub(super) type Cell = (char, Style);
 
+/// Writes a text from this column on, as far as there is room.
+pub(super) fn write(row: &mut [Cell], at: usize, text: &str, style: Style) {
+    for (cell, glyph) in row[at..].iter_mut().zip(text.chars()) {
+        *cell = (glyph, style);
+    }
+}
+
 /// Writes a label after `occupied.1`, or else before `occupied.0` if it fits there.
 pub(super) fn write_beside(row: &mut [Cell], occupied: (usize, usize), label: &str, style: Style) {
     let length = label.chars().count();
     let after = occupied.1 + 1;
-    let begin = if after + length <= row.len() {
-        after
+    if after + length <= row.len() {
+        write(row, after, label, style);
     } else if occupied.0 > length {
-        occupied.0 - length - 1
-    } else {
-        return;
-    };
-    for (cell, glyph) in row[begin..].iter_mut().zip(label.chars()) {
-        *cell = (glyph, style);
+        write(row, occupied.0 - length - 1, label, style);
     }
 }
 
@@ -36,11 +38,10 @@ pub(super) fn bands(timeline: &Timeline<'_>, scale: &Scale) -> Vec<Vec<Cell>> {
         let Some((first, last)) = scale.touched(span.began_ns, until_ns) else {
             continue;
         };
-        let drawn = band(scale.cells(), first, last, &short_name(span));
+        let drawn = band(scale.cells, first, last, &short_name(span));
         let fits = |row: &Vec<Cell>| {
-            row.iter()
-                .zip(&drawn)
-                .all(|(a, b)| a.0 == ' ' || b.0 == ' ')
+            let mut both = row.iter().zip(&drawn);
+            both.all(|(a, b)| a.0 == ' ' || b.0 == ' ')
         };
         match bands.iter().position(fits) {
             Some(row) => {
@@ -67,10 +68,7 @@ fn band(cells: usize, first: usize, last: usize, label: &str) -> Vec<Cell> {
     }
     let inner = (last - first).saturating_sub(5);
     if label.chars().count() <= inner {
-        let framed = format!(" {label} ");
-        for (cell, glyph) in row[first + 2..].iter_mut().zip(framed.chars()) {
-            *cell = (glyph, FAULT);
-        }
+        write(&mut row, first + 2, &format!(" {label} "), FAULT);
     } else {
         write_beside(&mut row, (first, last + 1), label, FAULT);
     }
@@ -80,12 +78,8 @@ fn band(cells: usize, first: usize, last: usize, label: &str) -> Vec<Cell> {
 /// `pause-client w0`: the kind, and up to three affected workers and nodes. The kind may come from
 /// a file that Picklock did not write, so only single-column characters are kept.
 fn short_name(span: &FaultSpan<'_>) -> String {
-    let mut name: String = span
-        .fault
-        .chars()
-        .filter(char::is_ascii_graphic)
-        .take(24)
-        .collect();
+    let kind = span.fault.chars().filter(char::is_ascii_graphic);
+    let mut name: String = kind.take(24).collect();
     for (letter, struck) in [('w', span.workers), ('n', span.nodes)] {
         for number in struck.iter().take(3) {
             name.push_str(&format!(" {letter}{number}"));

@@ -18,10 +18,7 @@ pub(super) fn struck(record: &RunRecord, width: usize) -> Vec<Line> {
             true => &fault.fault,
             false => &fault.detail,
         };
-        let style = match fault.began_ns {
-            Some(_) => FAULT,
-            None => WARN,
-        };
+        let style = fault.began_ns.map_or(WARN, |_| FAULT);
         let line = Line::new().plain("    ").styled(style, &time);
         lines.extend(line.pad_to(column).plain(words).wrap(width, column));
     }

@@ -28,9 +28,11 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
         lines.push(latency_row(operation, latency, width).cut(width));
     }
     if measured.iter().any(|(operation, _)| *operation == ASKED) {
-        lines.extend(what_is_measured().wrap(width, NAME_COLUMN));
+        let words = "acquire is timed from the buyer's arrival, asked from the worker's request";
+        let line = Line::new().pad_to(NAME_COLUMN).styled(FAINT, words);
+        lines.extend(line.wrap(width, NAME_COLUMN));
     }
-    lines.extend(phases(record).wrap(width, 12));
+    lines.extend(phases(record).wrap(width, NAME_COLUMN));
     lines
 }
 
@@ -103,12 +105,6 @@ fn latency_row(operation: &str, latency: &Latency, width: usize) -> Line {
         row = row.plain(&format!("{:>COLUMN$}", cell(us(latency))));
     }
     row.plain(&format!("{:>COLUMN$}", latency.count))
-}
-
-/// Explains the two rows of an open loop.
-fn what_is_measured() -> Line {
-    let words = "acquire is timed from the buyer's arrival, asked from the worker's request";
-    Line::new().pad_to(NAME_COLUMN).styled(FAINT, words)
 }
 
 fn cell(us: u64) -> String {

@@ -19,17 +19,15 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
         .styled(STRONG, record.backend.word())
         .plain(&format!("   seed {}", record.seed));
     let mut lines = title.wrap(width, 2);
+    let backend = format!("  {}: ", record.backend);
     let said = [
-        (record.summary.clone(), Line::new().plain("  ")),
-        (circumstances(record), Line::new().plain("  ")),
-        (
-            record.backend_reason.clone(),
-            Line::new().styled(FAINT, &format!("  {}: ", record.backend)),
-        ),
+        (&record.summary, Line::new().plain("  ")),
+        (&circumstances(record), Line::new().plain("  ")),
+        (&record.backend_reason, Line::new().styled(FAINT, &backend)),
     ];
     for (text, start) in said {
         if !text.is_empty() {
-            lines.extend(start.styled(FAINT, &text).wrap(width, 2));
+            lines.extend(start.styled(FAINT, text).wrap(width, 2));
         }
     }
     if record.interrupted {
@@ -40,7 +38,7 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
 }
 
 /// The status of the whole run: the worst of all properties.
-fn overall(record: &RunRecord) -> Status {
+pub(super) fn overall(record: &RunRecord) -> Status {
     let any = |status| record.verdicts.values().any(|v| v.status == status);
     if any(Status::Violated) {
         Status::Violated

@@ -96,24 +96,21 @@ impl Line {
     /// Words with the spaces before them, so that together they are the line. The style may change
     /// within a word.
     fn words(self) -> Vec<Vec<(Style, String)>> {
-        let mut words: Vec<Vec<(Style, String)>> = vec![Vec::new()];
+        let (mut words, mut word) = (Vec::new(), Vec::new());
         let mut in_word = false;
         for (style, text) in self.pieces {
             let mut part = String::new();
             for c in text.chars() {
                 if c == ' ' && in_word {
-                    if let Some(word) = words.last_mut() {
-                        word.push((style, std::mem::take(&mut part)));
-                    }
-                    words.push(Vec::new());
+                    word.push((style, std::mem::take(&mut part)));
+                    words.push(std::mem::take(&mut word));
                 }
                 in_word = c != ' ';
                 part.push(c);
             }
-            if let Some(word) = words.last_mut() {
-                word.push((style, part));
-            }
+            word.push((style, part));
         }
+        words.push(word);
         words
     }
 
@@ -161,7 +158,7 @@ impl Wrapped {
             }
             if fits.is_empty() {
                 // A character wider than a whole line is shown nevertheless.
-                fits = first(rest);
+                fits = &rest[..rest.chars().next().map_or(0, char::len_utf8)];
             }
             self.used += columns(fits);
             if let Some(line) = self.lines.last_mut() {
@@ -187,12 +184,6 @@ fn head(text: &str, width: usize) -> &str {
         }
     }
     text
-}
-
-/// The first character of a text that is not empty.
-fn first(text: &str) -> &str {
-    let end = text.char_indices().nth(1).map_or(text.len(), |(at, _)| at);
-    &text[..end]
 }
 
 pub(super) const STRONG: Style = Style::new().bold();

@@ -9,12 +9,9 @@ use crate::units::moment_ns;
 /// The entries, one below the other: when, from where to where, and what. A text that is longer than its column goes
 /// on below. `violations`: when violations showed, in order; each gets a line of its own.
 pub fn log(entries: &[Entry], violations: &[(u64, String)], width: usize) -> String {
-    let route = entries.iter().map(|entry| columns(&entry.route)).max();
-    let times = entries
-        .iter()
-        .map(|entry| columns(&moment_ns(entry.at_ns)))
-        .max();
-    let (route, times) = (route.unwrap_or(0), times.unwrap_or(0));
+    let routes = entries.iter().map(|entry| columns(&entry.route));
+    let times = entries.iter().map(|entry| columns(&moment_ns(entry.at_ns)));
+    let (route, times) = (routes.max().unwrap_or(0), times.max().unwrap_or(0));
     let column = times + 2 + route + 2;
     let mut out = String::new();
     let mut push = |lines: Vec<Line>| {
@@ -27,38 +24,26 @@ pub fn log(entries: &[Entry], violations: &[(u64, String)], width: usize) -> Str
         let last = entries.last().map_or(0, |entry| entry.at_ns);
         entries.first().is_some_and(|first| first.at_ns <= at_ns) && at_ns <= last
     };
-    let mut violations = violations
-        .iter()
-        .filter(|(at_ns, _)| inside(*at_ns))
-        .peekable();
+    let begun = |at_ns, style| {
+        let time = format!("{:>times$}  ", moment_ns(at_ns));
+        Line::new().styled(style, &time)
+    };
+    let violation = |(at_ns, words): &(u64, String)| {
+        let line = begun(*at_ns, BAD).styled(BAD, words);
+        line.wrap(width, column)
+    };
+    let violations = violations.iter().filter(|(at_ns, _)| inside(*at_ns));
+    let mut violations = violations.peekable();
     for entry in entries {
-        while let Some((at_ns, words)) = violations.next_if(|(at_ns, _)| *at_ns < entry.at_ns) {
-            let time = format!("{:>times$}  ", moment_ns(*at_ns));
-            push(
-                Line::new()
-                    .styled(BAD, &time)
-                    .styled(BAD, words)
-                    .wrap(width, column),
-            );
+        while let Some(one) = violations.next_if(|(at_ns, _)| *at_ns < entry.at_ns) {
+            push(violation(one));
         }
-        let time = format!("{:>times$}  ", moment_ns(entry.at_ns));
         let style = style(entry.kind);
-        let line = Line::new().styled(FAINT, &time).styled(style, &entry.route);
-        push(
-            line.pad_to(column)
-                .styled(style, &entry.text)
-                .wrap(width, column),
-        );
+        let line = begun(entry.at_ns, FAINT).styled(style, &entry.route);
+        let line = line.pad_to(column).styled(style, &entry.text);
+        push(line.wrap(width, column));
     }
-    for (at_ns, words) in violations {
-        let time = format!("{:>times$}  ", moment_ns(*at_ns));
-        push(
-            Line::new()
-                .styled(BAD, &time)
-                .styled(BAD, words)
-                .wrap(width, column),
-        );
-    }
+    violations.for_each(|one| push(violation(one)));
     out
 }
 

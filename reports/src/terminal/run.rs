@@ -29,15 +29,13 @@ pub fn run(record: &RunRecord, history: &History, width: usize) -> String {
         parts.push(faults::trouble(record, width));
     }
     parts.push(figures::lines(record, width));
-    parts.push(command::lines(record, width));
+    parts.push(command::see_it_again(&record.reproduce, width));
     join(parts)
 }
 
 /// True if there is nothing to explain.
 fn is_calm(record: &RunRecord) -> bool {
-    let quiet = |status| matches!(status, Status::Held | Status::NotApplicable);
-    record.verdicts.values().any(|v| v.status == Status::Held)
-        && record.verdicts.values().all(|v| quiet(v.status))
+    headline::overall(record) == Status::Held
         && record.trouble.is_empty()
         && record.faults.is_empty()
         && !record.interrupted

@@ -20,12 +20,9 @@ pub fn search(record: &SearchRecord, width: usize) -> String {
     }
     let covered = statement(record).into_iter();
     let covered = covered.flat_map(|text| Line::new().plain("  ").plain(&text).wrap(width, 2));
-    parts.push(
-        [Line::new().styled(STRONG, "  How much was tried")]
-            .into_iter()
-            .chain(covered)
-            .collect(),
-    );
+    let mut tried = vec![Line::new().styled(STRONG, "  How much was tried")];
+    tried.extend(covered);
+    parts.push(tried);
     join(parts)
 }
 
@@ -41,13 +38,9 @@ fn headline(record: &SearchRecord) -> Vec<Line> {
         0 => Line::new().styled(GOOD, "nothing found"),
         found => Line::new().styled(BAD, &count(found as u64, "find")),
     };
-    let line = Line::new()
-        .styled(STRONG, &record.lock.name)
-        .plain(&format!(
-            " · {what} · {} · {:.1} s · ",
-            count(record.schedules, "schedule"),
-            record.elapsed_s
-        ));
+    let schedules = count(record.schedules, "schedule");
+    let tried = format!(" · {what} · {schedules} · {:.1} s · ", record.elapsed_s);
+    let line = Line::new().styled(STRONG, &record.lock.name).plain(&tried);
     vec![line.then(finds)]
 }
 
@@ -57,21 +50,11 @@ fn lines_of(same: &[Find], with_story: bool, width: usize) -> Vec<Line> {
         return Vec::new();
     };
     let properties: Vec<&str> = same.iter().map(|find| find.property.word()).collect();
-    let head = Line::new()
-        .styled(BAD, "✘ ")
-        .styled(
-            STRONG,
-            &format!("{}: {}", properties.join(", "), find.cause),
-        )
-        .styled(
-            FAINT,
-            &format!(
-                "  in {}, first in number {}",
-                count(find.schedules, "schedule"),
-                find.first
-            ),
-        );
-    let mut lines = head.wrap(width, 4);
+    let what = format!("{}: {}", properties.join(", "), find.cause);
+    let schedules = count(find.schedules, "schedule");
+    let often = format!("  in {schedules}, first in number {}", find.first);
+    let head = Line::new().styled(BAD, "✘ ").styled(STRONG, &what);
+    let mut lines = head.styled(FAINT, &often).wrap(width, 4);
     if find.faults.is_empty() {
         lines.push(Line::new().plain("    without a fault"));
     }
@@ -79,12 +62,8 @@ fn lines_of(same: &[Find], with_story: bool, width: usize) -> Vec<Line> {
         lines.extend(Line::new().plain("    ").plain(fault).wrap(width, 6));
     }
     for sentence in find.story.iter().filter(|_| with_story) {
-        lines.extend(
-            Line::new()
-                .styled(FAINT, "      ")
-                .plain(sentence)
-                .wrap(width, 8),
-        );
+        let line = Line::new().styled(FAINT, "      ").plain(sentence);
+        lines.extend(line.wrap(width, 8));
     }
     if !find.reproduce.is_empty() {
         lines.push(Line::new().styled(FAINT, &format!("    {}", find.reproduce)));

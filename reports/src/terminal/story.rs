@@ -14,12 +14,8 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut same: Vec<&str> = Vec::new();
     let mut lines = Vec::new();
     for (property, verdict) in violated(record) {
-        let fresh: Vec<&str> = verdict
-            .story
-            .iter()
-            .map(String::as_str)
-            .filter(|sentence| told.insert(sentence))
-            .collect();
+        let story = verdict.story.iter().map(String::as_str);
+        let fresh: Vec<&str> = story.filter(|sentence| told.insert(sentence)).collect();
         if fresh.is_empty() {
             if !verdict.story.is_empty() {
                 same.push(property.word());

@@ -11,7 +11,7 @@ const LABEL_EVERY: u64 = 10;
 pub(super) struct Scale {
     from_ns: u64,
     length_ns: u64,
-    cells: usize,
+    pub(super) cells: usize,
 }
 
 impl Scale {
@@ -24,10 +24,6 @@ impl Scale {
             length_ns: length_ns.max(cells as u64),
             cells,
         }
-    }
-
-    pub(super) fn cells(&self) -> usize {
-        self.cells
     }
 
     /// The beginning of a cell; the cell after the last one begins at the end of the window.

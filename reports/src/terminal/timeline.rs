@@ -24,20 +24,20 @@ const ROWS: usize = 12;
 const ROWS_WITH_WAITING: usize = 6;
 
 /// The glyphs with their styles and meanings, in the order of the legend.
-const LEGEND: [(char, Style, &str); 13] = [
-    ('█', GOOD, "holds"),
-    ('▓', GOOD, "holds, lease perhaps over"),
-    ('▒', WARN, "holds, lease over"),
-    ('░', COOL, "frozen, lease running"),
-    ('≈', COOL, "frozen, lease perhaps over"),
-    ('~', COOL, "frozen, lease over"),
-    ('╌', COOL, "frozen without the lock"),
-    ('·', FAINT, "waits"),
-    ('‹', FAINT, "releases"),
-    ('$', STRONG, "sells"),
-    ('×', STRONG, "fenced off"),
-    ('R', STRONG, "its late release claims success"),
-    ('✝', BAD, "dies"),
+const LEGEND: [(&str, Style, &str); 13] = [
+    ("█", GOOD, "holds"),
+    ("▓", GOOD, "holds, lease perhaps over"),
+    ("▒", WARN, "holds, lease over"),
+    ("░", COOL, "frozen, lease running"),
+    ("≈", COOL, "frozen, lease perhaps over"),
+    ("~", COOL, "frozen, lease over"),
+    ("╌", COOL, "frozen without the lock"),
+    ("·", FAINT, "waits"),
+    ("‹", FAINT, "releases"),
+    ("$", STRONG, "sells"),
+    ("×", STRONG, "fenced off"),
+    ("R", STRONG, "its late release claims success"),
+    ("✝", BAD, "dies"),
 ];
 
 /// The timeline around the first violation; nothing if nothing was violated.
@@ -83,28 +83,27 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
     let (ruler, labels) = scale.axis();
     picture.indented(ruler);
     picture.indented(labels);
-    if left_out > 0 {
-        picture.note(&format!("and {left_out} more workers"), width);
-    }
-    if values_left_out > 0 {
-        picture.note(
-            &format!("and {values_left_out} more nodes with the key"),
-            width,
-        );
+    for (count, what) in [
+        (left_out, "workers"),
+        (values_left_out, "nodes with the key"),
+    ] {
+        if count > 0 {
+            picture.note(&format!("and {count} more {what}"), width);
+        }
     }
     if node_lanes.is_none() {
         picture.note(NO_CUSTODY, width);
     }
-    for legend in [Some(legend(&picture.used)), legend_of_values] {
-        let lines = legend.map(|legend| legend.wrap(width, 4));
-        picture.lines.extend(lines.into_iter().flatten());
-    }
+    let legends = [Some(legend(&LEGEND, &picture.used)), legend_of_values];
+    let legends = legends.into_iter().flatten();
+    let lines = legends.flat_map(|legend| legend.wrap(width, 4));
+    picture.lines.extend(lines);
     picture.lines
 }
 
 /// The columns in which holds overlap.
 fn columns_of(overlaps: &[(u64, u64)], scale: &Scale) -> Vec<bool> {
-    let mut together = vec![false; scale.cells()];
+    let mut together = vec![false; scale.cells];
     for &(from_ns, to_ns) in overlaps {
         if let Some((first, last)) = scale.touched(from_ns, to_ns) {
             together[first..=last].fill(true);
@@ -128,18 +127,19 @@ impl Picture {
             let text: String = run.iter().map(|(glyph, _)| *glyph).collect();
             line = line.styled(run[0].1, &text);
         }
-        self.lines.push(line.cut(self.margin + self.scale.cells()));
+        self.lines.push(line.cut(self.margin + self.scale.cells));
     }
 
     /// The rows of the lock's keys, and their legend if there are any.
     fn values(&mut self, values: &[(String, &NodeLane)]) -> Option<Line> {
-        let mut marks: Vec<char> = Vec::new();
+        // The first entry of the legend is always there.
+        let mut marks = vec!['├'];
         for (name, lane) in values {
             let cells = value_rows::cells(lane, &self.scale);
             marks.extend(cells.iter().map(|(glyph, _)| *glyph));
             self.row(name, Style::new(), cells);
         }
-        (!values.is_empty()).then(|| legend_of_values(&marks))
+        (!values.is_empty()).then(|| legend(&value_rows::LEGEND, &marks))
     }
 
     fn note(&mut self, words: &str, width: usize) {
@@ -154,10 +154,8 @@ impl Picture {
 
 fn title(history: &History, window: &Window, end_ns: u64) -> Line {
     let mut line = Line::new().plain("  ").styled(STRONG, "Timeline");
-    if let (true, Some(key)) = (
-        history.header.keys.len() > 1,
-        history.header.keys.get(window.key as usize),
-    ) {
+    let keys = &history.header.keys;
+    if let Some(key) = (keys.get(window.key as usize)).filter(|_| keys.len() > 1) {
         line = line.plain(" of the lock ").plain(key);
     }
     let words = match (window.from_ns, window.to_ns.min(end_ns)) {
@@ -186,9 +184,9 @@ fn choose<'a>(
     let active = ranked.iter().filter(|(rank, ..)| *rank < WAITS).count();
     ranked.truncate(active.clamp(ROWS_WITH_WAITING, ROWS));
     ranked.sort_by_key(|&(_, worker, _)| worker);
-    let shown: Vec<_> = ranked.iter().map(|&(_, w, lane)| (w, lane)).collect();
-    let left_out = total - shown.len();
-    (shown, left_out)
+    let left_out = total - ranked.len();
+    let shown = ranked.into_iter().map(|(_, worker, lane)| (worker, lane));
+    (shown.collect(), left_out)
 }
 
 /// The rank of workers that do nothing but wait.
@@ -218,7 +216,7 @@ fn rank(lane: &Lane, window: &Window) -> Option<u8> {
 /// The cells of a worker's row. `together`: the columns in which holds overlap.
 fn cells(lane: &Lane, window: &Window, scale: &Scale, together: &[bool]) -> Vec<Cell> {
     // For each cell, the time spent on each activity.
-    let mut share_ns = vec![[0_u64; 6]; scale.cells()];
+    let mut share_ns = vec![[0_u64; 6]; scale.cells];
     const FROZEN: usize = 5;
     let mut spread = |slot: usize, from_ns, to_ns| {
         if let Some((first, last)) = scale.touched(from_ns, to_ns) {
@@ -233,7 +231,7 @@ fn cells(lane: &Lane, window: &Window, scale: &Scale, together: &[bool]) -> Vec<
     for &(from_ns, to_ns) in &lane.frozen_ns {
         spread(FROZEN, from_ns, to_ns);
     }
-    let mut cells = Vec::with_capacity(scale.cells());
+    let mut cells = Vec::with_capacity(scale.cells);
     for (cell, shares) in share_ns.iter().enumerate() {
         let (from_ns, to_ns) = (scale.begin_ns(cell), scale.begin_ns(cell + 1));
         let half_ns = (to_ns - from_ns).div_ceil(2);
@@ -303,13 +301,13 @@ fn glyph(activity: Option<Activity>, frozen: bool) -> char {
 }
 
 fn style_of(glyph: char) -> Style {
-    let entry = LEGEND.iter().find(|(known, ..)| *known == glyph);
+    let entry = LEGEND.iter().find(|(known, ..)| known.starts_with(glyph));
     entry.map_or(Style::new(), |(_, style, _)| *style)
 }
 
 /// Where holds overlap, and for how long in total.
 fn overlap_row(overlaps: &[(u64, u64)], window: &Window, scale: &Scale) -> Option<Vec<Cell>> {
-    let mut row = vec![(' ', Style::new()); scale.cells()];
+    let mut row = vec![(' ', Style::new()); scale.cells];
     let mut total_ns = 0;
     let mut marked: Option<(usize, usize)> = None;
     for &(from_ns, to_ns) in overlaps {
@@ -324,29 +322,15 @@ fn overlap_row(overlaps: &[(u64, u64)], window: &Window, scale: &Scale) -> Optio
     Some(row)
 }
 
-fn legend(used: &[char]) -> Line {
-    let entries = LEGEND.iter().filter(|(glyph, ..)| used.contains(glyph));
-    let line = Line::new().plain("  ");
-    entries.fold(line, |line, (glyph, style, meaning)| {
-        entry(line, &glyph.to_string(), *style, meaning)
-    })
-}
-
-/// The legend of the nodes' rows: the first entry always, marks if they are drawn.
-fn legend_of_values(used: &[char]) -> Line {
-    let entries = value_rows::LEGEND.iter().enumerate();
-    let entries = entries.filter(|(index, (mark, ..))| {
-        *index == 0 || mark.chars().any(|glyph| used.contains(&glyph))
-    });
-    entries.fold(
-        Line::new().plain("  "),
-        |line, (_, (mark, style, meaning))| entry(line, mark, *style, meaning),
-    )
-}
-
-/// Non-breaking spaces keep a mark and its meaning on one line.
-fn entry(line: Line, mark: &str, style: Style, meaning: &str) -> Line {
-    let [mark, meaning] = [mark, meaning].map(|words| words.replace(' ', "\u{a0}"));
-    let line = line.plain("  ").styled(style, &mark);
-    line.styled(FAINT, &format!("\u{a0}{meaning}"))
+/// The entries whose marks are drawn. Non-breaking spaces keep a mark and its meaning on one line.
+fn legend(entries: &[(&str, Style, &str)], used: &[char]) -> Line {
+    let mut line = Line::new().plain("  ");
+    for (mark, style, meaning) in entries {
+        if mark.contains(used) {
+            let [mark, meaning] = [mark, meaning].map(|words| words.replace(' ', "\u{a0}"));
+            line = line.plain("  ").styled(*style, &mark);
+            line = line.styled(FAINT, &format!("\u{a0}{meaning}"));
+        }
+    }
+    line
 }

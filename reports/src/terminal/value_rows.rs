@@ -7,7 +7,7 @@ use picklock_verdicts::custody::{Fate, ValueSpan};
 use picklock_verdicts::history::KeyName;
 use picklock_verdicts::timeline::{OperationKind, Timeline};
 
-use super::fault_bands::Cell;
+use super::fault_bands::{Cell, write};
 use super::line::{BAD, FAULT, GOOD, WARN};
 use super::time_scale::Scale;
 use super::time_window::Window;
@@ -43,12 +43,9 @@ pub(super) fn choose<'a>(
         1 => format!("node {}", lane.node),
         _ => format!("node {} {}", lane.node, ending(lane.key.text(locks))),
     };
-    let shown = shown
-        .iter()
-        .map(|lane| (named(lane), *lane))
-        .collect::<Vec<_>>();
     let left_out = count - shown.len();
-    (shown, left_out)
+    let shown = shown.iter().map(|lane| (named(lane), *lane));
+    (shown.collect(), left_out)
 }
 
 /// The lanes of keys with a claim to the window's lock in the window.
@@ -65,8 +62,7 @@ fn of_lock<'a>(
         lane.key == KeyName::Lock(window.key)
             || author.is_some_and(|author| asked.contains(&(author.worker, author.op)))
     };
-    let lanes = lanes.iter();
-    let wanted = lanes.filter(|lane| {
+    let wanted = lanes.iter().filter(|lane| {
         let mut values = lane.values.iter();
         values.any(|span| span.may_be_a_claim() && inside(span, window) && of_lock(lane, span))
     });
@@ -106,7 +102,7 @@ fn ending(key: &str) -> String {
 /// The cells of a lane: `├ w0 ─── ran out ┤` for each value, with as many of its words as there is
 /// room for. A value of one column is `│`, and `┼` is where one ends and the next one begins.
 pub(super) fn cells(lane: &NodeLane, scale: &Scale) -> Vec<Cell> {
-    let mut row = vec![(' ', Style::new()); scale.cells()];
+    let mut row = vec![(' ', Style::new()); scale.cells];
     let place = |span: &ValueSpan| scale.touched(span.from_ns, span.until_ns);
     for span in &lane.values {
         if let Some((first, last)) = place(span) {
@@ -157,18 +153,11 @@ fn draw(cells: &mut [Cell], span: &ValueSpan, scale: &Scale) {
     let mut endings = ending_words(span).into_iter();
     let fitting = endings.find(|words| length + words.chars().count() + 6 <= last);
     if let (Some((_, style)), Some(words)) = (cap, fitting) {
-        write(cells, last - 2 - words.chars().count(), &words, style);
+        let at = last - 2 - words.chars().count();
+        write(cells, at, &format!(" {words} "), style);
     }
     if length + 2 < last {
-        write(cells, 1, &who, WARN);
-    }
-}
-
-/// Writes a text and a blank on either side of it.
-fn write(cells: &mut [Cell], at: usize, text: &str, style: Style) {
-    let framed = format!(" {text} ");
-    for (cell, glyph) in cells[at..].iter_mut().zip(framed.chars()) {
-        *cell = (glyph, style);
+        write(cells, 1, &format!(" {who} "), WARN);
     }
 }
 
@@ -181,11 +170,8 @@ fn writer(span: &ValueSpan) -> String {
 /// Why a value ended and by whom, the longest way to say it first.
 fn ending_words(span: &ValueSpan) -> Vec<String> {
     let ended = end_in_words(&span.end);
-    match span.end.by() {
-        Some(by) => vec![
-            format!("{ended} by w{}", by.worker),
-            format!("by w{}", by.worker),
-        ],
+    match span.end.by().map(|by| format!("by w{}", by.worker)) {
+        Some(by) => vec![format!("{ended} {by}"), by],
         None => vec![ended.to_owned()],
     }
 }

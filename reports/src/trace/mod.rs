@@ -107,7 +107,7 @@ fn tracks(timeline: &Timeline<'_>) -> Vec<TraceEvent<'static>> {
         let name = format!("worker {worker}");
         events.push(track("thread_name", WORKERS, worker, name));
     }
-    for (tid, span) in fault_tracks(timeline).into_iter().zip(struck(timeline)) {
+    for (tid, span) in fault_tracks(timeline) {
         let name = visible(span.fault).into_owned();
         events.push(track("thread_name", FAULTS, tid, name));
     }
@@ -153,49 +153,35 @@ fn about(history: &History, hold: &Hold) -> Value {
         "fence": hold.fence,
         "lease_until_us": us(hold.deadline_ns),
         "lease_is_the_locks_word": hold.told,
-        "ended": ended(hold.ended),
+        "ended": match hold.ended {
+            HoldEnd::Open => "with the run",
+            HoldEnd::Released => "by release",
+            HoldEnd::Killed => "with its worker",
+        },
     })
 }
 
-fn ended(end: HoldEnd) -> &'static str {
-    match end {
-        HoldEnd::Open => "with the run",
-        HoldEnd::Released => "by release",
-        HoldEnd::Killed => "with its worker",
-    }
-}
-
-/// The track of each fault: faults that overlap without nesting need separate tracks.
-fn fault_tracks(timeline: &Timeline<'_>) -> Vec<usize> {
+/// The faults that struck, each with its track: those that overlap without nesting need separate ones.
+fn fault_tracks<'t>(
+    timeline: &'t Timeline<'_>,
+) -> impl Iterator<Item = (usize, &'t FaultSpan<'t>)> {
     let mut free_at_ns: Vec<u64> = Vec::new();
-    let tracks = struck(timeline).map(|span| {
-        let until_ns = span
-            .ended_ns
-            .unwrap_or(timeline.end_ns())
-            .max(span.began_ns);
-        match free_at_ns
-            .iter()
-            .position(|free_ns| *free_ns <= span.began_ns)
-        {
-            Some(track) => {
-                free_at_ns[track] = until_ns;
-                track
-            }
-            None => {
-                free_at_ns.push(until_ns);
-                free_at_ns.len() - 1
-            }
-        }
-    });
-    tracks.collect()
-}
-
-fn struck<'t>(timeline: &'t Timeline<'_>) -> impl Iterator<Item = &'t FaultSpan<'t>> {
-    timeline.faults().iter().filter(|span| !span.missed)
+    let struck = timeline.faults().iter().filter(|span| !span.missed);
+    struck.map(move |span| {
+        let until_ns = span.ended_ns.unwrap_or(timeline.end_ns());
+        let mut tracks = free_at_ns.iter();
+        let free = tracks.position(|free_ns| *free_ns <= span.began_ns);
+        let track = free.unwrap_or_else(|| {
+            free_at_ns.push(0);
+            free_at_ns.len() - 1
+        });
+        free_at_ns[track] = until_ns.max(span.began_ns);
+        (track, span)
+    })
 }
 
 fn faults(timeline: &Timeline<'_>, events: &mut TraceWriter) {
-    for (track, span) in fault_tracks(timeline).into_iter().zip(struck(timeline)) {
+    for (track, span) in fault_tracks(timeline) {
         let until_ns = span.ended_ns.unwrap_or(timeline.end_ns());
         let args = json!({
             "detail": visible(span.detail),
@@ -248,6 +234,8 @@ fn stock(history: &History, at_ns: u64, key: u32, units: i64) -> TraceEvent<'_> 
 
 fn instant(at_ns: u64, what: &EventKind) -> Option<TraceEvent<'_>> {
     let worker = what.worker()?;
+    let failed = |op: &u64, message: &str| json!({ "op": op, "message": visible(message) });
+    let extended = |op: &u64, ms: Option<u64>| json!({ "op": op, "valid_ms": ms });
     let (name, args) = match what {
         EventKind::Cancel { op, .. } => ("gives up", json!({ "op": op })),
         EventKind::Refused { op, .. } => ("refused", json!({ "op": op })),
@@ -255,25 +243,12 @@ fn instant(at_ns: u64, what: &EventKind) -> Option<TraceEvent<'_>> {
             ("takes it again", json!({ "op": op, "granted": granted }))
         }
         EventKind::SectionFailed { op, .. } => ("section failed", json!({ "op": op })),
-        EventKind::AcquireFailed { op, message, .. } => (
-            "acquire failed",
-            json!({ "op": op, "message": visible(message) }),
-        ),
-        EventKind::ReleaseFailed { op, message, .. } => (
-            "release failed",
-            json!({ "op": op, "message": visible(message) }),
-        ),
-        EventKind::Extended { op, valid_ms, .. } => {
-            ("extended", json!({ "op": op, "valid_ms": valid_ms }))
-        }
-        EventKind::ExtendGranted { op, valid_ms, .. } => {
-            ("extended", json!({ "op": op, "valid_ms": valid_ms }))
-        }
+        EventKind::AcquireFailed { op, message, .. } => ("acquire failed", failed(op, message)),
+        EventKind::ReleaseFailed { op, message, .. } => ("release failed", failed(op, message)),
+        EventKind::Extended { op, valid_ms, .. } => ("extended", extended(op, Some(*valid_ms))),
+        EventKind::ExtendGranted { op, valid_ms, .. } => ("extended", extended(op, *valid_ms)),
         EventKind::ExtendRefused { op, .. } => ("extension refused", json!({ "op": op })),
-        EventKind::ExtendFailed { op, message, .. } => (
-            "extension failed",
-            json!({ "op": op, "message": visible(message) }),
-        ),
+        EventKind::ExtendFailed { op, message, .. } => ("extension failed", failed(op, message)),
         EventKind::Lost { op, .. } => ("lost", json!({ "op": op })),
         EventKind::StockRead { op, stock, .. } => ("read", json!({ "op": op, "stock": stock })),
         EventKind::StockChanged { op, from, to, .. } => {

@@ -141,8 +141,7 @@ pub enum Capability {
 }
 
 impl Action {
-    /// What the backend must be able to do, for a fault that strikes workers, nodes or links. `None`: nothing, the
-    /// driver does it.
+    /// What the backend must be able to do, for a fault that strikes these; `None`: the driver does it.
     pub(super) fn needs(&self, strikes: Strikes) -> Option<Capability> {
         Some(match self {
             Action::Worker(_) => Capability::Workers,

@@ -1,7 +1,7 @@
 //! What the types alone cannot say about a fault.
 
 use super::plan::{FaultPlan, Field};
-use super::selection::Selection;
+use super::selection::{Selection, Who};
 use super::server_error::ServerError;
 use super::strikes::Strikes;
 use super::trigger::{Phase, Trigger, TriggerEvent};
@@ -17,10 +17,8 @@ pub(crate) fn check(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem
             ));
         }
         (Some(_), Some(_)) => {
-            return Err(Problem::at(
-                &["at"],
-                "both `at` and `when` are given; expected one of them",
-            ));
+            let text = "both `at` and `when` are given; expected one of them";
+            return Err(Problem::at(&["at"], text));
         }
         _ => {}
     }
@@ -45,22 +43,26 @@ fn strikes_nobody(field: &'static str) -> Problem {
     Problem::at(&[field], "there is nobody: the fault would do nothing")
 }
 
+/// All but one.
+const ALL_BUT_ONE: Option<Selection> = Some(Selection::Word(Who::Others));
+
+/// What to do for a fault that needs more nodes.
+const MORE_NODES: &str = "set `topology.nodes`, or choose a lock that uses more nodes";
+
 /// Checks the nodes that a fault names against the number of nodes that the run will have.
 pub(crate) fn check_nodes(plan: &FaultPlan, count: usize) -> Result<(), Problem> {
-    if count == 1 && plan.nodes.as_ref().is_some_and(Selection::is_others) {
-        return Err(strikes_nobody("nodes")
-            .hint("set `topology.nodes`, or choose a lock that uses more nodes"));
+    if count == 1 && plan.nodes == ALL_BUT_ONE {
+        return Err(strikes_nobody("nodes").hint(MORE_NODES));
     }
     let listed = plan.nodes.as_ref().map_or(&[][..], Selection::listed);
     let watched = plan.when.as_ref().and_then(|when| when.node);
     let mut named = listed.iter().copied().chain(watched);
     match named.find(|node| *node >= count) {
         None => Ok(()),
-        Some(node) => Err(Problem::at(
-            &["nodes"],
-            format!("there is no node {node}: the run has {count}, numbered from 0"),
-        )
-        .hint("set `topology.nodes`, or choose a lock that uses more nodes")),
+        Some(node) => {
+            let text = format!("there is no node {node}: the run has {count}, numbered from 0");
+            Err(Problem::at(&["nodes"], text).hint(MORE_NODES))
+        }
     }
 }
 
@@ -76,24 +78,20 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Problem> {
         ("during", when.during.is_some()),
     ];
     if let Some((field, _)) = wire_only.iter().find(|(_, given)| *given && !on_the_wire) {
-        return Err(Problem::at(
-            &["when", field],
-            format!(
-                "`{field}` tells commands apart; it goes with `on = \"request\"` or `on = \"reply\"`"
-            ),
-        ));
+        let text = format!(
+            "`{field}` tells commands apart; it goes with `on = \"request\"` or `on = \"reply\"`"
+        );
+        return Err(Problem::at(&["when", field], text));
     }
     if when.success && when.on != TriggerEvent::Reply {
         let text = "`success` goes with `on = \"reply\"`";
         return Err(Problem::at(&["when", "success"], text));
     }
-    for (field, given, phase) in [
-        ("takes", when.takes, Phase::Acquire),
-        ("releases", when.releases, Phase::Release),
-    ] {
-        if given {
-            effect(when, field, phase)?;
-        }
+    if when.takes {
+        effect(when, "takes", Phase::Acquire)?;
+    }
+    if when.releases {
+        effect(when, "releases", Phase::Release)?;
     }
     let about_stock = matches!(
         when.on,
@@ -132,11 +130,9 @@ fn fields(plan: &FaultPlan) -> Result<(), Problem> {
         let name = field.word();
         if plan.has(field) && !plan.kind.takes(field) {
             let own = [plan.kind.row().required, plan.kind.row().optional].concat();
-            let own: Vec<&str> = own.iter().map(|field| field.word()).collect();
-            let hint = format!(
-                "besides its moment and `optional` it takes {}",
-                own.join(", ")
-            );
+            let own: Vec<&str> = own.into_iter().map(Field::word).collect();
+            let own = own.join(", ");
+            let hint = format!("besides its moment and `optional` it takes {own}");
             return Err(Problem::at(&[name], format!("`{word}` has no `{name}`")).hint(hint));
         }
         if !plan.has(field) && plan.kind.requires(field) {
@@ -160,12 +156,11 @@ fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem> {
     let at_a_node = matches!(by_event, Some(TriggerEvent::Request | TriggerEvent::Reply));
     let strikes = plan.kind.strikes();
     for (field, given) in [("workers", &plan.workers), ("nodes", &plan.nodes)] {
-        if given.as_ref().is_some_and(Selection::is_nobody) {
+        if matches!(given, Some(Selection::List(list)) if list.is_empty()) {
             return Err(strikes_nobody(field));
         }
     }
-    let others = |given: &Option<Selection>| given.as_ref().is_some_and(Selection::is_others);
-    if others(&plan.workers) && scenario.workload.workers == 1 {
+    if plan.workers == ALL_BUT_ONE && scenario.workload.workers == 1 {
         return Err(strikes_nobody("workers").hint("set `workload.workers` to 2 or more"));
     }
     for worker in plan.workers.as_ref().map_or(&[][..], Selection::listed) {
@@ -176,28 +171,24 @@ fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem> {
         given.map_or(strikes == default, Selection::is_relative)
     };
     if is_relative(&plan.workers, Strikes::Workers) && by_event.is_none() {
-        return Err(
-            Problem::at(&["kind"], "a fault at a time does not happen at a worker")
-                .hint("say which: `workers = [0]` or `workers = \"all\"`"),
-        );
+        let text = "a fault at a time does not happen at a worker";
+        let hint = "say which: `workers = [0]` or `workers = \"all\"`";
+        return Err(Problem::at(&["kind"], text).hint(hint));
     }
     if is_relative(&plan.nodes, Strikes::Nodes) && !at_a_node {
-        return Err(
-            Problem::at(&["kind"], "only a `request` or `reply` happens at a node")
-                .hint("say which: `nodes = [0]` or `nodes = \"all\"`"),
-        );
+        let text = "only a `request` or `reply` happens at a node";
+        let hint = "say which: `nodes = [0]` or `nodes = \"all\"`";
+        return Err(Problem::at(&["kind"], text).hint(hint));
     }
     Ok(())
 }
 
 fn known_worker(scenario: &Scenario, worker: usize, path: &[&str]) -> Result<(), Problem> {
     let count = scenario.workload.workers;
-    if worker >= count {
-        return Err(Problem::at(
-            path,
-            format!("there is no worker {worker}: the workload has {count}, numbered from 0"),
-        )
-        .hint(format!("set `workload.workers` to {} or more", worker + 1)));
+    if worker < count {
+        return Ok(());
     }
-    Ok(())
+    let text = format!("there is no worker {worker}: the workload has {count}, numbered from 0");
+    let hint = format!("set `workload.workers` to {} or more", worker + 1);
+    Err(Problem::at(path, text).hint(hint))
 }

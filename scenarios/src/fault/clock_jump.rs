@@ -27,10 +27,10 @@ pub(super) fn must_move(plan: &FaultPlan, _: &Topology, _: &Workload) -> Result<
     // A span relative to the lease is zero only if its factor is, whatever the lease.
     let is_zero = |by: crate::SignedDuration| by.span.resolve(Duration::from_secs(1)).is_zero();
     match plan.by {
-        Some(by) if is_zero(by) => Err(Problem::at(
-            &["by"],
-            "`by` is zero: the fault would do nothing",
-        )),
+        Some(by) if is_zero(by) => {
+            let text = "`by` is zero: the fault would do nothing";
+            Err(Problem::at(&["by"], text))
+        }
         _ => Ok(()),
     }
 }

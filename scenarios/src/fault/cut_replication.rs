@@ -1,5 +1,4 @@
-//! `cut-replication`: the node's replicas lose their link to it, for good. Later writes never
-//! reach them.
+//! `cut-replication`: the node's replicas lose their link to it for good, and with it later writes.
 
 use super::{Action, Kind, NodeAction, Strikes};
 

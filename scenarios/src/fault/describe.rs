@@ -17,12 +17,9 @@ impl FaultPlan {
             text.push_str(&format!(" of worker{}", numbers(&target.workers)));
         }
         if !target.nodes.is_empty() {
-            let of_the_data = |action: &Action| {
-                matches!(
-                    action,
-                    Action::Data(DataAction::Evict(_) | DataAction::Exhaust(_))
-                )
-            };
+            use DataAction::{Evict, Exhaust};
+            let of_the_data =
+                |action: &Action| matches!(action, Action::Data(Evict(_) | Exhaust(_)));
             let joint = match self.actions() {
                 Some(actions) if actions.iter().any(of_the_data) => "on",
                 _ if target.workers.is_empty() => "of",
@@ -39,8 +36,7 @@ impl FaultPlan {
         text
     }
 
-    /// How far the fault sets wall clocks forward, in nanoseconds; negative: back. `None`: it
-    /// does not touch them.
+    /// How far it sets wall clocks forward, in nanoseconds; negative: back. `None`: not at all.
     pub fn clock_shift_ns(&self, ttl: Duration) -> Option<i64> {
         self.actions()?.iter().find_map(|action| match action {
             Action::ShiftClocks(by) => Some(by.resolve_ns(ttl)),

@@ -25,18 +25,16 @@ fn check(plan: &FaultPlan, _: &Topology, workload: &Workload) -> Result<(), Prob
         return Ok(());
     };
     if keys.is_empty() {
-        return Err(
-            Problem::at(&["keys"], "no keys: the fault would do nothing")
-                .hint("name locks by number (`keys = [0]`), or leave `keys` out for all of them"),
-        );
+        let hint = "name locks by number (`keys = [0]`), or leave `keys` out for all of them";
+        return Err(Problem::at(&["keys"], "no keys: the fault would do nothing").hint(hint));
     }
     let count = workload.keys;
     match keys.iter().find(|key| **key >= count) {
         None => Ok(()),
-        Some(key) => Err(Problem::at(
-            &["keys"],
-            format!("there is no key {key}: the workload has {count}, numbered from 0"),
-        )
-        .hint(format!("set `workload.keys` to {} or more", key + 1))),
+        Some(key) => {
+            let text = format!("there is no key {key}: the workload has {count}, numbered from 0");
+            let hint = format!("set `workload.keys` to {} or more", key + 1);
+            Err(Problem::at(&["keys"], text).hint(hint))
+        }
     }
 }

@@ -109,10 +109,9 @@ impl FaultPlan {
             TriggerEvent::StockChanged => format!("changes the stock, leaving {stock}"),
             TriggerEvent::Release => "releases the lock".to_owned(),
             TriggerEvent::Request | TriggerEvent::Reply => {
-                let whose = if self.names_client() {
-                    "its".to_owned()
-                } else {
-                    format!("{client}'s")
+                let whose = match self.names_client() {
+                    true => "its".to_owned(),
+                    false => format!("{client}'s"),
                 };
                 return message(when, &whose);
             }

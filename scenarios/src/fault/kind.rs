@@ -88,20 +88,17 @@ pub(crate) struct Kind {
     pub(super) optional: &'static [Field],
     /// True when it needs nodes that have replicas.
     pub(super) replicated: bool,
-    /// Checks what its fields say, beside the servers and the workload of the scenario. It is called
-    /// when those that it must have are there.
+    /// Checks its fields beside servers and workload, when those that it must have are there.
     pub(super) check: fn(&FaultPlan, &Topology, &Workload) -> Result<(), Problem>,
     /// What is done to everything that it strikes, in this order. `None`: a required field is
     /// missing.
     pub(super) actions: fn(&FaultPlan) -> Option<Vec<Action>>,
     /// When it ends.
     pub(super) lasts: fn(&FaultPlan) -> Lasts,
-    /// The cause of a violation that it suggests where nobody saw what became of a lock: it makes nodes
-    /// forget, or expire, what they were told, or a client misjudge the time. `None`: it takes no lock
-    /// away.
+    /// See [`FaultKind::loses`]: it makes nodes forget, or expire, what they were told, or a client
+    /// misjudge the time.
     pub(super) loses: Option<Cause>,
-    /// True when it strikes once, and what follows is up to the lock. All others go on, and excuse a
-    /// lock that stands still, until they are over.
+    /// True when it strikes once. All others excuse a lock that stands still until they are over.
     pub(super) strikes_once: bool,
     /// True when clients stand still while it is on.
     pub(super) stops_clients: bool,
@@ -180,19 +177,16 @@ impl FaultPlan {
 
     /// What it does to the accesses of workers to the stock; `None`: nothing.
     pub fn stock_fault(&self) -> Option<StockFault> {
-        let actions = self.actions().unwrap_or_default();
-        actions.iter().find_map(|action| match action {
-            Action::Stock(fault) => Some(*fault),
+        self.actions()?.into_iter().find_map(|action| match action {
+            Action::Stock(fault) => Some(fault),
             _ => None,
         })
     }
 
     /// What the backend must be able to do.
     pub fn needs(&self) -> Vec<Capability> {
-        let actions = self.actions().unwrap_or_default();
-        let needs = actions
-            .iter()
-            .filter_map(|one| one.needs(self.kind.strikes()));
+        let actions = self.actions().unwrap_or_default().into_iter();
+        let needs = actions.filter_map(|one| one.needs(self.kind.strikes()));
         needs.collect()
     }
 

@@ -1,11 +1,4 @@
-//! Faults: what goes wrong, to whom, and when.
-//!
-//! - [`FaultPlan`]: one `[[fault]]` table of a scenario file
-//! - [`trigger`], [`selection`]: when, and to whom; [`target`]: who that is in a run
-//! - [`kind`]: what a kind of fault is; the table of kinds
-//! - [`action`]: what faults are made of, in terms of what a backend can do
-//! - [`check`]: what the types alone cannot say about a fault
-//! - all other files: one kind of fault each
+//! Faults: what goes wrong, to whom, and when. [`kind`] has the table of kinds, one file each.
 
 mod action;
 mod check;

@@ -65,37 +65,63 @@ pub struct FaultPlan {
     pub optional: bool,
 }
 
-/// A field that only some kinds of faults have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Field {
-    By,
-    Jitter,
-    Frames,
-    Direction,
-    For,
-    Workers,
-    Nodes,
-    Keys,
-    Resource,
-    Error,
-    Scope,
+/// Fields of a plan that only some kinds of faults have, each with its name in scenario files.
+macro_rules! fields {
+    ($($field:ident: $name:ident $word:literal,)*) => {
+        /// A field that only some kinds of faults have.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Field {
+            $($field,)*
+        }
+
+        impl Field {
+            pub(crate) const ALL: [Field; [$($word),*].len()] = [$(Field::$field),*];
+
+            /// Its name in scenario files.
+            pub(crate) fn word(self) -> &'static str {
+                match self {
+                    $(Field::$field => $word,)*
+                }
+            }
+        }
+
+        impl FaultPlan {
+            /// A fault of this kind with no other field: not even a moment.
+            pub fn of(kind: FaultKind) -> FaultPlan {
+                FaultPlan {
+                    kind,
+                    at: None,
+                    when: None,
+                    $($name: None,)*
+                    optional: false,
+                }
+            }
+
+            /// True when the field is given.
+            pub(crate) fn has(&self, field: Field) -> bool {
+                match field {
+                    $(Field::$field => self.$name.is_some(),)*
+                }
+            }
+        }
+    };
+}
+
+fields! {
+    By: by "by",
+    Jitter: jitter "jitter",
+    Frames: frames "frames",
+    Direction: direction "direction",
+    For: duration "for",
+    Workers: workers "workers",
+    Nodes: nodes "nodes",
+    Keys: keys "keys",
+    Resource: what "what",
+    Error: error "error",
+    Scope: scope "scope",
 }
 
 impl Field {
-    pub(crate) const ALL: [Field; 11] = [
-        Field::By,
-        Field::Jitter,
-        Field::Frames,
-        Field::Direction,
-        Field::For,
-        Field::Workers,
-        Field::Nodes,
-        Field::Keys,
-        Field::Resource,
-        Field::Error,
-        Field::Scope,
-    ];
-
     /// What a fault of messages may have, if it can end with a number of them.
     pub(super) const OF_MESSAGES: &[Field] = &[
         Field::For,
@@ -104,61 +130,4 @@ impl Field {
         Field::Direction,
         Field::Frames,
     ];
-
-    /// Its name in scenario files.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Field::By => "by",
-            Field::Jitter => "jitter",
-            Field::Frames => "frames",
-            Field::Direction => "direction",
-            Field::For => "for",
-            Field::Workers => "workers",
-            Field::Nodes => "nodes",
-            Field::Keys => "keys",
-            Field::Resource => "what",
-            Field::Error => "error",
-            Field::Scope => "scope",
-        }
-    }
-}
-
-impl FaultPlan {
-    /// A fault of this kind with no other field: not even a moment.
-    pub fn of(kind: FaultKind) -> FaultPlan {
-        FaultPlan {
-            kind,
-            at: None,
-            when: None,
-            duration: None,
-            workers: None,
-            nodes: None,
-            direction: None,
-            by: None,
-            jitter: None,
-            frames: None,
-            keys: None,
-            what: None,
-            error: None,
-            scope: None,
-            optional: false,
-        }
-    }
-
-    /// True when the field is given.
-    pub(crate) fn has(&self, field: Field) -> bool {
-        match field {
-            Field::By => self.by.is_some(),
-            Field::Jitter => self.jitter.is_some(),
-            Field::Frames => self.frames.is_some(),
-            Field::Direction => self.direction.is_some(),
-            Field::For => self.duration.is_some(),
-            Field::Workers => self.workers.is_some(),
-            Field::Nodes => self.nodes.is_some(),
-            Field::Keys => self.keys.is_some(),
-            Field::Resource => self.what.is_some(),
-            Field::Error => self.error.is_some(),
-            Field::Scope => self.scope.is_some(),
-        }
-    }
 }

@@ -36,16 +36,6 @@ impl Selection {
         }
     }
 
-    /// True if it is a list of none.
-    pub(super) fn is_nobody(&self) -> bool {
-        matches!(self, Selection::List(list) if list.is_empty())
-    }
-
-    /// True if it means all but one.
-    pub(super) fn is_others(&self) -> bool {
-        matches!(self, Selection::Word(Who::Others))
-    }
-
     /// True if it is clear only at the event whom it means.
     pub(super) fn is_relative(&self) -> bool {
         matches!(self, Selection::Word(Who::Same | Who::Others))

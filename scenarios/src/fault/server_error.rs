@@ -2,47 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
-/// An error by its first word, as servers write it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum ServerError {
-    /// It is a replica, and must not be written to.
-    Readonly,
-    /// It is reading its data set from disk.
-    Loading,
-    /// It cannot write to disk, and refuses what it could not keep.
-    Misconf,
-    /// It is part of a cluster that does not serve.
-    Clusterdown,
-    /// It has fewer replicas in reach than it must have for a write.
-    Noreplicas,
-    /// A script has been running for long.
-    Busy,
+use crate::written_form::words;
+
+words! {
+    /// An error by its first word, as servers write it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    ServerError {
+        /// It is a replica, and must not be written to.
+        Readonly = "READONLY",
+        /// It is reading its data set from disk.
+        Loading = "LOADING",
+        /// It cannot write to disk, and refuses what it could not keep.
+        Misconf = "MISCONF",
+        /// It is part of a cluster that does not serve.
+        Clusterdown = "CLUSTERDOWN",
+        /// It has fewer replicas in reach than it must have for a write.
+        Noreplicas = "NOREPLICAS",
+        /// A script has been running for long.
+        Busy = "BUSY",
+    }
 }
 
 impl ServerError {
-    /// All of them.
-    pub const ALL: [ServerError; 6] = [
-        ServerError::Readonly,
-        ServerError::Loading,
-        ServerError::Misconf,
-        ServerError::Clusterdown,
-        ServerError::Noreplicas,
-        ServerError::Busy,
-    ];
-
-    /// Its first word.
-    pub fn word(self) -> &'static str {
-        match self {
-            ServerError::Readonly => "READONLY",
-            ServerError::Loading => "LOADING",
-            ServerError::Misconf => "MISCONF",
-            ServerError::Clusterdown => "CLUSTERDOWN",
-            ServerError::Noreplicas => "NOREPLICAS",
-            ServerError::Busy => "BUSY",
-        }
-    }
-
     /// The whole error, as Redis 7 writes it.
     pub fn text(self) -> &'static str {
         match self {

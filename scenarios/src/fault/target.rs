@@ -4,8 +4,7 @@ use super::plan::FaultPlan;
 use super::selection::{Selection, Who};
 use super::strikes::Strikes;
 
-/// The workers and nodes that a fault strikes, by number. For faults of links: the links between
-/// them.
+/// The workers and nodes that a fault strikes, by number, or between which it strikes the links.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Target {
     /// Workers, from 0.

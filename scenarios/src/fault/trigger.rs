@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::written_form::words;
+
 /// Which way a message goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -57,74 +59,51 @@ fn first() -> u32 {
     1
 }
 
-/// The events that can start a fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TriggerEvent {
-    /// A worker was told to acquire; the request is on its way.
-    Acquire,
-    /// A grant arrived at the driver.
-    Granted,
-    /// A holder is about to be told to extend its lease.
-    Extend,
-    /// An extension was granted, and the answer arrived at the driver.
-    Extended,
-    /// A holder read the stock.
-    StockRead,
-    /// A holder changed the stock.
-    StockChanged,
-    /// A worker is about to be told to release.
-    Release,
-    /// The wire has received a whole command of a worker, and is about to forward it.
-    Request,
-    /// The wire has received a whole reply of a node, and is about to deliver it.
-    Reply,
+words! {
+    /// The events that can start a fault.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    TriggerEvent {
+        /// A worker was told to acquire; the request is on its way.
+        Acquire = "acquire",
+        /// A grant arrived at the driver.
+        Granted = "granted",
+        /// A holder is about to be told to extend its lease.
+        Extend = "extend",
+        /// An extension was granted, and the answer arrived at the driver.
+        Extended = "extended",
+        /// A holder read the stock.
+        StockRead = "stock-read",
+        /// A holder changed the stock.
+        StockChanged = "stock-changed",
+        /// A worker is about to be told to release.
+        Release = "release",
+        /// The wire has received a whole command of a worker, and is about to forward it.
+        Request = "request",
+        /// The wire has received a whole reply of a node, and is about to deliver it.
+        Reply = "reply",
+    }
 }
 
-/// The operation that the driver has asked a worker for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Phase {
-    /// None, or it has been answered.
-    Idle,
-    /// Asked to acquire.
-    Acquire,
-    /// Asked to extend.
-    Extend,
-    /// Asked to release.
-    Release,
+words! {
+    /// The operation that the driver has asked a worker for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    Phase {
+        /// None, or it has been answered.
+        Idle = "idle",
+        /// Asked to acquire.
+        Acquire = "acquire",
+        /// Asked to extend.
+        Extend = "extend",
+        /// Asked to release.
+        Release = "release",
+    }
 }
 
 impl TriggerEvent {
-    /// The word that scenario files use.
-    pub fn word(self) -> &'static str {
-        match self {
-            TriggerEvent::Acquire => "acquire",
-            TriggerEvent::Granted => "granted",
-            TriggerEvent::Extend => "extend",
-            TriggerEvent::Extended => "extended",
-            TriggerEvent::StockRead => "stock-read",
-            TriggerEvent::StockChanged => "stock-changed",
-            TriggerEvent::Release => "release",
-            TriggerEvent::Request => "request",
-            TriggerEvent::Reply => "reply",
-        }
-    }
-
     /// True for a message, false for a step of the driver.
     pub fn is_message(self) -> bool {
         matches!(self, TriggerEvent::Request | TriggerEvent::Reply)
-    }
-}
-
-impl Phase {
-    /// The word that scenario files use.
-    pub fn word(self) -> &'static str {
-        match self {
-            Phase::Idle => "idle",
-            Phase::Acquire => "acquire",
-            Phase::Extend => "extend",
-            Phase::Release => "release",
-        }
     }
 }

@@ -31,13 +31,11 @@ pub(super) fn durations(scenario: &Scenario) -> Result<(), Problem> {
     let within = scenario.judge.progress_within;
     bounded(&["judge", "progress_within"], Some(within), ttl)?;
     if workload.command_timeout.resolve(ttl) < Duration::from_millis(1) {
-        return Err(Problem::at(
-            &["workload", "command_timeout"],
-            format!(
-                "{} for a command: no server answers in that time; expected 1ms or more",
-                workload.command_timeout
-            ),
-        ));
+        let text = format!(
+            "{} for a command: no server answers in that time; expected 1ms or more",
+            workload.command_timeout
+        );
+        return Err(Problem::at(&["workload", "command_timeout"], text));
     }
     Ok(())
 }
@@ -51,21 +49,16 @@ pub(super) fn of_fault(plan: &FaultPlan, ttl: Duration) -> Result<(), Problem> {
 }
 
 fn bounded(path: &[&str], duration: Option<LeaseDuration>, ttl: Duration) -> Result<(), Problem> {
-    let Some(duration) = duration else {
+    let too_long = duration.filter(|duration| duration.resolve(ttl) > LONGEST);
+    let Some(duration) = too_long else {
         return Ok(());
     };
-    let lasts = duration.resolve(ttl);
-    if lasts <= LONGEST {
-        return Ok(());
-    }
     let hours = |duration: Duration| duration.as_secs() / 3600;
-    Err(Problem::at(
-        path,
-        format!(
-            "{duration} is {} h with a ttl of {}; expected {} h (a week) at most",
-            hours(lasts),
-            LeaseDuration::Absolute(ttl),
-            hours(LONGEST)
-        ),
-    ))
+    let text = format!(
+        "{duration} is {} h with a ttl of {}; expected {} h (a week) at most",
+        hours(duration.resolve(ttl)),
+        LeaseDuration::Absolute(ttl),
+        hours(LONGEST)
+    );
+    Err(Problem::at(path, text))
 }

@@ -3,7 +3,7 @@
 use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
-use super::super::reply::{CommandResult, Refusal};
+use super::super::reply::{CommandResult, Refusal, refuse};
 use super::connection::check_name;
 use super::option_word::is_word;
 
@@ -17,7 +17,7 @@ pub(super) fn client(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     if is_word(args[1], "SETINFO") {
         if !is_word(args[2], "lib-name") && !is_word(args[2], "lib-ver") {
             let what = Refusal::quote(args[2], usize::MAX);
-            return Err(Refusal::of(format!("ERR Unrecognized option '{what}'")));
+            return refuse(format!("ERR Unrecognized option '{what}'"));
         }
         check_name(context, args[3])?;
     }

@@ -5,7 +5,7 @@ use super::super::command::Args;
 use super::super::context::Context;
 use super::super::keyspace::DATABASES;
 use super::super::number::integer_argument;
-use super::super::reply::{CommandResult, Refusal};
+use super::super::reply::{CommandResult, Refusal, refuse};
 use super::super::session::Session;
 use super::option_word::is_word;
 
@@ -20,31 +20,20 @@ pub(super) fn ping(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     }
 }
 
-pub(super) fn echo(_: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    Ok(Reply::bulk(args[1]))
-}
-
-pub(super) fn quit(_: &mut Context<'_>, _: Args<'_>) -> CommandResult {
-    Ok(Reply::OK)
-}
-
 /// Every client is the default user, which needs no password.
 fn check_user(user: &[u8]) -> Result<(), Refusal> {
-    if user == b"default" {
-        Ok(())
-    } else {
-        Err(Refusal::fixed(
-            "WRONGPASS invalid username-password pair or user is disabled.",
-        ))
+    match user {
+        b"default" => Ok(()),
+        _ => refuse("WRONGPASS invalid username-password pair or user is disabled."),
     }
 }
 
 pub(super) fn auth(_: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     match args[1..] {
-        [_] => Err(Refusal::fixed(
+        [_] => refuse(
             "ERR AUTH <password> called without any password configured for the default user. \
              Are you sure your configuration is correct?",
-        )),
+        ),
         [user, _] => check_user(user).map(|()| Reply::OK),
         _ => Err(Refusal::SYNTAX),
     }
@@ -58,7 +47,7 @@ pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
                 Refusal::fixed("ERR Protocol version is not an integer or out of range")
             })?;
             if !(2..=3).contains(&version) {
-                return Err(Refusal::fixed("NOPROTO unsupported protocol version"));
+                return refuse("NOPROTO unsupported protocol version");
             }
             version == 3
         }
@@ -80,17 +69,10 @@ pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
             check_name(context, wanted)?;
         } else {
             let word = Refusal::quote(word, usize::MAX);
-            return Err(Refusal::of(format!(
-                "ERR Syntax error in HELLO option '{word}'"
-            )));
+            return refuse(format!("ERR Syntax error in HELLO option '{word}'"));
         }
     }
     user_to_check.map_or(Ok(()), check_user)?;
-    let role = if context.state.read_only {
-        "replica"
-    } else {
-        "master"
-    };
     let id = i64::from(context.client.0);
     let session = context.session();
     session.resp3 = resp3;
@@ -100,7 +82,7 @@ pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         ("proto", Reply::Int(if resp3 { 3 } else { 2 })),
         ("id", Reply::Int(id)),
         ("mode", Reply::bulk("standalone")),
-        ("role", Reply::bulk(role)),
+        ("role", Reply::bulk("master")),
         ("modules", Reply::Array(Vec::new())),
     ];
     Ok(Reply::Map(
@@ -109,17 +91,11 @@ pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 }
 
 pub(super) fn select(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    context.database = database_index(args[1])?;
-    Ok(Reply::OK)
-}
-
-/// Reads the number of a database.
-fn database_index(text: &[u8]) -> Result<usize, Refusal> {
-    let index = integer_argument(text)?;
-    match usize::try_from(index) {
-        Ok(index) if index < DATABASES => Ok(index),
-        _ => Err(Refusal::fixed("ERR DB index is out of range")),
+    match usize::try_from(integer_argument(args[1])?) {
+        Ok(index) if index < DATABASES => context.database = index,
+        _ => return refuse("ERR DB index is out of range"),
     }
+    Ok(Reply::OK)
 }
 
 /// A name of a client or its library.
@@ -129,27 +105,20 @@ pub(super) fn check_name(context: &Context<'_>, name: &[u8]) -> Result<(), Refus
     let mut name = name.iter().take_while(|byte| !ends || **byte != 0);
     match name.all(u8::is_ascii_graphic) {
         true => Ok(()),
-        false => Err(Refusal::fixed(
-            "ERR Client names cannot contain spaces, newlines or special characters.",
-        )),
+        false => refuse("ERR Client names cannot contain spaces, newlines or special characters."),
     }
 }
 
 /// The few lines that clients read. The requested section is ignored.
 pub(super) fn info(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     let version = context.state.version;
-    let role = if context.state.read_only {
-        "slave"
-    } else {
-        "master"
-    };
     let name = version.server();
     let compatible = version.redis_number();
     let clients = context.state.sessions.len();
     let text = format!(
         "# Server\r\nredis_version:{compatible}\r\nserver_name:{name}\r\n{name}_version:{}\r\n\
          redis_mode:standalone\r\nos:picklock-model\r\n\r\n# Clients\r\n\
-         connected_clients:{clients}\r\n\r\n# Replication\r\nrole:{role}\r\n\
+         connected_clients:{clients}\r\n\r\n# Replication\r\nrole:master\r\n\
          connected_slaves:{}\r\n",
         version.number(),
         context.state.replicas,
@@ -166,10 +135,8 @@ pub(super) fn reset(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
 }
 
 pub(super) fn readonly(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
-    if context.state.version.is_valkey() {
-        return Ok(Reply::OK);
+    match context.state.version.is_valkey() {
+        true => Ok(Reply::OK),
+        false => refuse("ERR This instance has cluster support disabled"),
     }
-    Err(Refusal::fixed(
-        "ERR This instance has cluster support disabled",
-    ))
 }

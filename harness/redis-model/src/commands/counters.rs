@@ -7,22 +7,18 @@ use super::super::number::{integer, integer_argument};
 use super::super::reply::{CommandResult, Refusal};
 use super::super::values::Value;
 
-pub(super) fn incr(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    add(context, args[1], 1)
-}
-
-pub(super) fn decr(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    add(context, args[1], -1)
-}
-
 pub(super) fn incrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    add(context, args[1], integer_argument(args[2])?)
+    add(context, args[1], step(args)?)
 }
 
 pub(super) fn decrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let step = integer_argument(args[2])?;
     let overflow = Refusal::fixed("ERR decrement would overflow");
-    add(context, args[1], step.checked_neg().ok_or(overflow)?)
+    add(context, args[1], step(args)?.checked_neg().ok_or(overflow)?)
+}
+
+/// `INCR` and `DECR` count by one.
+fn step(args: Args<'_>) -> Result<i64, Refusal> {
+    args.get(2).map_or(Ok(1), |step| integer_argument(step))
 }
 
 fn add(context: &mut Context<'_>, key: &[u8], step: i64) -> CommandResult {

@@ -4,8 +4,9 @@ use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::number::integer_argument;
-use super::super::reply::{CommandResult, Refusal};
+use super::super::reply::{CommandResult, Refusal, refuse};
 use super::option_word::is_word;
+use super::set_options::Unit;
 
 /// `NX`, `XX`, `GT`, `LT`.
 #[derive(Default)]
@@ -20,29 +21,23 @@ impl Conditions {
     fn read(words: Args<'_>) -> Result<Conditions, Refusal> {
         let mut conditions = Conditions::default();
         for word in words {
-            let flag = if is_word(word, "NX") {
-                &mut conditions.missing
-            } else if is_word(word, "XX") {
-                &mut conditions.present
-            } else if is_word(word, "GT") {
-                &mut conditions.later
-            } else if is_word(word, "LT") {
-                &mut conditions.earlier
-            } else {
-                let word = Refusal::quote(word, usize::MAX);
-                return Err(Refusal::of(format!("ERR Unsupported option {word}")));
+            let flag = match word {
+                _ if is_word(word, "NX") => &mut conditions.missing,
+                _ if is_word(word, "XX") => &mut conditions.present,
+                _ if is_word(word, "GT") => &mut conditions.later,
+                _ if is_word(word, "LT") => &mut conditions.earlier,
+                _ => {
+                    let word = Refusal::quote(word, usize::MAX);
+                    return refuse(format!("ERR Unsupported option {word}"));
+                }
             };
             *flag = true;
         }
         if conditions.missing && (conditions.present || conditions.later || conditions.earlier) {
-            return Err(Refusal::fixed(
-                "ERR NX and XX, GT or LT options at the same time are not compatible",
-            ));
+            return refuse("ERR NX and XX, GT or LT options at the same time are not compatible");
         }
         if conditions.later && conditions.earlier {
-            return Err(Refusal::fixed(
-                "ERR GT and LT options at the same time are not compatible",
-            ));
+            return refuse("ERR GT and LT options at the same time are not compatible");
         }
         Ok(conditions)
     }
@@ -56,31 +51,12 @@ impl Conditions {
     }
 }
 
+/// Four commands that differ in how the expiry is given.
 pub(super) fn expire(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let now_ms = context.now.ms();
-    set(context, args, 1000, now_ms)
-}
-
-pub(super) fn pexpire(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let now_ms = context.now.ms();
-    set(context, args, 1, now_ms)
-}
-
-pub(super) fn expireat(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    set(context, args, 1000, 0)
-}
-
-pub(super) fn pexpireat(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    set(context, args, 1, 0)
-}
-
-/// Sets an expiry that is given in units of so many milliseconds, counted from `origin_ms`.
-fn set(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, origin_ms: i64) -> CommandResult {
     let key = args[1];
     let conditions = Conditions::read(&args[3..])?;
-    let at_ms = integer_argument(args[2])?
-        .checked_mul(unit_ms)
-        .and_then(|ms| ms.checked_add(origin_ms))
+    let at_ms = Unit::of_command(context.name)
+        .at_ms(integer_argument(args[2])?, context.now.ms())
         .ok_or_else(|| Refusal::invalid_expiry(context.name))?;
     let Some(entry) = context.entry(key) else {
         return Ok(Reply::Int(0));
@@ -101,32 +77,22 @@ fn set(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, origin_ms: i64) 
     Ok(Reply::Int(1))
 }
 
-pub(super) fn ttl(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    left(context, args, |ms| (ms + 500) / 1000)
-}
-
-pub(super) fn pttl(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    left(context, args, |ms| ms)
-}
-
-fn left(context: &mut Context<'_>, args: Args<'_>, unit: fn(i64) -> i64) -> CommandResult {
+/// The time to live, in units of so many milliseconds.
+pub(super) fn left(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64) -> CommandResult {
     let now_ms = context.now.ms();
-    Ok(Reply::Int(match context.entry(args[1]) {
+    let expiry_ms = context.entry(args[1]).map(|entry| entry.expires_ms);
+    Ok(Reply::Int(match expiry_ms {
         None => -2,
-        Some(entry) => match entry.expires_ms {
-            None => -1,
-            Some(at_ms) => unit(at_ms.saturating_sub(now_ms).max(0)),
-        },
+        Some(None) => -1,
+        Some(Some(at_ms)) => (at_ms.saturating_sub(now_ms).max(0) + unit_ms / 2) / unit_ms,
     }))
 }
 
 pub(super) fn persist(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let Some(entry) = context.entry(args[1]) else {
-        return Ok(Reply::Int(0));
-    };
-    if entry.expires_ms.take().is_none() {
-        return Ok(Reply::Int(0));
+    let entry = context.entry(args[1]);
+    let had_expiry = entry.is_some_and(|entry| entry.expires_ms.take().is_some());
+    if had_expiry {
+        context.touched(args[1]);
     }
-    context.touched(args[1]);
-    Ok(Reply::Int(1))
+    Ok(Reply::Int(i64::from(had_expiry)))
 }

@@ -5,22 +5,13 @@ use super::super::command::Args;
 use super::super::context::Context;
 use super::super::number::{integer, integer_argument};
 use super::super::reply::{CommandResult, Refusal};
-use super::super::values::{Hash, Value};
-
-/// The hash of a key, created if it is missing.
-fn hash_or_new<'a>(context: &'a mut Context<'_>, key: &[u8]) -> Result<&'a mut Hash, Refusal> {
-    match context.value_or(key, || Value::Hash(Hash::default())) {
-        Value::Hash(hash) => Ok(hash),
-        _ => Err(Refusal::WRONG_TYPE),
-    }
-}
 
 pub(super) fn hset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let pairs = args[2..].chunks_exact(2);
     if !pairs.remainder().is_empty() {
         return Err(Refusal::arity(context.name));
     }
-    let hash = hash_or_new(context, args[1])?;
+    let hash = context.hash_or_new(args[1])?;
     let added = pairs
         .filter(|pair| hash.insert(pair[0].to_vec(), pair[1].to_vec()).is_none())
         .count();
@@ -50,11 +41,6 @@ pub(super) fn hkeys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     Ok(Reply::bulks(hash.iter().flat_map(|hash| hash.keys())))
 }
 
-pub(super) fn hlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let len = context.hash(args[1])?.map_or(0, |hash| hash.len());
-    Ok(Reply::Int(len as i64))
-}
-
 pub(super) fn hexists(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let hash = context.hash(args[1])?;
     let there = hash.is_some_and(|hash| hash.contains_key(args[2]));
@@ -67,13 +53,8 @@ pub(super) fn hdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     };
     let names = args[2..].iter();
     let removed = names.filter(|name| hash.shift_remove(**name).is_some());
-    let removed = removed.count();
-    let empty = hash.is_empty();
-    if removed > 0 {
-        context.drop_if(args[1], empty);
-        context.touched(args[1]);
-    }
-    Ok(Reply::Int(removed as i64))
+    let (removed, is_empty) = (removed.count(), hash.is_empty());
+    Ok(context.shrunk(args[1], removed, is_empty))
 }
 
 pub(super) fn hincrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -84,7 +65,8 @@ pub(super) fn hincrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     };
     let new = old.checked_add(step).ok_or(Refusal::OVERFLOW)?;
     let text = new.to_string().into_bytes();
-    hash_or_new(context, args[1])?.insert(args[2].to_vec(), text);
+    let hash = context.hash_or_new(args[1])?;
+    hash.insert(args[2].to_vec(), text);
     context.touched(args[1]);
     Ok(Reply::Int(new))
 }

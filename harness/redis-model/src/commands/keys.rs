@@ -1,7 +1,5 @@
 //! Keys of any type, and whole databases.
 
-use std::ops::Range;
-
 use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
@@ -19,10 +17,22 @@ pub(super) fn del(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Ok(Reply::Int(count as i64))
 }
 
+/// How long a value is.
+pub(super) fn length(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let length = match context.name {
+        "strlen" => context.string(args[1])?.map(|bytes| bytes.len()),
+        "hlen" => context.hash(args[1])?.map(|hash| hash.len()),
+        "llen" => context.list(args[1])?.map(|list| list.len()),
+        "scard" => context.set(args[1])?.map(|set| set.len()),
+        "zcard" => context.sorted_set(args[1])?.map(|set| set.len()),
+        name => unreachable!("{name} is about no length"),
+    };
+    Ok(Reply::Int(length.unwrap_or(0) as i64))
+}
+
 pub(super) fn type_of(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let name = context
-        .entry(args[1])
-        .map_or("none", |entry| entry.value.type_name());
+    let entry = context.entry(args[1]);
+    let name = entry.map_or("none", |entry| entry.value.type_name());
     Ok(Reply::Simple(name.into()))
 }
 
@@ -30,30 +40,23 @@ pub(super) fn keys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let names = context
         .state
         .keyspace
-        .keys(context.database, context.now.ms())
-        .filter(|key| matches_name(args[1], key));
-    Ok(Reply::bulks(names))
-}
-
-pub(super) fn flushdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let selected = context.database;
-    flush(context, args, selected..selected + 1)
-}
-
-pub(super) fn flushall(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let count = context.state.keyspace.databases.len();
-    flush(context, args, 0..count)
+        .keys(context.database, context.now.ms());
+    Ok(Reply::bulks(names.filter(|key| matches_name(args[1], key))))
 }
 
 /// `SYNC` and `ASYNC` differ only in when memory is freed, which is not visible here.
-fn flush(context: &mut Context<'_>, args: Args<'_>, databases: Range<usize>) -> CommandResult {
+pub(super) fn flush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     match args[1..] {
         [] => {}
         [option] if is_word(option, "SYNC") || is_word(option, "ASYNC") => {}
         _ => return Err(Refusal::SYNTAX),
     }
+    let databases = match context.name {
+        "flushdb" => context.database..context.database + 1,
+        _ => 0..context.state.keyspace.databases.len(),
+    };
     for database in databases {
-        context.state.touch_all(database);
+        context.state.empty(database);
     }
     context.changed = true;
     Ok(Reply::OK)

@@ -8,30 +8,19 @@ use super::super::command::Args;
 use super::super::context::Context;
 use super::super::number::{count_argument, integer_argument};
 use super::super::reply::{CommandResult, Refusal};
-use super::super::values::Value;
 use super::super::waiter::Wait;
 use super::index_range::index_range;
 
-pub(super) fn lpush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    push(context, args, VecDeque::push_front)
-}
-
-pub(super) fn rpush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    push(context, args, VecDeque::push_back)
-}
-
 /// Adds elements at one end.
-fn push(
-    context: &mut Context<'_>,
-    args: Args<'_>,
-    add: fn(&mut VecDeque<Vec<u8>>, Vec<u8>),
-) -> CommandResult {
-    let Value::List(list) = context.value_or(args[1], || Value::List(VecDeque::new())) else {
-        return Err(Refusal::WRONG_TYPE);
-    };
-    args[2..]
-        .iter()
-        .for_each(|element| add(list, element.to_vec()));
+pub(super) fn push(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let at_front = context.name == "lpush";
+    let list = context.list_or_new(args[1])?;
+    for element in &args[2..] {
+        match at_front {
+            true => list.push_front(element.to_vec()),
+            false => list.push_back(element.to_vec()),
+        }
+    }
     let len = list.len();
     context.touched(args[1]);
     Ok(Reply::Int(len as i64))
@@ -49,11 +38,8 @@ pub(super) fn lpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     };
     let taken = count.unwrap_or(1).min(list.len());
     let mut popped: Vec<Reply> = list.drain(..taken).map(Reply::Bulk).collect();
-    let empty = list.is_empty();
-    if taken > 0 {
-        context.drop_if(key, empty);
-        context.touched(key);
-    }
+    let is_empty = list.is_empty();
+    context.shrunk(key, taken, is_empty);
     Ok(match count {
         None => popped.pop().unwrap_or(Reply::Nil),
         Some(_) => Reply::Array(popped),
@@ -75,20 +61,14 @@ pub(super) fn blpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     Ok(Reply::Blocked)
 }
 
-pub(super) fn llen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let len = context.list(args[1])?.map_or(0, |list| list.len());
-    Ok(Reply::Int(len as i64))
-}
-
 pub(super) fn lrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (start, end) = (integer_argument(args[2])?, integer_argument(args[3])?);
-    let Some(list) = context.list(args[1])? else {
-        return Ok(Reply::Array(Vec::new()));
-    };
-    Ok(match index_range(start, end, list.len()) {
-        Some((start, end)) => Reply::bulks(list.range(start..=end)),
-        None => Reply::Array(Vec::new()),
-    })
+    let list = context.list(args[1])?;
+    let found = list.and_then(|list| {
+        let (start, end) = index_range(start, end, list.len())?;
+        Some(Reply::bulks(list.range(start..=end)))
+    });
+    Ok(found.unwrap_or(Reply::Array(Vec::new())))
 }
 
 pub(super) fn lindex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -96,12 +76,13 @@ pub(super) fn lindex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         return Ok(Reply::Nil);
     };
     let index = integer_argument(args[2])?;
-    let found = match index_range(index, index, list.len()) {
-        Some((place, _)) if index >= 0 || index.unsigned_abs() <= list.len() as u64 => {
-            list.get(place)
-        }
-        _ => None,
+    let place = match index < 0 {
+        true => index + list.len() as i64,
+        false => index,
     };
+    let found = usize::try_from(place)
+        .ok()
+        .and_then(|place| list.get(place));
     Ok(found.map_or(Reply::Nil, Reply::bulk))
 }
 
@@ -131,10 +112,6 @@ pub(super) fn lrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     } else {
         list.retain(keep);
     }
-    let empty = list.is_empty();
-    if removed > 0 {
-        context.drop_if(args[1], empty);
-        context.touched(args[1]);
-    }
-    Ok(Reply::Int(removed as i64))
+    let is_empty = list.is_empty();
+    Ok(context.shrunk(args[1], removed, is_empty))
 }

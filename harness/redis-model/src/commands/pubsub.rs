@@ -1,5 +1,7 @@
 //! Publish and subscribe, by channel name and by pattern.
 
+use std::collections::BTreeSet;
+
 use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
@@ -7,27 +9,11 @@ use super::super::glob::matches;
 use super::super::reply::CommandResult;
 use super::super::session::Session;
 
-/// What a client subscribes to.
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    Channel,
-    Pattern,
-}
-
-impl Kind {
-    /// The words that confirm a subscription and its end.
-    fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Kind::Channel => ("subscribe", "unsubscribe"),
-            Kind::Pattern => ("psubscribe", "punsubscribe"),
-        }
-    }
-
-    fn of(self, session: &mut Session) -> &mut std::collections::BTreeSet<Vec<u8>> {
-        match self {
-            Kind::Channel => &mut session.channels,
-            Kind::Pattern => &mut session.patterns,
-        }
+/// What the command with this name is about: patterns, or channels.
+fn subscribed<'a>(session: &'a mut Session, command: &str) -> &'a mut BTreeSet<Vec<u8>> {
+    match command.starts_with('p') {
+        true => &mut session.patterns,
+        false => &mut session.channels,
     }
 }
 
@@ -53,66 +39,48 @@ pub(super) fn publish(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     Ok(Reply::Int((state.messages.len() - before) as i64))
 }
 
+/// `SUBSCRIBE` and `PSUBSCRIBE`.
 pub(super) fn subscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    begin(context, args, Kind::Channel)
+    let name = context.name;
+    let session = context.session();
+    let replies = args[1..].iter().map(|channel| {
+        subscribed(session, name).insert(channel.to_vec());
+        confirmed(name, Reply::bulk(channel), session)
+    });
+    Ok(several(replies.collect()))
 }
 
-pub(super) fn psubscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    begin(context, args, Kind::Pattern)
-}
-
+/// `UNSUBSCRIBE` and `PUNSUBSCRIBE`.
 pub(super) fn unsubscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    end(context, args, Kind::Channel)
-}
-
-pub(super) fn punsubscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    end(context, args, Kind::Pattern)
-}
-
-fn begin(context: &mut Context<'_>, args: Args<'_>, kind: Kind) -> CommandResult {
+    let name = context.name;
     let session = context.session();
-    let mut replies = Vec::new();
-    for channel in &args[1..] {
-        kind.of(session).insert(channel.to_vec());
-        replies.push(Reply::Push(vec![
-            Reply::bulk(kind.words().0),
-            Reply::bulk(channel),
-            count(session),
-        ]));
+    let channels: Vec<Vec<u8>> = match args.len() > 1 {
+        true => args[1..].iter().map(|channel| channel.to_vec()).collect(),
+        false => subscribed(session, name).iter().cloned().collect(),
+    };
+    if channels.is_empty() {
+        return Ok(confirmed(name, Reply::Nil, session));
     }
-    Ok(several(replies))
+    let replies = channels.iter().map(|channel| {
+        subscribed(session, name).remove(channel);
+        confirmed(name, Reply::bulk(channel), session)
+    });
+    Ok(several(replies.collect()))
 }
 
-fn end(context: &mut Context<'_>, args: Args<'_>, kind: Kind) -> CommandResult {
-    let session = context.session();
-    let channels: Vec<Vec<u8>> = if args.len() > 1 {
-        args[1..].iter().map(|channel| channel.to_vec()).collect()
-    } else {
-        kind.of(session).iter().cloned().collect()
-    };
-    let left = |channel: Reply, count: Reply| {
-        Reply::Push(vec![Reply::bulk(kind.words().1), channel, count])
-    };
-    let mut replies = Vec::new();
-    for channel in &channels {
-        kind.of(session).remove(channel);
-        replies.push(left(Reply::bulk(channel), count(session)));
-    }
-    if replies.is_empty() {
-        replies.push(left(Reply::Nil, count(session)));
-    }
-    Ok(several(replies))
-}
-
-/// The number in a confirmation.
-fn count(session: &Session) -> Reply {
-    Reply::Int((session.channels.len() + session.patterns.len()) as i64)
+/// Tells a client that the command was executed for this channel, and how many subscriptions it has now.
+fn confirmed(command: &str, channel: Reply, session: &Session) -> Reply {
+    let count = session.channels.len() + session.patterns.len();
+    Reply::Push(vec![
+        Reply::bulk(command),
+        channel,
+        Reply::Int(count as i64),
+    ])
 }
 
 fn several(mut replies: Vec<Reply>) -> Reply {
-    if replies.len() == 1 {
-        replies.remove(0)
-    } else {
-        Reply::Several(replies)
+    match replies.len() {
+        1 => replies.remove(0),
+        _ => Reply::Several(replies),
     }
 }

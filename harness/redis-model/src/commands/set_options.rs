@@ -22,8 +22,10 @@ pub(super) enum Condition<'a> {
 pub(super) enum Lease<'a> {
     /// No option given.
     Unsaid,
-    /// `KEEPTTL`.
+    /// `KEEPTTL` of `SET`.
     Keep,
+    /// `PERSIST` of `GETEX`.
+    Never,
     /// `EX`, `PX`, `EXAT`, `PXAT`.
     Until(Unit, &'a [u8]),
 }
@@ -48,9 +50,25 @@ impl Unit {
         }
     }
 
-    /// True for a time of the wall clock, false for a time from now.
-    fn is_absolute(self) -> bool {
-        matches!(self, Unit::AtSeconds | Unit::AtMilliseconds)
+    /// That of a command which is named after it.
+    pub(super) fn of_command(name: &str) -> Unit {
+        match name {
+            "setex" | "expire" => Unit::Seconds,
+            "psetex" | "pexpire" => Unit::Milliseconds,
+            "expireat" => Unit::AtSeconds,
+            "pexpireat" => Unit::AtMilliseconds,
+            _ => unreachable!("{name} takes no time"),
+        }
+    }
+
+    /// As a time of the wall clock, milliseconds. `None`: too far away.
+    pub(super) fn at_ms(self, amount: i64, now_ms: i64) -> Option<i64> {
+        match self {
+            Unit::Seconds => amount.checked_mul(1000)?.checked_add(now_ms),
+            Unit::Milliseconds => amount.checked_add(now_ms),
+            Unit::AtSeconds => amount.checked_mul(1000),
+            Unit::AtMilliseconds => Some(amount),
+        }
     }
 }
 
@@ -90,11 +108,8 @@ pub(super) fn read_set<'a>(
             options.lease = expiry(word, &mut words, options.lease)?;
         }
     }
-    let (version, is_nx) = (
-        context.state.version,
-        options.condition == Condition::Missing,
-    );
-    if options.get && is_nx && !version.since_70() {
+    let is_nx = options.condition == Condition::Missing;
+    if options.get && is_nx && !context.state.version.since_70() {
         return Err(Refusal::SYNTAX);
     }
     Ok(options)
@@ -110,51 +125,31 @@ fn condition<'a>(
     rest: &mut impl Iterator<Item = &'a [u8]>,
 ) -> Result<Option<Condition<'a>>, Refusal> {
     let version = context.state.version;
-    let condition = if is_word(word, "NX") {
-        Condition::Missing
-    } else if is_word(word, "XX") {
-        Condition::Present
-    } else if version.has_set_ifeq() && is_word(word, "IFEQ") {
-        Condition::Equals(rest.next().ok_or(Refusal::SYNTAX)?)
-    } else if version.has_delex()
-        && ["IFNE", "IFDEQ", "IFDNE"]
-            .iter()
-            .any(|one| is_word(word, one))
-    {
-        return Err(context.not_modelled("SET with IFNE, IFDEQ or IFDNE"));
-    } else {
-        return Ok(None);
-    };
-    Ok(Some(condition))
-}
-
-/// What `GETEX` does to the expiry.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum NewExpiry<'a> {
-    /// No option given.
-    Unsaid,
-    /// `PERSIST`.
-    Never,
-    /// `EX`, `PX`, `EXAT`, `PXAT`.
-    Until(Unit, &'a [u8]),
+    let is_unknown = |one: &&str| version.has_delex() && is_word(word, one);
+    Ok(Some(match word {
+        _ if is_word(word, "NX") => Condition::Missing,
+        _ if is_word(word, "XX") => Condition::Present,
+        _ if version.has_set_ifeq() && is_word(word, "IFEQ") => {
+            Condition::Equals(rest.next().ok_or(Refusal::SYNTAX)?)
+        }
+        _ if ["IFNE", "IFDEQ", "IFDNE"].iter().any(is_unknown) => {
+            return Err(context.not_modelled("SET with IFNE, IFDEQ or IFDNE"));
+        }
+        _ => return Ok(None),
+    }))
 }
 
 /// Reads the options of `GETEX`.
-pub(super) fn read_getex<'a>(words: &[&'a [u8]]) -> Result<NewExpiry<'a>, Refusal> {
-    let (mut lease, mut persists) = (Lease::Unsaid, false);
+pub(super) fn read_getex<'a>(words: &[&'a [u8]]) -> Result<Lease<'a>, Refusal> {
+    let mut lease = Lease::Unsaid;
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
-        match is_word(word, "PERSIST") {
-            true => persists = true,
-            false => lease = expiry(word, &mut words, lease)?,
-        }
+        lease = match lease {
+            Lease::Unsaid | Lease::Never if is_word(word, "PERSIST") => Lease::Never,
+            before => expiry(word, &mut words, before)?,
+        };
     }
-    match lease {
-        Lease::Until(..) if persists => Err(Refusal::SYNTAX),
-        Lease::Until(unit, amount) => Ok(NewExpiry::Until(unit, amount)),
-        _ if persists => Ok(NewExpiry::Never),
-        _ => Ok(NewExpiry::Unsaid),
-    }
+    Ok(lease)
 }
 
 fn expiry<'a>(
@@ -179,17 +174,7 @@ pub(super) fn deadline_ms(
     unit: Unit,
     amount: &[u8],
 ) -> Result<i64, Refusal> {
-    let invalid = || Refusal::invalid_expiry(context.name);
-    let amount = integer_argument(amount)?;
-    if amount <= 0 {
-        return Err(invalid());
-    }
-    let amount_ms = match unit {
-        Unit::Seconds | Unit::AtSeconds => amount.checked_mul(1000).ok_or_else(invalid)?,
-        Unit::Milliseconds | Unit::AtMilliseconds => amount,
-    };
-    if unit.is_absolute() {
-        return Ok(amount_ms);
-    }
-    amount_ms.checked_add(context.now.ms()).ok_or_else(invalid)
+    let amount = Some(integer_argument(amount)?).filter(|amount| *amount > 0);
+    let at_ms = amount.and_then(|amount| unit.at_ms(amount, context.now.ms()));
+    at_ms.ok_or_else(|| Refusal::invalid_expiry(context.name))
 }

@@ -4,7 +4,7 @@ use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::number::{integer_argument, is_read_differently};
-use super::super::reply::{CommandResult, Refusal};
+use super::super::reply::{CommandResult, Refusal, refuse};
 use super::super::values::{Bound, SortedSet};
 use super::index_range::index_range;
 use super::option_word::is_word;
@@ -25,33 +25,21 @@ struct Query {
     limit: Option<(i64, i64)>,
 }
 
+/// `ZRANGE`, `ZREVRANGE` and `ZRANGEBYSCORE`.
 pub(super) fn zrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let query = Query::read(context, &args[4..], By::Rank, true)?;
-    query.answer(context, args)
-}
-
-pub(super) fn zrevrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let mut query = Query::read(context, &args[4..], By::Rank, false)?;
-    query.reverse = true;
-    query.answer(context, args)
-}
-
-pub(super) fn zrangebyscore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let query = Query::read(context, &args[4..], By::Score, false)?;
-    query.answer(context, args)
+    Query::read(context, &args[4..])?.answer(context, args)
 }
 
 impl Query {
-    /// Reads the options. `free`: they may also select the kind of range and its direction.
-    fn read(
-        context: &mut Context<'_>,
-        words: Args<'_>,
-        by: By,
-        free: bool,
-    ) -> Result<Query, Refusal> {
+    /// Reads the options. Those of `ZRANGE` may also select the kind of range and its direction.
+    fn read(context: &mut Context<'_>, words: Args<'_>) -> Result<Query, Refusal> {
+        let free = context.name == "zrange";
         let mut query = Query {
-            by,
-            reverse: false,
+            by: match context.name {
+                "zrangebyscore" => By::Score,
+                _ => By::Rank,
+            },
+            reverse: context.name == "zrevrange",
             with_scores: false,
             limit: None,
         };
@@ -73,10 +61,10 @@ impl Query {
             }
         }
         if query.limit.is_some_and(|(_, count)| count != -1) && query.by == By::Rank {
-            return Err(Refusal::fixed(
+            return refuse(
                 "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or \
                  BYLEX",
-            ));
+            );
         }
         Ok(query)
     }
@@ -88,24 +76,17 @@ impl Query {
             (By::Score, false) => Range::scores(context, low, high)?,
             (By::Rank, _) => Range::Rank(integer_argument(low)?, integer_argument(high)?),
         };
-        let found: Vec<(Vec<u8>, f64)> = match context.sorted_set(args[1])? {
-            Some(set) => range.select(set, self.reverse),
-            None => Vec::new(),
-        };
+        let set = context.sorted_set(args[1])?;
+        let mut found = set.map_or_else(Vec::new, |set| range.select(set, self.reverse));
         // A range of ranks silently ignores the only LIMIT that it allows (everything).
-        let limit = self.limit.filter(|_| self.by == By::Score);
-        let (skip, take) = limit.unwrap_or((0, -1));
-        let found: Vec<(Vec<u8>, f64)> = match usize::try_from(skip) {
-            Ok(skip) => {
-                let take = usize::try_from(take).unwrap_or(usize::MAX);
-                found.into_iter().skip(skip).take(take).collect()
-            }
-            Err(_) => Vec::new(),
-        };
-        Ok(if self.with_scores {
-            with_scores(context, &found)
-        } else {
-            Reply::bulks(found.iter().map(|(member, _)| member))
+        if let (By::Score, Some((skip, take))) = (self.by, self.limit) {
+            let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+            found.drain(..skip.min(found.len()));
+            found.truncate(usize::try_from(take).unwrap_or(usize::MAX));
+        }
+        Ok(match self.with_scores {
+            true => with_scores(context, &found),
+            false => Reply::bulks(found.iter().map(|(member, _)| member)),
         })
     }
 }
@@ -123,17 +104,16 @@ impl Range {
             None if is_read_differently(text.strip_prefix(b"(").unwrap_or(text)) => {
                 Err(context.not_modelled("such an end of a range of scores"))
             }
-            None => Err(Refusal::fixed("ERR min or max is not a float")),
+            None => refuse("ERR min or max is not a float"),
         };
         Ok(Range::Score(bound(low)?, bound(high)?))
     }
 
     /// The members in the range, in the requested order.
     fn select(&self, set: &SortedSet, reverse: bool) -> Vec<(Vec<u8>, f64)> {
-        let members: Box<dyn Iterator<Item = (&[u8], f64)>> = if reverse {
-            Box::new(set.iter().rev())
-        } else {
-            Box::new(set.iter())
+        let members: Box<dyn Iterator<Item = (&[u8], f64)>> = match reverse {
+            true => Box::new(set.iter().rev()),
+            false => Box::new(set.iter()),
         };
         let own = |(member, score): (&[u8], f64)| (member.to_vec(), score);
         match self {
@@ -153,10 +133,9 @@ impl Range {
 fn with_scores(context: &Context<'_>, found: &[(Vec<u8>, f64)]) -> Reply {
     let pair = |(member, score): &(Vec<u8>, f64)| [Reply::bulk(member), context.double(*score)];
     let pairs = found.iter().map(pair);
-    Reply::Array(if context.resp3 {
-        pairs.map(|pair| Reply::Array(pair.into())).collect()
-    } else {
-        pairs.flatten().collect()
+    Reply::Array(match context.resp3 {
+        true => pairs.map(|pair| Reply::Array(pair.into())).collect(),
+        false => pairs.flatten().collect(),
     })
 }
 
@@ -176,10 +155,6 @@ pub(super) fn zremrangebyscore(context: &mut Context<'_>, args: Args<'_>) -> Com
     for (member, _) in &doomed {
         set.remove(member);
     }
-    let empty = set.is_empty();
-    if !doomed.is_empty() {
-        context.drop_if(args[1], empty);
-        context.touched(args[1]);
-    }
-    Ok(Reply::Int(doomed.len() as i64))
+    let is_empty = set.is_empty();
+    Ok(context.shrunk(args[1], doomed.len(), is_empty))
 }

@@ -4,8 +4,7 @@ use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::number::{double, is_read_differently};
-use super::super::reply::{CommandResult, Refusal};
-use super::super::values::{SortedSet, Value};
+use super::super::reply::{CommandResult, Refusal, refuse};
 use super::option_word::is_word;
 
 /// The options of `ZADD`.
@@ -24,20 +23,14 @@ impl Options {
     fn read(words: Args<'_>) -> (Options, usize) {
         let mut options = Options::default();
         for (count, word) in words.iter().enumerate() {
-            let flag = if is_word(word, "NX") {
-                &mut options.missing
-            } else if is_word(word, "XX") {
-                &mut options.present
-            } else if is_word(word, "GT") {
-                &mut options.greater
-            } else if is_word(word, "LT") {
-                &mut options.less
-            } else if is_word(word, "CH") {
-                &mut options.count_changed
-            } else if is_word(word, "INCR") {
-                &mut options.increment
-            } else {
-                return (options, count);
+            let flag = match word {
+                _ if is_word(word, "NX") => &mut options.missing,
+                _ if is_word(word, "XX") => &mut options.present,
+                _ if is_word(word, "GT") => &mut options.greater,
+                _ if is_word(word, "LT") => &mut options.less,
+                _ if is_word(word, "CH") => &mut options.count_changed,
+                _ if is_word(word, "INCR") => &mut options.increment,
+                _ => return (options, count),
             };
             *flag = true;
         }
@@ -46,32 +39,36 @@ impl Options {
 
     fn check(&self, pairs: usize) -> Result<(), Refusal> {
         if self.missing && self.present {
-            return Err(Refusal::fixed(
-                "ERR XX and NX options at the same time are not compatible",
-            ));
+            return refuse("ERR XX and NX options at the same time are not compatible");
         }
         if self.greater && (self.missing || self.less) || self.less && self.missing {
-            return Err(Refusal::fixed(
-                "ERR GT, LT, and/or NX options at the same time are not compatible",
-            ));
+            return refuse("ERR GT, LT, and/or NX options at the same time are not compatible");
         }
         if self.increment && pairs > 1 {
-            return Err(Refusal::fixed(
-                "ERR INCR option supports a single increment-element pair",
-            ));
+            return refuse("ERR INCR option supports a single increment-element pair");
         }
         Ok(())
     }
 }
 
-/// What happened to one member.
-enum Change {
-    Added(f64),
-    Updated(f64),
-    /// Existed with the same score.
-    Same(f64),
-    /// Not allowed by the options.
-    Refused,
+/// The score that a member gets. `None`: the options do not allow it.
+fn new_score(options: &Options, old: Option<f64>, score: f64) -> Result<Option<f64>, Refusal> {
+    let Some(old) = old else {
+        return Ok((!options.present).then_some(score));
+    };
+    if options.missing {
+        return Ok(None);
+    }
+    let new = if options.increment {
+        old + score
+    } else {
+        score
+    };
+    if new.is_nan() {
+        return refuse("ERR resulting score is not a number (NaN)");
+    }
+    let is_refused = options.less && new >= old || options.greater && new <= old;
+    Ok((!is_refused).then_some(new))
 }
 
 /// Reads a score.
@@ -113,86 +110,38 @@ fn add_all(
     pairs: &[(f64, &[u8])],
 ) -> CommandResult {
     if context.sorted_set(key)?.is_none() && options.present {
-        return Ok(if options.increment {
-            Reply::Nil
-        } else {
-            Reply::Int(0)
+        return Ok(match options.increment {
+            true => Reply::Nil,
+            false => Reply::Int(0),
         });
     }
-    let empty = || Value::SortedSet(SortedSet::default());
-    let Value::SortedSet(set) = context.value_or(key, empty) else {
-        return Err(Refusal::WRONG_TYPE);
-    };
-    let (mut added, mut updated) = (0, 0);
-    let mut last = None;
-    let mut failed = None;
+    // It does not stay empty: without `XX` a member that is missing is always added.
+    let set = context.sorted_set_or_new(key)?;
+    let (mut added, mut changed, mut last) = (0, 0, Ok(None));
     for (score, member) in pairs {
-        match add_one(set, options, *score, member) {
-            Ok(Change::Added(score)) => {
-                added += 1;
-                last = Some(score);
+        let old = set.score(member);
+        last = new_score(options, old, *score);
+        match last {
+            Ok(Some(new)) if old != Some(new) => {
+                set.set(member, new);
+                added += i64::from(old.is_none());
+                changed += 1;
             }
-            Ok(Change::Updated(score)) => {
-                updated += 1;
-                last = Some(score);
-            }
-            Ok(Change::Same(score)) => last = Some(score),
-            Ok(Change::Refused) => last = None,
-            Err(refusal) => {
-                failed = Some(refusal);
-                break;
-            }
+            Ok(_) => {}
+            Err(_) => break,
         }
     }
-    let empty = set.is_empty();
-    context.drop_if(key, empty);
-    if added + updated > 0 {
+    if changed > 0 {
         context.touched(key);
     }
-    if let Some(refusal) = failed {
-        return Err(refusal);
-    }
+    let last = last?;
     Ok(if options.increment {
         last.map_or(Reply::Nil, |score| context.double(score))
     } else if options.count_changed {
-        Reply::Int(added + updated)
+        Reply::Int(changed)
     } else {
         Reply::Int(added)
     })
-}
-
-fn add_one(
-    set: &mut SortedSet,
-    options: &Options,
-    score: f64,
-    member: &[u8],
-) -> Result<Change, Refusal> {
-    let Some(old) = set.score(member) else {
-        if options.present {
-            return Ok(Change::Refused);
-        }
-        set.set(member, score);
-        return Ok(Change::Added(score));
-    };
-    if options.missing {
-        return Ok(Change::Refused);
-    }
-    let new = if options.increment {
-        old + score
-    } else {
-        score
-    };
-    if new.is_nan() {
-        return Err(Refusal::fixed("ERR resulting score is not a number (NaN)"));
-    }
-    if options.less && new >= old || options.greater && new <= old {
-        return Ok(Change::Refused);
-    }
-    if new == old {
-        return Ok(Change::Same(new));
-    }
-    set.set(member, new);
-    Ok(Change::Updated(new))
 }
 
 pub(super) fn zrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -200,22 +149,12 @@ pub(super) fn zrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         return Ok(Reply::Int(0));
     };
     let removed = args[2..].iter().filter(|member| set.remove(member)).count();
-    let empty = set.is_empty();
-    if removed > 0 {
-        context.drop_if(args[1], empty);
-        context.touched(args[1]);
-    }
-    Ok(Reply::Int(removed as i64))
+    let is_empty = set.is_empty();
+    Ok(context.shrunk(args[1], removed, is_empty))
 }
 
 pub(super) fn zscore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let score = context
-        .sorted_set(args[1])?
-        .and_then(|set| set.score(args[2]));
+    let set = context.sorted_set(args[1])?;
+    let score = set.and_then(|set| set.score(args[2]));
     Ok(score.map_or(Reply::Nil, |score| context.double(score)))
-}
-
-pub(super) fn zcard(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let len = context.sorted_set(args[1])?.map_or(0, |set| set.len());
-    Ok(Reply::Int(len as i64))
 }

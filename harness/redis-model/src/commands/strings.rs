@@ -8,7 +8,7 @@ use super::super::reply::{CommandResult, Refusal};
 use super::super::values::Value;
 use super::index_range::index_range;
 use super::option_word::is_word;
-use super::set_options::{Condition, Lease, NewExpiry, Unit, deadline_ms, read_getex, read_set};
+use super::set_options::{Condition, Lease, Unit, deadline_ms, read_getex, read_set};
 
 pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (key, value) = (args[1], args[2]);
@@ -18,10 +18,9 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         _ => None,
     };
     let compares = matches!(options.condition, Condition::Equals(_));
-    let old = if options.get || compares {
-        context.string(key)?.cloned()
-    } else {
-        None
+    let old = match options.get || compares {
+        true => context.string(key)?.cloned(),
+        false => None,
     };
     let may_write = match options.condition {
         Condition::Always => {
@@ -66,16 +65,8 @@ pub(super) fn setnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 }
 
 pub(super) fn setex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    set_for(context, Unit::Seconds, args)
-}
-
-pub(super) fn psetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    set_for(context, Unit::Milliseconds, args)
-}
-
-fn set_for(context: &mut Context<'_>, unit: Unit, args: Args<'_>) -> CommandResult {
     let (key, value) = (args[1], args[3]);
-    let at_ms = deadline_ms(context, unit, args[2])?;
+    let at_ms = deadline_ms(context, Unit::of_command(context.name), args[2])?;
     context.state.expire(context.database, key, context.now);
     context.put(key, Value::String(value.to_vec()), Some(at_ms));
     context.reword(&[b"SET", key, value, b"PXAT", at_ms.to_string().as_bytes()]);
@@ -83,10 +74,8 @@ fn set_for(context: &mut Context<'_>, unit: Unit, args: Args<'_>) -> CommandResu
 }
 
 pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    Ok(match context.string(args[1])? {
-        Some(bytes) => Reply::Bulk(bytes.clone()),
-        None => Reply::Nil,
-    })
+    let value = context.string(args[1])?;
+    Ok(value.map_or(Reply::Nil, Reply::bulk))
 }
 
 pub(super) fn getset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -99,7 +88,7 @@ pub(super) fn getset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = args[1];
     let expiry = read_getex(&args[2..])?;
-    if let NewExpiry::Until(unit, amount) = expiry
+    if let Lease::Until(unit, amount) = expiry
         && context.state.version.reads_expiry_of_nothing()
     {
         deadline_ms(context, unit, amount)?;
@@ -108,12 +97,12 @@ pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         return Ok(Reply::Nil);
     };
     let until_ms = match expiry {
-        NewExpiry::Until(unit, amount) => Some(deadline_ms(context, unit, amount)?),
-        NewExpiry::Unsaid | NewExpiry::Never => None,
+        Lease::Until(unit, amount) => Some(deadline_ms(context, unit, amount)?),
+        _ => None,
     };
     let is_over = until_ms.is_some_and(|at_ms| at_ms <= context.now.ms());
     match (expiry, until_ms) {
-        (NewExpiry::Unsaid, _) => {}
+        (Lease::Unsaid, _) => {}
         (_, Some(_)) if is_over && !context.state.applying => {
             context.remove(key);
             context.reword(&[b"DEL", key]);
@@ -133,10 +122,9 @@ pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 
 /// Sets the expiry of a key that is there. False: it had no other.
 fn set_expiry(context: &mut Context<'_>, key: &[u8], until_ms: Option<i64>) -> bool {
-    let before = context
-        .entry(key)
-        .map(|entry| std::mem::replace(&mut entry.expires_ms, until_ms));
-    let changed = before.is_some_and(|before| before != until_ms);
+    let entry = context.entry(key);
+    let changed =
+        entry.is_some_and(|entry| std::mem::replace(&mut entry.expires_ms, until_ms) != until_ms);
     if changed {
         context.touched(key);
     }
@@ -145,7 +133,7 @@ fn set_expiry(context: &mut Context<'_>, key: &[u8], until_ms: Option<i64>) -> b
 
 pub(super) fn mget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let values = args[1..].iter().map(|key| match context.string(key) {
-        Ok(Some(bytes)) => Reply::Bulk(bytes.clone()),
+        Ok(Some(bytes)) => Reply::bulk(bytes),
         _ => Reply::Nil,
     });
     Ok(Reply::Array(values.collect()))
@@ -175,11 +163,6 @@ pub(super) fn msetnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     Ok(Reply::Int(1))
 }
 
-pub(super) fn strlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let len = context.string(args[1])?.map_or(0, |bytes| bytes.len());
-    Ok(Reply::Int(len as i64))
-}
-
 pub(super) fn getrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (start, end) = (integer_argument(args[2])?, integer_argument(args[3])?);
     let Some(bytes) = context.string(args[1])? else {
@@ -188,10 +171,9 @@ pub(super) fn getrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     let len = bytes.len() as i64;
     // Negative ends beyond the start are moved to the start, unless they are reversed.
     let wrong = start < 0 && end < 0 && start > end;
-    let end = if end < 0 {
-        (end.saturating_add(len)).max(0)
-    } else {
-        end
+    let end = match end < 0 {
+        true => end.saturating_add(len).max(0),
+        false => end,
     };
     Ok(match index_range(start, end, bytes.len()) {
         Some((start, end)) if !wrong => Reply::bulk(&bytes[start..=end]),
@@ -215,10 +197,9 @@ pub(super) fn delex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 
 /// Valkey 9.0: deletes if the value is this one.
 pub(super) fn delifeq(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let equal = context
-        .string(args[1])?
-        .is_some_and(|bytes| bytes == args[2]);
-    Ok(delete_if(context, args[1], equal))
+    let value = context.string(args[1])?;
+    let is_equal = value.is_some_and(|bytes| bytes == args[2]);
+    Ok(delete_if(context, args[1], is_equal))
 }
 
 fn delete_if(context: &mut Context<'_>, key: &[u8], wanted: bool) -> Reply {

@@ -1,12 +1,12 @@
 //! The server's time, and waiting for its replicas.
 
+use super::super::Reply;
 use super::super::blocking::{acknowledged, block};
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::number::integer_argument;
-use super::super::reply::{CommandResult, Refusal};
+use super::super::reply::{CommandResult, Refusal, refuse};
 use super::super::waiter::Wait;
-use super::super::{Now, Reply};
 
 pub(super) fn time(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     let now_us = context.now.wall_us;
@@ -21,25 +21,14 @@ pub(super) fn wait(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let timeout = integer_argument(args[2])
         .map_err(|_| Refusal::fixed("ERR timeout is not an integer or out of range"))?;
     if timeout < 0 {
-        return Err(Refusal::fixed("ERR timeout is negative"));
-    }
-    if context.state.read_only {
-        return Err(Refusal::fixed(
-            "ERR WAIT cannot be used with replica instances. Please also note that writes to \
-             replicas are just local and are not propagated.",
-        ));
+        return refuse("ERR timeout is negative");
     }
     let changes = context.session().recorded;
     let already = acknowledged(context.state, changes);
     if already >= wanted || !context.may_block {
         return Ok(Reply::Int(already));
     }
-    let until = (timeout > 0).then(|| Now {
-        wall_us: context
-            .now
-            .wall_us
-            .saturating_add(timeout.saturating_mul(1000)),
-    });
+    let until = (timeout > 0).then(|| context.now.plus_ms(timeout));
     let wait = Wait::Replicas { wanted, changes };
     block(context.state, context.client, context.database, wait, until);
     Ok(Reply::Blocked)

@@ -3,14 +3,14 @@
 use super::super::command::{Args, find};
 use super::super::context::Context;
 use super::super::dispatch;
-use super::super::reply::{CommandResult, Refusal};
+use super::super::reply::{CommandResult, refuse};
 use super::super::session::{ClientId, Transaction};
 use super::super::{Now, Reply, Server};
 
 pub(super) fn multi(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     let session = context.session();
     if session.transaction.is_some() {
-        return Err(Refusal::fixed("ERR MULTI calls can not be nested"));
+        return refuse("ERR MULTI calls can not be nested");
     }
     session.transaction = Some(Transaction::default());
     Ok(Reply::OK)
@@ -18,7 +18,7 @@ pub(super) fn multi(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
 
 pub(super) fn discard(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     if context.session().transaction.take().is_none() {
-        return Err(Refusal::fixed("ERR DISCARD without MULTI"));
+        return refuse("ERR DISCARD without MULTI");
     }
     context.state.unwatch(context.client);
     Ok(Reply::OK)
@@ -27,7 +27,7 @@ pub(super) fn discard(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
 pub(super) fn watch(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let session = context.session();
     if session.transaction.is_some() {
-        return Err(Refusal::fixed("ERR WATCH inside MULTI is not allowed"));
+        return refuse("ERR WATCH inside MULTI is not allowed");
     }
     if session.dirty {
         // The transaction is already broken.
@@ -47,22 +47,20 @@ pub(super) fn unwatch(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
 }
 
 pub(super) fn exec(server: &mut Server, client: ClientId, _: Args<'_>, now: Now) -> CommandResult {
-    let Some(session) = server.state.sessions.get_mut(&client) else {
-        return Err(Refusal::fixed("ERR EXEC without MULTI"));
+    let session = server.state.sessions.get_mut(&client);
+    let begun = session.and_then(|session| {
+        let transaction = session.transaction.take()?;
+        Some((transaction, session.dirty, session.watched.clone()))
+    });
+    let Some((transaction, mut dirty, watched)) = begun else {
+        return refuse("ERR EXEC without MULTI");
     };
-    let Some(transaction) = session.transaction.take() else {
-        return Err(Refusal::fixed("ERR EXEC without MULTI"));
-    };
-    let watched = session.watched.clone();
-    let mut dirty = server.state.is_dirty(client);
     for watched in watched {
         dirty |= !watched.expired && server.state.is_expired(watched.database, &watched.key, now);
     }
     server.state.unwatch(client);
     if transaction.broken {
-        return Err(Refusal::fixed(
-            "EXECABORT Transaction discarded because of previous errors.",
-        ));
+        return refuse("EXECABORT Transaction discarded because of previous errors.");
     }
     if dirty {
         return Ok(Reply::NilArray);

@@ -27,10 +27,8 @@ impl<'a> Arguments<'a> {
 
     /// A number, or a text that is one.
     pub(super) fn number(&self, place: usize) -> mlua::Result<f64> {
-        match self.lua.coerce_number(self.get(place))? {
-            Some(number) => Ok(number),
-            None => Err(self.wrong_type(place, "number")),
-        }
+        let number = self.lua.coerce_number(self.get(place))?;
+        number.ok_or_else(|| self.wrong_type(place, "number"))
     }
 
     /// A number as C's `int`.
@@ -40,14 +38,8 @@ impl<'a> Arguments<'a> {
 
     /// A text, or a number as text.
     pub(super) fn text(&self, place: usize) -> mlua::Result<mlua::String> {
-        let value = self.get(place);
-        if let Value::Nil = value {
-            return Err(self.wrong_type(place, "string"));
-        }
-        match self.lua.coerce_string(value)? {
-            Some(text) => Ok(text),
-            None => Err(self.wrong_type(place, "string")),
-        }
+        let text = self.lua.coerce_string(self.get(place))?;
+        text.ok_or_else(|| self.wrong_type(place, "string"))
     }
 
     /// An argument of another type than is expected.

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use mlua::{Function, Lua, MultiValue, Value};
+use mlua::{BorrowedBytes, Function, Lua, MultiValue, Value};
 
 use super::super::Reply;
 use super::super::command::{Misuse, Run, look_up};
-use super::super::dispatch::{OUT_OF_MEMORY, READ_ONLY, data};
+use super::super::dispatch::{OUT_OF_MEMORY, data};
 use super::super::number::general_17;
-use super::super::reply::Refusal;
+use super::super::reply::{Refusal, refuse};
 use super::super::state::State;
 use super::raised::Raised;
 use super::{Caller, ScriptContext, Shared, convert, fuse, lock};
@@ -46,7 +46,7 @@ fn length(words: &MultiValue) -> u64 {
 pub(super) fn refuse_function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
     let shared = Arc::clone(shared);
     lua.create_function(move |_, what: String| -> mlua::Result<()> {
-        Err(fuse::not_modelled(&mut lock(&shared), &what))
+        Err(fuse::not_modelled(&shared, &what))
     })
 }
 
@@ -54,51 +54,38 @@ pub(super) fn refuse_function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::R
 pub(super) const NOT_WORDS: Refusal =
     Refusal::fixed("ERR Lua redis lib command arguments must be strings or integers");
 
-/// The arguments of a call as bytes. Numbers are written as Lua's `%.17g`.
-fn words_of(values: &MultiValue) -> Result<Vec<Word>, Refusal> {
-    values
-        .iter()
-        .map(|value| match value {
-            Value::String(text) => Ok(Word::Text(text.clone())),
+/// An argument of a call. Numbers are written as Lua's `%.17g`.
+enum Word<'a> {
+    Text(BorrowedBytes<'a>),
+    Number(String),
+}
+
+impl Word<'_> {
+    fn of(value: &Value) -> Result<Word<'_>, Refusal> {
+        match value {
+            Value::String(text) => Ok(Word::Text(text.as_bytes())),
             Value::Integer(number) => Ok(Word::Number(number.to_string())),
             Value::Number(number) => Ok(Word::Number(general_17(*number))),
             _ => Err(NOT_WORDS),
-        })
-        .collect()
-}
+        }
+    }
 
-enum Word {
-    Text(mlua::String),
-    Number(String),
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Word::Text(bytes) => bytes,
+            Word::Number(text) => text.as_bytes(),
+        }
+    }
 }
 
 fn call(running: &mut ScriptContext, values: &MultiValue) -> Result<Reply, Refusal> {
     if values.is_empty() {
-        return Err(Refusal::fixed(
-            "ERR Please specify at least one argument for this redis lib call",
-        ));
+        return refuse("ERR Please specify at least one argument for this redis lib call");
     }
-    let words = words_of(values)?;
-    let borrowed: Vec<_> = words
-        .iter()
-        .map(|word| match word {
-            Word::Text(text) => Borrowed::Text(text.as_bytes()),
-            Word::Number(text) => Borrowed::Number(text.as_bytes()),
-        })
-        .collect();
-    let args: Vec<&[u8]> = borrowed
-        .iter()
-        .map(|word| match word {
-            Borrowed::Text(bytes) => bytes.as_ref(),
-            Borrowed::Number(bytes) => bytes,
-        })
-        .collect();
+    let words = values.iter().map(Word::of);
+    let words = words.collect::<Result<Vec<_>, _>>()?;
+    let args: Vec<&[u8]> = words.iter().map(Word::bytes).collect();
     dispatch(&mut running.state, &mut running.caller, &args)
-}
-
-enum Borrowed<'a> {
-    Text(mlua::BorrowedBytes<'a>),
-    Number(&'a [u8]),
 }
 
 /// Executes a command of a script.
@@ -115,19 +102,10 @@ pub(super) fn dispatch(
     })?;
     let run = match spec.run {
         Run::Data(run) if !spec.refused_in_scripts(state.version) => run,
-        _ => {
-            return Err(Refusal::fixed(
-                "ERR This Redis command is not allowed from script",
-            ));
-        }
+        _ => return refuse("ERR This Redis command is not allowed from script"),
     };
     if (spec.write || spec.replicated) && caller.no_writes {
-        return Err(Refusal::fixed(
-            "ERR Write commands are not allowed from read-only scripts.",
-        ));
-    }
-    if state.read_only && spec.write {
-        return Err(READ_ONLY);
+        return refuse("ERR Write commands are not allowed from read-only scripts.");
     }
     if state.out_of_memory && spec.denies_oom && !caller.wrote {
         return Err(OUT_OF_MEMORY);

@@ -46,10 +46,9 @@ pub(super) fn error_table(lua: &Lua, text: &[u8]) -> mlua::Result<Table> {
 /// The text of `redis.error_reply`: a text without an error code gets `ERR`.
 pub(super) fn error_code(text: &[u8]) -> Vec<u8> {
     let text = text.strip_prefix(b"-").unwrap_or(text);
-    if text.contains(&b' ') {
-        text.to_vec()
-    } else {
-        [b"ERR ", text].concat()
+    match text.contains(&b' ') {
+        true => text.to_vec(),
+        false => [b"ERR ", text].concat(),
     }
 }
 
@@ -73,10 +72,9 @@ fn convert(value: &Value, depth: usize) -> mlua::Result<Reply> {
 /// C's conversion to a 64-bit integer on x86: a value out of range becomes the smallest integer.
 pub(super) fn truncate(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-    if (-LIMIT..LIMIT).contains(&number) {
-        number as i64
-    } else {
-        i64::MIN
+    match (-LIMIT..LIMIT).contains(&number) {
+        true => number as i64,
+        false => i64::MIN,
     }
 }
 
@@ -123,26 +121,14 @@ pub(super) fn error_text(raised: &Value, name: &[u8]) -> String {
     let Value::Table(table) = raised else {
         return "ERR a script raised what is no error".to_owned();
     };
-    let message = raised_text(raised);
-    let line = match table.raw_get::<Value>("line") {
-        Ok(Value::Integer(line)) => Some(line),
-        Ok(Value::Number(line)) => Some(line as i64),
-        _ => None,
-    };
-    match line {
-        Some(line) => located(&message, name, line),
-        None => one_line(&message),
-    }
-}
-
-/// The text of a raised value.
-fn raised_text(raised: &Value) -> String {
-    let text = match raised {
-        Value::Table(table) => text_of(table, "err").ok().flatten(),
-        _ => None,
-    };
+    let message = text_of(table, "err").ok().flatten();
     // Redis 7.0 reads the missing text of an error and crashes. Newer versions reply like this.
-    text.unwrap_or_else(|| "ERR unknown error".to_owned())
+    let message = message.unwrap_or_else(|| "ERR unknown error".to_owned());
+    match table.raw_get::<Value>("line") {
+        Ok(Value::Integer(line)) => located(&message, name, line),
+        Ok(Value::Number(line)) => located(&message, name, line as i64),
+        _ => one_line(&message),
+    }
 }
 
 /// An error's text with the position at which it was raised.

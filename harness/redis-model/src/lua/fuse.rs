@@ -47,15 +47,17 @@ fn check(shared: &mut Shared) -> mlua::Result<()> {
     if shared.spent < FUSE {
         return Ok(());
     }
-    if let Some(running) = &mut shared.running {
-        running
-            .state
-            .unknown
-            .insert("scripts that do not end".to_owned());
-    }
+    remember(shared, "scripts that do not end");
     Err(mlua::Error::runtime(
         "the model of Redis ends scripts that do not end",
     ))
+}
+
+/// Notes what is not modelled in the server on whose memory the script runs.
+fn remember(shared: &mut Shared, what: &str) {
+    if let Some(running) = &mut shared.running {
+        running.state.unknown.insert(what.to_owned());
+    }
 }
 
 /// Frees what scripts have left behind, if it is much. Lua itself waits until it has doubled, and would
@@ -82,8 +84,8 @@ pub(super) fn note_caught(shared: &Mutex<Shared>, raised: &Value) {
         Value::Error(error) => error.to_string().contains(NO_MEMORY),
         _ => false,
     };
-    if is_so && let Some(running) = &mut lock(shared).running {
-        running.state.unknown.insert(MUCH_MEMORY.to_owned());
+    if is_so {
+        remember(&mut lock(shared), MUCH_MEMORY);
     }
 }
 
@@ -95,9 +97,7 @@ pub(super) fn charge(shared: &Mutex<Shared>, amount: u64) -> mlua::Result<()> {
 }
 
 /// Remembers that a script has asked for something that is not modelled: the error that ends it.
-pub(super) fn not_modelled(shared: &mut Shared, what: &str) -> mlua::Error {
-    if let Some(running) = &mut shared.running {
-        running.state.unknown.insert(format!("{what} in a script"));
-    }
+pub(super) fn not_modelled(shared: &Mutex<Shared>, what: &str) -> mlua::Error {
+    remember(&mut lock(shared), &format!("{what} in a script"));
     mlua::Error::runtime(format!("the model of Redis does not know {what}"))
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use mlua::{Function, Lua, MultiValue, Table, Value};
 
 use super::arguments::{Arguments, type_name};
-use super::{Shared, fuse, json_text, lock};
+use super::{Shared, fuse, json_text};
 use crate::number::general_digits;
 
 /// Deeper nesting is left out.
@@ -60,10 +60,6 @@ fn only_one(arguments: Arguments<'_>) -> mlua::Result<Arguments<'_>> {
     }
 }
 
-fn left_out(shared: &Mutex<Shared>, what: &str) -> mlua::Error {
-    fuse::not_modelled(&mut lock(shared), what)
-}
-
 struct Writer<'a> {
     arguments: Arguments<'a>,
     shared: &'a Mutex<Shared>,
@@ -83,7 +79,7 @@ impl Writer<'_> {
             Value::LightUserData(pointer) if pointer.0.is_null() => self.text.extend(b"null"),
             Value::Table(_) if depth == DEEPEST => {
                 let what = "cjson.encode of more than 100 nested tables";
-                return Err(left_out(self.shared, what));
+                return Err(fuse::not_modelled(self.shared, what));
             }
             Value::Table(table) => self.table(table, depth + 1)?,
             other => return Err(self.cannot(type_name(other), "type not supported")),
@@ -205,7 +201,7 @@ impl Reader<'_> {
         match first {
             Some(b'{' | b'[') if depth == DEEPEST => {
                 let what = "cjson.decode of more than 100 nested values";
-                Err(left_out(self.shared, what))
+                Err(fuse::not_modelled(self.shared, what))
             }
             Some(b'{') => self.object(depth + 1).map(Value::Table),
             Some(b'[') => self.array(depth + 1).map(Value::Table),
@@ -269,13 +265,10 @@ impl Reader<'_> {
     }
 
     fn string(&mut self) -> mlua::Result<mlua::String> {
-        match json_text::unquote(self.text, self.at + 1) {
-            Some((said, end)) => {
-                self.at = end;
-                self.lua.create_string(said)
-            }
-            None => Err(self.expected("string")),
-        }
+        let unquoted = json_text::unquote(self.text, self.at + 1);
+        let (said, end) = unquoted.ok_or_else(|| self.expected("string"))?;
+        self.at = end;
+        self.lua.create_string(said)
     }
 
     fn number(&mut self) -> mlua::Result<f64> {
@@ -295,7 +288,7 @@ impl Reader<'_> {
 
     /// `cjson` reads what JSON does not know, too: hexadecimal, infinite, with a leading zero.
     fn unusual_number(&self) -> mlua::Error {
-        left_out(self.shared, "such a number in cjson.decode")
+        fuse::not_modelled(self.shared, "such a number in cjson.decode")
     }
 
     fn expected(&self, what: &str) -> mlua::Error {

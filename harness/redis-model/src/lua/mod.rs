@@ -75,16 +75,8 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 /// The name of a script.
 pub(super) fn sha_of(body: &[u8]) -> Sha {
     let mut hex = [0; 40];
-    for (place, byte) in sha1_smol::Sha1::from(body)
-        .digest()
-        .bytes()
-        .iter()
-        .enumerate()
-    {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        hex[place * 2] = DIGITS[usize::from(byte >> 4)];
-        hex[place * 2 + 1] = DIGITS[usize::from(byte & 15)];
-    }
+    let digest = sha1_smol::Sha1::from(body).digest().to_string();
+    hex.copy_from_slice(digest.as_bytes());
     hex
 }
 
@@ -124,7 +116,10 @@ impl Engine {
             .set_environment(self.environment.clone())
             .into_function()
             .map_err(|error| {
-                let reason = syntax_error(&error);
+                let reason = match error {
+                    mlua::Error::SyntaxError { message, .. } => message,
+                    other => other.to_string(),
+                };
                 Refusal::of(format!(
                     "ERR Error compiling script (new function): {reason}"
                 ))
@@ -253,27 +248,14 @@ fn annotate(lua: &Lua, raised: Value) -> mlua::Result<Table> {
             convert::error_table(lua, format!("ERR {text}").as_bytes())?
         }
     };
-    for level in 1.. {
-        let line = lua.inspect_stack(level, |frame| {
+    let mut lines = (1..).map_while(|level| {
+        lua.inspect_stack(level, |frame| {
             let is_own = frame.source().source.as_deref() == Some("@user_script");
             is_own.then(|| frame.current_line().unwrap_or(0))
-        });
-        match line {
-            None => break,
-            Some(None) => {}
-            Some(Some(line)) => {
-                table.raw_set("line", line)?;
-                break;
-            }
-        }
+        })
+    });
+    if let Some(line) = lines.find_map(|line| line) {
+        table.raw_set("line", line)?;
     }
     Ok(table)
-}
-
-/// Why a text is no Lua.
-fn syntax_error(error: &mlua::Error) -> String {
-    match error {
-        mlua::Error::SyntaxError { message, .. } => message.clone(),
-        other => other.to_string(),
-    }
 }

@@ -8,9 +8,9 @@ use mlua::Function;
 
 use super::super::ServerVersion;
 use super::super::dispatch::Call;
-use super::super::reply::{CommandResult, Refusal};
+use super::super::reply::{CommandResult, Refusal, refuse};
 use super::super::state::State;
-use super::shebang::{self, Flags};
+use super::shebang;
 use super::simple::Program;
 use super::{Caller, Engine, Run, Sha, pool, sha_of};
 
@@ -18,24 +18,14 @@ use super::{Caller, Engine, Run, Sha, pool, sha_of};
 #[derive(Clone)]
 struct Script {
     body: Body,
-    flags: Option<Flags>,
+    /// Whether its first line promises not to write, if that has flags.
+    no_writes: Option<bool>,
 }
 
 #[derive(Clone)]
 enum Body {
     Simple(Arc<Program>),
     Lua(Function),
-}
-
-impl Script {
-    /// It has a flags line, and does not promise never to write.
-    fn declares_writes(&self) -> bool {
-        self.flags.is_some_and(|flags| !flags.no_writes)
-    }
-
-    fn denies_writes(&self) -> bool {
-        self.flags.is_some_and(|flags| flags.no_writes)
-    }
 }
 
 /// One server's scripts.
@@ -86,10 +76,9 @@ impl Scripts {
 
     fn compile(&mut self, body: &[u8]) -> Result<(Sha, Script), Refusal> {
         let sha = sha_of(body);
-        let (flags, text) = shebang::read(self.version, body)?;
-        let function = self.engine()?.compile(sha, text)?;
-        let body = Body::Lua(function);
-        Ok((sha, Script { body, flags }))
+        let (no_writes, text) = shebang::read(self.version, body)?;
+        let body = Body::Lua(self.engine()?.compile(sha, text)?);
+        Ok((sha, Script { body, no_writes }))
     }
 
     fn engine(&mut self) -> Result<&mut Engine, Refusal> {
@@ -112,13 +101,13 @@ impl Scripts {
         read_only: bool,
     ) -> CommandResult {
         let script = self.known.get(run.name).ok_or(MISSING)?;
-        if read_only && script.declares_writes() {
-            return Err(NOT_READ_ONLY);
+        if read_only && script.no_writes == Some(false) {
+            return refuse("ERR Can not execute a script with write flag using *_ro command.");
         }
         let mut caller = Caller {
             call,
             database,
-            no_writes: read_only || script.denies_writes(),
+            no_writes: read_only || script.no_writes == Some(true),
             wrote: false,
         };
         Ok(match &script.body {
@@ -139,9 +128,6 @@ impl Drop for Scripts {
 
 /// No script has this digest.
 pub(crate) const MISSING: Refusal = Refusal::fixed("NOSCRIPT No matching script. Please use EVAL.");
-
-const NOT_READ_ONLY: Refusal =
-    Refusal::fixed("ERR Can not execute a script with write flag using *_ro command.");
 
 /// Lua has handles for 8000 values, and a script takes one.
 const MOST_SCRIPTS: usize = 4000;
@@ -165,11 +151,11 @@ fn simple(version: ServerVersion, body: &[u8]) -> Option<(Sha, Script)> {
         if let Some((_, sha, script)) = read.iter().find(|(known, ..)| known == body) {
             return Some((*sha, script.clone()));
         }
-        let (flags, text) = shebang::read(version, body).ok()?;
-        let program = Program::read(text)?;
+        let (no_writes, text) = shebang::read(version, body).ok()?;
+        let program = Body::Simple(Arc::new(Program::read(text)?));
         let script = Script {
-            body: Body::Simple(Arc::new(program)),
-            flags,
+            body: program,
+            no_writes,
         };
         let sha = sha_of(body);
         if read.len() < MOST_REMEMBERED && body.len() <= LONGEST_REMEMBERED {

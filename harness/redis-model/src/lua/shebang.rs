@@ -1,55 +1,41 @@
 //! The first line of a script: `#!lua flags=...`.
 
 use super::super::ServerVersion;
-use super::super::reply::Refusal;
+use super::super::reply::{Refusal, refuse};
 
-/// What the first line of a script declares.
-#[derive(Clone, Copy)]
-pub(super) struct Flags {
-    /// It promises not to write.
-    pub no_writes: bool,
-}
-
-/// Splits off the first line of a script: returns its flags, and the rest.
-pub(super) fn read(version: ServerVersion, body: &[u8]) -> Result<(Option<Flags>, &[u8]), Refusal> {
+/// Splits off the first line of a script: whether it promises not to write (`None`: there is no such line),
+/// and the rest.
+pub(super) fn read(version: ServerVersion, body: &[u8]) -> Result<(Option<bool>, &[u8]), Refusal> {
     if !body.starts_with(b"#!") {
         return Ok((None, body));
     }
     if !version.since_70() {
-        return Err(Refusal::fixed(
+        return refuse(
             "ERR Error compiling script (new function): user_script:1: unexpected symbol near '#'",
-        ));
+        );
     }
     let Some(end) = body.iter().position(|byte| *byte == b'\n') else {
-        return Err(Refusal::fixed("ERR Invalid script shebang"));
+        return refuse("ERR Invalid script shebang");
     };
     let line = String::from_utf8_lossy(&body[2..end]);
     let mut words = line.split(' ');
     let engine = words.next().unwrap_or_default();
     if engine != "lua" {
-        return Err(Refusal::of(format!(
-            "ERR Unexpected engine in script shebang: {engine}"
-        )));
+        return refuse(format!("ERR Unexpected engine in script shebang: {engine}"));
     }
     let mut no_writes = false;
     for word in words {
         let Some(flags) = word.strip_prefix("flags=") else {
-            return Err(Refusal::of(format!(
-                "ERR Unknown lua shebang option: {word}"
-            )));
+            return refuse(format!("ERR Unknown lua shebang option: {word}"));
         };
         for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
             match flag {
                 "no-writes" => no_writes = true,
                 "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" => {}
-                _ => {
-                    return Err(Refusal::of(format!(
-                        "ERR Unexpected flag in script shebang: {flag}"
-                    )));
-                }
+                _ => return refuse(format!("ERR Unexpected flag in script shebang: {flag}")),
             }
         }
     }
     // The line break stays, so that error texts count lines from the shebang.
-    Ok((Some(Flags { no_writes }), &body[end..]))
+    Ok((Some(no_writes), &body[end..]))
 }

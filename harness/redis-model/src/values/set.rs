@@ -1,5 +1,7 @@
 //! Sets: sorted while all members are integers, otherwise in insertion order.
 
+use std::ops::Deref;
+
 use indexmap::IndexSet;
 
 use super::super::number::integer;
@@ -51,21 +53,13 @@ impl Set {
     pub(in super::super) fn remove(&mut self, member: &[u8]) -> bool {
         self.members.shift_remove(member)
     }
+}
 
-    pub(in super::super) fn contains(&self, member: &[u8]) -> bool {
-        self.members.contains(member)
-    }
+impl Deref for Set {
+    type Target = IndexSet<Vec<u8>>;
 
-    pub(in super::super) fn len(&self) -> usize {
-        self.members.len()
-    }
-
-    pub(in super::super) fn is_empty(&self) -> bool {
-        self.members.is_empty()
-    }
-
-    pub(in super::super) fn iter(&self) -> impl Iterator<Item = &Vec<u8>> {
-        self.members.iter()
+    fn deref(&self) -> &IndexSet<Vec<u8>> {
+        &self.members
     }
 }
 

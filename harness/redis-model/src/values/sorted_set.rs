@@ -12,7 +12,7 @@ pub(in super::super) struct SortedSet {
     order: BTreeSet<Entry>,
 }
 
-/// A member's position. Scores are never NaN: a command that would produce one is refused.
+/// A member's position. Scores are never NaN: a command that would produce one is refused. Nor are they -0.
 #[derive(Debug, Clone, PartialEq)]
 struct Entry {
     score: f64,
@@ -29,11 +29,8 @@ impl PartialOrd for Entry {
 
 impl Ord for Entry {
     fn cmp(&self, other: &Self) -> Ordering {
-        // -0 and 0 are the same score, so the total order of the bits would be wrong.
-        self.score
-            .partial_cmp(&other.score)
-            .unwrap_or(Ordering::Equal)
-            .then_with(|| self.member.cmp(&other.member))
+        let by_score = self.score.total_cmp(&other.score);
+        by_score.then_with(|| self.member.cmp(&other.member))
     }
 }
 

@@ -5,7 +5,6 @@ use super::{
     passed_with,
 };
 
-/// `grant`: a lock that nobody holds is granted.
 pub(super) async fn free_lock_is_granted(clients: &mut Clients) -> CheckEnd {
     let before = clients.keys().await?;
     let grant = clients.take(Who::One).await?;
@@ -23,7 +22,6 @@ pub(super) async fn free_lock_is_granted(clients: &mut Clients) -> CheckEnd {
     }
 }
 
-/// `refusal`: a lock that somebody holds is refused.
 pub(super) async fn held_lock_is_refused(clients: &mut Clients) -> CheckEnd {
     // One that starts slowly must not come when the lease is over.
     clients.client(Who::Two).await?;
@@ -63,7 +61,6 @@ pub(super) fn lease_was_running(exchange: &Exchange) -> Stop {
 
 const WAIT_MS: u64 = 300;
 
-/// `wait`: it gives up when `wait_ms` has run out.
 pub(super) async fn waiting_ends_in_time(clients: &mut Clients) -> CheckEnd {
     clients.client(Who::Two).await?;
     let grant = clients.take(Who::One).await?;
@@ -78,7 +75,6 @@ pub(super) async fn waiting_ends_in_time(clients: &mut Clients) -> CheckEnd {
     ))
 }
 
-/// `fence`: fencing tokens grow.
 pub(super) async fn fences_grow(clients: &mut Clients) -> CheckEnd {
     let first = clients.take(Who::One).await?;
     clients.release(Who::One, &first).await?;

@@ -3,7 +3,6 @@
 use super::acquire::{lease_was_running, must_be_refused};
 use super::{Answer, CheckEnd, Clients, LockName, Problem, Who, not_offered, passed, passed_with};
 
-/// `release`: after it the lock is free.
 pub(super) async fn released_lock_is_free(clients: &mut Clients) -> CheckEnd {
     let grant = clients.take(Who::One).await?;
     let release = clients.release(Who::One, &grant).await?;
@@ -33,7 +32,6 @@ pub(super) async fn released_lock_is_free(clients: &mut Clients) -> CheckEnd {
     passed_with(remark)
 }
 
-/// `double-release`: a second release finds nothing to release.
 pub(super) async fn second_release_finds_nothing(clients: &mut Clients) -> CheckEnd {
     let grant = clients.take(Who::One).await?;
     clients.release(Who::One, &grant).await?;
@@ -52,7 +50,6 @@ pub(super) async fn second_release_finds_nothing(clients: &mut Clients) -> Check
     }
 }
 
-/// `late-release`: a release after the lease has run out says so.
 pub(super) async fn expired_lock_is_not_released(clients: &mut Clients) -> CheckEnd {
     let lock = LockName::First;
     let before = clients.keys().await?;
@@ -73,7 +70,6 @@ pub(super) async fn expired_lock_is_not_released(clients: &mut Clients) -> Check
     }
 }
 
-/// `lost`: a holder whose key is gone is told so, if the lock notices.
 pub(super) async fn loss_is_noticed(clients: &mut Clients) -> CheckEnd {
     let before = clients.keys().await?;
     let grant = clients.acquire(Who::One, LockName::First, 1.0, 0).await?;

@@ -6,7 +6,6 @@ use super::{
     Answer, CheckEnd, Clients, Mistake, ProtocolFault, RequestKind, Stop, Who, passed, passed_with,
 };
 
-/// `handshake`: it starts, and answers `init` with `ready`.
 pub(super) async fn answers_init(clients: &mut Clients) -> CheckEnd {
     match clients.start(Who::One).await?.answer {
         Answer::Ready {
@@ -21,7 +20,6 @@ pub(super) async fn answers_init(clients: &mut Clients) -> CheckEnd {
     }
 }
 
-/// `ping`: it answers at once.
 pub(super) async fn answers_ping(clients: &mut Clients) -> CheckEnd {
     clients.ask(Who::One, RequestKind::Ping).await?;
     passed()
@@ -30,7 +28,6 @@ pub(super) async fn answers_ping(clients: &mut Clients) -> CheckEnd {
 /// More than 32 bits, and exact in a floating-point number, as JavaScript has them.
 const LARGE_ID: u64 = (1 << 32) + 5;
 
-/// `ids`: the answer has the id of its request, whatever that is.
 pub(super) async fn answer_has_the_id_of_its_request(clients: &mut Clients) -> CheckEnd {
     clients.client(Who::One).await?.continue_ids_at(LARGE_ID);
     clients.ask(Who::One, RequestKind::Ping).await?;
@@ -38,7 +35,6 @@ pub(super) async fn answer_has_the_id_of_its_request(clients: &mut Clients) -> C
     passed()
 }
 
-/// `unknown-words`: fields of later versions are ignored, and their requests answered with `error`.
 pub(super) async fn unknown_words_do_no_harm(clients: &mut Clients) -> CheckEnd {
     let field = json!({"op": "ping", "colour": {"of": ["no", "meaning"]}});
     clients.ask_oddly(Who::One, "ping", field).await?;
@@ -53,7 +49,6 @@ pub(super) async fn unknown_words_do_no_harm(clients: &mut Clients) -> CheckEnd 
     }
 }
 
-/// `garbage`: a line that is not a request is not answered, and does no harm.
 pub(super) async fn garbage_is_not_answered(clients: &mut Clients) -> CheckEnd {
     clients.client(Who::One).await?.babble().await;
     let Err(stop) = clients.ask(Who::One, RequestKind::Ping).await else {

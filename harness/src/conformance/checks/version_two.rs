@@ -6,8 +6,8 @@ use picklock_scenarios::{Ability, TaskScope};
 
 use super::acquire::must_be_refused;
 use super::{
-    Answer, CheckEnd, Clients, Exchange, LONG, LockName, RequestKind, Stop, Who, failed,
-    not_offered, passed, passed_with,
+    Answer, CheckEnd, Clients, LONG, LockName, RequestKind, Who, failed, not_offered, passed,
+    passed_with,
 };
 
 /// How long the second client of a lock waits, milliseconds. A check is over sooner.
@@ -18,7 +18,6 @@ const BLOCK_MS: u64 = 300;
 
 const ONE_AFTER_THE_OTHER: &str = "while one client waited for the lock, the `ping` of another client of its process was not answered: do not serve one client after the other";
 
-/// `clients`: while one client of a process waits for the lock, another one is answered.
 pub(super) async fn waiting_client_keeps_nobody_waiting(clients: &mut Clients) -> CheckEnd {
     if !clients.offers(Ability::Clients) {
         return not_offered("no `clients`");
@@ -44,13 +43,13 @@ async fn two_clients(clients: &mut Clients) -> CheckEnd {
             ));
         }
     }
-    let take = clients.asking(LONG, 0);
+    let take = clients.asking(LockName::First, LONG, 0);
     clients.send(who, Some(0), take).await?;
     let grant = clients
         .answer(who, "it did not answer the `acquire` of a client")
         .await?;
     let token = grant.granted()?.to_owned();
-    let wait = clients.asking(LONG, WAIT_MS);
+    let wait = clients.asking(LockName::First, LONG, WAIT_MS);
     let waiting = clients.send(who, Some(1), wait).await?;
     clients.send(who, Some(0), RequestKind::Ping).await?;
     let first = clients.answer(who, ONE_AFTER_THE_OTHER).await?;
@@ -64,7 +63,7 @@ async fn two_clients(clients: &mut Clients) -> CheckEnd {
         }
         clients.answer(who, ONE_AFTER_THE_OTHER).await?;
     }
-    let release = release_of(clients, token);
+    let release = clients.release_of(token);
     clients.send(who, Some(0), release).await?;
     let silent =
         "when a client had released the lock, it did not answer it and the one that waited";
@@ -74,13 +73,12 @@ async fn two_clients(clients: &mut Clients) -> CheckEnd {
     passed()
 }
 
-/// `cancel`: an `acquire` that is given up is answered, and takes nothing.
 pub(super) async fn cancelled_wait_ends(clients: &mut Clients) -> CheckEnd {
     if !clients.offers(Ability::Cancel) {
         return not_offered("no `cancels`");
     }
     let grant = clients.take(Who::One).await?;
-    let wait = clients.asking(LONG, WAIT_MS);
+    let wait = clients.asking(LockName::First, LONG, WAIT_MS);
     let of = clients.send(Who::Two, None, wait).await?;
     let id = clients
         .send(Who::Two, None, RequestKind::Cancel { of })
@@ -106,17 +104,14 @@ pub(super) async fn cancelled_wait_ends(clients: &mut Clients) -> CheckEnd {
     passed_with(format!("`{}`", given_up.answer.reply()))
 }
 
-/// `block`: it does nothing for so long.
 pub(super) async fn blocked_task_does_nothing(clients: &mut Clients) -> CheckEnd {
     let scope = match clients.offers(Ability::BlockLoop) {
         true => TaskScope::Loop,
         false if clients.offers(Ability::BlockThread) => TaskScope::Thread,
         false => return not_offered("no `blocks_loop` and no `blocks_thread`"),
     };
-    let block = RequestKind::Block {
-        for_ms: BLOCK_MS,
-        scope,
-    };
+    let for_ms = BLOCK_MS;
+    let block = RequestKind::Block { for_ms, scope };
     let blocking = clients.send(Who::One, None, block).await?;
     clients.send(Who::One, None, RequestKind::Ping).await?;
     let silent = "it did not answer `block`, or the `ping` after it";
@@ -139,16 +134,13 @@ pub(super) async fn blocked_task_does_nothing(clients: &mut Clients) -> CheckEnd
     passed()
 }
 
-/// `section-failed`: it says what becomes of the lock, and that is true.
 pub(super) async fn failed_section_is_answered(clients: &mut Clients) -> CheckEnd {
     if !clients.offers(Ability::FailSection) {
         return not_offered("no `fails_sections`");
     }
     let grant = clients.acquire(Who::One, LockName::First, 1.0, 0).await?;
-    let ask = RequestKind::SectionFailed {
-        key: clients.lock(LockName::First),
-        token: grant.granted()?.to_owned(),
-    };
+    let (key, token) = (clients.lock(LockName::First), grant.granted()?.to_owned());
+    let ask = RequestKind::SectionFailed { key, token };
     let failed = clients.ask(Who::One, ask).await?;
     let next = clients.take(Who::Two).await?;
     if must_be_refused(&next).is_ok() {
@@ -170,7 +162,6 @@ pub(super) async fn failed_section_is_answered(clients: &mut Clients) -> CheckEn
     })
 }
 
-/// `reentrant`: the holder gets the lock again, and has it until its outermost release.
 pub(super) async fn holder_is_granted_again(clients: &mut Clients) -> CheckEnd {
     if !clients.offers(Ability::Reenter) {
         return not_offered("no `reentrant`");
@@ -195,23 +186,11 @@ pub(super) async fn holder_is_granted_again(clients: &mut Clients) -> CheckEnd {
         );
     }
     let next = clients.take(Who::Two).await?;
-    must_be_free(&next)?;
-    clients.release(Who::Two, &next).await?;
-    passed()
-}
-
-/// An answer to the next client after the outermost release.
-fn must_be_free(next: &Exchange) -> Result<(), Stop> {
-    if must_be_refused(next).is_ok() {
+    if must_be_refused(&next).is_ok() {
         return next
             .wrong("after the outermost `release` of its holder the next client was refused");
     }
-    next.granted().map(|_| ())
-}
-
-fn release_of(clients: &Clients, token: String) -> RequestKind {
-    RequestKind::Release {
-        key: clients.lock(LockName::First),
-        token,
-    }
+    next.granted()?;
+    clients.release(Who::Two, &next).await?;
+    passed()
 }

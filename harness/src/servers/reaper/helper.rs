@@ -81,29 +81,27 @@ impl Leftovers {
 
     /// Directories last: processes and containers write into them. Boxed here, and not compiled for each kind of input.
     fn clean_up(&self) -> LocalBoxFuture<'_, ()> {
-        Box::pin(self.clean_all_up())
-    }
-
-    async fn clean_all_up(&self) {
-        let (mut groups, mut marks) = (Vec::new(), Vec::new());
-        let (mut runs, mut dirs) = (Vec::new(), Vec::new());
-        for belonging in &self.belongings {
-            match belonging {
-                Belonging::Group {
-                    leader,
-                    started_ticks,
-                } => groups.push(kill(*leader, *started_ticks, &self.owner)),
-                Belonging::Mark(mark) => marks.push(Lineage::marked(mark.clone(), 0)),
-                Belonging::Containers(run) => runs.push(remove_containers(run)),
-                Belonging::Dir(dir) => dirs.push(dir),
+        Box::pin(async move {
+            let (mut groups, mut marks) = (Vec::new(), Vec::new());
+            let (mut runs, mut dirs) = (Vec::new(), Vec::new());
+            for belonging in &self.belongings {
+                match belonging {
+                    Belonging::Group {
+                        leader,
+                        started_ticks,
+                    } => groups.push(kill(*leader, *started_ticks, &self.owner)),
+                    Belonging::Mark(mark) => marks.push(Lineage::marked(mark.clone(), 0)),
+                    Belonging::Containers(run) => runs.push(remove_containers(run)),
+                    Belonging::Dir(dir) => dirs.push(dir),
+                }
             }
-        }
-        join_all(groups).await;
-        kill_marked(marks).await;
-        join_all(runs).await;
-        for dir in dirs {
-            run_dir::remove_registered(dir, &self.owner);
-        }
+            join_all(groups).await;
+            kill_marked(marks).await;
+            join_all(runs).await;
+            for dir in dirs {
+                run_dir::remove_registered(dir, &self.owner);
+            }
+        })
     }
 }
 

@@ -179,9 +179,7 @@ impl Reaper {
 
     /// Registers containers that do not exist yet. The value of their label is one that no other
     /// containers of any process have.
-    ///
-    /// # Errors
-    /// The helper is gone.
+    /// `Err`: the helper is gone.
     pub(super) fn fresh_containers(&self) -> Result<ContainerWatch, ReaperError> {
         static GIVEN: AtomicU64 = AtomicU64::new(0);
         let number = GIVEN.fetch_add(1, Ordering::Relaxed);

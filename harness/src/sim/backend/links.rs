@@ -6,7 +6,7 @@ use picklock_scenarios::Phase;
 
 use super::SimBackend;
 use crate::backend::Links;
-use crate::wire::{AcquireSilence, CommandsSent, ImposedId, LinkFault};
+use crate::wire::{AcquireSilence, AcquireTraffic, CommandsSent, ImposedId, LinkFault};
 
 impl Links for Rc<SimBackend> {
     fn impose(&self, fault: LinkFault) -> ImposedId {
@@ -28,32 +28,49 @@ impl Links for Rc<SimBackend> {
     }
 
     fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
-        self.network.set_phase(worker, op, phase);
+        let now_ns = self.network.clock.now_ns();
+        let mut state = self.network.state.borrow_mut();
+        state.set_phase(worker, op, phase, now_ns);
     }
 
     fn begin_attempt(&self, op: u64, key: u32) {
         for node in &mut self.network.state.borrow_mut().nodes {
-            node.begin_attempt(op, key);
+            node.watch.begin_attempt(op, key);
         }
     }
 
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64> {
-        self.network.last_command_ns(worker, op, phase, key)
+        let state = self.network.state.borrow();
+        let at_ns = state.workers.get(worker)?.last.last_ns(op, phase, key)?;
+        Some(self.network.now().run_ns(at_ns))
     }
 
     fn silence(&self, worker: usize) -> Option<AcquireSilence> {
-        self.network.silence(worker)
+        let (now, state) = (self.network.now(), self.network.state.borrow());
+        let silence = state.workers.get(worker)?.traffic.silence(now.sim_ns)?;
+        Some(AcquireSilence {
+            from_ns: now.run_ns(silence.from_ns),
+            until_ns: now.run_ns(silence.until_ns),
+            ..silence
+        })
     }
 
     fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
-        self.network.first_silence(worker)
+        let (now, state) = (self.network.now(), self.network.state.borrow());
+        let traffic = &state.workers.get(worker)?.traffic;
+        let (from_ns, until_ns) = traffic.first_silence(now.sim_ns)?;
+        Some((now.run_ns(from_ns), now.run_ns(until_ns)))
     }
 
     fn commands_sent(&self) -> CommandsSent {
-        self.network.state.borrow().commands_sent()
+        let state = self.network.state.borrow();
+        let traffic = state.workers.iter().map(|worker| &worker.traffic);
+        traffic.map(AcquireTraffic::commands).sum()
     }
 
     fn has_spoken(&self, worker: usize) -> bool {
-        self.network.state.borrow().has_spoken(worker)
+        let state = self.network.state.borrow();
+        let worker = state.workers.get(worker);
+        worker.is_some_and(|worker| worker.has_spoken)
     }
 }

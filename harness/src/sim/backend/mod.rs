@@ -32,7 +32,6 @@ use crate::sim::watchdog::Watchdog;
 use crate::spec::RunSpec;
 use crate::wire::{Interceptor, LinkId, SentRequests, WireLog};
 
-/// What a simulated backend is made of.
 pub(in crate::sim) struct Parts<'a> {
     pub(in crate::sim) spec: &'a RunSpec,
     pub(in crate::sim) lock: LockFactory,
@@ -138,13 +137,11 @@ impl SimBackend {
         }
     }
 
-    /// The wall clock of the worker's machine.
     fn wall(&self, worker: usize) -> SimWallClock {
         let mut walls = self.walls.borrow_mut();
-        let wall = walls
-            .entry(worker)
-            .or_insert_with(|| SimWallClock::new(&self.clock));
-        wall.clone()
+        let wall = walls.entry(worker);
+        wall.or_insert_with(|| SimWallClock::new(&self.clock))
+            .clone()
     }
 
     fn client(

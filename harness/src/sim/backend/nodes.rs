@@ -73,7 +73,8 @@ impl Clocks for Rc<SimBackend> {
             }
         })?;
         // Clients that have waited long enough by this clock get their answer.
-        self.network.check_timeouts(node);
+        (self.network).time_out(self.network.clock.now_ns(), node);
+        self.network.endpoint.notify();
         Ok(())
     }
 
@@ -87,12 +88,11 @@ impl Data for Rc<SimBackend> {
     async fn change_data(&self, node: usize, change: &DataChange) -> Result<u64, Refusal> {
         self.network.with_node(node, |it, now_ns| {
             // A dead or frozen node finds what it gets back when it continues.
-            let is_relief = matches!(change, DataChange::Replenish(_));
-            if !is_relief {
+            if !matches!(change, DataChange::Replenish(_)) {
                 must_be_up(it, node)?;
-            }
-            if it.paused && !is_relief {
-                return Err(Refusal::Failed(format!("node {node} does not answer")));
+                if it.paused {
+                    return Err(Refusal::Failed(format!("node {node} does not answer")));
+                }
             }
             Ok(it.change_data(change, now_ns))
         })

@@ -7,7 +7,7 @@ use super::SimBackend;
 use crate::backend::{Custody, Probe, Refusal, StockServer};
 use crate::history::{CustodyCheck, Event};
 use crate::model::Reply;
-use crate::sim::network::Network;
+use crate::sim::network::LATENCY;
 
 /// How far away the stock server is, one way.
 const STOCK_SERVER_AWAY: Duration = Duration::from_micros(100);
@@ -36,7 +36,8 @@ impl StockServer for Rc<SimBackend> {
 impl Probe for Rc<SimBackend> {
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
         // As through a connection of our own: not before what is still on its way.
-        tokio::time::sleep(Network::slowest() + Duration::from_millis(1)).await;
+        let slowest = Duration::from_nanos(LATENCY.end);
+        tokio::time::sleep(slowest + Duration::from_millis(1)).await;
         self.network.with_node(node, |node, now_ns| {
             let answers = node.up && !node.paused;
             answers.then(|| node.key_ttl_ms(key, now_ns)).flatten()
@@ -55,7 +56,7 @@ impl Custody for Rc<SimBackend> {
 
     async fn keys_of(&self, node: usize, locks: &[String]) -> Vec<Vec<String>> {
         let keys = locks.iter();
-        let keys = keys.map(|lock| self.network.with_node(node, |it, _| it.keys_of(lock)));
+        let keys = keys.map(|lock| self.network.with_node(node, |it, _| it.watch.keys_of(lock)));
         keys.collect()
     }
 }

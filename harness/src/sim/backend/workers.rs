@@ -27,10 +27,8 @@ impl Session for SimSession {
     }
 
     async fn next(&mut self) -> WorkerOutput {
-        match self.heard.next().await {
-            Some(heard) => heard,
-            None => WorkerOutput::Exited("killed".into()),
-        }
+        let killed = || WorkerOutput::Exited("killed".into());
+        self.heard.next().await.unwrap_or_else(killed)
     }
 }
 

@@ -79,12 +79,9 @@ fn of_faults(facts: &Facts<'_>, hold: &Hold, to_ns: u64, workers: &[usize]) -> C
 /// True if the leases that the two were granted with overlap, without any extension of a lease that
 /// had certainly expired.
 fn share_first_leases(one: &Hold, other: &Hold) -> bool {
-    match (one.possible_leases.first(), other.possible_leases.first()) {
-        (Some(mine), Some(theirs)) => {
-            mine.from_ns == one.begin_ns
-                && theirs.from_ns == other.begin_ns
-                && mine.overlaps(*theirs)
-        }
-        _ => true,
-    }
+    let theirs = other.possible_leases.first();
+    let both = one.possible_leases.first().zip(theirs);
+    both.is_none_or(|(mine, theirs)| {
+        mine.from_ns == one.begin_ns && theirs.from_ns == other.begin_ns && mine.overlaps(*theirs)
+    })
 }

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use picklock_scenarios::Phase;
 
 use crate::custody::{Custody, Renewal, SpanEnd, ValueSpan};
-use crate::history::{EventKind, Header, History};
+use crate::history::{EventKind, History};
 use crate::timeline::{FaultSpan, is_rounded_up, ms};
 
 use super::finding::Starvation;
@@ -67,7 +67,11 @@ impl<'a> BlockedLock<'a> {
         let claims = (custody.spans.iter())
             .filter(|span| keys.contains(&span.key) && span.may_be_a_claim())
             .collect();
-        let (nodes, quorum) = nodes(&history.header, custody, starvation.key);
+        let header = &history.header;
+        let (nodes, quorum) = match custody.nodes.only_node(starvation.key) {
+            Some(_) => (1, 1),
+            None => (header.nodes, header.quorum.unwrap_or(header.nodes / 2 + 1)),
+        };
         BlockedLock {
             history,
             faults,
@@ -87,7 +91,9 @@ impl<'a> BlockedLock<'a> {
             _ if self.waited_for_all() => Cause::WaitsForEveryNode,
             _ if self.is_split() => Cause::SplitVote,
             // What stood there first went, and it was free when the wait had lasted for too long.
-            _ if self.is_free_at_last() && self.sleep().is_some() => Cause::LostWakeUp,
+            _ if self.blocking(self.starvation.until_ns).is_none() && self.sleep().is_some() => {
+                Cause::LostWakeUp
+            }
             _ => Cause::Undetermined,
         }
     }
@@ -122,10 +128,6 @@ impl<'a> BlockedLock<'a> {
             let nodes: HashSet<usize> = self.standing_at(*at_ns).map(|span| span.node).collect();
             self.nodes.saturating_sub(nodes.len()) < self.quorum
         })
-    }
-
-    fn is_free_at_last(&self) -> bool {
-        self.blocking(self.starvation.until_ns).is_none()
     }
 
     /// Why a value keeps others out.
@@ -173,10 +175,8 @@ impl<'a> BlockedLock<'a> {
         let Some(expiry) = span.expiry else {
             return Cause::NoTtl;
         };
-        let Some(author) = &span.author else {
-            return Cause::Undetermined;
-        };
-        let Some(owner) = self.asked.get(&author.op) else {
+        let author = span.author.as_ref();
+        let Some(owner) = author.and_then(|author| self.asked.get(&author.op)) else {
             return Cause::Undetermined;
         };
         let stands_at_last = at_ns >= self.starvation.until_ns;
@@ -219,30 +219,22 @@ impl<'a> BlockedLock<'a> {
         over_ns.is_some_and(|over_ns| own.any(|renewal| renewal.at_ns > over_ns))
     }
 
-    /// Who sent nothing that could take a lock, from when to when.
-    fn silences(&self) -> impl Iterator<Item = (usize, u64, u64)> {
-        self.history
-            .events
-            .iter()
-            .filter_map(|event| match event.what {
-                EventKind::Silent {
-                    worker,
-                    from_ns,
-                    until_ns,
-                    ..
-                } => Some((worker, from_ns, until_ns)),
-                _ => None,
-            })
-    }
-
-    /// The client that waited slept meanwhile, from when to when.
+    /// The client that waited slept meanwhile, from when to when: it sent nothing that could take a lock.
     pub(super) fn sleep(&self) -> Option<(u64, u64)> {
-        let starvation = &self.starvation;
-        let client = starvation.worker.unwrap_or(self.history.header.workers);
-        let slept = self.silences().find(|(worker, from_ns, until_ns)| {
-            *worker == client && *from_ns <= starvation.from_ns && *until_ns >= starvation.until_ns
-        })?;
-        Some((slept.1, slept.2))
+        let wait = &self.starvation;
+        let client = wait.worker.unwrap_or(self.history.header.workers);
+        let mut events = self.history.events.iter();
+        events.find_map(|event| match event.what {
+            EventKind::Silent {
+                worker,
+                from_ns,
+                until_ns,
+                ..
+            } if worker == client && from_ns <= wait.from_ns && until_ns >= wait.until_ns => {
+                Some((from_ns, until_ns))
+            }
+            _ => None,
+        })
     }
 
     /// True if an attempt of that time had a quorum, was not granted, and a fault kept other nodes away.
@@ -251,28 +243,21 @@ impl<'a> BlockedLock<'a> {
             return false;
         }
         let (from_ns, until_ns) = (self.starvation.from_ns, self.starvation.until_ns);
-        let mut taken: HashMap<u64, HashSet<usize>> = HashMap::new();
-        for span in self
-            .claims
-            .iter()
-            .filter(|span| span.from_ns < until_ns && span.until_ns > from_ns)
-        {
-            if let Some(author) = span.author.as_ref().filter(|by| by.phase == Phase::Acquire) {
-                taken.entry(author.op).or_default().insert(span.node);
-            }
-        }
+        let stood = |span: &&ValueSpan| {
+            let acquires = span.phase() == Some(Phase::Acquire);
+            acquires && span.from_ns < until_ns && span.until_ns > from_ns
+        };
+        let taken = nodes_of_each(self.claims.iter().copied().filter(stood));
         let lost = (self.faults.iter())
             .filter(|fault| fault.struck() && fault.touches(from_ns, until_ns))
             .flat_map(|fault| fault.nodes);
         let lost: HashSet<usize> = lost.copied().collect();
-        let granted = |op| {
+        let is_denied = |op| {
             let attempt: Option<&Asked> = self.asked.get(op);
-            attempt.is_none_or(|attempt| attempt.granted_ns.is_some())
+            attempt.is_some_and(|attempt| attempt.granted_ns.is_none())
         };
         taken.iter().any(|(op, nodes)| {
-            nodes.len() >= self.quorum
-                && !granted(op)
-                && lost.iter().any(|node| !nodes.contains(node))
+            nodes.len() >= self.quorum && is_denied(op) && !lost.is_subset(nodes)
         })
     }
 
@@ -286,14 +271,20 @@ impl<'a> BlockedLock<'a> {
         let Some(at_ns) = self.taken_last_ns().filter(|at_ns| is_late(*at_ns)) else {
             return false;
         };
-        let mut taken: HashMap<u64, HashSet<usize>> = HashMap::new();
-        for span in self.standing_at(at_ns) {
-            if let Some(author) = &span.author {
-                taken.entry(author.op).or_default().insert(span.node);
-            }
-        }
+        let taken = nodes_of_each(self.standing_at(at_ns));
         taken.len() > 1 && taken.values().all(|nodes| nodes.len() < self.quorum)
     }
+}
+
+/// The nodes on which each attempt has written some of these values.
+fn nodes_of_each<'a>(spans: impl Iterator<Item = &'a ValueSpan>) -> HashMap<u64, HashSet<usize>> {
+    let mut nodes: HashMap<u64, HashSet<usize>> = HashMap::new();
+    for span in spans {
+        if let Some(author) = &span.author {
+            nodes.entry(author.op).or_default().insert(span.node);
+        }
+    }
+    nodes
 }
 
 /// True if the value would have been over by then, had not other workers than the one that wrote it
@@ -346,44 +337,29 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
                 };
                 asked.insert(op, attempt);
             }
-            EventKind::AcquireFailed {
-                op,
-                definite: false,
-                ..
-            } => {
-                asked
-                    .entry(op)
-                    .and_modify(|attempt| attempt.in_doubt = true);
-            }
-            EventKind::Refused { op, .. } => {
-                asked
-                    .entry(op)
-                    .and_modify(|attempt| attempt.refused_ns = Some(event.at_ns));
-            }
-            EventKind::Granted { op, .. } => {
-                asked
-                    .entry(op)
-                    .and_modify(|attempt| attempt.granted_ns = Some(event.at_ns));
-            }
-            EventKind::Release { op, .. } => {
-                asked
-                    .entry(op)
-                    .and_modify(|attempt| attempt.released_ns = Some(event.at_ns));
-            }
-            EventKind::Released { op, .. } => {
-                asked
-                    .entry(op)
-                    .and_modify(|attempt| attempt.answered_ns = Some(event.at_ns));
-            }
             EventKind::WorkerDown { worker, .. } => {
-                let own = asked
-                    .values_mut()
-                    .filter(|attempt| attempt.worker == worker);
+                let own = asked.values_mut().filter(|it| it.worker == worker);
                 for attempt in own.filter(|attempt| attempt.released_ns.is_none()) {
                     attempt.ended_ns.get_or_insert(event.at_ns);
                 }
             }
-            _ => {}
+            _ => {
+                let attempt = event.what.attempt();
+                let Some(attempt) = attempt.and_then(|(_, op)| asked.get_mut(&op)) else {
+                    continue;
+                };
+                let at_ns = Some(event.at_ns);
+                match event.what {
+                    EventKind::AcquireFailed {
+                        definite: false, ..
+                    } => attempt.in_doubt = true,
+                    EventKind::Refused { .. } => attempt.refused_ns = at_ns,
+                    EventKind::Granted { .. } => attempt.granted_ns = at_ns,
+                    EventKind::Release { .. } => attempt.released_ns = at_ns,
+                    EventKind::Released { .. } => attempt.answered_ns = at_ns,
+                    _ => {}
+                }
+            }
         }
     }
     asked
@@ -392,12 +368,4 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
 /// True if the attempt that wrote the value removed it while it was still under way: it left nothing.
 fn took_back(span: &ValueSpan) -> bool {
     matches!(&span.end, SpanEnd::Removed(by) if by.phase == Phase::Acquire && span.is_of(by.worker, by.op))
-}
-
-/// How many nodes the lock uses, and how many of them a grant needs.
-fn nodes(header: &Header, custody: &Custody, lock: u32) -> (usize, usize) {
-    match custody.nodes.only_node(lock) {
-        Some(_) => (1, 1),
-        None => (header.nodes, header.quorum.unwrap_or(header.nodes / 2 + 1)),
-    }
 }

@@ -25,60 +25,37 @@ use crate::timeline::{Hold, Lease};
 
 /// The cause of a violation.
 pub(super) fn cause(facts: &Facts<'_>) -> Cause {
-    let resumed = match &facts.found {
-        Found::WrongStock {
-            sellers: Some(sellers),
-            ..
-        } => was_resumed(sellers, facts.at_ns),
-        _ => false,
+    let cause = of_found(facts);
+    let Found::WrongStock {
+        sellers, outside, ..
+    } = &facts.found
+    else {
+        return cause;
     };
-    match (&facts.found, of_found(facts)) {
+    let is_outlived = cause == Cause::OutlivedLease;
+    match (outside, sellers) {
         // The lock kept its word: nobody shared a lease.
-        (
-            Found::WrongStock {
-                outside: Some(outside),
-                sellers,
-                ..
-            },
-            cause,
-        ) if sellers.is_none() || cause == Cause::OutlivedLease => outside.fault.cause(),
+        (Some(outside), sellers) if sellers.is_none() || is_outlived => outside.fault.cause(),
         // It had been told that it still has the lock, and so it changed the stock.
-        (Found::WrongStock { .. }, Cause::OutlivedLease) if resumed => Cause::PhantomExtend,
-        (_, cause) => cause,
+        (_, Some(sellers)) if is_outlived && was_resumed(sellers, facts.at_ns) => {
+            Cause::PhantomExtend
+        }
+        _ => cause,
     }
 }
 
 fn of_found(facts: &Facts<'_>) -> Cause {
     match (&facts.found, facts.custody) {
-        (Found::Nothing, _) => Cause::Undetermined,
         (Found::ForeignRelease(taken), _) => of_foreign_release(taken),
         (Found::Starvation { starvation, .. }, _) if starvation.has_unexpiring_key => Cause::NoTtl,
         (
             Found::WrongStock {
                 sellers: None,
-                is_interleaved,
+                is_interleaved: true,
                 ..
             },
             _,
-        ) => match is_interleaved {
-            true => Cause::Race,
-            false => Cause::Undetermined,
-        },
-        (Found::StaleToken { stale, before, .. }, Some(account)) => match before {
-            Some(before) => {
-                let until_ns = facts.at_ns;
-                why_lost(&account.spans, stale.highest, before, until_ns)
-            }
-            None => Cause::Undetermined,
-        },
-        (
-            Found::Overlap(holds)
-            | Found::WrongStock {
-                sellers: Some(holds),
-                ..
-            },
-            Some(account),
-        ) => of_overlap(facts, account, holds),
+        ) => Cause::Race,
         (Found::Attempts { claim, holds, .. }, account) => {
             let spans = account.map_or(&[][..], |account| &account.spans);
             let is_off = |hold: &&Hold| {
@@ -91,10 +68,32 @@ fn of_found(facts: &Facts<'_>) -> Cause {
             }
         }
         (_, None) => bare_cause::cause(facts),
+        (
+            Found::StaleToken {
+                stale,
+                before: Some(before),
+                ..
+            },
+            Some(account),
+        ) => why_lost(&account.spans, stale.highest, before, facts.at_ns),
+        (
+            Found::Overlap(holds)
+            | Found::WrongStock {
+                sellers: Some(holds),
+                ..
+            },
+            Some(account),
+        ) => of_overlap(facts, account, holds),
         (Found::Starvation { starvation, .. }, Some(account)) => {
             let (history, faults) = (facts.history, facts.faults);
             BlockedLock::of(history, faults, account, **starvation).cause()
         }
+        (
+            Found::Nothing
+            | Found::WrongStock { sellers: None, .. }
+            | Found::StaleToken { before: None, .. },
+            Some(_),
+        ) => Cause::Undetermined,
     }
 }
 
@@ -171,7 +170,7 @@ fn of_false_claim(claim: Claim) -> Cause {
 }
 
 /// What took the counter away that gave this hold its token, until a time and without a client's command.
-pub(super) fn why_lost(spans: &[ValueSpan], token: u64, before: &Hold, to_ns: u64) -> Cause {
+fn why_lost(spans: &[ValueSpan], token: u64, before: &Hold, to_ns: u64) -> Cause {
     let (token, from_ns) = (token.to_string(), before.acquire_ns);
     // A value that expires, or that has the lock's name, is a lock.
     let counters = || spans.iter().filter(|span| !span.may_be_a_claim());

@@ -18,13 +18,12 @@ use super::properties::lease::judge_leases;
 use super::properties::ownership::foreign_releases;
 use super::sales::{Overtaken, overtaken};
 use crate::custody::{Custody, ValueSpan};
-use crate::history::{EventKind, History, KeyCommand};
+use crate::history::{Event, EventKind, History, KeyCommand};
 use crate::timeline::{Hold, Lease, Timeline, overlap};
 
 /// What a violation is explained from.
 #[derive(Debug)]
 pub(super) struct Evidence<'a> {
-    /// The history itself.
     pub history: &'a History,
     /// Its holds and faults.
     pub timeline: Timeline<'a>,
@@ -37,7 +36,6 @@ pub(super) struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// The evidence of this history.
     pub fn new(history: &'a History) -> Self {
         Evidence {
             history,
@@ -51,7 +49,7 @@ impl<'a> Evidence<'a> {
 
     /// A violation, unless it would not be there, had the harness been on time. If another one would, that is the
     /// finding.
-    pub fn judged_on_time(&self, judgement: Judgement) -> Judgement {
+    pub fn judged_on_time(&self, property: Property, judgement: Judgement) -> Judgement {
         let (Judgement::Violated { first, .. }, Some(on_time)) = (&judgement, &self.on_time) else {
             return judgement;
         };
@@ -72,7 +70,7 @@ impl<'a> Evidence<'a> {
                     let seen = self.hold(one.op).zip(self.hold(other.op));
                     seen.is_some_and(|(one, other)| one.overlaps(other))
                 };
-                let again = match first.property {
+                let again = match property {
                     Property::Lease => judge_leases(&holds, &met),
                     _ => judge_holds(&holds, &met),
                 };
@@ -107,7 +105,7 @@ impl<'a> Evidence<'a> {
         let releases = self.foreign_releases().iter();
         let in_time = releases.filter(|release| late(release).is_none());
         let in_time = in_time.map(|release| (release.struck_ns, Seen::ForeignRelease(*release)));
-        match Judgement::of(Property::Ownership, in_time.collect()) {
+        match Judgement::of(in_time.collect()) {
             Judgement::Held => Judgement::Unknown(reason),
             again => again,
         }
@@ -118,10 +116,10 @@ impl<'a> Evidence<'a> {
         let at_ns = finding.at_ns;
         let holds_of = |ops: &[u64]| ops.iter().filter_map(|op| self.hold(*op)).collect();
         let found = match &finding.seen {
-            Seen::Overlap { earlier, later } => match self.pair(*earlier, *later) {
-                Some(pair) => Found::Overlap(self.overlap(pair)),
-                None => Found::Nothing,
-            },
+            Seen::Overlap { earlier, later } => {
+                let pair = self.pair(*earlier, *later);
+                pair.map_or(Found::Nothing, |pair| Found::Overlap(self.overlap(pair)))
+            }
             Seen::WrongStock(stock) => {
                 let sellers = self.sellers(stock, at_ns).filter(|sellers| sellers.on_time);
                 Found::WrongStock {
@@ -140,9 +138,10 @@ impl<'a> Evidence<'a> {
                 before: self.hold_before(stale, at_ns),
             },
             Seen::Starvation(starvation) => {
-                let mut before = self.timeline.holds().iter().rev();
-                let last = before
-                    .find(|hold| hold.key == starvation.key && hold.begin_ns <= starvation.from_ns);
+                let mut holds = self.timeline.holds().iter();
+                let last = holds.rfind(|hold| {
+                    hold.key == starvation.key && hold.begin_ns <= starvation.from_ns
+                });
                 Found::Starvation { starvation, last }
             }
             Seen::FalseClaim(claim) => Found::Attempts {
@@ -184,9 +183,8 @@ impl<'a> Evidence<'a> {
             let meets = |lease: &Lease| overlap(lease.span(), second.span());
             !shared && !leases.iter().any(meets)
         };
-        let own = self.spans().iter();
-        let own = own.filter(|span| span.is_of(first.worker, first.op));
-        let own: Vec<&ValueSpan> = own.collect();
+        let is_own = |span: &&ValueSpan| span.is_of(first.worker, first.op);
+        let own: Vec<&ValueSpan> = self.spans().iter().filter(is_own).collect();
         let ran_out_ns = ran_out_ns(&self.timeline, &own, first);
         let second_arrived_late = second.arrived_late(faults);
         let releases = self.foreign_releases().iter();
@@ -219,17 +217,17 @@ impl<'a> Evidence<'a> {
     /// True if the lock told the first client of its loss only when the second one was inside. A frozen client can
     /// be told nothing.
     fn told_late(&self, first: &Hold, second: &Hold) -> bool {
-        let mut events = self.history.events.iter();
-        let lost =
-            events.find(|event| matches!(event.what, EventKind::Lost { op, .. } if op == first.op));
-        lost.is_some_and(|lost| {
-            let frozen = self.timeline.frozen().get(&first.worker);
-            let mut frozen = frozen.into_iter().flatten();
-            let since_ns = first.kept_ns.min(second.begin_ns);
-            let was_frozen =
-                frozen.any(|(from_ns, until_ns)| *from_ns <= lost.at_ns && *until_ns >= since_ns);
-            lost.at_ns > second.begin_ns && !was_frozen
-        })
+        let is_lost =
+            |event: &&Event| matches!(event.what, EventKind::Lost { op, .. } if op == first.op);
+        let Some(lost) = self.history.events.iter().find(is_lost) else {
+            return false;
+        };
+        let since_ns = first.kept_ns.min(second.begin_ns);
+        let frozen = self.timeline.frozen().get(&first.worker);
+        let mut frozen = frozen.into_iter().flatten();
+        let was_frozen =
+            frozen.any(|(from_ns, until_ns)| *from_ns <= lost.at_ns && *until_ns >= since_ns);
+        lost.at_ns > second.begin_ns && !was_frozen
     }
 
     fn taken<'e>(&'e self, release: &'e ForeignRelease) -> Taken<'e> {
@@ -260,11 +258,10 @@ impl<'a> Evidence<'a> {
             on_time: (self.on_time.as_ref()).is_none_or(|it| it.overlap(pair.0, pair.1)),
         });
         let first = sellers.next()?;
-        let on_time = |sellers: &Sellers<'_>| sellers.on_time;
-        match first.on_time {
-            true => Some(first),
-            false => sellers.find(on_time).or(Some(first)),
+        if first.on_time {
+            return Some(first);
         }
+        sellers.find(|sellers| sellers.on_time).or(Some(first))
     }
 
     /// The sales that did the damage, each with one that overtook its reading.
@@ -308,10 +305,9 @@ impl<'a> Evidence<'a> {
     /// The holds of two attempts, in the order in which they began.
     fn pair(&self, one: u64, other: u64) -> Option<(&Hold, &Hold)> {
         let (one, other) = (self.hold(one)?, self.hold(other)?);
-        Some(if one.begin_ns <= other.begin_ns {
-            (one, other)
-        } else {
-            (other, one)
+        Some(match one.begin_ns <= other.begin_ns {
+            true => (one, other),
+            false => (other, one),
         })
     }
 
@@ -326,30 +322,25 @@ impl<'a> Evidence<'a> {
     /// release writes what the attempt had taken the lock with.
     fn is_extension(&self, release: &ForeignRelease) -> bool {
         let spans = self.spans();
-        let struck = spans
-            .iter()
-            .filter(|span| span.from_ns == release.struck_ns);
-        let mut authors = struck.filter_map(|span| span.author.as_ref());
-        let by = authors.find(|by| by.op == release.releaser && by.phase == Phase::Release);
+        let by = spans.iter().find_map(|span| {
+            let by = (span.author.as_ref()).filter(|_| span.from_ns == release.struck_ns);
+            by.filter(|by| (by.op, by.phase) == (release.releaser, Phase::Release))
+        });
         release.how == Taking::Replaced
             && by.is_none_or(|by| took_again(spans, by, release.struck_ns))
     }
 
     /// The command that took a value away or kept it alive, and the value. `None`: the history has no account of it.
     fn taken_by(&self, release: &ForeignRelease) -> Option<(&KeyCommand, &ValueSpan)> {
-        let spans = self.custody()?.spans.iter();
-        let mut owned = spans.filter(|span| {
-            let author = span.author.as_ref();
-            author.is_some_and(|author| author.op == release.owner)
-        });
-        owned.find_map(|span| {
+        let struck = (release.struck_ns, release.releaser);
+        self.custody()?.spans.iter().find_map(|span| {
+            span.author.as_ref().filter(|by| by.op == release.owner)?;
             let renewals = span.renewals.iter();
             let renewals = renewals.map(|renewal| (renewal.at_ns, &renewal.by));
             let ended = span.end.by().map(|by| (span.until_ns, by));
             let mut commands = ended.into_iter().chain(renewals);
-            let by = commands
-                .find(|(at_ns, by)| (*at_ns, by.op) == (release.struck_ns, release.releaser));
-            by.map(|(_, by)| (by, span))
+            let (_, by) = commands.find(|(at_ns, by)| (*at_ns, by.op) == struck)?;
+            Some((by, span))
         })
     }
 
@@ -366,26 +357,23 @@ impl<'a> Evidence<'a> {
     /// The attempt of the same client and lock before this one, if it ended without a certain answer.
     fn doubt_before(&self, hold: &Hold) -> Option<u64> {
         let before = self.history.events.iter().rev();
-        let before =
-            before.skip_while(|event| event.what.attempt() != Some((hold.worker, hold.op)));
-        let mut before = before.filter_map(|event| match event.what {
+        let is_later = |event: &&Event| event.what.attempt() != Some((hold.worker, hold.op));
+        let mut before = before.skip_while(is_later);
+        let doubt = before.find_map(|event| match event.what {
             EventKind::AcquireFailed {
                 worker,
                 op,
                 definite,
                 ..
-            } if worker == hold.worker => Some((op, !definite)),
+            } if worker == hold.worker => Some((!definite).then_some(op)),
             EventKind::Granted { worker, op, .. } | EventKind::Refused { worker, op }
                 if worker == hold.worker && op != hold.op =>
             {
-                Some((op, false))
+                Some(None)
             }
             _ => None,
         });
-        before
-            .next()
-            .filter(|(_, in_doubt)| *in_doubt)
-            .map(|(op, _)| op)
+        doubt.flatten()
     }
 
     /// The custody: all values of the servers' keys. `None`: the history has no account of them.

@@ -11,11 +11,9 @@ use super::finding::{Claim, ForeignRelease, StaleToken, Starvation, WrongStock};
 
 /// A finding with what it names.
 pub(super) struct Facts<'a> {
-    /// The history itself.
     pub history: &'a History,
     /// Its holds, in the order in which they began.
     pub holds: &'a [Hold],
-    /// Its faults.
     pub faults: &'a [FaultSpan<'a>],
     /// All values of the servers' keys. `None`: the history has no account of them.
     pub custody: Option<&'a Custody>,
@@ -25,7 +23,6 @@ pub(super) struct Facts<'a> {
     pub lock: String,
     /// `the stock`, or with its lock's name where there are several.
     pub stock: String,
-    /// What was found.
     pub found: Found<'a>,
 }
 

@@ -19,7 +19,6 @@ struct FalseAnswer {
 }
 
 impl FalseAnswers {
-    /// An event of the history.
     pub(super) fn event(&mut self, event: &Event) {
         match &event.what {
             EventKind::FaultBegan {

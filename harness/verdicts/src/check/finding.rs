@@ -3,15 +3,11 @@
 //! A finding is a plain value. It says nothing about causes and contains no sentences; both are
 //! attached later, by [`super::cause`] and [`super::story`].
 
-use picklock_scenarios::Property;
-
 use super::unjudged::Unjudged;
 
 /// The first violation of a property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The property that was violated.
-    pub property: Property,
     /// When it showed, in nanoseconds since the run began.
     pub at_ns: u64,
     /// What proves it.
@@ -162,25 +158,6 @@ pub struct Starvation {
     pub has_unexpiring_key: bool,
 }
 
-impl Starvation {
-    /// A key without expiry was found at this time: nobody will get the lock.
-    pub(in crate::check) fn of_unexpiring_key(
-        key: u32,
-        at_ns: u64,
-        doubt: Option<(usize, u64)>,
-    ) -> Self {
-        Starvation {
-            key,
-            from_ns: at_ns,
-            until_ns: at_ns,
-            worker: None,
-            in_turn: false,
-            doubt,
-            has_unexpiring_key: true,
-        }
-    }
-}
-
 /// The decision of one checker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
@@ -208,15 +185,11 @@ pub enum Judgement {
 
 impl Judgement {
     /// `Violated` with the first of what was found, each with the time at which it showed; `Held` if that is nothing.
-    pub fn of(property: Property, found: Vec<(u64, Seen)>) -> Self {
+    pub fn of(found: Vec<(u64, Seen)>) -> Self {
         let count = found.len() as u64;
         let first = found.into_iter().min_by_key(|(at_ns, _)| *at_ns);
         first.map_or(Judgement::Held, |(at_ns, seen)| {
-            let first = Finding {
-                property,
-                at_ns,
-                seen,
-            };
+            let first = Finding { at_ns, seen };
             Judgement::Violated { first, count }
         })
     }

@@ -21,20 +21,18 @@ pub fn shortest_pause_ms(header: &Header) -> u64 {
 }
 
 /// The pauses that touched a fault or a hold.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct HarnessPauses {
     shortest_ms: u64,
-    first: Option<Unjudged>,
-    count: u64,
+    /// Why the run cannot be judged: the first one, and how many there were. `None`: no pause touched a fault or a hold.
+    pub reason: Option<Unjudged>,
 }
 
 impl HarnessPauses {
-    /// For a history with this header.
     pub(super) fn new(header: &Header) -> Self {
         HarnessPauses {
             shortest_ms: shortest_pause_ms(header),
-            first: None,
-            count: 0,
+            reason: None,
         }
     }
 
@@ -46,22 +44,15 @@ impl HarnessPauses {
         let Some(during) = ongoing.since(at_ns.saturating_sub(ms(late_ms))) else {
             return;
         };
-        self.count += 1;
-        self.first.get_or_insert(Unjudged::HarnessPause {
+        let reason = self.reason.get_or_insert(Unjudged::HarnessPause {
             late_ms,
             until_ns: at_ns,
             during,
-            count: 1,
+            count: 0,
         });
-    }
-
-    /// Why the run cannot be judged; `None`: no pause touched a fault or a hold.
-    pub(super) fn reason(self) -> Option<Unjudged> {
-        let mut first = self.first?;
-        if let Unjudged::HarnessPause { count, .. } = &mut first {
-            *count = self.count;
+        if let Unjudged::HarnessPause { count, .. } = reason {
+            *count += 1;
         }
-        Some(first)
     }
 }
 
@@ -109,7 +100,7 @@ mod tests {
                 pauses.paused(event.at_ns, late_ms, &ongoing);
             }
         }
-        pauses.reason()
+        pauses.reason
     }
 
     #[test]

@@ -15,28 +15,24 @@ use super::unjudged::Unjudged;
 use super::verdict::{Status, Verdict, Verdicts};
 use crate::timeline::{AttemptTracker, HoldReader};
 
-/// What the checkers found, by property.
-type Judgements = Vec<(Property, Judgement)>;
-
 /// Judges a history: one verdict for each property.
 pub fn judge(history: &History) -> Verdicts {
     let evidence = Evidence::new(history);
     let (judgements, mut too_little) = check(&evidence);
     let on_time = evidence.on_time.as_ref();
     let waited = on_time.and_then(|on_time| on_time.waited_for_fault(history));
-    too_little.reasons.extend(waited);
-    too_little
-        .reasons
-        .extend(nobody_was_ready(&evidence.timeline));
+    let reasons = &mut too_little.reasons;
+    reasons.extend(waited);
+    reasons.extend(nobody_was_ready(&evidence.timeline));
     let verdicts = judgements.into_iter().map(|(property, judgement)| {
-        let judgement = evidence.judged_on_time(judgement);
+        let judgement = evidence.judged_on_time(property, judgement);
         (property, verdict(judgement, &evidence, &too_little))
     });
     verdicts.collect()
 }
 
-/// What the checkers found, and why the history may show too little to say `held`.
-fn check(evidence: &Evidence<'_>) -> (Judgements, Insufficiency) {
+/// What the checkers found, by property, and why the history may show too little to say `held`.
+fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, Insufficiency) {
     let history = evidence.history;
     let mut checkers = Checkers::new(&history.header);
     let mut sufficiency = Sufficiency::new(&history.header);
@@ -86,19 +82,9 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insuffici
             story: vec![unserved(evidence, refused, failed)],
             ..Verdict::held()
         },
-        Judgement::Held
-        | Judgement::HeldThough { .. }
-        | Judgement::NotApplicable
-        | Judgement::Unknown(_)
-            if !inapplicable.is_empty() =>
-        {
-            Verdict::inapplicable(inapplicable)
-        }
         Judgement::Violated { first, .. } if is_refused_lease(&first, &inapplicable) => {
             Verdict::inapplicable(inapplicable)
         }
-        Judgement::NotApplicable if !too_little.is_void => Verdict::not_applicable(),
-        Judgement::Unknown(reason) if !too_little.is_void => Verdict::unknown(vec![reason]),
         Judgement::Violated { first, count } if !too_little.is_void => {
             let facts = evidence.facts(&first);
             Verdict {
@@ -110,6 +96,9 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insuffici
                 ..Verdict::held()
             }
         }
+        _ if !inapplicable.is_empty() => Verdict::inapplicable(inapplicable),
+        Judgement::NotApplicable if !too_little.is_void => Verdict::not_applicable(),
+        Judgement::Unknown(reason) if !too_little.is_void => Verdict::unknown(vec![reason]),
         _ => Verdict::unknown(too_little.reasons.clone()),
     }
 }
@@ -136,7 +125,6 @@ mod tests {
             is_void,
         };
         let first = Finding {
-            property: Property::Lease,
             at_ns: 900_000_000,
             seen: Seen::Attempts {
                 ops: Vec::new(),
@@ -171,7 +159,6 @@ mod tests {
         let history = read_history(&text[..]).unwrap();
         let evidence = Evidence::new(&history);
         let first = Finding {
-            property: Property::Progress,
             at_ns: 900_000_000,
             seen: Seen::Attempts {
                 ops: vec![evidence.timeline.holds()[0].op],

@@ -36,7 +36,6 @@ pub(super) struct KeptAlive {
 }
 
 impl KeptAlive {
-    /// An attempt made a step.
     pub(super) fn step(&mut self, attempt: &Attempt, step: Step) {
         match step {
             Step::Asked => self.under_way.begin(attempt.op, attempt.key),
@@ -47,14 +46,12 @@ impl KeptAlive {
         }
     }
 
-    /// A worker died.
     pub(super) fn died(&mut self, worker: usize) {
         for standing in self.standing.iter_mut().flatten() {
             standing.author_died |= standing.author == worker;
         }
     }
 
-    /// A key was changed.
     pub(super) fn key_changed(&mut self, update: &KeyUpdate<'_>) {
         if self.standing.len() <= update.place {
             self.standing.resize(update.place + 1, None);
@@ -65,18 +62,15 @@ impl KeptAlive {
             (Some(now), Some(known)) if now.serial == known.serial => Some(known.renewed(update)),
             (Some(_), _) => self.written(update),
         };
-        let kept = self.standing[update.place].is_some_and(|standing| standing.due_ns.is_some());
-        self.any |= kept;
+        self.any |= self.standing[update.place].is_some_and(|it| it.due_ns.is_some());
     }
 
     /// A value that was written to take a lock.
     fn written(&self, update: &KeyUpdate<'_>) -> Option<Standing> {
         let now = update.now?;
-        let author = now.author?;
+        let author = now.author.filter(|by| by.phase == Phase::Acquire)?;
         let lock = *self.under_way.get(author.op)?;
-        let taken =
-            author.phase == Phase::Acquire && may_be_a_claim(update.key, now.expiry.is_some());
-        taken.then_some(Standing {
+        may_be_a_claim(update.key, now.expiry.is_some()).then_some(Standing {
             lock,
             node: update.node,
             serial: now.serial,
@@ -92,13 +86,11 @@ impl KeptAlive {
         if !self.any {
             return None;
         }
-        let kept = self.standing.iter().flatten();
-        let kept = kept.filter(|standing| standing.lock == lock);
-        let kept: Vec<(usize, u64)> = kept
-            .filter_map(|standing| Some((standing.node, standing.due_ns?)))
-            .collect();
-        let due_ns = kept.iter().map(|(_, due_ns)| *due_ns).max()?;
-        Some((kept.into_iter().map(|(node, _)| node).collect(), due_ns))
+        let standing = self.standing.iter().flatten();
+        let of_lock = standing.filter(|standing| standing.lock == lock);
+        let kept = of_lock.filter_map(|standing| Some((standing.node, standing.due_ns?)));
+        let (nodes, due_ns): (Vec<usize>, Vec<u64>) = kept.unzip();
+        Some((nodes, due_ns.into_iter().max()?))
     }
 }
 

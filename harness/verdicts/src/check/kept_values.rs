@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use picklock_scenarios::Phase;
 
-use crate::custody::{Expiry, Holding, KeyUpdate, NodeClocks, may_be_a_claim};
+use crate::custody::{Expiry, KeyUpdate, NodeClocks, may_be_a_claim};
 use crate::history::{Event, KeyCommand, KeyName};
 use crate::timeline::{Attempt, Step, UnderWay};
 
@@ -20,7 +20,7 @@ use super::left_value::{LeftValue, Said, passing_until_ns};
 use super::taken_value::shares_element;
 
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
-const SLACK_NS: u64 = 2_000_000;
+pub(super) const SLACK_NS: u64 = 2_000_000;
 
 /// The values of attempts that are under way, and those that were left.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +52,6 @@ struct ClaimsHere {
 }
 
 impl Claims {
-    /// A key was changed.
     fn changed(&mut self, update: &KeyUpdate<'_>) {
         if self.places.len() <= update.place {
             self.places.resize_with(update.place + 1, Default::default);
@@ -105,7 +104,6 @@ struct Value {
 }
 
 impl KeptValues {
-    /// An event of the history.
     pub(super) fn event(&mut self, event: &Event) {
         self.clocks.event(event);
         self.false_answers.event(event);
@@ -116,34 +114,22 @@ impl KeptValues {
         &self.clocks
     }
 
-    /// A key was changed.
     pub(super) fn changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
         self.claims.changed(update);
         let removed_own = self.removed_own(update);
-        if !self.left.is_empty() && (update.ends_value() || removed_own.is_some()) {
-            self.left
-                .iter_mut()
-                .for_each(|left| left.ended(at_ns, update, removed_own));
-            self.left.retain(|left| !left.kept.is_empty());
+        if update.ends_value() || removed_own.is_some() {
+            self.left.retain_mut(|left| {
+                left.ended(at_ns, update, removed_own);
+                !left.kept.is_empty()
+            });
         }
-        if update.ends_value()
-            && let Some(before) = &update.before
-        {
-            self.ended(before, update, removed_own.is_some());
+        if update.ends_value() {
+            self.ended(update, removed_own.is_some());
         }
         let Some(now) = update.now else { return };
         // What a release wrote is no claim of its own: what is left of others, or a mark that the lock is free.
-        let author = now.author;
-        let Some(author) = author.filter(|author| author.phase != Phase::Release) else {
-            return;
-        };
-        let acquires = |command: &&KeyCommand| command.phase == Phase::Acquire;
-        let command = update.command();
-        let command = command.filter(|command| command.shares_attempt(author));
-        let op = command
-            .filter(acquires)
-            .map_or(author.op, |command| command.op);
-        let Some(values) = self.attempts.get_mut(op) else {
+        let author = now.author.filter(|by| by.phase != Phase::Release);
+        let Some(values) = author.and_then(|author| self.attempts.get_mut(author.op)) else {
             return;
         };
         let value = Value {
@@ -161,11 +147,11 @@ impl KeptValues {
     }
 
     /// A value has ended. That its own release removed it is remembered.
-    fn ended(&mut self, before: &Holding<'_>, update: &KeyUpdate<'_>, removed_own: bool) {
+    fn ended(&mut self, update: &KeyUpdate<'_>, removed_own: bool) {
         // The end of a mark that a release wrote leaves its attempt's own removal what it was.
-        let author = before.author.filter(|by| by.phase != Phase::Release);
-        let Some(author) = author else { return };
-        let Some(values) = self.attempts.get_mut(author.op) else {
+        let author = update.before.as_ref().and_then(|before| before.author);
+        let author = author.filter(|by| by.phase != Phase::Release);
+        let Some(values) = author.and_then(|author| self.attempts.get_mut(author.op)) else {
             return;
         };
         if !removed_own {
@@ -188,7 +174,6 @@ impl KeptValues {
         (own && releases && gone).then_some(command.op)
     }
 
-    /// An attempt made a step.
     pub(super) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if step == Step::Asked {
             self.attempts.begin(attempt.op, Vec::new());
@@ -221,17 +206,12 @@ impl KeptValues {
         }
     }
 
-    /// Where values of the attempt are. A lock may keep other keys than its own: if a release has
-    /// removed one on a node, that was it.
+    /// Where values of the attempt are.
     fn kept(&self, at_ns: u64, op: u64) -> Vec<(usize, KeyName)> {
-        let values = self.attempts.get(op).map_or(&[][..], Vec::as_slice);
-        let is_kept = |value: &&Value| {
-            let released = |other: &Value| other.node == value.node && other.removed;
+        self.places(op, |value| {
             let is_lock = may_be_a_claim(&value.key, value.expiry.is_some());
-            is_lock && !values.iter().any(released) && value.lives(&self.clocks, at_ns)
-        };
-        let kept = values.iter().filter(is_kept);
-        kept.map(|value| (value.node, value.key.clone())).collect()
+            is_lock && value.lives(&self.clocks, at_ns)
+        })
     }
 
     /// Where values of the attempt are, and go on standing. A lock may keep the end of its lease in the value:
@@ -242,18 +222,23 @@ impl KeptValues {
             Some(_) => attempt.deadline_ns,
             None => attempt.acquire_ns.saturating_add(attempt.ttl_ns),
         };
-        let values = self.attempts.get(attempt.op).map_or(&[][..], Vec::as_slice);
-        let stands = |value: &&Value| {
-            let released = |other: &Value| other.node == value.node && other.removed;
+        self.places(attempt.op, |value| {
             let lives = value.lives(&self.clocks, until_ns);
             let runs = value.expiry.is_some() || lease_ns > until_ns;
             let is_lock = attempt.begin_ns.is_some() || value.on_free_key;
-            lives && runs && is_lock && !value.is_collection && !values.iter().any(released)
-        };
-        let standing = values.iter().filter(stands);
-        standing
-            .map(|value| (value.node, value.key.clone()))
-            .collect()
+            lives && runs && is_lock && !value.is_collection
+        })
+    }
+
+    /// Where values of the attempt are of which that is true. A lock may keep other keys than its own: if a
+    /// release has removed one on a node, that was it.
+    fn places(&self, op: u64, is_there: impl Fn(&Value) -> bool) -> Vec<(usize, KeyName)> {
+        let values = self.attempts.get(op).map_or(&[][..], Vec::as_slice);
+        let there = values.iter().filter(|value| {
+            let released = |other: &Value| other.node == value.node && other.removed;
+            is_there(value) && !values.iter().any(released)
+        });
+        there.map(|value| (value.node, value.key.clone())).collect()
     }
 
     /// When the attempt wrote what stands last, if that expires.

@@ -31,16 +31,12 @@ pub(super) struct LostClaim<'a> {
 impl LostClaim<'_> {
     /// Why both attempts had the lock, though the lease of each was running.
     pub fn cause(&self, one: &Hold, other: &Hold) -> Cause {
-        let quorum = self.quorum;
-        let (Some(one_ns), Some(other_ns)) =
-            (self.taken_ns(one, quorum), self.taken_ns(other, quorum))
-        else {
+        let Some((one_ns, other_ns)) = self.taken_ns(one).zip(self.taken_ns(other)) else {
             return Cause::UnbackedGrant;
         };
-        let (earlier, later) = if one_ns <= other_ns {
-            (one, other)
-        } else {
-            (other, one)
+        let (earlier, later) = match one_ns <= other_ns {
+            true => (one, other),
+            false => (other, one),
         };
         let mut ends = Vec::new();
         let claims = self.claims(later);
@@ -59,15 +55,13 @@ impl LostClaim<'_> {
                 None => {}
             }
         }
-        decisive(&ends, nodes.len(), quorum)
+        decisive(&ends, nodes.len(), self.quorum)
     }
 
     /// True if an attempt took the lock on this node as well, and in keys of which the other one wrote none.
     fn took_another_key(&self, hold: &Hold, taken: &ValueSpan) -> bool {
-        let claims = self.claims(hold);
-        claims
-            .iter()
-            .any(|span| span.node == taken.node && span.key != taken.key)
+        let mut claims = self.claims(hold).into_iter();
+        claims.any(|span| span.node == taken.node && span.key != taken.key)
     }
 
     /// The values that an attempt was granted the lock with, in the order in which they were written:
@@ -87,10 +81,10 @@ impl LostClaim<'_> {
     }
 
     /// When the attempt had taken a quorum. `None`: it never had.
-    fn taken_ns(&self, hold: &Hold, quorum: usize) -> Option<u64> {
+    fn taken_ns(&self, hold: &Hold) -> Option<u64> {
         let claims = self.claims(hold);
         // In the order of time, so the last of the quorum completes it.
-        let taken = by_node(&claims).nth(quorum.checked_sub(1)?);
+        let taken = by_node(&claims).nth(self.quorum.checked_sub(1)?);
         taken.map(|span| span.from_ns)
     }
 
@@ -229,22 +223,18 @@ impl LostClaim<'_> {
             spoils_clocks(fault.fault) && fault.struck() && fault.began_ns <= span.until_ns
         });
         clocks.find_map(|fault| {
-            let is_over = fault
-                .ended_ns
-                .is_some_and(|ended_ns| ended_ns < span.from_ns)
-                && !fault
-                    .clock
-                    .map_or(strikes_once(fault.fault), |shift| shift.for_good);
+            let is_lasting =
+                (fault.clock).map_or(strikes_once(fault.fault), |shift| shift.for_good);
+            let is_over = !is_lasting && fault.ended_ns.is_some_and(|ns| ns < span.from_ns);
             // Ahead, the later client's clock takes it for over too soon; behind, the earlier one's writes that it is.
             let leads = |ahead: bool| fault.clock.is_none_or(|shift| (shift.by_ns > 0) == ahead);
             let is_of = |worker: usize| fault.workers.contains(&worker);
-            let skewed = !is_over
-                && (is_of(by.worker) && leads(true) || is_of(earlier.worker) && leads(false));
-            let leapt = !is_over
-                && fault.nodes.contains(&span.node)
+            let skewed = is_of(by.worker) && leads(true) || is_of(earlier.worker) && leads(false);
+            let leapt = fault.nodes.contains(&span.node)
                 && fault.clock.is_some_and(|shift| shift.by_ns > 0)
                 && span.expiry.is_none();
             match (skewed, leapt) {
+                _ if is_over => None,
                 (true, _) => Some(Cause::ClockSkew),
                 (_, true) => Some(Cause::ClockJump),
                 _ => None,
@@ -330,22 +320,18 @@ pub(super) fn is_same_token(
     by: &KeyCommand,
     span: &ValueSpan,
 ) -> bool {
-    let foreign = span
-        .author
-        .as_ref()
-        .is_some_and(|author| author.worker != by.worker);
-    if !by.is_script() || !foreign {
+    let author = span.author.as_ref();
+    if !by.is_script() || author.is_none_or(|author| author.worker == by.worker) {
         return false;
     }
-    let was_granted = |hold: &Hold| (hold.worker, hold.op) == (by.worker, by.op);
-    let granted = holds.iter().find(|hold| was_granted(hold));
+    let granted = holds.iter().find(|hold| by.is_of(hold.worker, hold.op));
     if granted.is_some_and(|hold| *hold.token == *span.value) {
         return true;
     }
-    let taken = spans
-        .iter()
-        .filter(|one| one.phase() == Some(Phase::Acquire) && one.key == span.key)
-        .filter(|one| !is_of_several(&one.value));
+    let taken = spans.iter().filter(|one| {
+        let acquires = one.phase() == Some(Phase::Acquire);
+        acquires && one.key == span.key && !is_of_several(&one.value)
+    });
     let is_own = |one: &&ValueSpan| one.author.as_ref().is_some_and(|it| it.worker == by.worker);
     let (own, others): (Vec<&ValueSpan>, Vec<&ValueSpan>) = taken.partition(is_own);
     let own: HashSet<&str> = own.iter().map(|one| &*one.value).collect();

@@ -24,7 +24,6 @@ mod false_answers;
 mod finding;
 mod harness_pause;
 mod judge;
-
 mod kept_alive;
 mod kept_values;
 mod left_value;

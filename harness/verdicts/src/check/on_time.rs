@@ -66,6 +66,7 @@ enum Why {
 /// A hold that is on.
 #[derive(Debug)]
 struct Open {
+    worker: usize,
     begin_ns: u64,
     /// When its last event came.
     event_ns: u64,
@@ -85,7 +86,9 @@ struct Open {
 impl OnTime {
     /// The holds of this history, shortened. `None`: the machine lost no time that a hold could have.
     pub(super) fn of(history: &History) -> Option<OnTime> {
-        let (delays, standstills) = (Delays::of(history), Standstill::all_of(history));
+        let standstills = history.events.iter().filter_map(Standstill::of);
+        let standstills: Vec<Standstill> = standstills.collect();
+        let delays = Delays::of(history);
         if delays.is_none() && standstills.is_empty() {
             return None;
         }
@@ -128,7 +131,7 @@ impl OnTime {
             Step::LeaseMoved { said_ns, .. } => {
                 if let Some(hold) = open.get_mut(&attempt.op) {
                     hold.event(at_ns, delays);
-                    self.lapsed(at_ns, attempt.worker, hold, delays);
+                    self.lapsed(at_ns, hold, delays);
                     hold.told_ns = said_ns.0;
                     hold.late_since_told_ns = delays.paused_ns(said_ns.0, at_ns);
                     hold.earliest_deadline_ns = attempt.deadline_ns;
@@ -138,8 +141,8 @@ impl OnTime {
             Step::Ended(_) => {
                 if let Some(mut hold) = open.remove(&attempt.op) {
                     hold.event(at_ns, delays);
-                    self.lapsed(at_ns, attempt.worker, &mut hold, delays);
-                    self.ended(at_ns, attempt, &mut hold);
+                    self.lapsed(at_ns, &mut hold, delays);
+                    self.ended(at_ns, attempt.op, hold);
                 }
             }
             _ => {}
@@ -147,7 +150,7 @@ impl OnTime {
     }
 
     /// The client moved: its lease may have been over by then, and would not have been without the delay.
-    fn lapsed(&mut self, at_ns: u64, worker: usize, hold: &mut Open, delays: &Delays) {
+    fn lapsed(&mut self, at_ns: u64, hold: &mut Open, delays: &Delays) {
         let waited_ns = delays.waited_ns(hold.begin_ns.max(hold.told_ns), at_ns);
         let lost_ns = hold.late_since_told_ns + waited_ns;
         let in_time = at_ns.saturating_sub(lost_ns) <= hold.latest_deadline_ns;
@@ -155,50 +158,32 @@ impl OnTime {
         if at_ns <= hold.latest_deadline_ns || !in_time {
             return;
         }
-        let shortened = Shortened {
-            worker,
-            begin_ns: hold.begin_ns,
-            end_ns: hold.earliest_deadline_ns,
-            lost_ns,
-            until_ns: at_ns,
-            why: match waited_ns {
-                0 => Why::HarnessPause,
-                _ => Why::Waited,
-            },
+        let why = match waited_ns {
+            0 => Why::HarnessPause,
+            _ => Why::Waited,
         };
-        hold.shorten(shortened);
-        if shortened.why == Why::Waited {
+        let shortened = hold.shorten(hold.earliest_deadline_ns, (lost_ns, at_ns), why);
+        if why == Why::Waited {
             self.waited.get_or_insert(shortened);
         }
     }
 
-    fn ended(&mut self, at_ns: u64, attempt: &Attempt, hold: &mut Open) {
+    fn ended(&mut self, at_ns: u64, op: u64, mut hold: Open) {
         let span = (hold.taken_ns, at_ns);
         let standstills = self.standstills.iter();
-        let touching = standstills.filter(|it| it.touches(attempt.worker, span));
-        if let Some(standstill) = touching.min_by_key(|it| it.from_ns) {
-            hold.shorten(Shortened {
-                worker: attempt.worker,
-                begin_ns: hold.begin_ns,
-                end_ns: standstill.from_ns,
-                lost_ns: standstill.until_ns - standstill.from_ns,
-                until_ns: standstill.until_ns,
-                why: Why::StoodStill(*standstill),
-            });
+        let touching = standstills.filter(|it| it.touches(hold.worker, span));
+        if let Some(stood) = touching.min_by_key(|it| it.from_ns) {
+            let lost_ns = stood.until_ns - stood.from_ns;
+            let why = Why::StoodStill(*stood);
+            hold.shorten(stood.from_ns, (lost_ns, stood.until_ns), why);
         }
         let lost_ns = hold.late_ns;
         if lost_ns > 0 {
-            hold.shorten(Shortened {
-                worker: attempt.worker,
-                begin_ns: hold.begin_ns,
-                end_ns: at_ns.saturating_sub(lost_ns),
-                lost_ns,
-                until_ns: at_ns,
-                why: Why::HarnessPause,
-            });
+            let end_ns = at_ns.saturating_sub(lost_ns);
+            hold.shorten(end_ns, (lost_ns, at_ns), Why::HarnessPause);
         }
         if let Some(shortened) = hold.shortened {
-            self.holds.insert(attempt.op, shortened);
+            self.holds.insert(op, shortened);
         }
     }
 
@@ -208,7 +193,8 @@ impl OnTime {
             Some(shortened) => shortened.span(),
             None => Some(hold.span()),
         };
-        span(one).is_some_and(|one| span(other).is_some_and(|other| overlap(one, other)))
+        let both = span(one).zip(span(other));
+        both.is_some_and(|(one, other)| overlap(one, other))
     }
 
     /// The holds of the run as they would have been.
@@ -216,9 +202,7 @@ impl OnTime {
         let on_time = holds
             .iter()
             .filter_map(|hold| match self.holds.get(&hold.op) {
-                Some(shortened) => shortened
-                    .span()
-                    .map(|(begin_ns, end_ns)| hold.cut(begin_ns, end_ns)),
+                Some(shortened) => shortened.span().map(|(from, until)| hold.cut(from, until)),
                 None => Some(hold.clone()),
             });
         let mut on_time: Vec<Hold> = on_time.collect();
@@ -236,15 +220,14 @@ impl OnTime {
     /// depends on.
     pub(super) fn standstill(&self, worker: usize, span: (u64, u64)) -> Option<Unjudged> {
         let mut standstills = self.standstills.iter();
-        standstills
-            .find(|it| it.touches(worker, span))
-            .map(Standstill::reason)
+        let standstill = standstills.find(|it| it.touches(worker, span));
+        standstill.map(Standstill::reason)
     }
 
     /// Why a violation by these attempts proves nothing. `None`: no hold of theirs was too long.
     pub(super) fn reason(&self, ops: [u64; 2], history: &History) -> Option<Unjudged> {
-        let mut shortened = ops.iter().filter_map(|op| self.holds.get(op));
-        shortened.next().map(|hold| hold.reason(history))
+        let shortened = ops.iter().find_map(|op| self.holds.get(op));
+        shortened.map(|hold| hold.reason(history))
     }
 }
 
@@ -283,6 +266,7 @@ impl Open {
             false => (at_ns, earliest_ns),
         };
         Open {
+            worker: attempt.worker,
             begin_ns,
             event_ns: at_ns,
             late_ns: delays.paused_ns(taken_ns, at_ns),
@@ -303,14 +287,21 @@ impl Open {
         self.event_ns = at_ns;
     }
 
-    /// The reason that shortens the hold most is kept.
-    fn shorten(&mut self, to: Shortened) {
-        if self
-            .shortened
-            .is_none_or(|before| to.end_ns < before.end_ns)
-        {
-            self.shortened = Some(to);
+    /// The hold, shortened: how much time was lost, and until when. The reason that shortens it most is kept.
+    fn shorten(&mut self, end_ns: u64, (lost_ns, until_ns): (u64, u64), why: Why) -> Shortened {
+        let shortened = Shortened {
+            worker: self.worker,
+            begin_ns: self.begin_ns,
+            end_ns,
+            lost_ns,
+            until_ns,
+            why,
+        };
+        let known = self.shortened.get_or_insert(shortened);
+        if end_ns < known.end_ns {
+            *known = shortened;
         }
+        shortened
     }
 }
 

@@ -37,7 +37,6 @@ struct Fault {
 }
 
 impl Ongoing {
-    /// An attempt made a step.
     pub(super) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         let name = (attempt.worker, attempt.op);
         match step {
@@ -60,7 +59,6 @@ impl Ongoing {
         }
     }
 
-    /// Something else happened.
     pub(super) fn event(&mut self, event: &Event) {
         match &event.what {
             EventKind::FaultBegan {

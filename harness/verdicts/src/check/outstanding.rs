@@ -30,10 +30,10 @@ struct Release {
 }
 
 /// An attempt without a certain answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Doubt {
-    pub(super) worker: usize,
-    pub(super) at_ns: u64,
+#[derive(Debug, Clone, Copy)]
+struct Doubt {
+    worker: usize,
+    at_ns: u64,
     /// What it may have taken has run out then.
     clear_ns: u64,
 }
@@ -79,13 +79,10 @@ impl Outstanding {
                 self.holding = self.holding.saturating_sub(1);
                 self.held(at_ns);
                 if how == HoldEnd::Released {
-                    let Attempt {
-                        worker, op, key, ..
-                    } = *attempt;
                     self.releases.push(Release {
-                        worker,
-                        lock: key,
-                        op,
+                        worker: attempt.worker,
+                        lock: attempt.key,
+                        op: attempt.op,
                         clear_ns,
                     });
                 }
@@ -211,10 +208,11 @@ impl Outstanding {
         self.doubt.is_some()
     }
 
-    /// The last attempt without a certain answer since the last grant, if what it may have taken had
-    /// run out by then. If it blocks the lock later than that, something keeps it alive.
-    pub(super) fn doubt_before(&self, at_ns: u64) -> Option<Doubt> {
-        self.doubt.filter(|doubt| doubt.clear_ns <= at_ns)
+    /// The last attempt without a certain answer since the last grant, its worker and when it ended, if what it may
+    /// have taken had run out by then. If it blocks the lock later than that, something keeps it alive.
+    pub(super) fn doubt_before(&self, at_ns: u64) -> Option<(usize, u64)> {
+        let doubt = self.doubt.filter(|doubt| doubt.clear_ns <= at_ns)?;
+        Some((doubt.worker, doubt.at_ns))
     }
 }
 
@@ -241,8 +239,14 @@ impl WantedKey {
         if self.probe_granted == Some(true) || self.starved {
             return None;
         }
-        let doubt = self.outstanding.doubt_before(u64::MAX);
-        let doubt = doubt.map(|doubt| (doubt.worker, doubt.at_ns));
-        Some(Starvation::of_unexpiring_key(key, at_ns, doubt))
+        Some(Starvation {
+            key,
+            from_ns: at_ns,
+            until_ns: at_ns,
+            worker: None,
+            in_turn: false,
+            doubt: self.outstanding.doubt_before(u64::MAX),
+            has_unexpiring_key: true,
+        })
     }
 }

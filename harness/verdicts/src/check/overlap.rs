@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use picklock_scenarios::Property;
-
 use super::finding::{Finding, Judgement, Seen};
 use crate::timeline::Hold;
 
@@ -29,7 +27,6 @@ pub(super) const ALL: Pairs<'static> = &|_, _| true;
 /// Judges a property that demands that nothing of two holds of a key overlaps. `shared`: how much of the two
 /// does, and since when.
 pub(super) fn judge_pairs(
-    property: Property,
     holds: &[Hold],
     pairs: Pairs<'_>,
     shared: impl Fn(&Hold, &Hold) -> (u64, Option<u64>),
@@ -49,11 +46,7 @@ pub(super) fn judge_pairs(
     });
     first.map_or(Judgement::Held, |(at_ns, (earlier, later))| {
         let seen = Seen::Overlap { earlier, later };
-        let first = Finding {
-            property,
-            at_ns,
-            seen,
-        };
+        let first = Finding { at_ns, seen };
         Judgement::Violated { first, count }
     })
 }

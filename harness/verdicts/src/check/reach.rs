@@ -17,11 +17,6 @@ use crate::custody::{KeyUpdate, NodesUsed};
 use crate::history::{EventKind, Header};
 use crate::timeline::{Attempt, Step, strikes_once};
 
-/// The fault under which what a worker has sent still arrives, later.
-const DELAY: &str = "delay";
-/// The fault that leaves a node in reach, and its replicas behind.
-const CUT_REPLICATION: &str = "cut-replication";
-
 /// A fault that is on.
 #[derive(Debug, Clone)]
 struct Obstacle {
@@ -34,8 +29,14 @@ struct Obstacle {
     replicas_cut_ns: Option<u64>,
 }
 
+impl Obstacle {
+    fn strikes(&self, worker: usize) -> bool {
+        self.workers.is_empty() || self.workers.contains(&worker)
+    }
+}
+
 /// The faults that are on, and what they leave.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Reach {
     nodes: usize,
     quorum: usize,
@@ -61,14 +62,12 @@ impl Reach {
         }
     }
 
-    /// A key was changed.
     pub(super) fn key_changed(&mut self, update: &KeyUpdate<'_>) {
         if let Some(used) = &mut self.used {
             used.key_changed(update);
         }
     }
 
-    /// An attempt made a step.
     pub(super) fn step(&mut self, attempt: &Attempt, step: Step) {
         if let Some(used) = &mut self.used {
             used.step(attempt, step);
@@ -80,8 +79,8 @@ impl Reach {
         }
     }
 
-    /// An event of the history. True if a fault began or ended.
-    pub(super) fn event(&mut self, at_ns: u64, what: &EventKind) -> bool {
+    /// A fault began or ended.
+    pub(super) fn event(&mut self, at_ns: u64, what: &EventKind) {
         match what {
             EventKind::FaultBegan {
                 id,
@@ -98,16 +97,15 @@ impl Reach {
                         id: *id,
                         workers: workers.clone(),
                         nodes: nodes.clone(),
-                        delays: **fault == *DELAY,
-                        replicas_cut_ns: (**fault == *CUT_REPLICATION).then_some(at_ns),
+                        delays: fault == "delay",
+                        replicas_cut_ns: (fault == "cut-replication").then_some(at_ns),
                     });
                 }
             }
             EventKind::FaultEnded { id } => self.obstacles.retain(|fault| fault.id != *id),
-            _ => return false,
+            _ => return,
         }
         self.changed_ns = Some(at_ns);
-        true
     }
 
     /// True while a fault is on that takes something away.
@@ -120,58 +118,50 @@ impl Reach {
         if self.obstacles.is_empty() {
             return true;
         }
-        let mut reached = vec![true; self.nodes];
-        for fault in &self.obstacles {
-            if !fault.workers.is_empty() && !fault.workers.contains(&worker) {
-                continue;
-            }
+        let mut free = vec![true; self.nodes];
+        for fault in self.obstacles.iter().filter(|it| it.strikes(worker)) {
             if fault.nodes.is_empty() {
                 return false;
             }
             for node in &fault.nodes {
-                if let Some(reached) = reached.get_mut(*node) {
-                    *reached = false;
+                if let Some(free) = free.get_mut(*node) {
+                    *free = false;
                 }
             }
         }
-        self.suffices(&reached, lock)
+        self.suffices(&free, lock)
     }
 
     /// True if nobody can have this lock while these nodes are taken.
     pub(super) fn is_taken_away_by(&self, nodes: &[usize], lock: u32) -> bool {
-        let free: Vec<bool> = (0..self.nodes).map(|node| !nodes.contains(&node)).collect();
-        !self.suffices(&free, lock)
+        let free = (0..self.nodes).map(|node| !nodes.contains(&node));
+        !self.suffices(&free.collect::<Vec<bool>>(), lock)
+    }
+
+    /// True if somebody who reaches the nodes that are free can have this lock.
+    fn suffices(&self, free: &[bool], lock: u32) -> bool {
+        let is_free = |node: &usize| free.get(*node) == Some(&true);
+        let count = free.iter().filter(|free| **free).count();
+        let Some(used) = &self.used else {
+            return count >= self.quorum;
+        };
+        if let Some(node) = used.only_node(lock) {
+            return is_free(&node);
+        }
+        let touched = used.touched(lock);
+        if touched.is_empty() {
+            return count >= self.nodes;
+        }
+        let some = touched.iter().filter(|node| is_free(node)).count();
+        count >= self.quorum && some > touched.len() / 2
     }
 
     /// True if commands that the worker has sent may still reach nodes while a fault is on that keeps it
     /// from what this lock needs.
     pub(super) fn may_be_late(&self, worker: usize, lock: u32) -> bool {
-        let strikes =
-            |fault: &Obstacle| fault.workers.is_empty() || fault.workers.contains(&worker);
-        let delayed = self
-            .obstacles
-            .iter()
-            .any(|fault| fault.delays && strikes(fault));
+        let mut faults = self.obstacles.iter();
+        let delayed = faults.any(|fault| fault.delays && fault.strikes(worker));
         delayed && !self.has_quorum(worker, lock)
-    }
-
-    /// True if these nodes are enough for this lock.
-    fn suffices(&self, reached: &[bool], lock: u32) -> bool {
-        let reaches = |node: &&usize| reached.get(**node).is_some_and(|reached| *reached);
-        let all = reached.iter().filter(|reached| **reached).count();
-        let Some(used) = &self.used else {
-            return all >= self.quorum;
-        };
-        if let Some(node) = used.only_node(lock) {
-            return reaches(&&node);
-        }
-        let touched = used.touched(lock);
-        let needed = match touched.len() {
-            0 => self.nodes,
-            _ => self.quorum,
-        };
-        let some = touched.iter().filter(reaches).count();
-        all >= needed && (touched.is_empty() || some > touched.len() / 2)
     }
 
     /// True if the worker has reached enough nodes ever since then.

@@ -13,10 +13,6 @@ pub(super) struct Sale {
     pub op: u64,
     /// Why it was not sold when its seller asked for it.
     belated: Option<Belated>,
-    /// How many sales before it its reading showed.
-    shown: usize,
-    /// How many sales had been made when it was read.
-    made: usize,
 }
 
 /// A sale that rests on an old reading, and one that the reading does not show.
@@ -60,7 +56,7 @@ pub(super) fn overtaken(
     until_ns: u64,
 ) -> impl Iterator<Item = Overtaken> {
     let mut sales: Vec<(u64, Sale)> = Vec::new();
-    // How many sales each reader had seen, and how many there were.
+    // How many sales each reading showed, and how many had been made by then.
     let mut seen: HashMap<u64, (usize, usize)> = HashMap::new();
     let events = history.events.iter();
     let events = events.take_while(move |event| event.at_ns <= until_ns);
@@ -81,17 +77,12 @@ pub(super) fn overtaken(
             } if key == of_key => {
                 let made = sales.len();
                 let (shown, made) = seen.remove(&op).unwrap_or((made, made));
-                let by = Sale {
-                    op,
-                    belated,
-                    shown,
-                    made,
-                };
-                let since = sales.iter().enumerate().skip(by.shown);
+                let by = Sale { op, belated };
+                let since = sales.iter().enumerate().skip(shown);
                 let overtaken = since.map(|(index, (_, other))| Overtaken {
                     other: *other,
                     by,
-                    is_hidden: index < by.made,
+                    is_hidden: index < made,
                 });
                 let overtaken = overtaken.collect();
                 sales.push((event.at_ns, by));

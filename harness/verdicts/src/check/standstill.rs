@@ -3,7 +3,7 @@
 //! Somebody stopped them, or the machine kept them from the processor. What a standstill touches is not the lock's
 //! doing, so no violation may rest on it, and nothing is held beside a long one.
 
-use crate::history::{Event, EventKind, Header, History};
+use crate::history::{Event, EventKind, Header};
 use crate::timeline::ms;
 
 use super::unjudged::{Party, Unjudged};
@@ -37,11 +37,6 @@ impl Standstill {
         })
     }
 
-    /// All of a history, in the order in which they ended.
-    pub(super) fn all_of(history: &History) -> Vec<Self> {
-        history.events.iter().filter_map(Standstill::of).collect()
-    }
-
     /// True if what this worker did then can rest on it: any worker can have waited for a server.
     pub(super) fn touches(&self, worker: usize, (from_ns, until_ns): (u64, u64)) -> bool {
         let concerns = match self.who {
@@ -73,7 +68,7 @@ impl Standstill {
 }
 
 /// The standstills beside which nothing is held.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct LongStandstills {
     ttl_ns: u64,
     first: Option<Standstill>,
@@ -83,13 +78,10 @@ pub(super) struct LongStandstills {
 }
 
 impl LongStandstills {
-    /// For a history with this header.
     pub(super) fn new(header: &Header) -> Self {
         LongStandstills {
             ttl_ns: ms(header.ttl_ms),
-            first: None,
-            number: 0,
-            any: None,
+            ..LongStandstills::default()
         }
     }
 
@@ -104,13 +96,10 @@ impl LongStandstills {
 
     /// Why nothing is held. `missed`: a fault did not strike, as its moment never came. A short standstill may be why.
     pub(super) fn reason(self, missed: bool) -> Option<Unjudged> {
-        let any = self.any.filter(|_| missed);
-        let Some(first) = self.first else {
-            return any.map(|it| it.reason());
-        };
+        let first = self.first.or(self.any.filter(|_| missed))?;
         let mut reason = first.reason();
         if let Unjudged::StoodStill { count, .. } = &mut reason {
-            *count = self.number;
+            *count = self.number.max(1);
         }
         Some(reason)
     }

@@ -32,7 +32,6 @@ pub(super) struct StarvationExcuses {
 }
 
 impl StarvationExcuses {
-    /// For a run with so many workers.
     pub(super) fn new(workers: usize) -> Self {
         StarvationExcuses {
             workers,
@@ -40,7 +39,6 @@ impl StarvationExcuses {
         }
     }
 
-    /// An event of the history.
     pub(super) fn event(&mut self, event: &Event) {
         match &event.what {
             EventKind::NodeLost { .. } if self.lost_node.is_none() => {

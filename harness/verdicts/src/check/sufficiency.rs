@@ -14,7 +14,7 @@ use super::standstill::{LongStandstills, Standstill};
 use super::unjudged::Unjudged;
 
 /// Watches whether the lock was put to the test.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Sufficiency {
     grants: u64,
     min_grants: u64,
@@ -55,26 +55,16 @@ impl Insufficiency {
 }
 
 impl Sufficiency {
-    /// For a history with this header.
     pub fn new(header: &Header) -> Self {
         Sufficiency {
-            grants: 0,
             min_grants: header.min_grants,
-            attempts: Vec::new(),
             workers: header.workers,
-            down: BTreeSet::new(),
-            dead: BTreeSet::new(),
-            exited: None,
-            reasons: Vec::new(),
-            ongoing: Ongoing::default(),
             pauses: HarnessPauses::new(header),
             standstills: LongStandstills::new(header),
-            overran: None,
-            void: None,
+            ..Sufficiency::default()
         }
     }
 
-    /// An attempt made a step.
     pub fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         self.grants += u64::from(step == Step::Begun);
         self.ongoing.step(at_ns, attempt, step);
@@ -84,9 +74,11 @@ impl Sufficiency {
         }
     }
 
-    /// Something else happened.
     pub fn event(&mut self, event: &Event) {
         self.ongoing.event(event);
+        if let Some(standstill) = Standstill::of(event) {
+            self.standstills.ended(standstill);
+        }
         match &event.what {
             EventKind::Stalled { late_ms } => {
                 self.pauses.paused(event.at_ns, *late_ms, &self.ongoing);
@@ -120,11 +112,6 @@ impl Sufficiency {
             EventKind::WorkerUp { worker, .. } => {
                 self.down.remove(worker);
             }
-            EventKind::NodeStoodStill { .. } | EventKind::WorkerStoodStill { .. } => {
-                if let Some(standstill) = Standstill::of(event) {
-                    self.standstills.ended(standstill);
-                }
-            }
             what => self.reasons.extend(unjudged_for(what)),
         }
     }
@@ -142,9 +129,8 @@ impl Sufficiency {
         let asking = asking.map(|attempt| (attempt.key, attempt.acquire_ns, end_ns));
         self.attempts.extend(asking);
         let is_void = self.void.is_some();
-        let mut reasons: Vec<Unjudged> = self.void.into_iter().collect();
-        reasons.append(&mut self.reasons);
-        reasons.extend(self.pauses.reason());
+        let mut reasons: Vec<Unjudged> = self.void.into_iter().chain(self.reasons).collect();
+        reasons.extend(self.pauses.reason);
         let is_missed = |reason: &Unjudged| matches!(reason, Unjudged::FaultMissed { .. });
         let missed = reasons.iter().any(is_missed);
         reasons.extend(self.standstills.reason(missed));

@@ -38,11 +38,9 @@ impl TakenValue {
         let how = match update.now {
             None => Taking::Removed,
             Some(now) if update.prolongs() && !is_of_several(now.value) => Taking::Prolonged,
-            Some(_) if command.phase == Phase::Acquire => return None,
-            Some(now) if update.ends_value() && !shares_element(before.value, now.value) => {
-                Taking::Replaced
-            }
-            Some(_) => return None,
+            Some(_) if command.phase == Phase::Acquire || !update.ends_value() => return None,
+            Some(now) if shares_element(before.value, now.value) => return None,
+            Some(_) => Taking::Replaced,
         };
         Some(TakenValue {
             key: update.key.clone(),

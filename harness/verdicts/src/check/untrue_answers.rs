@@ -7,10 +7,12 @@
 //! "You had it until now" was said, and the client's own value had gone before, and the release removed nothing. One
 //! that removes another client's value is a question of ownership.
 
+use std::collections::HashSet;
+
 use picklock_scenarios::Phase;
 
 use crate::custody::{SpanEnd, ValueSpan};
-use crate::history::{EventKind, History, KeyChange};
+use crate::history::{Event, EventKind, History, KeyChange};
 use crate::timeline::{FaultSpan, Hold, HoldEnd, Timeline, ms};
 
 use super::promised_renewal::is_disturbed;
@@ -31,9 +33,7 @@ pub(super) fn refused_ns(
                 && span.stands_at(refused_ns)
                 && span.due_ns(refused_ns) > until_ns
         };
-        let mut nodes: Vec<usize> = own.iter().filter(stood).map(|span| span.node).collect();
-        nodes.sort_unstable();
-        nodes.dedup();
+        let nodes: HashSet<usize> = own.iter().filter(stood).map(|span| span.node).collect();
         let enough = nodes.len() >= quorum;
         (enough && !is_disturbed(timeline, hold, refused_ns)).then_some(refused_ns)
     })
@@ -74,33 +74,28 @@ pub(super) fn gone_ns(
         return None;
     }
     let sent_ns = (hold.ended == HoldEnd::Released).then_some(hold.end_ns)?;
-    let own = own.iter().filter(|span| span.may_be_a_claim());
     // Lives are counted in whole milliseconds.
-    let gone = |span: &&ValueSpan| span.until_ns.saturating_add(ms(2)) < sent_ns;
-    let is_kept =
-        |span: &ValueSpan| matches!(span.end, SpanEnd::Stays | SpanEnd::Unseen) || !gone(&span);
-    let by_itself = |span: &ValueSpan| span.end.by().is_some_and(|by| by.worker == hold.worker);
-    let mut kept: Vec<usize> = Vec::new();
+    let is_kept = |span: &ValueSpan| {
+        matches!(span.end, SpanEnd::Stays | SpanEnd::Unseen)
+            || span.until_ns.saturating_add(ms(2)) >= sent_ns
+    };
+    let mut kept = HashSet::new();
     let mut gone_ns = None;
-    for span in own {
-        if by_itself(span) {
-            return None;
-        }
+    for span in own.iter().filter(|span| span.may_be_a_claim()) {
+        let by_itself = span.end.by().is_some_and(|by| by.worker == hold.worker);
         // When a value ends on a node whose clock was set is not known so well.
         let was_set =
             |fault: &FaultSpan<'_>| fault.clock.is_some() && fault.nodes.contains(&span.node);
-        if timeline.faults().iter().any(was_set) {
+        if by_itself || timeline.faults().iter().any(was_set) {
             return None;
         }
         match is_kept(span) {
-            true => kept.push(span.node),
+            true => _ = kept.insert(span.node),
             false => gone_ns = gone_ns.max(Some(span.until_ns)),
         }
     }
-    kept.sort_unstable();
-    kept.dedup();
     let gone_ns = gone_ns.filter(|_| kept.len() < quorum)?;
-    let changes = |what: &EventKind| match what {
+    let removes = |event: &Event| match &event.what {
         EventKind::KeyChanged {
             why: KeyChange::Command(by),
             ..
@@ -108,6 +103,5 @@ pub(super) fn gone_ns(
         _ => false,
     };
     let mut later = history.events.iter().filter(|event| event.at_ns >= sent_ns);
-    let removed = later.any(|event| changes(&event.what));
-    (!removed).then_some((said.at_ns, sent_ns - gone_ns))
+    (!later.any(removes)).then_some((said.at_ns, sent_ns - gone_ns))
 }

@@ -127,10 +127,7 @@ impl Verdict {
 
     /// A verdict `not-applicable`.
     pub fn not_applicable() -> Self {
-        Verdict {
-            status: Status::NotApplicable,
-            ..Verdict::held()
-        }
+        Verdict::inapplicable(Vec::new())
     }
 }
 

@@ -39,7 +39,7 @@ struct Want {
 }
 
 /// The locks that are wanted, and the workers that want them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Waiters {
     requests: Vec<Option<Request>>,
     /// For each worker, the locks that it has asked for and not had since: the key, and when it first
@@ -75,9 +75,8 @@ impl Waiters {
             reaches,
         });
         if reaches {
-            let patience_ns = self.patience_ns;
             let want = &mut self.wants[key as usize];
-            let soon = |denied_ns: u64| at_ns.saturating_sub(denied_ns) <= patience_ns;
+            let soon = |denied_ns: u64| at_ns.saturating_sub(denied_ns) <= self.patience_ns;
             if want.asking == 0 && !want.denied_ns.is_some_and(soon) {
                 want.since_ns = at_ns;
             }
@@ -85,7 +84,6 @@ impl Waiters {
         }
     }
 
-    /// The attempt was denied.
     pub(super) fn denied(&mut self, at_ns: u64, attempt: &Attempt) {
         if self.is_asking(attempt)
             && let Some(want) = self.withdraw(attempt.worker)
@@ -160,16 +158,14 @@ impl Waiters {
         (want.asking > 0).then_some(want.since_ns)
     }
 
-    /// Of the workers that ask for this lock and reach what it needs, the one that first asked.
-    pub(super) fn longest(&self, key: u32) -> Option<usize> {
-        let asking = self.asking(key).filter(|(_, request)| request.reaches);
-        self.first_of(asking, key).map(|(worker, _)| worker)
-    }
-
-    /// Of those that do not reach it, the one that first asked, and when.
-    pub(super) fn longest_kept_away(&self, key: u32) -> Option<(usize, u64)> {
-        let asking = self.asking(key).filter(|(_, request)| !request.reaches);
-        self.first_of(asking, key)
+    /// Of the workers that ask for this lock, and reach what it needs or do not, the one that first asked, and when.
+    pub(super) fn longest(&self, key: u32, reaches: bool) -> Option<(usize, u64)> {
+        let requests = self.requests.iter().enumerate();
+        let asking = requests.filter_map(|(worker, request)| {
+            let request = request.filter(|it| it.key == key && it.reaches == reaches);
+            request.and_then(|_| Some((worker, self.first_asked_ns(worker, key)?)))
+        });
+        asking.min_by_key(|(_, since_ns)| *since_ns)
     }
 
     /// When this worker first asked for the lock, since it last had it.
@@ -177,22 +173,6 @@ impl Waiters {
         let mut asked = self.first_asked.get(worker)?.iter();
         let (_, at_ns) = asked.find(|(asked, _)| *asked == key)?;
         Some(*at_ns)
-    }
-
-    fn first_of<'a>(
-        &self,
-        asking: impl Iterator<Item = (usize, &'a Request)>,
-        key: u32,
-    ) -> Option<(usize, u64)> {
-        let since =
-            asking.filter_map(|(worker, _)| Some((worker, self.first_asked_ns(worker, key)?)));
-        since.min_by_key(|(_, since_ns)| *since_ns)
-    }
-
-    fn asking(&self, key: u32) -> impl Iterator<Item = (usize, &Request)> {
-        let requests = self.requests.iter().enumerate();
-        let requests = requests.filter_map(|(worker, request)| Some((worker, request.as_ref()?)));
-        requests.filter(move |(_, request)| request.key == key)
     }
 
     fn is_asking(&self, attempt: &Attempt) -> bool {

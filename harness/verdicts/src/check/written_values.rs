@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use picklock_scenarios::Phase;
 
-use crate::custody::{Expiry, KeyUpdate, NodeClocks, may_be_a_claim};
+use crate::custody::{Expiry, Holding, KeyUpdate, NodeClocks, may_be_a_claim};
 use crate::history::KeyName;
 use crate::timeline::UnderWay;
 
@@ -16,14 +16,12 @@ pub(super) struct WrittenValues {
     there: Vec<Option<Standing>>,
 }
 
-/// A value of a worker, and its expiry.
+/// A value of a worker.
 #[derive(Debug, Clone)]
 struct Standing {
     worker: usize,
     op: u64,
-    node: usize,
-    key: KeyName,
-    expiry: Option<Expiry>,
+    value: WrittenValue,
 }
 
 /// What one attempt has written.
@@ -51,31 +49,22 @@ pub(super) struct WrittenValue {
 }
 
 impl WrittenValues {
-    /// A key was changed.
     pub(super) fn changed(&mut self, update: &KeyUpdate<'_>) {
         self.note(update);
         let Some(command) = update.command() else {
             return;
         };
-        let Some(holding) = update.now.or(update.before.as_ref()) else {
-            return;
-        };
-        let author = holding.author;
-        let own = author.is_some_and(|author| author.shares_attempt(command));
         let Some(written) = self.attempts.get_mut(command.op) else {
             return;
         };
+        let is_own = |now: &Holding<'_>| now.author.is_some_and(|by| by.shares_attempt(command));
         match update.now {
-            None => written.removed(update.node, update.key),
-            Some(now) if own => written.set(WrittenValue {
-                node: update.node,
-                key: update.key.clone(),
-                expiry: now.expiry,
-                at_first: command.phase == Phase::Acquire,
-                at_extension: command.phase == Phase::Extend,
-            }),
+            None if update.before.is_some() => written.removed(update.node, update.key),
+            Some(now) if is_own(now) => {
+                written.set(WrittenValue::of(update, now, Some(command.phase)));
+            }
             // The expiry of another client's value.
-            Some(_) => {}
+            _ => {}
         }
     }
 
@@ -88,9 +77,7 @@ impl WrittenValues {
             Some(Standing {
                 worker: author.worker,
                 op: author.op,
-                node: update.node,
-                key: update.key.clone(),
-                expiry: now.expiry,
+                value: WrittenValue::of(update, now, None),
             })
         });
     }
@@ -111,18 +98,13 @@ impl WrittenValues {
     ) -> Option<Written> {
         let mut kept = Written::default();
         for standing in self.there.iter().flatten() {
-            let over_ns = |expiry| clocks.over_ns(standing.node, expiry);
-            let lives = (standing.expiry).is_none_or(|expiry| over_ns(expiry) > at_ns);
-            let of_another = matches!(standing.key, KeyName::Lock(other) if other != lock);
+            let value = &standing.value;
+            let over_ns = |expiry| clocks.over_ns(value.node, expiry);
+            let lives = (value.expiry).is_none_or(|expiry| over_ns(expiry) > at_ns);
+            let of_another = matches!(value.key, KeyName::Lock(other) if other != lock);
             if standing.worker == worker && lives && !of_another {
                 kept.left_by = Some(standing.op);
-                kept.set(WrittenValue {
-                    node: standing.node,
-                    key: standing.key.clone(),
-                    expiry: standing.expiry,
-                    at_first: false,
-                    at_extension: false,
-                });
+                kept.set(value.clone());
             }
         }
         (!kept.is_empty()).then_some(kept)
@@ -220,6 +202,17 @@ impl Written {
 }
 
 impl WrittenValue {
+    /// What stands in this key now, and for what its expiry was set.
+    fn of(update: &KeyUpdate<'_>, now: &Holding<'_>, phase: Option<Phase>) -> Self {
+        WrittenValue {
+            node: update.node,
+            key: update.key.clone(),
+            expiry: now.expiry,
+            at_first: phase == Some(Phase::Acquire),
+            at_extension: phase == Some(Phase::Extend),
+        }
+    }
+
     /// True if it expires, or has the lock's name.
     pub(super) fn is_of_a_lock(&self) -> bool {
         may_be_a_claim(&self.key, self.expiry.is_some())

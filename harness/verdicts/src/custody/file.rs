@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::history::{CustodyCheck, History, KeyCommand, write_json_line};
 
 use super::of_history::Custody;
-use super::value_span::ValueSpan;
+use super::value_span::{Renewal, ValueSpan};
 
 /// Format and version of a custody file; the `format` key of its first line.
 pub const FORMAT: &str = "picklock-custody/1";
@@ -41,24 +41,13 @@ struct ValueRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     written_by: Option<&'a KeyCommand>,
     /// How its expiry was set anew, in the order of time; left out if it was not.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    renewed: Vec<Renewed<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    renewed: &'a [Renewal],
     /// Why it went away.
     end: &'static str,
     /// Whose command took it away; left out if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_by: Option<&'a KeyCommand>,
-}
-
-/// An expiry that was set anew.
-#[derive(Serialize)]
-struct Renewed<'a> {
-    at_ns: u64,
-    /// The life that the value got; left out if it never expires.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ttl_ms: Option<i64>,
-    /// Whose command did that.
-    by: &'a KeyCommand,
 }
 
 /// Writes the custody of a history. Nothing is written for a history without custody.
@@ -93,13 +82,7 @@ fn line<'a>(span: &'a ValueSpan, locks: &'a [String]) -> ValueRecord<'a> {
         until_ns: span.until_ns,
         ttl_ms: span.expiry.map(|expiry| expiry.ttl_ms),
         written_by: span.author.as_ref(),
-        renewed: (span.renewals.iter())
-            .map(|renewal| Renewed {
-                at_ns: renewal.at_ns,
-                ttl_ms: renewal.ttl_ms,
-                by: &renewal.by,
-            })
-            .collect(),
+        renewed: &span.renewals,
         end: span.end.word(),
         ended_by: span.end.by(),
     }

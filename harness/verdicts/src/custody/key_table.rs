@@ -12,8 +12,7 @@ use super::expiry::Expiry;
 pub struct Holding<'a> {
     /// The value.
     pub value: &'a Arc<str>,
-    /// The command that wrote the value first; `None`: it was found, or came from a disk, and nobody
-    /// is known to have written it.
+    /// The command that wrote the value first; `None`: it was found, or came from a disk.
     pub author: Option<&'a KeyCommand>,
     /// The key was free when the value was written.
     pub on_free_key: bool,
@@ -32,8 +31,7 @@ pub struct KeyUpdate<'a> {
     pub node: usize,
     /// Of which key.
     pub key: &'a KeyName,
-    /// Numbers the keys of all nodes in the order in which they were first changed, so that what is
-    /// known of a key can stand in a list.
+    /// Numbers the keys of all nodes in the order in which they were first changed, for use in lists.
     pub place: usize,
     /// Why.
     pub why: &'a KeyChange,
@@ -46,34 +44,31 @@ pub struct KeyUpdate<'a> {
 impl KeyUpdate<'_> {
     /// The worker's command that made the change, if one did.
     pub fn command(&self) -> Option<&KeyCommand> {
-        match self.why {
-            KeyChange::Command(command) => Some(command),
-            _ => None,
-        }
+        self.why.command()
+    }
+
+    /// The value as it was, and as it is, if it is still there.
+    fn staying(&self) -> Option<(&Holding<'_>, &Holding<'_>)> {
+        let both = self.before.as_ref().zip(self.now);
+        both.filter(|(before, now)| before.serial == now.serial)
     }
 
     /// True if the value is still there, and its expiry was set anew or taken away.
     pub fn sets_expiry(&self) -> bool {
-        let over_ns = |holding: &Holding<'_>| holding.expiry.map(Expiry::over_ns);
-        let stays = (self.before.as_ref().zip(self.now))
-            .filter(|(before, now)| before.serial == now.serial);
-        stays.is_some_and(|(before, now)| now.expiry.is_some() || over_ns(before) != over_ns(now))
+        self.staying()
+            .is_some_and(|(before, now)| now.expiry.is_some() || before.expiry.is_some())
     }
 
     /// True if the value is still there, and lives longer than before.
     pub fn prolongs(&self) -> bool {
         let over_ns = |holding: &Holding<'_>| holding.expiry.map_or(u64::MAX, Expiry::over_ns);
-        let stays = (self.before.as_ref().zip(self.now))
-            .filter(|(before, now)| before.serial == now.serial);
-        stays.is_some_and(|(before, now)| over_ns(now) > over_ns(before))
+        let staying = self.staying();
+        staying.is_some_and(|(before, now)| over_ns(now) > over_ns(before))
     }
 
     /// True if the value is another one, or gone: not only its expiry has changed.
     pub fn ends_value(&self) -> bool {
-        match (&self.before, self.now) {
-            (Some(before), Some(now)) => before.serial != now.serial,
-            (before, _) => before.is_some(),
-        }
+        self.before.is_some() && self.staying().is_none()
     }
 }
 
@@ -108,10 +103,7 @@ impl Places {
                 let nodes = slot(&mut self.locks, *lock as usize);
                 slot(nodes, node).get_or_insert(self.count)
             }
-            _ => {
-                let key = (node, key.clone());
-                self.others.entry(key).or_insert(self.count)
-            }
+            _ => (self.others.entry((node, key.clone()))).or_insert(self.count),
         };
         let place = *place;
         self.count = self.count.max(place + 1);
@@ -148,10 +140,7 @@ impl<'a> KeyTable<'a> {
         let held = slot(&mut self.held, place);
         let before = held.as_ref();
         let now = value.as_ref().map(|value| {
-            let by = match why {
-                KeyChange::Command(command) => Some(command),
-                _ => None,
-            };
+            let by = why.command();
             let stays = before.filter(|before| {
                 // Only the expiry has changed, or the same attempt has written again.
                 (before.value == value && !writes_again(why))
@@ -193,23 +182,17 @@ pub fn ended_values(events: &[Event]) -> u64 {
 
 /// True for a command that writes a value even if it is the one that is there.
 fn writes_again(why: &KeyChange) -> bool {
-    match why {
-        KeyChange::Command(command) => {
-            matches!(
-                &*command.command,
-                "SET" | "GETSET" | "MSET" | "SETEX" | "PSETEX"
-            )
-        }
-        _ => false,
-    }
+    let command = why.command().map(|by| &*by.command);
+    matches!(
+        command,
+        Some("SET" | "GETSET" | "MSET" | "SETEX" | "PSETEX")
+    )
 }
 
 /// True if one attempt sent both commands, or no worker sent either.
 fn is_of_one_attempt(one: Option<&KeyCommand>, other: Option<&KeyCommand>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => one.shares_attempt(other),
-        (one, other) => one.is_none() && other.is_none(),
-    }
+    let attempt = |by: &KeyCommand| (by.worker, by.op);
+    one.map(attempt) == other.map(attempt)
 }
 
 #[cfg(test)]

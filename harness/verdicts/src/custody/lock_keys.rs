@@ -41,11 +41,10 @@ impl Locks<'_> {
             KeyName::Lock(lock) => return usize::try_from(*lock).ok(),
             KeyName::Other(name) => name,
         };
-        let contained = self.names.iter().enumerate();
-        let contained =
-            contained.filter(|(_, lock)| !lock.is_empty() && name.contains(lock.as_str()));
-        let longest = contained.max_by_key(|(_, lock)| lock.len())?;
-        Some(longest.0)
+        let is_contained = |lock: &str| !lock.is_empty() && name.contains(lock);
+        let named = self.names.iter().enumerate();
+        let contained = named.filter(|(_, lock)| is_contained(lock));
+        Some(contained.max_by_key(|(_, lock)| lock.len())?.0)
     }
 }
 
@@ -74,7 +73,9 @@ pub fn lock_keys<'a>(
     };
     if named.is_empty() {
         let passing = written.filter(|record| comes_and_goes(&&record.key));
-        return derived_keys(passing, locks, lock);
+        let unnamed = passing.filter(|record| locks.named_by(&record.key).is_none());
+        let of_locks = unnamed.filter_map(|record| Some((&record.key, locks.of(record)?)));
+        return own_keys(of_locks, lock);
     }
     let passing: BTreeSet<&KeyName> = named.iter().copied().filter(comes_and_goes).collect();
     match passing.is_empty() {
@@ -84,21 +85,16 @@ pub fn lock_keys<'a>(
     }
 }
 
-/// Of the keys that were written to acquire and name no lock, those that attempts for this lock have
-/// written. What others have written as well counts only if nothing else does: all locks may share a
-/// heartbeat, or one key.
-fn derived_keys<'a>(
-    written: impl Iterator<Item = &'a KeyRecord>,
-    locks: Locks<'_>,
-    lock: usize,
+/// Of these keys, each written to take a lock, those that attempts for this lock have written. What others
+/// have written as well counts only if nothing else does: all locks may share a heartbeat, or one key.
+pub(super) fn own_keys<'a, L: PartialEq>(
+    written: impl Iterator<Item = (&'a KeyName, L)>,
+    lock: L,
 ) -> BTreeSet<&'a KeyName> {
     let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
-    for record in written.filter(|record| locks.named_by(&record.key).is_none()) {
-        match locks.of(record) {
-            Some(of) if of == lock => own.insert(&record.key),
-            Some(_) => others.insert(&record.key),
-            None => continue,
-        };
+    for (key, of) in written {
+        let keys = if of == lock { &mut own } else { &mut others };
+        keys.insert(key);
     }
     if own.iter().any(|key| !others.contains(key)) {
         own.retain(|key| !others.contains(key));
@@ -128,11 +124,8 @@ pub fn lock_of_key(records: &[KeyRecord], key: &KeyName, locks: Locks<'_>) -> Op
 
 /// True for a value that a worker has written, or lengthened the life of, in order to acquire.
 pub fn is_acquired(record: &KeyRecord) -> bool {
-    let by_acquisition = match &record.why {
-        KeyChange::Command(command) => command.phase == Phase::Acquire,
-        _ => false,
-    };
-    by_acquisition && record.value.is_some()
+    let command = record.why.command();
+    record.value.is_some() && command.is_some_and(|command| command.phase == Phase::Acquire)
 }
 
 #[cfg(test)]

@@ -5,17 +5,7 @@
 //! have no custody, and what needs one is decided from the driver's events, or not at all.
 //!
 //! Everybody who asks whose a value was, until when, and how it went away, asks here: verdicts, stories,
-//! pictures, and the harness while a run goes on.
-//!
-//! - [`KeyRecord`] is one change of one key as a node's watcher notes it. [`lock_keys`] says which keys
-//!   hold a lock, whatever their names, and [`takes_lock`] which change took it.
-//! - [`KeyTable`] follows the events of a history one by one, and knows what each key holds now.
-//! - [`ValueSpan`] is the stay of one value: from the command that wrote it to its end.
-//! - [`Expiry`] is the life that a value was given; `node_clocks.rs` knows by how much each node's wall
-//!   clock was shifted, and so when an expiry is over.
-//! - [`NodesUsed`] knows which of its nodes a lock uses.
-//! - [`name_clients`] says whose a command was that came over connections of several clients.
-//! - [`Custody`] has all this of a whole history.
+//! pictures, and the harness while a run goes on. [`Custody`] has all this of a whole history.
 
 mod expiry;
 mod file;

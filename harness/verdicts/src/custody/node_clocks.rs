@@ -40,9 +40,8 @@ impl NodeClocks {
                 self.latest = self.latest.filter(|(latest, _)| latest == id);
                 let over = self.passing.iter().position(|(passing, ..)| passing == id);
                 if let Some((_, nodes, by_ns)) = over.map(|index| self.passing.swap_remove(index)) {
-                    let back = nodes
-                        .into_iter()
-                        .map(|node| (event.at_ns, node, by_ns.saturating_neg()));
+                    let back_ns = by_ns.saturating_neg();
+                    let back = nodes.into_iter().map(|node| (event.at_ns, node, back_ns));
                     self.shifts.extend(back);
                 }
             }

@@ -71,23 +71,18 @@ impl NodesUsed {
 
     /// An attempt made a step.
     pub fn step(&mut self, attempt: &Attempt, step: Step) {
-        match step {
-            Step::Asked => {
-                // More nodes than most locks have.
-                let touched = Vec::with_capacity(8);
-                self.under_way.begin(attempt.op, (attempt.key, touched));
-            }
-            Step::Begun | Step::Denied(_) | Step::Gone => self.over(attempt, step == Step::Begun),
-            _ => {}
+        if step == Step::Asked {
+            // More nodes than most locks have.
+            let touched = Vec::with_capacity(8);
+            self.under_way.begin(attempt.op, (attempt.key, touched));
         }
-    }
-
-    /// The attempt has its answer, or will never have one.
-    fn over(&mut self, attempt: &Attempt, granted: bool) {
-        let Some((_, touched)) = self.under_way.end(attempt.op) else {
-            return;
-        };
-        if granted {
+        // The attempt has its answer, or will never have one.
+        if matches!(step, Step::Begun | Step::Denied(_) | Step::Gone)
+            && let Some((_, touched)) = self.under_way.end(attempt.op)
+        {
+            if step != Step::Begun {
+                return;
+            }
             let lock = self.locks.entry(attempt.key).or_default();
             lock.granted = match (lock.granted, touched.as_slice()) {
                 (before, []) => before,
@@ -98,8 +93,7 @@ impl NodesUsed {
         }
     }
 
-    /// The one node that all grants of this lock rested on so far. `None`: there were several, or no
-    /// grant shows one.
+    /// The only node that grants of this lock rested on so far; `None`: several, or none is known.
     pub fn only_node(&self, lock: u32) -> Option<usize> {
         match self.locks.get(&lock)?.granted {
             Granted::On(node) => Some(node),
@@ -109,17 +103,12 @@ impl NodesUsed {
 
     /// The nodes on which attempts to take this lock have changed a key so far.
     pub fn touched(&self, lock: u32) -> &[usize] {
-        self.locks
-            .get(&lock)
-            .map_or(&[], |lock| lock.touched.as_slice())
+        let lock = self.locks.get(&lock);
+        lock.map_or(&[], |lock| lock.touched.as_slice())
     }
 
-    /// How many nodes a grant of this lock must rest on: a majority, or one for a lock that only ever
-    /// used one.
+    /// How many nodes a grant of this lock must rest on: a majority, or the only one that it uses.
     pub fn quorum(&self, lock: u32) -> usize {
-        match self.only_node(lock) {
-            Some(_) => 1,
-            None => self.nodes / 2 + 1,
-        }
+        (self.only_node(lock)).map_or(self.nodes / 2 + 1, |_| 1)
     }
 }

@@ -8,6 +8,7 @@ use crate::history::{History, KeyName};
 use crate::timeline::AttemptTracker;
 
 use super::key_table::KeyTable;
+use super::lock_keys::own_keys;
 use super::nodes_used::NodesUsed;
 use super::value_span::{SpanReader, ValueSpan};
 
@@ -42,25 +43,17 @@ impl Custody {
             nodes,
         }
     }
-    /// The keys that attempts to take this lock have written. Where there are some that no other lock
-    /// writes, they are the lock's, and not the heartbeat that all locks share. `lock_of`: the lock
-    /// that an attempt was for.
+
+    /// The keys that attempts to take this lock have written, and that of its name. `lock_of`: the lock that an
+    /// attempt was for.
     pub fn keys_of(&self, lock: u32, lock_of: impl Fn(u64) -> Option<u32>) -> HashSet<KeyName> {
-        let mut own = HashSet::new();
-        let mut others = HashSet::new();
-        for span in self.spans.iter().filter(|span| span.may_be_a_claim()) {
+        let claims = self.spans.iter().filter(|span| span.may_be_a_claim());
+        let written = claims.filter_map(|span| {
             let author = span.author.as_ref();
-            let author = author.filter(|by| by.phase == Phase::Acquire);
-            match author.and_then(|by| lock_of(by.op)) {
-                Some(of) if of == lock => own.insert(span.key.clone()),
-                Some(_) => others.insert(span.key.clone()),
-                None => continue,
-            };
-        }
-        if own.iter().any(|key| !others.contains(key)) {
-            own.retain(|key| !others.contains(key));
-        }
-        own.insert(KeyName::Lock(lock));
-        own
+            let author = author.filter(|by| by.phase == Phase::Acquire)?;
+            Some((&span.key, lock_of(author.op)?))
+        });
+        let own = own_keys(written, lock).into_iter().cloned();
+        own.chain([KeyName::Lock(lock)]).collect()
     }
 }

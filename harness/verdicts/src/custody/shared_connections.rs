@@ -74,7 +74,8 @@ pub fn name_clients(
                         key: key.text(keys).to_owned(),
                     });
                 }
-                named => named.or_else(|| reader.anybody(&change)),
+                // For what no lock rests on: anybody of the process.
+                named => named.or_else(|| reader.of_process(&change).next()),
             };
             if let Some((worker, client)) = named {
                 (command.worker, command.op, command.phase) = (worker, client.op, client.phase);
@@ -82,13 +83,9 @@ pub fn name_clients(
         }
         if let Some(value) = value {
             let stays = before.filter(|before| before.value == *value);
-            let by = match why {
-                KeyChange::Command(command) => Some(command.clone()),
-                _ => None,
-            };
             let held = Held {
                 value: Arc::clone(value),
-                author: stays.map_or(by, |before| before.author),
+                author: stays.map_or_else(|| why.command().cloned(), |before| before.author),
                 expires: ttl_ms.is_some(),
             };
             reader.held.insert(place, held);
@@ -146,19 +143,17 @@ struct Reader {
 fn tokens(events: &[Event]) -> HashMap<u64, Told> {
     let mut all: HashMap<u64, Told> = HashMap::new();
     for event in events {
-        match &event.what {
-            EventKind::Granted { op, token, .. } => {
-                let told = all.entry(*op).or_default();
-                told.granted_ns = event.at_ns;
-                told.tokens.push(token.clone());
-            }
-            EventKind::ExtendGranted { op, token, .. } => {
-                let told = all.entry(*op).or_default();
-                if !told.tokens.contains(token) {
-                    told.tokens.push(token.clone());
-                }
-            }
-            _ => {}
+        let (EventKind::Granted { op, token, .. } | EventKind::ExtendGranted { op, token, .. }) =
+            &event.what
+        else {
+            continue;
+        };
+        let told = all.entry(*op).or_default();
+        if matches!(event.what, EventKind::Granted { .. }) {
+            told.granted_ns = event.at_ns;
+        }
+        if !told.tokens.contains(token) {
+            told.tokens.push(token.clone());
         }
     }
     all
@@ -208,10 +203,8 @@ impl Reader {
 
     fn writer(&self, change: &Change<'_>, value: &str) -> Option<(usize, Client)> {
         let is_named = |client: &Client| self.told(client).any(|token| is_in(token, value));
-        let named: Vec<_> = self
-            .of_process(change)
-            .filter(|(_, it)| is_named(it))
-            .collect();
+        let clients = self.of_process(change);
+        let named: Vec<_> = clients.filter(|(_, it)| is_named(it)).collect();
         if let Some(one) = only(&named) {
             return Some(one);
         }
@@ -239,11 +232,11 @@ impl Reader {
         {
             return Some(own);
         }
-        let asked = |phase: Phase| {
+        let asked = |phase: Phase| -> Vec<_> {
             let clients = self.of_process(change);
             clients
-                .filter(move |(_, client)| client.phase == phase)
-                .collect::<Vec<_>>()
+                .filter(|(_, client)| client.phase == phase)
+                .collect()
         };
         let releasing = asked(Phase::Release);
         if !releasing.is_empty() {
@@ -264,24 +257,15 @@ impl Reader {
             phase: Phase::Idle,
             holds: false,
         };
-        let now = self
-            .clients
-            .get(&author.worker)
-            .filter(|now| now.op == author.op);
-        Some((author.worker, now.copied().unwrap_or(client)))
+        let now = self.clients.get(&author.worker).copied();
+        let now = now.filter(|now| now.op == author.op);
+        Some((author.worker, now.unwrap_or(client)))
     }
 
     fn of_process(&self, change: &Change<'_>) -> impl Iterator<Item = (usize, Client)> {
-        let clients = self
-            .clients
-            .iter()
-            .map(|(worker, client)| (*worker, *client));
+        let clients = self.clients.iter();
+        let clients = clients.map(|(worker, client)| (*worker, *client));
         clients.filter(|(worker, _)| change.is_of_process(*worker))
-    }
-
-    /// For what no lock rests on: anybody of the process.
-    fn anybody(&self, change: &Change<'_>) -> Option<(usize, Client)> {
-        self.of_process(change).next()
     }
 
     fn told(&self, client: &Client) -> impl Iterator<Item = &String> {

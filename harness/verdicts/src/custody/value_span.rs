@@ -1,17 +1,16 @@
-//! The stay of one value on one key of one node: who wrote it, until when it was there, and why it
-//! went away.
+//! The stay of one value on one key of one node: whose it was, until when, and why it went away.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use picklock_scenarios::Phase;
+use serde::Serialize;
 
 use crate::history::{KeyChange, KeyCommand, KeyName};
-
 use crate::timeline::ms;
 
 use super::expiry::Expiry;
-use super::key_table::{Holding, KeyUpdate};
+use super::key_table::KeyUpdate;
 use super::lock_keys::may_be_a_claim;
 use super::node_clocks::NodeClocks;
 
@@ -100,13 +99,15 @@ impl ValueSpan {
 }
 
 /// An expiry that was set anew for a value that was there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Renewal {
     /// When, nanoseconds since the run began.
     pub at_ns: u64,
     /// The life that the value got, milliseconds by the node's clock; `None`: it never expires.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<i64>,
     /// Until when it would have lived otherwise, if nobody sets the node's clock.
+    #[serde(skip)]
     pub due_ns: u64,
     /// Whose command did that.
     pub by: KeyCommand,
@@ -203,21 +204,20 @@ impl SpanEnd {
 pub(super) struct SpanReader {
     pub clocks: NodeClocks,
     spans: Vec<ValueSpan>,
-    /// Where in `spans` the value is that each key holds.
-    open: BTreeMap<(usize, KeyName), usize>,
+    /// Where in `spans` the value is that each key holds, by the key's place.
+    open: BTreeMap<usize, usize>,
 }
 
 impl SpanReader {
     /// A key was changed.
     pub fn update(&mut self, at_ns: u64, update: KeyUpdate<'_>) {
-        let place = (update.node, update.key.clone());
         if update.ends_value()
-            && let Some(index) = self.open.remove(&place)
+            && let Some(index) = self.open.remove(&update.place)
         {
             self.end(index, at_ns, end_of(&update));
         }
         if let Some(now) = update.now {
-            match self.open.get(&place) {
+            match self.open.get(&update.place) {
                 Some(&index) => {
                     let span = &mut self.spans[index];
                     let due_ns = span.expiry.map_or(u64::MAX, Expiry::over_ns);
@@ -232,8 +232,18 @@ impl SpanReader {
                     }));
                 }
                 None => {
-                    self.open.insert(place, self.spans.len());
-                    self.spans.push(begun(&update, now));
+                    self.open.insert(update.place, self.spans.len());
+                    self.spans.push(ValueSpan {
+                        node: update.node,
+                        key: update.key.clone(),
+                        value: Arc::clone(now.value),
+                        author: now.author.cloned(),
+                        from_ns: now.written_ns,
+                        expiry: now.expiry,
+                        renewals: Vec::new(),
+                        until_ns: u64::MAX,
+                        end: SpanEnd::Stays,
+                    });
                 }
             }
         }
@@ -249,23 +259,20 @@ impl SpanReader {
     }
 
     /// The value was seen to be gone at `at_ns`; its expiry may have been over before.
-    fn end(&mut self, index: usize, at_ns: u64, end: SpanEnd) {
+    fn end(&mut self, index: usize, at_ns: u64, mut end: SpanEnd) {
         let span = &mut self.spans[index];
-        let (mut until_ns, mut end) = (at_ns, end);
+        let mut until_ns = at_ns;
         if let Some(expiry) = span.expiry {
             let over_ns = self.clocks.over_ns(span.node, expiry);
             // The server said so itself, or something else befell a value that was over. A command
             // that found it there proves that it was not.
             let found_there = matches!(end, SpanEnd::Removed(_) | SpanEnd::Overwritten(_));
-            let ran_out = end == SpanEnd::RanOut || !found_there && over_ns < at_ns;
-            if ran_out {
+            if end == SpanEnd::RanOut || !found_there && over_ns < at_ns {
                 until_ns = over_ns.min(at_ns);
                 let early = over_ns < expiry.over_ns();
-                let leapt = early && self.clocks.leapt(span.node, expiry.set_ns, until_ns);
-                end = if leapt {
-                    SpanEnd::ClockLeapt
-                } else {
-                    SpanEnd::RanOut
+                end = match early && self.clocks.leapt(span.node, expiry.set_ns, until_ns) {
+                    true => SpanEnd::ClockLeapt,
+                    false => SpanEnd::RanOut,
                 };
             }
         }
@@ -274,26 +281,10 @@ impl SpanReader {
     }
 }
 
-fn begun(update: &KeyUpdate<'_>, now: &Holding<'_>) -> ValueSpan {
-    ValueSpan {
-        node: update.node,
-        key: update.key.clone(),
-        value: Arc::clone(now.value),
-        author: now.author.cloned(),
-        from_ns: now.written_ns,
-        expiry: now.expiry,
-        renewals: Vec::new(),
-        until_ns: u64::MAX,
-        end: SpanEnd::Stays,
-    }
-}
-
 fn end_of(update: &KeyUpdate<'_>) -> SpanEnd {
     match update.why {
-        KeyChange::Command(command) if update.now.is_some() => {
-            SpanEnd::Overwritten(command.clone())
-        }
-        KeyChange::Command(command) => SpanEnd::Removed(command.clone()),
+        KeyChange::Command(by) if update.now.is_some() => SpanEnd::Overwritten(by.clone()),
+        KeyChange::Command(by) => SpanEnd::Removed(by.clone()),
         KeyChange::Expired => SpanEnd::RanOut,
         KeyChange::Evicted => SpanEnd::Evicted,
         KeyChange::Flushed => SpanEnd::Flushed,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use picklock_scenarios::{Ability, BackendName};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::end::{EndReason, EndedBy};
 use super::key_change::{KeyChange, KeyName};
@@ -25,7 +25,7 @@ pub struct Event {
 /// What the driver saw.
 ///
 /// `op` numbers the attempts to buy; all events of one attempt carry the same number, and no two
-/// attempts of a run share one.
+/// attempts of a run share one. Histories that are older than an optional field leave it out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 #[expect(
@@ -55,8 +55,7 @@ pub enum EventKind {
         /// How long after its grant the client may rely on the lock, as it reported.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         valid_ms: Option<u64>,
-        /// How long after reading the request the worker wrote the grant, on its own monotonic
-        /// clock.
+        /// The worker wrote it so long after reading the request, on its own monotonic clock.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elapsed_ms: Option<u64>,
     },
@@ -90,8 +89,7 @@ pub enum EventKind {
         /// How long the client may rely on the lock, as it reported.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         valid_ms: Option<u64>,
-        /// How long after reading the request to extend the worker wrote this, on its own monotonic
-        /// clock.
+        /// The worker wrote it so long after reading the request, on its own monotonic clock.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elapsed_ms: Option<u64>,
     },
@@ -150,14 +148,13 @@ pub enum EventKind {
     /// The request to release is about to be sent: the hold ends.
     Release { worker: usize, op: u64 },
     /// The release was answered. `released`: the lock claims that it held the lock until now, or
-    /// that it did not; null: it does not say.
+    /// that it did not; null, which may not be left out: it does not say.
     Released {
         worker: usize,
         op: u64,
-        #[serde(deserialize_with = "said")]
+        #[serde(deserialize_with = "Option::deserialize")]
         released: Option<bool>,
-        /// When the last command of this release that names the lock's key went out on the wire;
-        /// left out without a wire log.
+        /// When its last command that names the lock's key went out; left out without a wire log.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_command_ns: Option<u64>,
     },
@@ -197,20 +194,17 @@ pub enum EventKind {
         workers: Vec<usize>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         nodes: Vec<usize>,
-        /// What it does to the wall clocks of those that it strikes; left out by all other faults,
-        /// and by histories that are older than this field.
+        /// What it does to the wall clocks of those that it strikes; left out by all other faults.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clock: Option<ClockShift>,
-        /// By how much it delays what passes, at most, milliseconds; left out by all other faults, and by
-        /// histories that are older than this field.
+        /// By how much it delays what passes, at most, milliseconds; left out by all other faults.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         delay_ms: Option<u64>,
     },
     /// A fault has ended. A fault that never ends has no such event.
     FaultEnded { id: u32 },
     /// It took this long until a fault of nodes had struck, counted from its `FaultBegan`. A client that had
-    /// reached the fault's moment waited meanwhile, and others may have. Less than a tenth of a lease is not
-    /// told.
+    /// reached its moment waited meanwhile, and others may have. Less than a tenth of a lease is not told.
     FaultStruck { id: u32, took_ms: u64 },
     /// A fault of nodes lasted this much longer than its scenario says: a server took long to stop or
     /// to come back. Comes just before its `FaultEnded`. Less than a tenth of a lease is not told.
@@ -260,8 +254,7 @@ pub enum EventKind {
     CustodyIncomplete { reason: String },
     /// After the run: the locks could not be taken once more, or not be looked at.
     FinalInspectionFailed { reason: String },
-    /// The buyers of an open loop are done. `came`: how many arrived in all. `unserved`: how many
-    /// of them no worker had begun to serve.
+    /// The buyers of an open loop are done: `came` in all, of whom `unserved` were served by no worker.
     Arrivals { came: u64, unserved: u64 },
     /// After the buyers were done: one more attempt to take the lock, by an additional client.
     Probe {
@@ -301,8 +294,7 @@ pub enum EventKind {
         /// When it came, in nanoseconds since the run began.
         came_ns: u64,
     },
-    /// A grant was told by a worker from which nothing had come on any link to a node. Only the
-    /// first time is told for each start of a worker.
+    /// A worker told a grant, and nothing had come from it on any link to a node. Told once for each start of a worker.
     GrantWithoutCommand {
         worker: usize,
         op: u64,
@@ -329,13 +321,11 @@ pub enum EventKind {
     /// So many commands were sent to the nodes by workers that were asking for a lock. Told once, at the end.
     CommandsSent {
         acquiring: u64,
-        /// The same by holders, from the answer on until they were told to release; left out by histories that are
-        /// older than this field.
+        /// The same by holders, from the answer on until they were told to release.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         holding: Option<u64>,
     },
-    /// A script touched a key that its command had not declared. Only the first time is told for each
-    /// command.
+    /// A script touched a key that its command had not declared. Told once for each command.
     UndeclaredKey {
         node: usize,
         /// The command that ran the script.
@@ -344,13 +334,11 @@ pub enum EventKind {
     },
     /// The harness ran out of file descriptors, processes or memory, and could not do its part.
     Shortage { reason: String },
-    /// A client sent this on a link of the worker, and had closed its connection before the harness could ask
-    /// whose it was. So it was not served. That takes a client that gives up, and a wire that got no processor
-    /// for a while.
+    /// A client sent this on a link of the worker, and was gone before the harness could ask whose it was,
+    /// so it was not served. That takes a client that gives up, and a wire without a processor for a while.
     ClientGone { worker: usize, sent: String },
-    /// A node's server answered nothing from `since_ns` on, and no fault asked for it: stopped by somebody else,
-    /// or kept from the processor. Told when it answers again, or when the run ends. Less than a tenth of a
-    /// lease is not told.
+    /// A node's server answered nothing from `since_ns` on, and no fault asked for it: it was stopped by
+    /// somebody else, or kept from the processor. Told when it answers again, or when the run ends. Less than a tenth of a lease is not told.
     NodeStoodStill {
         node: usize,
         since_ns: u64,
@@ -390,11 +378,6 @@ pub enum EventKind {
         /// Units sold, one for each key, as the buyers counted them.
         sold: Vec<i64>,
     },
-}
-
-/// A field that may be null, and may not be left out.
-fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
-    Option::deserialize(deserializer)
 }
 
 impl EventKind {

@@ -5,7 +5,7 @@ use std::io::{BufRead, Read, Write};
 use serde::Serialize;
 
 use super::older::in_todays_form;
-use super::{Event, EventKind, FORMAT, Header, History, KeyChange};
+use super::{Event, EventKind, FORMAT, Header, History};
 
 /// Longest line, bytes. The longest that are written name a few thousand keys, or count their stock.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -119,15 +119,14 @@ impl Lines<'_> {
 }
 
 fn read_header(line: &str) -> Result<Header, HistoryError> {
-    let value: serde_json::Value =
-        serde_json::from_str(line).map_err(|error| HistoryError::Header(error.to_string()))?;
+    let malformed = |error: serde_json::Error| HistoryError::Header(error.to_string());
+    let value: serde_json::Value = serde_json::from_str(line).map_err(malformed)?;
     match value.get("format").and_then(|format| format.as_str()) {
         Some(FORMAT) => {}
         Some(other) => return Err(HistoryError::Version(other.to_owned())),
         None => return Err(HistoryError::Header("no `format` key".into())),
     }
-    let header: Header =
-        serde_json::from_value(value).map_err(|error| HistoryError::Header(error.to_string()))?;
+    let header: Header = serde_json::from_value(value).map_err(malformed)?;
     let counted = [
         (header.workers, MOST_WORKERS, "workers"),
         (header.nodes, MOST_NODES, "nodes"),
@@ -147,44 +146,29 @@ fn check_event(header: &Header, event: &Event, latest_ns: u64) -> Result<(), Str
             event.at_ns
         ));
     }
+    let unknown = |what: &str, number: usize, of: usize| {
+        Err(format!("{what} {number} is not one of the header's {of}"))
+    };
     // The client that looks at the locks after the run may wait, too.
-    let is_of_probe = matches!(event.what, EventKind::Silent { .. });
-    if let Some(worker) = event.what.worker()
-        && worker >= header.workers + usize::from(is_of_probe)
-    {
-        return Err(format!(
-            "worker {worker} is not one of the header's {}",
-            header.workers
-        ));
+    let clients = header.workers + usize::from(matches!(event.what, EventKind::Silent { .. }));
+    if let Some(worker) = event.what.worker().filter(|worker| *worker >= clients) {
+        return unknown("worker", worker, header.workers);
     }
     if let EventKind::KeyChanged { node, why, .. } = &event.what {
-        let by = match why {
-            KeyChange::Command(by) => Some(by.worker),
-            _ => None,
-        };
         // The client that looks at the locks after the run changes keys, too.
+        let by = why.command().map(|by| by.worker);
         if let Some(worker) = by.filter(|worker| *worker > header.workers) {
-            return Err(format!(
-                "worker {worker} is not one of the header's {}",
-                header.workers
-            ));
+            return unknown("worker", worker, header.workers);
         }
         if *node >= header.nodes {
-            return Err(format!(
-                "node {node} is not one of the header's {}",
-                header.nodes
-            ));
+            return unknown("node", *node, header.nodes);
         }
     }
-    if let Some(key) = event.what.key()
-        && key as usize >= header.keys.len()
-    {
-        return Err(format!(
-            "key {key} is not one of the header's {}",
-            header.keys.len()
-        ));
+    let key = event.what.key().map(|key| key as usize);
+    match key.filter(|key| *key >= header.keys.len()) {
+        Some(key) => unknown("key", key, header.keys.len()),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Writes a history, one line for the header and one for each event.

@@ -45,8 +45,7 @@ pub struct Header {
     /// True if every change of the nodes' keys is in the history.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub custody: bool,
-    /// What a look at the servers' keys has confirmed of that when the run was over. Left out: nobody
-    /// looked, as in the simulation.
+    /// What a look at the servers' keys has confirmed of that in the end. Left out: nobody looked.
     #[serde(
         default,
         rename = "custody_look",

@@ -48,6 +48,16 @@ pub enum KeyChange {
     Found,
 }
 
+impl KeyChange {
+    /// The worker's command that made the change, if one did.
+    pub fn command(&self) -> Option<&KeyCommand> {
+        match self {
+            KeyChange::Command(command) => Some(command),
+            _ => None,
+        }
+    }
+}
+
 /// A worker's command that changed a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyCommand {

@@ -14,8 +14,7 @@ use crate::timeline::ms;
 /// What was measured, in microseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct KeyTimes {
-    /// For each time that a lock was taken: how long it had been free since it was last taken, while
-    /// somebody waited.
+    /// For each taking of a lock: how long it had been free since the one before, while somebody waited.
     pub(super) handover_us: Vec<u64>,
     /// For each holder that lost its lock and was told: how long after that.
     pub(super) told_us: Vec<u64>,
@@ -96,8 +95,7 @@ struct Holder {
 struct Reader {
     nodes: usize,
     locks: Vec<Lock>,
-    /// The latest attempt of each worker, and its lock; an attempt that waits for its answer counts as
-    /// asking.
+    /// The latest attempt of each worker, its lock, and whether it waits for its answer.
     attempts: Vec<Option<(u64, usize, bool)>>,
     standing: Vec<Standing>,
     holders: Vec<Holder>,
@@ -121,8 +119,7 @@ impl Reader {
             EventKind::WorkerDown { worker, .. } => {
                 self.answered(at_ns, *worker);
                 if let Some(Some((op, ..))) = self.attempts.get(*worker) {
-                    let op = *op;
-                    self.holders.retain(|holder| holder.op != op);
+                    self.holders.retain(|holder| holder.op != *op);
                 }
             }
             EventKind::Lost { op, .. } | EventKind::ExtendRefused { op, .. } => {
@@ -142,14 +139,13 @@ impl Reader {
                 ttl_ms,
                 why,
             } => {
-                let expiry = value.as_ref().map(|_| {
-                    let life = ttl_ms.map(|ttl_ms| Expiry {
-                        set_ns: at_ns,
-                        ttl_ms,
-                    });
-                    life.map_or(u64::MAX, Expiry::over_ns)
+                let expiry = ttl_ms.map(|ttl_ms| Expiry {
+                    set_ns: at_ns,
+                    ttl_ms,
                 });
-                self.key_changed(at_ns, (*node, key), expiry, why);
+                let over_ns = expiry.map_or(u64::MAX, Expiry::over_ns);
+                let over_ns = value.as_ref().map(|_| over_ns);
+                self.key_changed(at_ns, (*node, key), over_ns, why);
             }
             _ => {}
         }
@@ -178,22 +174,17 @@ impl Reader {
     }
 
     fn granted(&mut self, at_ns: u64, op: u64) {
-        let of_it = self
-            .standing
-            .iter()
-            .filter(|it| it.op == op && it.over_ns > at_ns);
-        let (count, lock) = (of_it.clone().count(), of_it.map(|it| it.lock).next());
-        let Some(lock) = lock else { return };
-        self.locks[lock].single = count == 1;
-        let needed = match count {
-            1 => 1,
-            _ => self.locks[lock].quorum,
-        };
-        let lost_ns = None;
+        let standing = self.standing.iter();
+        let mut of_it = standing.filter(|it| it.op == op && it.over_ns > at_ns);
+        let Some(first) = of_it.next() else { return };
+        let single = of_it.next().is_none();
+        let lock = &mut self.locks[first.lock];
+        lock.single = single;
+        let needed = if single { 1 } else { lock.quorum };
         self.holders.push(Holder {
             op,
             needed,
-            lost_ns,
+            lost_ns: None,
         });
     }
 
@@ -231,10 +222,8 @@ impl Reader {
         let mut over_ns: Vec<u64> = of_it.map(|it| it.over_ns).collect();
         over_ns.sort_unstable_by(|one, other| other.cmp(one));
         // As many as it needs stood until then.
-        let until_ns = over_ns
-            .get(holder.needed.saturating_sub(1))
-            .copied()
-            .unwrap_or(at_ns);
+        let last = holder.needed.saturating_sub(1);
+        let until_ns = over_ns.get(last).copied().unwrap_or(at_ns);
         if until_ns <= at_ns {
             holder.lost_ns.get_or_insert(until_ns);
         }
@@ -249,10 +238,7 @@ impl Reader {
     ) {
         let place = |it: &Standing| it.node == node && it.key == *key;
         let known = self.standing.iter().position(place);
-        let command = match why {
-            KeyChange::Command(command) => Some(command),
-            _ => None,
-        };
+        let command = why.command();
         let lock = match known {
             Some(known) => Some(self.standing[known].lock),
             None => command.and_then(|by| self.lock_of(key, by, over_ns)),
@@ -349,10 +335,8 @@ impl Reader {
             true => 0,
             false => self.nodes.saturating_sub(state.quorum),
         };
-        let standing = self
-            .standing
-            .iter()
-            .filter(|it| it.lock == lock && !it.let_go);
+        let standing = self.standing.iter();
+        let standing = standing.filter(|it| it.lock == lock && !it.let_go);
         let mut over_ns: Vec<u64> = standing.map(|it| it.over_ns).collect();
         if over_ns.len() <= spare {
             return 0;

@@ -8,9 +8,7 @@
 //! then. For comparison there is also [`ASKED`], measured from the worker's own request. It leaves
 //! out the time in which a buyer waited for a free worker.
 //!
-//! Two more times come from the servers' keys, where their custody is known: [`HANDOVER`], for how long a
-//! lock had been free, while somebody waited, when it was taken; and [`TOLD`], how long after the loss of
-//! its lock a holder was told.
+//! [`HANDOVER`] and [`TOLD`] come from the servers' keys, where their custody is known.
 //!
 //! Several runs are combined as [`Samples`] if their histories are available, and with [`merge`] if
 //! there are only summaries.
@@ -26,6 +24,9 @@ use crate::encoded_histogram::{LONGEST_US, encode};
 use crate::history::History;
 use crate::record::Latency;
 use crate::timeline::{Operation, OperationKind, each_operation};
+
+const ACQUIRE: &str = "acquire";
+const RELEASE: &str = "release";
 
 /// The name of an open loop's acquisitions in records, measured from the worker's request.
 pub const ASKED: &str = "acquire_asked";
@@ -63,54 +64,52 @@ fn summary_of(histogram: &Histogram<u64>) -> Latency {
     }
 }
 
-/// Latency by operation: `acquire` from request to grant, `release` from request to answer. In an
-/// open loop `acquire` counts from the buyer's arrival, and [`ASKED`] from the request.
+/// Latency of one run, by operation.
 pub fn of_history(history: &History) -> BTreeMap<String, Latency> {
     samples(history).summary()
 }
 
-/// What was measured in one run or in many, not yet summarized.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Samples {
-    acquire_us: Vec<u64>,
-    /// Only in an open loop.
-    asked_us: Option<Vec<u64>>,
-    release_us: Vec<u64>,
-    handover_us: Vec<u64>,
-    told_us: Vec<u64>,
+/// What was measured in one run or in many, not yet summarized: by operation, in microseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Samples(BTreeMap<&'static str, Vec<u64>>);
+
+impl Default for Samples {
+    fn default() -> Self {
+        Samples([(ACQUIRE, Vec::new()), (RELEASE, Vec::new())].into())
+    }
 }
 
 impl Samples {
     /// Adds the measurements of another run. The order of runs does not matter.
     pub fn add(&mut self, other: Samples) {
-        self.acquire_us.extend(other.acquire_us);
-        self.release_us.extend(other.release_us);
-        self.handover_us.extend(other.handover_us);
-        self.told_us.extend(other.told_us);
-        if let Some(asked_us) = other.asked_us {
-            self.asked_us.get_or_insert_default().extend(asked_us);
+        for (operation, values_us) in other.0 {
+            self.of(operation).extend(values_us);
         }
     }
 
     /// How many values there are.
     pub fn count(&self) -> usize {
-        let asked = self.asked_us.as_ref().map_or(0, Vec::len);
-        let of_keys = self.handover_us.len() + self.told_us.len();
-        self.acquire_us.len() + self.release_us.len() + asked + of_keys
+        self.0.values().map(Vec::len).sum()
+    }
+
+    fn of(&mut self, operation: &'static str) -> &mut Vec<u64> {
+        self.0.entry(operation).or_default()
     }
 
     fn take(&mut self, operation: &Operation) {
         let over_ns = operation.over_ns;
         let asked_us = micros(operation.asked_ns, over_ns);
+        // Once a buyer has come by itself, the loop is open.
         if operation.intended_ns.is_some() {
-            self.asked_us.get_or_insert_default();
+            self.of(ASKED);
         }
         if operation.succeeded(OperationKind::Release) {
-            self.release_us.push(asked_us);
+            self.of(RELEASE).push(asked_us);
         }
         if operation.succeeded(OperationKind::Acquire) {
-            self.acquire_us.push(micros(operation.wanted_ns(), over_ns));
-            if let Some(all) = &mut self.asked_us {
+            let wanted_us = micros(operation.wanted_ns(), over_ns);
+            self.of(ACQUIRE).push(wanted_us);
+            if let Some(all) = self.0.get_mut(ASKED) {
                 all.push(asked_us);
             }
         }
@@ -118,20 +117,8 @@ impl Samples {
 
     /// By operation: `acquire`, `release`, [`ASKED`] of an open loop, and what the keys show.
     pub fn summary(&self) -> BTreeMap<String, Latency> {
-        let of = |values_us: &[u64]| summarize(values_us.iter().copied());
-        let asked = self
-            .asked_us
-            .as_deref()
-            .map(|asked_us| (ASKED, of(asked_us)));
-        let always = [
-            ("acquire", of(&self.acquire_us)),
-            ("release", of(&self.release_us)),
-        ];
-        let of_keys = [(HANDOVER, &self.handover_us), (TOLD, &self.told_us)];
-        let of_keys = of_keys.into_iter().filter(|(_, all)| !all.is_empty());
-        let of_keys = of_keys.map(|(operation, all)| (operation, of(all)));
-        let all = always.into_iter().chain(asked).chain(of_keys);
-        all.map(|(operation, latency)| (operation.to_owned(), latency))
+        let all = self.0.iter();
+        all.map(|(operation, all)| ((*operation).to_owned(), summarize(all.iter().copied())))
             .collect()
     }
 }
@@ -146,9 +133,8 @@ pub fn merge<'a>(
         let Ok(one) = decode(&latency.histogram) else {
             continue;
         };
-        let all = merged
-            .entry(operation.clone())
-            .or_insert_with(empty_histogram);
+        let all = merged.entry(operation.clone());
+        let all = all.or_insert_with(empty_histogram);
         for step in one.iter_recorded() {
             let value_us = step.value_iterated_to().min(LONGEST_US);
             all.saturating_record_n(value_us, step.count_at_value());
@@ -164,9 +150,11 @@ pub fn merge<'a>(
 pub fn samples(history: &History) -> Samples {
     let mut samples = Samples::default();
     each_operation(history, |operation| samples.take(&operation));
-    if let Some(times) = key_times::key_times(history) {
-        samples.handover_us = times.handover_us;
-        samples.told_us = times.told_us;
+    let times = key_times::key_times(history).unwrap_or_default();
+    for (operation, values_us) in [(HANDOVER, times.handover_us), (TOLD, times.told_us)] {
+        if !values_us.is_empty() {
+            samples.of(operation).extend(values_us);
+        }
     }
     samples
 }
@@ -397,8 +385,8 @@ mod tests {
             (950, granted(0, 4)),
         ]);
         let mut samples = samples(&history);
-        assert_eq!(samples.acquire_us, [900, 610, 350]);
-        assert_eq!(samples.asked_us, Some(vec![900, 10, 10]));
+        assert_eq!(samples.0[ACQUIRE], [900, 610, 350]);
+        assert_eq!(samples.0[ASKED], [900, 10, 10]);
         samples.add(super::samples(&history));
         let summary = samples.summary();
         assert_eq!(

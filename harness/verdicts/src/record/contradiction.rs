@@ -13,9 +13,8 @@ impl MatrixRecord {
             let names = [cell.lock.name.as_str(), cell.scenario.as_str()];
             format!("the cell of {} has {what}", names.join(" under "))
         };
-        self.cells
-            .iter()
-            .find_map(|cell| Some(about(cell, of_cell(cell)?)))
+        let mut cells = self.cells.iter();
+        cells.find_map(|cell| Some(about(cell, of_cell(cell)?)))
     }
 }
 
@@ -32,16 +31,14 @@ fn of_cell(cell: &Cell) -> Option<String> {
     if let Some(count) = counted.into_iter().find(|count| *count > MOST) {
         return Some(format!("a count of {count}; no more than {MOST} is read"));
     }
+    let runs = cell.runs;
     for (property, tally) in &cell.tally {
-        if verdicts(tally).is_none_or(|verdicts| verdicts > cell.runs) {
-            return Some(format!(
-                "more verdicts on {property} than its {} runs",
-                cell.runs
-            ));
+        if verdicts(tally).is_none_or(|verdicts| verdicts > runs) {
+            return Some(format!("more verdicts on {property} than its {runs} runs"));
         }
     }
-    let surprise = cell.surprises.iter().find(|one| one.runs > cell.runs)?;
-    Some(format!("{} surprises in {} runs", surprise.runs, cell.runs))
+    let surprise = cell.surprises.iter().find(|one| one.runs > runs)?;
+    Some(format!("{} surprises in {runs} runs", surprise.runs))
 }
 
 /// How many verdicts are counted; `None`: more than a number holds, or more causes than violations.

@@ -30,8 +30,7 @@ pub struct MatrixRecord {
     /// True when the user interrupted it: cells are missing.
     #[serde(default)]
     pub interrupted: bool,
-    /// Wall time of the whole matrix, in milliseconds; left out if output must be reproducible to
-    /// the byte.
+    /// Wall time of the whole matrix, milliseconds; left out if output must repeat to the byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
     /// By backend, scenario and lock, in the order of the tables.
@@ -103,9 +102,8 @@ pub struct Cell {
     pub redis: Option<Redis>,
     /// How many runs were made.
     pub runs: u64,
-    /// How many were made again, with nothing beside them, because they could not be judged. They do not count as
-    /// runs.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// How many more were made, alone, in the place of runs that could not be judged.
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub repeats: u64,
     /// Seed of the run that is shown: the first run with a surprise (judged runs before those that
     /// could not be judged), else the first with a violation, else the first.
@@ -114,15 +112,13 @@ pub struct Cell {
     pub verdicts: Verdicts,
     /// Results of all runs, by property.
     pub tally: BTreeMap<Property, Tally>,
-    /// What the scenario expects of this lock, by property: `held`, `violated`,
-    /// `violated: CAUSE` or `any`.
+    /// What is expected of this lock: `held`, `violated`, `violated: CAUSE` or `any`.
     pub expected: BTreeMap<Property, String>,
     /// Verdicts that differ from what is expected.
     pub surprises: Vec<Surprise>,
     /// Counts of the run that is shown.
     pub counts: Counts,
-    /// What looks at the servers' keys have confirmed of the custody of all runs; left out in the
-    /// simulation.
+    /// What looks at the servers' keys have confirmed in all runs; left out in the simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custody: Option<CustodyTally>,
     /// Latencies of all runs together, by operation, as in a run record.
@@ -131,20 +127,14 @@ pub struct Cell {
     /// what was violated in another run still counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Wall time of all runs of the cell, milliseconds; left out where output must repeat to the
-    /// byte.
+    /// Wall time of all its runs, milliseconds; left out if output must repeat to the byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
-    /// The directory of the run that is shown, relative to the matrix's own directory; present if
-    /// the matrix was kept.
+    /// The directory of the run that is shown, relative to the matrix's own, if that was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_dir: Option<String>,
     /// The command that repeats the run that is shown.
     pub reproduce: String,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// What looks at the servers' keys, each when a run was over, have confirmed of the custody.
@@ -184,22 +174,18 @@ impl CustodyTally {
 
 /// How often a property had each result.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Tally {
     /// Runs in which it held.
-    #[serde(default)]
     pub held: u64,
     /// Runs in which it was violated.
-    #[serde(default)]
     pub violated: u64,
     /// Runs in which it could not be decided.
-    #[serde(default)]
     pub unknown: u64,
     /// Runs in which it did not apply.
-    #[serde(default)]
     pub not_applicable: u64,
     /// The violations by cause.
     #[serde(
-        default,
         skip_serializing_if = "BTreeMap::is_empty",
         deserialize_with = "read_causes"
     )]
@@ -239,8 +225,7 @@ impl Cell {
         self.surprises.iter().any(Surprise::is_judged)
     }
 
-    /// True if the scenario expects something of the lock. Otherwise the cell is shown, but not
-    /// judged.
+    /// True if the scenario expects something of the lock. Otherwise the cell is only shown.
     pub fn is_bound(&self) -> bool {
         let is_any = |words: &String| {
             let expectation = Expectation::try_from(words.clone());

@@ -1,9 +1,4 @@
 //! The documents that runs produce, for reports, comparisons and the gate.
-//!
-//! - [`run`](self): one run, `picklock-run/1`
-//! - [`matrix`](self): many cells of lock, scenario and backend, `picklock-matrix/1`
-//! - [`search`](self): many plans for one lock, `picklock-search/1`
-//! - [`repro`](self): everything needed to repeat a run, `picklock-repro/1`
 
 mod contradiction;
 mod matrix;
@@ -22,3 +17,8 @@ pub use scenario_hash::scenario_hash;
 pub use search::{
     Asked, Coverage, Find, Placed, SEARCH_FORMAT, SearchKind, SearchRecord, Shards, Unshrunk,
 };
+
+/// True for what documents leave out.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

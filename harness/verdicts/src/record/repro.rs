@@ -7,7 +7,7 @@ use picklock_scenarios::{BackendName, LeaseDuration, Scenario};
 use serde::de::{Deserializer, Error as _, Unexpected};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::check::{Cause, Property, Status, Verdicts};
+use crate::check::{Cause, Property, Status, Verdict, Verdicts};
 
 /// Format and version of a repro.
 pub const REPRO_FORMAT: &str = "picklock-repro/1";
@@ -32,7 +32,7 @@ pub struct Repro {
     #[serde(alias = "subject")]
     pub lock: ReproLock,
     /// The overrides of the command line.
-    #[serde(default, skip_serializing_if = "ReproOverrides::is_empty")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub overrides: ReproOverrides,
     /// The verdicts.
     pub verdicts: BTreeMap<Property, RecordedVerdict>,
@@ -101,12 +101,6 @@ pub struct ReproOverrides {
     pub servers: Option<ServersTable>,
 }
 
-impl ReproOverrides {
-    fn is_empty(&self) -> bool {
-        *self == ReproOverrides::default()
-    }
-}
-
 /// The verdict on one property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -121,14 +115,13 @@ pub struct RecordedVerdict {
 impl RecordedVerdict {
     /// The outcome of each property, without the story.
     pub fn of(verdicts: &Verdicts) -> BTreeMap<Property, RecordedVerdict> {
-        let outcomes = verdicts.iter().map(|(property, verdict)| {
-            let outcome = RecordedVerdict {
-                status: verdict.status,
-                cause: verdict.cause,
-            };
-            (*property, outcome)
-        });
-        outcomes.collect()
+        let outcome = |verdict: &Verdict| RecordedVerdict {
+            status: verdict.status,
+            cause: verdict.cause,
+        };
+        let all = verdicts.iter();
+        all.map(|(property, verdict)| (*property, outcome(verdict)))
+            .collect()
     }
 }
 

@@ -80,14 +80,10 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// True if the two are the same server in the same version, whatever their patch levels: what was
-    /// measured on one may be compared with what was measured on the other.
+    /// True if both are one version of one server, up to the patch level: their figures may be compared.
     pub fn is_like(&self, other: &Redis) -> bool {
-        let release = |redis: &Redis| -> Vec<String> {
-            let numbers = redis.version.split('.').take(2);
-            numbers.map(str::to_owned).collect()
-        };
-        self.server == other.server && release(self) == release(other)
+        let (mine, theirs) = (self.version.split('.'), other.version.split('.'));
+        self.server == other.server && mine.take(2).eq(theirs.take(2))
     }
 }
 
@@ -135,16 +131,11 @@ pub struct Counts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holding_per_s: Option<u64>,
     /// Keys that a script changed and its command had not declared.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub undeclared_keys: u64,
-    /// What a look at the servers' keys has confirmed of the custody; left out: the run has none, or
-    /// nobody looked.
+    /// What a look at the servers' keys has confirmed of the custody, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custody: Option<CustodyCheck>,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl Counts {
@@ -173,7 +164,7 @@ pub struct Latency {
 }
 
 /// A fault as it struck.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StruckFault {
     /// Its kind.
     pub fault: String,

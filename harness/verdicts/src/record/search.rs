@@ -137,10 +137,10 @@ pub struct Coverage {
     /// Plans whose simulation did not end.
     pub stuck: u64,
     /// On servers: plans with a violation that did not come again when they were repeated.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub unrepeated: u64,
     /// For a hunt: different patterns of custody and protocol that its runs have shown.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub patterns: u64,
     /// What was the same in all runs, in words.
     pub fixed: Vec<String>,
@@ -157,14 +157,6 @@ pub struct Placed {
     pub schedules: u64,
     /// How many of them had a find.
     pub finds: u64,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes every field by reference"
-)]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// One way in which the lock fails, shrunk. Told apart by property, cause and shape.

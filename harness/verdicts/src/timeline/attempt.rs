@@ -29,8 +29,7 @@ pub struct Attempt {
     pub wait_ns: u64,
     /// When the grant arrived, if it has.
     pub begin_ns: Option<u64>,
-    /// The lease runs at least until here; 0 before the grant. The rule stands in
-    /// `lease_deadline.rs`.
+    /// The lease runs at least until here (see `lease_deadline.rs`); 0 before the grant.
     pub deadline_ns: u64,
     /// The lease runs no longer than until here; 0 before the grant.
     pub latest_deadline_ns: u64,
@@ -56,8 +55,7 @@ pub struct Attempt {
     pub extend_ns: Option<u64>,
     /// Between which times a command of that extension last changed a key of a server: it was answered later.
     pub(super) extend_written_ns: (u64, u64),
-    /// Every other grant that had arrived before this time was made before this one. The rule
-    /// stands in `grant_order.rs`.
+    /// Every other grant that had arrived before was made before this one: see `grant_order.rs`.
     pub follows_ns: u64,
     /// The fencing token.
     pub fence: Option<u64>,
@@ -156,11 +154,8 @@ impl Attempt {
                 }
             }
             EventKind::Refused { .. } => return self.denied(Denial::Refused, see),
-            EventKind::AcquireFailed { definite, .. } => {
-                let failed = Denial::Failed {
-                    definite: *definite,
-                };
-                return self.denied(failed, see);
+            &EventKind::AcquireFailed { definite, .. } => {
+                return self.denied(Denial::Failed { definite }, see);
             }
             EventKind::Release { .. } => self.end(at_ns, HoldEnd::Released, see),
             EventKind::Released {
@@ -378,8 +373,7 @@ impl Attempt {
         }
     }
 
-    /// What the answer to the request to extend says about the lease. An answer that nothing asked
-    /// for says nothing.
+    /// What the answer to the request to extend says about the lease; `None`: nothing asked for it.
     fn extended(
         &mut self,
         arrived_ns: u64,
@@ -407,9 +401,8 @@ impl Attempt {
         // earliest time, and its answer the latest.
         let deadline = LeaseDeadline::reported(said_ns, valid_ms);
         let written_ns = self.extend_written_ns.0.max(asked_ns).min(arrived_ns);
-        let earliest_ns = deadline
-            .earliest_ns
-            .max(written_ns.saturating_add(ms(valid_ms)));
+        let shown_ns = written_ns.saturating_add(ms(valid_ms));
+        let earliest_ns = deadline.earliest_ns.max(shown_ns);
         Some(LeaseDeadline {
             earliest_ns,
             latest_ns: deadline.latest_ns.max(earliest_ns),
@@ -468,9 +461,8 @@ impl Attempt {
         self.longest_told_ns = self.longest_told_ns.max(lease_ns);
     }
 
-    /// What the attempt may leave behind in the servers when it ends runs out after this time: the
-    /// TTL, or the longest lease that was reported, counted from the report. More than was written is
-    /// a false claim, and no lease.
+    /// What it may leave behind in the servers runs out after this time: the TTL, or the longest lease that was
+    /// reported, counted from the report. More than was written is a false claim, and no lease.
     pub fn longest_lease_ns(&self) -> u64 {
         let told_ns = match self.longest_written_ns {
             0 => self.longest_told_ns,

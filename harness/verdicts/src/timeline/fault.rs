@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use picklock_scenarios::{Cause, FaultKind};
 
-use crate::history::{ClockShift, EventKind, History};
+use crate::history::{ClockShift, Event, EventKind, History};
 
 /// True for faults while which the workers that they strike stand still.
 pub(super) fn stops_clients(fault: &str) -> bool {
@@ -152,31 +152,27 @@ impl FaultSpan<'_> {
     }
 }
 
-/// Spans of all workers that were frozen; a fault that a worker escaped did not freeze it. A freeze ends with its fault, with its worker's death, or
-/// with the history; freezes that overlap or touch are one.
+/// Spans of all workers that were frozen. A freeze ends with its fault, with its worker's death, or with the history;
+/// freezes that overlap or touch are one. A fault that a worker escaped did not freeze it.
 pub(super) fn frozen(
     history: &History,
     faults: &[FaultSpan<'_>],
 ) -> BTreeMap<usize, Vec<(u64, u64)>> {
     let mut frozen: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
-    let pauses: Vec<_> = faults
-        .iter()
-        .filter(|span| stops_clients(span.fault) && span.struck())
-        .collect();
-    if pauses.is_empty() {
-        return frozen;
-    }
-    let deaths = deaths(history);
     let end_ns = history.events.last().map_or(0, |event| event.at_ns);
-    for pause in pauses {
+    for pause in faults.iter().filter(|span| stops_clients(span.fault)) {
         let over_ns = pause.ended_ns.unwrap_or(end_ns);
+        let is_earlier = |event: &Event| event.at_ns < pause.began_ns;
+        let later = &history.events[history.events.partition_point(is_earlier)..];
+        let mut died_ns = BTreeMap::new();
+        for event in later.iter().take_while(|event| event.at_ns < over_ns) {
+            if let EventKind::WorkerDown { worker, .. } = event.what {
+                died_ns.entry(worker).or_insert(event.at_ns);
+            }
+        }
         let reached = |worker: &&usize| pause.strikes(**worker);
         for worker in pause.workers.iter().filter(reached) {
-            let deaths = deaths.get(worker).map_or(&[][..], Vec::as_slice);
-            let next = deaths.partition_point(|at_ns| *at_ns < pause.began_ns);
-            let until_ns = deaths
-                .get(next)
-                .map_or(over_ns, |at_ns| over_ns.min(*at_ns));
+            let until_ns = died_ns.get(worker).copied().unwrap_or(over_ns);
             if pause.began_ns < until_ns {
                 let spans = frozen.entry(*worker).or_default();
                 match spans.last_mut() {
@@ -187,15 +183,4 @@ pub(super) fn frozen(
         }
     }
     frozen
-}
-
-/// When each worker died.
-fn deaths(history: &History) -> BTreeMap<usize, Vec<u64>> {
-    let mut deaths: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for event in &history.events {
-        if let EventKind::WorkerDown { worker, .. } = event.what {
-            deaths.entry(worker).or_default().push(event.at_ns);
-        }
-    }
-    deaths
 }

@@ -36,12 +36,10 @@ pub(super) fn follows_ns(
     } else {
         attempt.acquire_ns.saturating_add(attempt.ttl_ns)
     };
-    let shown_ns = if !forgot {
-        deadline_ns
-    } else if attempt.told {
-        deadline_ns.saturating_sub(attempt.ttl_ns)
-    } else {
-        0
+    let shown_ns = match (forgot, attempt.told) {
+        (false, _) => deadline_ns,
+        (true, true) => deadline_ns.saturating_sub(attempt.ttl_ns),
+        (true, false) => 0,
     };
     attempt.acquire_ns.max(shown_ns).min(arrived_ns)
 }

@@ -27,13 +27,11 @@ pub struct Hold {
     pub begin_ns: u64,
     /// When the hold ended.
     pub end_ns: u64,
-    /// Every other grant that had arrived before this time was made before this one. The rule stands in
-    /// `grant_order.rs`.
+    /// Every other grant that had arrived before was made before this one: see `grant_order.rs`.
     pub follows_ns: u64,
     /// The end of the lease that came with the grant.
     pub first_deadline_ns: u64,
-    /// The last known end of the lease; may lie before the begin (granted too late) and after
-    /// the end.
+    /// The last known end of the lease: before the begin if it was granted too late, or after the end.
     pub deadline_ns: u64,
     /// The earliest end of the lease that the lock told after the grant.
     pub kept_ns: u64,
@@ -147,13 +145,11 @@ impl Hold {
             }
             let (certain, certain_until_ns) = runs(&self.leases, from_ns);
             let (possible, possible_until_ns) = runs(&self.possible_leases, from_ns);
+            let either_until_ns = possible_until_ns.min(certain_until_ns);
             let (state, until_ns) = match (certain, possible) {
                 (true, _) => (LeaseState::Running, certain_until_ns),
-                (false, true) => (
-                    LeaseState::PerhapsOver,
-                    possible_until_ns.min(certain_until_ns),
-                ),
-                (false, false) => (LeaseState::Over, possible_until_ns.min(certain_until_ns)),
+                (false, true) => (LeaseState::PerhapsOver, either_until_ns),
+                (false, false) => (LeaseState::Over, either_until_ns),
             };
             let phase = LeasePhase {
                 from_ns,
@@ -232,9 +228,11 @@ pub(crate) struct HoldReader {
 impl HoldReader {
     /// An attempt made a step by an event.
     pub fn step(&mut self, event: &Event, attempt: &Attempt, step: Step) {
-        if step == Step::Begun {
+        if let EventKind::Granted { token, .. } = &event.what
+            && step == Step::Begun
+        {
             self.places.begin(attempt.op, self.holds.len());
-            self.holds.push(Hold::begun(attempt, token(event)));
+            self.holds.push(Hold::begun(attempt, token.clone()));
         } else if let Some(place) = self.places.get(attempt.op) {
             self.holds[*place].step(event.at_ns, attempt, step);
         }
@@ -260,11 +258,4 @@ pub(super) fn holds(history: &History) -> Vec<Hold> {
         tracker.event(event, |attempt, step| reader.step(event, attempt, step));
     }
     reader.finish(history)
-}
-
-fn token(event: &Event) -> String {
-    match &event.what {
-        EventKind::Granted { token, .. } => token.clone(),
-        _ => String::new(),
-    }
 }

@@ -1,6 +1,6 @@
 //! Operations: requests to acquire and to release, each with its answer.
 
-use crate::history::{Event, History};
+use crate::history::History;
 
 use super::attempt::Attempt;
 use super::step::{Denial, HoldEnd, Step};
@@ -85,18 +85,12 @@ impl Operation {
 
     /// The request that an attempt waits for an answer to, if it does.
     fn unanswered(attempt: &Attempt, over_ns: u64) -> Option<Self> {
+        let outcome = OperationOutcome::Unanswered;
         match (attempt.begin_ns, attempt.ended) {
-            (None, _) => Some(Operation::acquisition(
-                attempt,
-                over_ns,
-                OperationOutcome::Unanswered,
-            )),
-            (Some(_), Some((asked_ns, HoldEnd::Released))) => Some(Operation::release(
-                attempt,
-                asked_ns,
-                over_ns,
-                OperationOutcome::Unanswered,
-            )),
+            (None, _) => Some(Operation::acquisition(attempt, over_ns, outcome)),
+            (Some(_), Some((asked_ns, HoldEnd::Released))) => {
+                Some(Operation::release(attempt, asked_ns, over_ns, outcome))
+            }
             _ => None,
         }
     }
@@ -105,43 +99,38 @@ impl Operation {
 /// Calls `see` for every operation of a history, in the order in which they were over.
 pub fn each_operation(history: &History, mut see: impl FnMut(Operation)) {
     let mut tracker = AttemptTracker::new(history.header.workers);
-    let mut end_ns = 0;
+    let mut over_ns = 0;
     for event in &history.events {
-        end_ns = event.at_ns;
-        read(&mut tracker, event, &mut see);
+        over_ns = event.at_ns;
+        // An answer to a release that was not asked for ends the hold, and is no operation.
+        let mut ended_now = false;
+        tracker.event(event, |attempt, step| {
+            let acquisition = |outcome| Some(Operation::acquisition(attempt, over_ns, outcome));
+            let operation = match step {
+                Step::Begun => acquisition(OperationOutcome::Done),
+                Step::Denied(Denial::Refused) => acquisition(OperationOutcome::Refused),
+                Step::Denied(Denial::Failed { .. }) => acquisition(OperationOutcome::Failed),
+                Step::Ended(_) => {
+                    ended_now = true;
+                    None
+                }
+                Step::Answered { failed, .. } => {
+                    let outcome = match failed {
+                        false => OperationOutcome::Done,
+                        true => OperationOutcome::Failed,
+                    };
+                    let asked = attempt.ended.filter(|_| !ended_now);
+                    asked.map(|(asked_ns, _)| {
+                        Operation::release(attempt, asked_ns, over_ns, outcome)
+                    })
+                }
+                Step::Gone => Operation::unanswered(attempt, over_ns),
+                Step::Asked | Step::LeaseMoved { .. } => None,
+            };
+            operation.into_iter().for_each(&mut see);
+        });
     }
-    for attempt in tracker.under_way() {
-        Operation::unanswered(attempt, end_ns)
-            .into_iter()
-            .for_each(&mut see);
-    }
-}
-
-fn read(tracker: &mut AttemptTracker, event: &Event, see: &mut impl FnMut(Operation)) {
-    let at_ns = event.at_ns;
-    // An answer to a release that was not asked for ends the hold, and is no operation.
-    let mut ended_now = false;
-    tracker.event(event, |attempt, step| {
-        let acquisition = |outcome| Some(Operation::acquisition(attempt, at_ns, outcome));
-        let operation = match step {
-            Step::Begun => acquisition(OperationOutcome::Done),
-            Step::Denied(Denial::Refused) => acquisition(OperationOutcome::Refused),
-            Step::Denied(Denial::Failed { .. }) => acquisition(OperationOutcome::Failed),
-            Step::Ended(_) => {
-                ended_now = true;
-                None
-            }
-            Step::Answered { failed, .. } => {
-                let outcome = match failed {
-                    false => OperationOutcome::Done,
-                    true => OperationOutcome::Failed,
-                };
-                let asked = attempt.ended.filter(|_| !ended_now);
-                asked.map(|(asked_ns, _)| Operation::release(attempt, asked_ns, at_ns, outcome))
-            }
-            Step::Gone => Operation::unanswered(attempt, at_ns),
-            Step::Asked | Step::LeaseMoved { .. } => None,
-        };
-        operation.into_iter().for_each(&mut *see);
-    });
+    let waiting = tracker.under_way();
+    let unanswered = waiting.filter_map(|attempt| Operation::unanswered(attempt, over_ns));
+    unanswered.for_each(see);
 }

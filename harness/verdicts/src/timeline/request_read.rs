@@ -79,20 +79,14 @@ impl RequestRead {
     pub(super) fn reported(&self, elapsed_ms: u64, arrived_ns: u64) -> (u64, u64) {
         let elapsed_ns = ms(elapsed_ms);
         let thawed_ns = self.thawed_ns.map(|at_ns| at_ns.saturating_add(elapsed_ns));
-        let earliest_ns = thawed_ns
-            .filter(|at_ns| *at_ns <= arrived_ns)
-            .unwrap_or(self.earliest_ns.saturating_add(elapsed_ns));
-        let earliest_ns = earliest_ns
-            .max(
-                self.first_write_ns
-                    .map_or(0, |(not_before_ns, _)| not_before_ns),
-            )
-            .min(arrived_ns);
+        let thawed_ns = thawed_ns.filter(|at_ns| *at_ns <= arrived_ns);
+        let shown_ns = thawed_ns.unwrap_or(self.earliest_ns.saturating_add(elapsed_ns));
+        let wrote_ns = self.first_write_ns.unwrap_or_default().0;
+        let earliest_ns = shown_ns.max(wrote_ns).min(arrived_ns);
+        let most_ns = elapsed_ns.saturating_add(UNIT_NS);
         let latest_ns = match self.latest_ns == self.earliest_ns {
             true => earliest_ns,
-            false => self
-                .latest_ns
-                .saturating_add(elapsed_ns.saturating_add(UNIT_NS)),
+            false => self.latest_ns.saturating_add(most_ns),
         };
         (earliest_ns, latest_ns.clamp(earliest_ns, arrived_ns))
     }

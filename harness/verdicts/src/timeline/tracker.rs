@@ -8,7 +8,7 @@
 //! Events about an attempt that is over (an extension after the release, an answer after the kill)
 //! change nothing that is judged, and are ignored.
 
-use crate::history::{Event, EventKind, KeyChange};
+use crate::history::{Event, EventKind};
 
 use super::attempt::{Attempt, Followed};
 use super::fault::{forgets, spoils_clocks, stops_clients};
@@ -45,7 +45,10 @@ impl AttemptTracker {
             EventKind::FaultBegan {
                 id, fault, workers, ..
             } => {
-                self.fault(at_ns, fault);
+                if forgets(fault) {
+                    self.forgot_ns = Some(at_ns);
+                }
+                self.clocks_spoilt |= spoils_clocks(fault);
                 if stops_clients(fault) {
                     self.frozen(at_ns, *id, workers);
                 }
@@ -58,18 +61,13 @@ impl AttemptTracker {
                     see(&attempt, Step::Gone);
                 }
             }
-            what => return self.follow(event, what, see),
+            _ => return self.follow(event, see),
         }
         false
     }
 
     /// An event that is about one attempt, if about any. False if none made a step by it.
-    fn follow(
-        &mut self,
-        event: &Event,
-        what: &EventKind,
-        mut see: impl FnMut(&Attempt, Step),
-    ) -> bool {
+    fn follow(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) -> bool {
         if let Some(mut attempt) = Attempt::asked(event) {
             let mut freezes = self.freezes.iter();
             if freezes.any(|(_, workers)| workers.contains(&attempt.worker)) {
@@ -81,25 +79,20 @@ impl AttemptTracker {
             }
             return true;
         }
-        let name = match what {
-            EventKind::KeyChanged {
-                why: KeyChange::Command(command),
-                ..
-            } => Some((command.worker, command.op)),
+        let found = match &event.what {
+            EventKind::KeyChanged { why, .. } => why.command().map(|by| (by.worker, by.op)),
             what => what.attempt(),
         };
-        let Some((worker, op)) = name else {
-            return false;
-        };
-        let Some(open) = self.workers.get_mut(worker) else {
-            return false;
-        };
-        let Some(place) = open.iter().rposition(|attempt| attempt.op == op) else {
+        let found = found.and_then(|(worker, op)| {
+            let open = self.workers.get_mut(worker)?;
+            let place = open.iter().rposition(|attempt| attempt.op == op)?;
+            Some((open, place))
+        });
+        let Some((open, place)) = found else {
             return false;
         };
         let attempt = &mut open[place];
-        let since_ns = attempt.acquire_ns;
-        let forgot = self.forgot_ns.is_some_and(|forgot| forgot >= since_ns);
+        let forgot = (self.forgot_ns).is_some_and(|at_ns| at_ns >= attempt.acquire_ns);
         let followed = attempt.follow(event, forgot || self.clocks_spoilt, &mut see);
         if followed == Followed::Over {
             open.swap_remove(place);
@@ -137,13 +130,6 @@ impl AttemptTracker {
             let open = self.workers.get_mut(worker).into_iter().flatten();
             open.for_each(|attempt| attempt.read.thawed(at_ns));
         }
-    }
-
-    fn fault(&mut self, at_ns: u64, fault: &str) {
-        if forgets(fault) {
-            self.forgot_ns = Some(at_ns);
-        }
-        self.clocks_spoilt |= spoils_clocks(fault);
     }
 }
 

@@ -116,7 +116,6 @@ impl Bench {
             b'v' => drop(self.server.evict(0, rest)),
             b'f' => self.server.flush(),
             b's' => self.server.flush_scripts(),
-            b'o' => self.server.set_read_only(number() != 0),
             b'm' => self.server.set_out_of_memory(number() != 0),
             b'a' => {
                 let changes = u64::try_from(number()).unwrap_or_default();

@@ -36,15 +36,6 @@ pub(super) fn with(cell: &Cell, status: Status) -> impl Iterator<Item = Property
         .map(|(property, _)| *property)
 }
 
-/// The causes of the violations, each once.
-pub(super) fn causes(cell: &Cell) -> Vec<&'static str> {
-    distinct(
-        cell.verdicts
-            .values()
-            .filter_map(|v| v.cause.map(|c| c.word())),
-    )
-}
-
 /// The p99 of acquire, if anything was acquired.
 pub(super) fn p99(cell: &Cell) -> Option<String> {
     let acquire = cell.latency.get("acquire").filter(|one| one.count > 0)?;
@@ -65,37 +56,29 @@ pub(super) fn block(cell: &Cell) -> Vec<Line> {
         letters.collect::<String>()
     };
     let (violated, unknown) = (letters(Status::Violated), letters(Status::Unknown));
-    let mut text = sign.to_owned();
-    for part in [
-        violated.clone(),
-        match (sign, unknown.is_empty()) {
-            (_, true) => String::new(),
-            // The sign already says so.
-            (sign, false) if sign == Status::Unknown.sign() => unknown.clone(),
-            // After another sign, letters alone would read as violations.
-            (_, false) => format!("?{unknown}"),
-        },
-        match (violated.is_empty(), unknown.is_empty()) {
-            (true, true) => "held".to_owned(),
-            _ => String::new(),
-        },
+    let is_held = violated.is_empty() && unknown.is_empty();
+    let unknown = match unknown.is_empty() || sign == Status::Unknown.sign() {
+        // The sign already says so.
+        true => unknown,
+        // After another sign, letters alone would read as violations.
+        false => format!("?{unknown}"),
+    };
+    let parts = [
+        sign,
+        &violated,
+        &unknown,
+        if is_held { "held" } else { "" },
         match (cell.is_surprising(), cell.is_bound()) {
-            (true, _) => "surprise".to_owned(),
-            (false, true) => String::new(),
-            (false, false) => "open".to_owned(),
+            (true, _) => "surprise",
+            (false, true) => "",
+            (false, false) => "open",
         },
-    ] {
-        if !part.is_empty() {
-            text.push(' ');
-            text.push_str(&part);
-        }
-    }
-    let mut lines = vec![Line::new().styled(style, &text)];
-    lines.extend(
-        causes(cell)
-            .into_iter()
-            .map(|cause| Line::new().plain(cause)),
-    );
+    ];
+    let parts: Vec<&str> = parts.into_iter().filter(|it| !it.is_empty()).collect();
+    let mut lines = vec![Line::new().styled(style, &parts.join(" "))];
+    let causes = cell.verdicts.values().filter_map(|verdict| verdict.cause);
+    let causes = distinct(causes.map(|cause| cause.word())).into_iter();
+    lines.extend(causes.map(|cause| Line::new().plain(cause)));
     lines.extend(p99(cell).map(|p99| Line::new().styled(FAINT, &p99)));
     lines
 }

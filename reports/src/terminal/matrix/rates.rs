@@ -24,19 +24,14 @@ pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
                 clean.push(judged);
                 continue;
             }
-            let causes: Vec<String> = tally
-                .causes
-                .iter()
-                .map(|(cause, times)| match tally.causes.len() {
-                    1 => cause.clone(),
-                    _ => format!("{cause} {times}"),
-                })
-                .collect();
-            let mut text = format!(
-                "  {}: {property} violated in {}",
-                title(cell),
-                rate.in_words()
-            );
+            let causes = tally.causes.iter();
+            let causes = causes.map(|(cause, times)| match tally.causes.len() {
+                1 => cause.clone(),
+                _ => format!("{cause} {times}"),
+            });
+            let causes: Vec<String> = causes.collect();
+            let (title, rate) = (title(cell), rate.in_words());
+            let mut text = format!("  {title}: {property} violated in {rate}");
             if !causes.is_empty() {
                 text.push_str(&format!(": {}", causes.join(", ")));
             }
@@ -48,12 +43,10 @@ pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
     }
     let fewest = clean.iter().min().copied();
     if let Some((runs, rate)) = fewest.and_then(|runs| Some((runs, Rate::new(0, runs)?))) {
+        let (verdicts, runs) = (count(clean.len(), "verdict"), count(runs, "run"));
+        let bound = per_cent(rate.bounds().1, Round::Up);
         let text = format!(
-            "  {} held in all {} ({} cannot rule out a rate below {} %)",
-            count(clean.len(), "verdict"),
-            count(runs, "run"),
-            count(runs, "run"),
-            per_cent(rate.bounds().1, Round::Up)
+            "  {verdicts} held in all {runs} ({runs} cannot rule out a rate below {bound} %)"
         );
         lines.extend(Line::new().styled(FAINT, &text).wrap(width, 4));
     }

@@ -18,7 +18,6 @@ pub(super) fn advice(scorecard: &Scorecard, width: usize) -> Vec<Line> {
     lines.collect()
 }
 
-/// All locks.
 pub(super) fn locks(scorecard: &Scorecard, width: usize) -> Vec<Line> {
     let names = scorecard.locks.iter().map(|score| columns(&score.lock));
     let first = names.max().unwrap_or(0).min(WIDEST_NAME) + 2;
@@ -55,16 +54,12 @@ fn lock(score: &LockScore, first: usize, width: usize) -> Vec<Line> {
         };
     }
     lines.push(row.cut(width));
-    let needs = format!(
-        "Needs {}; fencing: {}.",
-        score.needs(),
-        score.fencing.words()
-    );
     let costs = score.costs_in_words();
     let costs = costs.map_or_else(String::new, |costs| format!(" {costs}"));
     let text = format!("  {}", score.sentence());
     lines.extend(Line::new().plain(&text).wrap(width, 2));
-    let text = format!("  {needs}{costs}");
+    let fencing = score.fencing.words();
+    let text = format!("  Needs {}; fencing: {fencing}.{costs}", score.needs());
     lines.extend(Line::new().styled(FAINT, &text).wrap(width, 2));
     lines
 }

@@ -26,15 +26,12 @@ pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
             record.seed.saturating_add(seeds - 1)
         ),
     };
-    let text = format!(
-        "{} × {} × {}",
-        count(locks, "lock"),
-        count(scenarios, "scenario"),
-        match backends.as_slice() {
-            [one] => (*one).to_owned(),
-            several => count(several.len(), "backend"),
-        }
-    );
+    let backends = match backends.as_slice() {
+        [one] => (*one).to_owned(),
+        several => count(several.len(), "backend"),
+    };
+    let (locks, scenarios) = (count(locks, "lock"), count(scenarios, "scenario"));
+    let text = format!("{locks} × {scenarios} × {backends}");
     let line = Line::new().styled(STRONG, &text);
     line.styled(FAINT, &format!("   {runs}")).wrap(width, 2)
 }
@@ -57,21 +54,18 @@ pub(super) fn legend(width: usize) -> Vec<Line> {
 pub(super) fn not_applicable(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let groups = inapplicable(record);
     let cells: usize = groups.iter().map(|group| group.locks.len()).sum();
-    let mut lines = Vec::new();
     if groups.is_empty() {
-        return lines;
+        return Vec::new();
     }
     let text = format!("Not applicable ({})", count(cells, "cell"));
-    lines.push(Line::new().styled(FAINT, &text));
+    let mut lines = vec![Line::new().styled(FAINT, &text)];
     for group in groups.iter().take(REASONS) {
         let text = format!("  {}", group.in_words());
         lines.extend(Line::new().styled(FAINT, &text).wrap(width, 4));
     }
     if groups.len() > REASONS {
-        let text = format!(
-            "  and {} more (--json has them all)",
-            groups.len() - REASONS
-        );
+        let more = groups.len() - REASONS;
+        let text = format!("  and {more} more (--json has them all)");
         lines.push(Line::new().styled(FAINT, &text));
     }
     lines
@@ -105,10 +99,8 @@ pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
 
 /// Which built-in lock each of the others behaves like.
 pub(super) fn similarity(record: &MatrixRecord, width: usize) -> Vec<Line> {
-    let several = record
-        .cells
-        .iter()
-        .any(|cell| cell.backend != record.cells[0].backend);
+    let mut cells = record.cells.iter();
+    let several = cells.any(|cell| cell.backend != record.cells[0].backend);
     let mut lines = Vec::new();
     for one in &record.similarity {
         let backend = match several {

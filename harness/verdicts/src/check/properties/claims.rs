@@ -27,12 +27,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use picklock_scenarios::Property;
-
 use crate::check::checker::Checker;
 use crate::check::description::Description;
 use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
-use crate::check::kept_values::KeptValues;
+use crate::check::kept_values::{KeptValues, SLACK_NS};
 use crate::check::left_value::{LeftValue, Said};
 use crate::check::promised_renewal::ran_out_ns;
 use crate::check::unjudged::{Ongoing, Unjudged};
@@ -42,10 +40,7 @@ use crate::custody::{Custody, Expiry, KeyUpdate, NodesUsed, ValueSpan};
 use crate::history::{Event, EventKind, Header, KeyName};
 use crate::timeline::{Attempt, Step, Timeline, ms};
 
-/// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
-const SLACK_NS: u64 = 2_000_000;
-
-/// The same in milliseconds, for an expiry as it was written.
+/// How far an expiry as it was written may be off.
 const SLACK_MS: i64 = 1;
 
 /// A worker measures how long it took and what is left of the lease one after the other, and can lose the processor in
@@ -336,9 +331,8 @@ impl Claims {
         let account = Custody::of(history);
         let mut values: HashMap<(usize, u64), Vec<&ValueSpan>> = HashMap::new();
         for span in &account.spans {
-            if let Some(author) = &span.author {
-                let of_attempt = values.entry((author.worker, author.op)).or_default();
-                of_attempt.push(span);
+            if let Some(by) = &span.author {
+                values.entry((by.worker, by.op)).or_default().push(span);
             }
         }
         for hold in timeline.holds() {
@@ -376,10 +370,8 @@ impl Claims {
 
     /// On how many nodes it stayed. Only who says that it is free speaks of whatever it has written.
     fn stayed_on(&self, left: &LeftValue) -> usize {
-        let keys = self
-            .lock_keys
-            .get(&left.lock)
-            .map_or(&[][..], Vec::as_slice);
+        let keys = self.lock_keys.get(&left.lock);
+        let keys = keys.map_or(&[][..], Vec::as_slice);
         left.nodes((left.said != Said::Free).then_some(keys))
     }
 }
@@ -412,7 +404,7 @@ impl Checker for Claims {
             in_doubt: HashSet::new(),
             kept: KeptValues::default(),
             released_late: HashSet::new(),
-            ttl_ns: header.ttl_ms.saturating_mul(1_000_000),
+            ttl_ns: ms(header.ttl_ms),
             pauses: Vec::new(),
             late: None,
             found: Vec::new(),
@@ -430,9 +422,8 @@ impl Checker for Claims {
             Step::Begun => self.granted(at_ns, attempt),
             Step::LeaseMoved { .. } => {
                 let written = self.written.of(attempt.op);
-                let kept = self
-                    .kept_value(at_ns, attempt)
-                    .filter(|_| written.is_empty());
+                let kept = self.kept_value(at_ns, attempt);
+                let kept = kept.filter(|_| written.is_empty());
                 self.judge_elapsed(at_ns, attempt);
                 self.judge_extended_expiry(at_ns, attempt);
                 self.judge_validity(at_ns, attempt, &kept.unwrap_or(written));
@@ -485,6 +476,6 @@ impl Checker for Claims {
         }
         let found = self.found.into_iter();
         let found = found.map(|found| (found.at_ns, Seen::FalseClaim(found.claim)));
-        Judgement::of(Property::Claims, found.collect())
+        Judgement::of(found.collect())
     }
 }

@@ -9,8 +9,6 @@
 //! Holds that only touch do not overlap. A hold without length strictly inside another one does: a
 //! client that takes the lock, finds nothing to do and releases it needs no time in the simulation.
 
-use picklock_scenarios::Property;
-
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::Judgement;
@@ -23,7 +21,7 @@ pub(in crate::check) struct Exclusion;
 
 /// What these holds show, which are in the order in which they began.
 pub(in crate::check) fn judge_holds(holds: &[Hold], pairs: Pairs<'_>) -> Judgement {
-    overlap::judge_pairs(Property::Exclusion, holds, pairs, |one, other| {
+    overlap::judge_pairs(holds, pairs, |one, other| {
         let onset_ns = one.overlaps(other).then_some(other.begin_ns);
         (u64::from(onset_ns.is_some()), onset_ns)
     })

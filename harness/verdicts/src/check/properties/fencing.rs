@@ -10,8 +10,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use picklock_scenarios::Property;
-
 use crate::check::checker::Checker;
 use crate::check::description::Description;
 use crate::check::finding::{Judgement, Seen, StaleToken};
@@ -101,6 +99,6 @@ impl Checker for Fencing {
         }
         let found = stale_tokens(timeline).into_iter();
         let found = found.map(|stale| (stale.at_ns, Seen::StaleToken(stale)));
-        Judgement::of(Property::Fencing, found.collect())
+        Judgement::of(found.collect())
     }
 }

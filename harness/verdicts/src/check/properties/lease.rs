@@ -19,8 +19,6 @@
 //!
 //! A holder may take back what it said, so its leases are known when its hold has ended.
 
-use picklock_scenarios::Property;
-
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::Judgement;
@@ -67,9 +65,8 @@ fn shared_possibly(one: &Hold, other: &Hold) -> (u64, Option<u64>) {
 
 /// What these holds show, which are in the order in which they began.
 pub(in crate::check) fn judge_leases(holds: &[Hold], pairs: Pairs<'_>) -> Judgement {
-    let judge = |shared: fn(&Hold, &Hold) -> (u64, Option<u64>)| {
-        overlap::judge_pairs(Property::Lease, holds, pairs, shared)
-    };
+    let judge =
+        |shared: fn(&Hold, &Hold) -> (u64, Option<u64>)| overlap::judge_pairs(holds, pairs, shared);
     match (judge(shared_certainly), judge(shared_possibly)) {
         (Judgement::Held, Judgement::Violated { .. }) => {
             Judgement::Unknown(Unjudged::LeasesMayHaveOverlapped)

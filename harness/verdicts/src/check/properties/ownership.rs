@@ -22,7 +22,7 @@
 
 use std::collections::HashMap;
 
-use picklock_scenarios::{Phase, Property};
+use picklock_scenarios::Phase;
 
 use crate::check::bare_ownership::{self, Claim};
 use crate::check::checker::Checker;
@@ -183,9 +183,7 @@ impl Ownership {
             releaser: taken.by.op,
             owner: taken.owner.1,
             owned_ns: taken.written_ns,
-            sent_ns: releaser
-                .and_then(|asked| asked.released_ns)
-                .unwrap_or(taken.at_ns),
+            sent_ns: (releaser.and_then(|asked| asked.released_ns)).unwrap_or(taken.at_ns),
             struck_ns: taken.at_ns,
             how: taken.how,
         }
@@ -202,9 +200,8 @@ impl Ownership {
                 *asked = Asked {
                     op: attempt.op,
                     key: attempt.key,
-                    answer: Answer::Awaited,
                     deadline_ns: attempt.acquire_ns.saturating_add(attempt.ttl_ns),
-                    released_ns: None,
+                    ..Asked::default()
                 };
             }
             Step::LeaseMoved { .. } if asked.op == attempt.op => {
@@ -255,9 +252,8 @@ impl Ownership {
         let is_new =
             update.before.as_ref().map(|before| before.serial) != update.now.map(|now| now.serial);
         let on_free_key = update.now.is_some_and(|now| now.on_free_key);
-        let is_granted = self
-            .asked(writer)
-            .is_some_and(|asked| asked.answer == Answer::Granted);
+        let asked = self.asked(writer);
+        let is_granted = asked.is_some_and(|asked| asked.answer == Answer::Granted);
         if is_new && !on_free_key && !is_granted {
             self.unproven.insert(update.place, op);
         }
@@ -322,7 +318,7 @@ impl Checker for Ownership {
         }
         let found = found.into_iter();
         let found = found.map(|release| (release.struck_ns, Seen::ForeignRelease(release)));
-        let judgement = Judgement::of(Property::Ownership, found.collect());
+        let judgement = Judgement::of(found.collect());
         let Judgement::Violated { first, .. } = &judgement else {
             return judgement;
         };

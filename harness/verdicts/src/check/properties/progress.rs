@@ -31,8 +31,6 @@
 //! that a fault struck left the lock in doubt for so long, and if a server or a worker stood still without a
 //! fault. A fault that escaped leaves a client at work that counts as frozen or dead: `unknown`, too.
 
-use picklock_scenarios::Property;
-
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, Judgement, Seen, Starvation};
@@ -48,6 +46,7 @@ use crate::history::{Event, EventKind, Header, Misbehaviour};
 use crate::timeline::{Attempt, Denial, Step, Timeline, is_rounded_up, ms, spoils_clocks};
 
 /// The checker.
+#[derive(Default)]
 pub(in crate::check) struct Progress {
     bound_ns: u64,
     ttl_ns: u64,
@@ -129,7 +128,7 @@ impl Progress {
             until_ns: limit_ns.saturating_add(paused_ns),
             worker: (worker < self.workers).then_some(worker),
             in_turn: first_asked_ns.is_some_and(|asked_ns| asked_ns > from_ns),
-            doubt: doubt.map(|doubt| (doubt.worker, doubt.at_ns)),
+            doubt,
             has_unexpiring_key: false,
         });
     }
@@ -168,9 +167,9 @@ impl Progress {
             return;
         }
         self.recount(key);
-        let longest = self.waiters.longest(key);
+        let longest = self.waiters.longest(key, true).map(|(worker, _)| worker);
         let reaching = longest.zip(self.waiters.wanted_since_ns(key));
-        let kept_away = self.waiters.longest_kept_away(key);
+        let kept_away = self.waiters.longest(key, false);
         for (worker, since_ns) in reaching.into_iter().chain(kept_away) {
             self.look(at_ns, key, worker, since_ns);
         }
@@ -180,8 +179,8 @@ impl Progress {
     fn recount(&mut self, key: u32) {
         let reach = &self.reach;
         if reach.is_obstructed() {
-            self.waiters
-                .recount(key, |worker| reach.has_quorum(worker, key));
+            let reaches = |worker| reach.has_quorum(worker, key);
+            self.waiters.recount(key, reaches);
         }
     }
 
@@ -248,8 +247,7 @@ impl Progress {
             state.outstanding.forgive();
             state.kept_away = false;
         }
-        let reach = &self.reach;
-        let reaches = |worker, key| reach.has_quorum(worker, key);
+        let reaches = |worker, key| self.reach.has_quorum(worker, key);
         self.waiters.begin_anew(at_ns, reaches);
     }
 
@@ -285,16 +283,10 @@ impl Progress {
     fn delayed(&mut self, since_ns: u64, at_ns: u64) {
         if let Some(wanted_ns) = self.withdraw(since_ns, at_ns) {
             let waited_ms = self.excuses.delayed_ns(wanted_ns, at_ns) / 1_000_000;
-            self.undecided
-                .get_or_insert(StarvedBy::HarnessPause(waited_ms));
+            let by = StarvedBy::HarnessPause(waited_ms);
+            self.undecided.get_or_insert(by);
             self.look_at_all(at_ns);
         }
-    }
-
-    fn count_unexpiring_keys(&mut self) {
-        let keys = self.keys.iter().zip(0..);
-        let left = keys.filter_map(|(state, key)| state.unexpiring(key));
-        self.found.extend(left);
     }
 }
 
@@ -318,18 +310,8 @@ impl Checker for Progress {
             keys: vec![WantedKey::default(); header.keys.len()],
             waiters: Waiters::new(header.workers, header.keys.len(), bound_ns),
             reach: Reach::new(header),
-            kept_alive: KeptAlive::default(),
-            last_change_ns: 0,
-            denied: (0, 0),
-            faults_clear_ns: 0,
-            clocks_spoilt: false,
-            run_over: false,
-            latest_ns: 0,
-            found: Vec::new(),
-            undecided: None,
-            escaped: false,
             excuses: StarvationExcuses::new(header.workers),
-            stood_still: None,
+            ..Progress::default()
         }
     }
 
@@ -359,14 +341,12 @@ impl Checker for Progress {
                     self.look_at_key(at_ns, key);
                 }
             }
-            Step::Begun => {
+            Step::Begun | Step::Gone => {
                 self.look_at_key(at_ns, key);
                 self.waiters.satisfied(attempt);
-                self.keys[key as usize].starved = false;
-            }
-            Step::Gone => {
-                self.look_at_key(at_ns, key);
-                self.waiters.satisfied(attempt);
+                if step == Step::Begun {
+                    self.keys[key as usize].starved = false;
+                }
             }
             // The lock may have been free before its release was answered.
             Step::Answered { .. } => self.look_at_key(at_ns, key),
@@ -380,14 +360,13 @@ impl Checker for Progress {
         let at_ns = event.at_ns;
         self.latest_ns = at_ns;
         self.excuses.event(event);
-        if matches!(
-            event.what,
-            EventKind::FaultBegan { .. } | EventKind::FaultEnded { .. }
-        ) {
+        if let EventKind::FaultBegan { .. } | EventKind::FaultEnded { .. } = event.what {
             self.look_at_all(at_ns);
-        }
-        if self.reach.event(at_ns, &event.what) {
+            self.reach.event(at_ns, &event.what);
             self.begin_anew(at_ns);
+        }
+        if let Some(standstill) = Standstill::of(event) {
+            self.stood_still(standstill);
         }
         match &event.what {
             EventKind::WorkerDown { worker, .. } => {
@@ -416,11 +395,6 @@ impl Checker for Progress {
                 }
             }
             EventKind::FaultEscaped { .. } => self.escaped = true,
-            EventKind::NodeStoodStill { .. } | EventKind::WorkerStoodStill { .. } => {
-                if let Some(standstill) = Standstill::of(event) {
-                    self.stood_still(standstill);
-                }
-            }
             EventKind::WorkerDelayed { since_ns, .. } => self.delayed(*since_ns, at_ns),
             // What the workers have sent is counted when they are about to be ended.
             EventKind::End { .. } | EventKind::CommandsSent { .. } => self.run_over(at_ns),
@@ -431,14 +405,11 @@ impl Checker for Progress {
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
         self.reach.key_changed(update);
         self.kept_alive.key_changed(update);
-        if update
-            .command()
-            .is_some_and(|command| command.worker < self.workers)
-        {
+        if update.command().is_some_and(|by| by.worker < self.workers) {
             self.last_change_ns = at_ns;
             if self.run_over {
-                let of_all = self.keys.iter_mut().map(|key| &mut key.outstanding);
-                of_all.for_each(|outstanding| outstanding.still_working(at_ns));
+                let all = self.keys.iter_mut();
+                all.for_each(|key| key.outstanding.still_working(at_ns));
             }
         }
         if let Some(ttl_ms) = update.now.and_then(|now| Some(now.expiry?.ttl_ms)) {
@@ -457,11 +428,10 @@ impl Checker for Progress {
         if self.keys.iter().any(|key| key.kept_away) {
             self.undecided.get_or_insert(StarvedBy::NodesOutOfReach);
         }
-        self.count_unexpiring_keys();
-        let first = self
-            .found
-            .iter()
-            .min_by_key(|starvation| starvation.until_ns);
+        let keys = self.keys.iter().zip(0..);
+        let left = keys.filter_map(|(state, key)| state.unexpiring(key));
+        self.found.extend(left);
+        let first = self.found.iter().min_by_key(|found| found.until_ns);
         let Some(mut first) = first.copied() else {
             if let Some(stood_still) = self.stood_still {
                 return Judgement::Unknown(stood_still);
@@ -491,7 +461,6 @@ impl Checker for Progress {
         Judgement::Violated {
             count: self.found.len() as u64,
             first: Finding {
-                property: Property::Progress,
                 at_ns: first.until_ns,
                 seen: Seen::Starvation(first),
             },

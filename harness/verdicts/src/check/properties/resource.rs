@@ -13,8 +13,6 @@
 //! that mean a lost update. The last change is not enough, because changes at the same time may be
 //! recorded in either order. An access that the resource refused (`fenced-off`) changed nothing.
 
-use picklock_scenarios::Property;
-
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Judgement, Seen, WrongStock};
@@ -22,7 +20,7 @@ use crate::check::unjudged::Unjudged;
 use crate::history::{Event, EventKind, Header};
 use crate::timeline::Timeline;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Stock {
     sold: i64,
     lowest: i64,
@@ -48,16 +46,7 @@ impl Resource {
         stock.lowest = stock.lowest.min(left);
         if left < 0 && news {
             let sold = stock.sold;
-            let op = Some(op);
-            self.violated(
-                at_ns,
-                WrongStock {
-                    key,
-                    op,
-                    sold,
-                    left,
-                },
-            );
+            self.violated(at_ns, key, Some(op), (sold, left));
         }
     }
 
@@ -70,13 +59,8 @@ impl Resource {
         stock.sold += 1;
         stock.lowest = stock.lowest.min(to);
         if to < 0 || stock.sold > start {
-            let wrong = WrongStock {
-                key,
-                op: Some(op),
-                sold: stock.sold,
-                left: to,
-            };
-            self.violated(at_ns, wrong);
+            let sold = stock.sold;
+            self.violated(at_ns, key, Some(op), (sold, to));
         }
     }
 
@@ -88,19 +72,18 @@ impl Resource {
             key.violated
         });
         if wrong && !known {
-            let op = None;
-            let wrong = WrongStock {
-                key,
-                op,
-                sold,
-                left,
-            };
-            self.violated(at_ns, wrong);
+            self.violated(at_ns, key, None, (sold, left));
         }
     }
 
-    fn violated(&mut self, at_ns: u64, stock: WrongStock) {
-        self.keys[stock.key as usize].violated = true;
+    fn violated(&mut self, at_ns: u64, key: u32, op: Option<u64>, (sold, left): (i64, i64)) {
+        self.keys[key as usize].violated = true;
+        let stock = WrongStock {
+            key,
+            op,
+            sold,
+            left,
+        };
         self.found.push((at_ns, Seen::WrongStock(stock)));
     }
 
@@ -134,10 +117,8 @@ impl Checker for Resource {
     fn new(header: &Header) -> Self {
         let start = header.stock_start;
         let stock = Stock {
-            sold: 0,
             lowest: start,
-            violated: false,
-            counted: false,
+            ..Stock::default()
         };
         Resource {
             start,
@@ -172,6 +153,6 @@ impl Checker for Resource {
         if self.found.is_empty() && undecided > 0 {
             return Judgement::Unknown(Unjudged::StockUncounted);
         }
-        Judgement::of(Property::Resource, self.found)
+        Judgement::of(self.found)
     }
 }

@@ -1,8 +1,10 @@
 //! What became of a lock's values on the servers, as sentences with the commands that did it.
 
+use std::collections::BTreeSet;
+
 use picklock_scenarios::Phase;
 
-use super::sentence::{StoryItem, Weight, clock, length};
+use super::sentence::{clock, length};
 use crate::check::facts::Facts;
 use crate::check::lost_claim::late_release;
 use crate::custody::{SpanEnd, ValueSpan};
@@ -18,13 +20,8 @@ const MOST_VALUES: usize = 3;
 /// How the values of a holder went away before another client was granted the lock, each with its time. Values
 /// that ran out when they were to, and those that the holder removed itself, need no word.
 pub(super) fn lost_values(facts: &Facts<'_>, hold: &Hold, to_ns: u64) -> Vec<(u64, String)> {
-    struct Lost<'a> {
-        at_ns: u64,
-        value: &'a str,
-        how: String,
-        nodes: Vec<usize>,
-    }
-    let mut all: Vec<Lost<'_>> = Vec::new();
+    // One value that was lost in this way, how, and on which nodes.
+    let mut all: Vec<(&ValueSpan, String, Vec<usize>)> = Vec::new();
     for span in spans_of(facts, hold) {
         if !(hold.acquire_ns..=to_ns).contains(&span.until_ns) {
             continue;
@@ -32,37 +29,25 @@ pub(super) fn lost_values(facts: &Facts<'_>, hold: &Hold, to_ns: u64) -> Vec<(u6
         let Some(how) = how_lost(facts, span, hold) else {
             continue;
         };
-        match all
-            .iter_mut()
-            .find(|lost| (lost.value, &lost.how) == (&*span.value, &how))
-        {
-            Some(lost) => lost.nodes.push(span.node),
-            None => all.push(Lost {
-                at_ns: span.until_ns,
-                value: &span.value,
-                how,
-                nodes: vec![span.node],
-            }),
+        let mut known = all.iter_mut();
+        match known.find(|(one, in_words, _)| one.value == span.value && *in_words == how) {
+            Some((_, _, nodes)) => nodes.push(span.node),
+            None => all.push((span, how, vec![span.node])),
         }
     }
-    let told = all.into_iter().map(|lost| {
-        let (value, nodes) = (shown(lost.value), nodes_in_words(&lost.nodes));
-        let text = format!(
-            "worker {}'s value {value} on {nodes} {}",
-            hold.worker, lost.how
-        );
-        (lost.at_ns, text)
+    let told = all.into_iter().map(|(span, how, nodes)| {
+        let (value, nodes) = (shown(&span.value), nodes_in_words(nodes));
+        let text = format!("worker {}'s value {value} on {nodes} {how}", hold.worker);
+        (span.until_ns, text)
     });
     told.collect()
 }
 
 /// When the last of a holder's values ran out before a time. `None`: none did.
 pub(super) fn ran_out_ns(facts: &Facts<'_>, hold: &Hold, by_ns: u64) -> Option<u64> {
-    let ran_out = spans_of(facts, hold).filter(|span| span.end == SpanEnd::RanOut);
-    ran_out
-        .map(|span| span.until_ns)
-        .filter(|until_ns| *until_ns <= by_ns)
-        .max()
+    let spans = spans_of(facts, hold);
+    let ran_out = spans.filter(|span| span.end == SpanEnd::RanOut && span.until_ns <= by_ns);
+    ran_out.map(|span| span.until_ns).max()
 }
 
 /// The values of locks that a holder's attempt has written.
@@ -77,26 +62,30 @@ fn spans_of<'a>(facts: &Facts<'a>, hold: &Hold) -> impl Iterator<Item = &'a Valu
 pub(super) fn taken_with(facts: &Facts<'_>, hold: &Hold) -> String {
     let claims = spans_of(facts, hold).filter(|span| {
         let in_time = (hold.acquire_ns..=hold.begin_ns).contains(&span.from_ns);
-        in_time && span.may_be_a_claim() && span.phase() == Some(Phase::Acquire)
+        in_time && span.phase() == Some(Phase::Acquire)
     });
-    let claims: Vec<&ValueSpan> = claims.collect();
-    let Some(by) = claims.first().and_then(|span| span.author.as_ref()) else {
+    let (mut nodes, mut by) = (BTreeSet::new(), None);
+    for span in claims {
+        nodes.insert(span.node);
+        by = by.or(span.author.as_ref());
+    }
+    let Some(KeyCommand { command, .. }) = by else {
         return String::new();
     };
-    let mut nodes: Vec<usize> = claims.iter().map(|span| span.node).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
     match facts.history.header.nodes {
-        1 => format!(" with {}", by.command),
-        all if all == nodes.len() => format!(" with {} on all {all} nodes", by.command),
-        _ => format!(" with {} on {}", by.command, nodes_in_words(&nodes)),
+        1 => format!(" with {command}"),
+        all if all == nodes.len() => format!(" with {command} on all {all} nodes"),
+        _ => format!(" with {command} on {}", nodes_in_words(nodes)),
     }
 }
 
-/// The values that an attempt has written, and how long they were to live.
-pub(super) fn written_values<'a>(facts: &Facts<'_>, hold: &Hold) -> Vec<StoryItem<'a>> {
-    let spans = spans_of(facts, hold).filter(|span| span.may_be_a_claim());
-    let told = spans.take(MOST_VALUES).filter_map(|span| {
+/// The values that an attempt has written, and how long they were to live, each with its time.
+pub(super) fn written_values(
+    facts: &Facts<'_>,
+    hold: &Hold,
+) -> impl Iterator<Item = (u64, String)> {
+    let spans = spans_of(facts, hold).take(MOST_VALUES);
+    spans.filter_map(|span| {
         let (by, value) = (span.author.as_ref()?, shown(&span.value));
         let lasts = match (span.renewals.last(), span.expiry) {
             // Only the life that it was given last is known.
@@ -113,9 +102,8 @@ pub(super) fn written_values<'a>(facts: &Facts<'_>, hold: &Hold) -> Vec<StoryIte
         };
         let (command, worker, node) = (&by.command, by.worker, span.node);
         let text = format!("{command} of worker {worker} wrote {value} on node {node}, {lasts}");
-        Some(StoryItem::Said(span.from_ns, Weight::Reason, text))
-    });
-    told.collect()
+        Some((span.from_ns, text))
+    })
 }
 
 /// A life in milliseconds, in words. One that was over when it was given is none.
@@ -132,14 +120,10 @@ pub(super) fn shown(value: &str) -> String {
     shown
 }
 
-fn nodes_in_words(nodes: &[usize]) -> String {
-    match nodes {
-        [node] => format!("node {node}"),
-        nodes => {
-            let numbers: Vec<String> = nodes.iter().map(ToString::to_string).collect();
-            format!("nodes {}", numbers.join(", "))
-        }
-    }
+fn nodes_in_words(nodes: impl IntoIterator<Item = usize>) -> String {
+    let numbers: Vec<String> = nodes.into_iter().map(|node| node.to_string()).collect();
+    let plural = if numbers.len() == 1 { "" } else { "s" };
+    format!("node{plural} {}", numbers.join(", "))
 }
 
 /// How a value of a holder went away, as the rest of a sentence.
@@ -175,10 +159,6 @@ pub(super) fn command_in_words(
     (at_ns, removed): (u64, bool),
 ) -> String {
     let (command, worker) = (&by.command, by.worker);
-    let held = by.sent_ns.map(|sent_ns| {
-        let held = held_back_by(facts, worker, (sent_ns, at_ns));
-        (clock(sent_ns), held)
-    });
     let got = |hold: &Hold| format!("to release what it had got at {}", clock(hold.begin_ns));
     let its_own = || facts.holds.iter().find(|hold| hold.op == by.op);
     let late = || late_release(facts.holds, by, lock, at_ns).filter(|_| removed);
@@ -195,9 +175,11 @@ pub(super) fn command_in_words(
             (None, _) => "unasked".to_owned(),
         },
     };
-    match held {
+    match by.sent_ns {
         None => format!("the {command} that worker {worker} then sent {asked}"),
-        Some((sent, held)) => {
+        Some(sent_ns) => {
+            let held = held_back_by(facts, worker, (sent_ns, at_ns));
+            let sent = clock(sent_ns);
             format!("the {command} that worker {worker} sent at {sent} {asked} (held back{held})")
         }
     }

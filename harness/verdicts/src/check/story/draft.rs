@@ -3,76 +3,48 @@
 use std::collections::HashSet;
 
 use super::custody::{command_in_words, lost_values, ran_out_ns, shown, taken_with};
-use super::sentence::{StoryItem, Weight, clock, length, sentence};
+use super::sentence::{Weight, clock, length, sentence};
 use crate::check::facts::{Facts, Taken};
 use crate::check::finding::Taking;
 use crate::check::verdict::STORY_LINES;
 use crate::history::EventKind;
 use crate::timeline::{Hold, HoldEnd};
 
-/// These lines as sentences: the most important ones, in order of time.
-pub(super) fn told(lines: Vec<StoryItem<'_>>, facts: &Facts<'_>) -> Vec<String> {
-    let mut draft = Draft {
-        facts,
-        lines: Vec::new(),
-    };
-    for line in lines {
-        draft.add(line);
-    }
-    // Lines with the same time stay in the order in which they were told.
-    let mut told = HashSet::new();
-    let mut lines = draft.lines;
-    lines.retain(|(at_ns, _, text)| told.insert((*at_ns, text.clone())));
-    let mut lines: Vec<_> = lines.into_iter().enumerate().collect();
-    lines.sort_by_key(|(_, (at_ns, weight, _))| (*weight, *at_ns));
-    lines.truncate(STORY_LINES);
-    lines.sort_by_key(|(order, (at_ns, _, _))| (*at_ns, *order));
-    let lines = lines.into_iter();
-    lines
-        .map(|(_, (at_ns, _, text))| format!("{}  {text}", clock(at_ns)))
-        .collect()
-}
-
-/// All sentences that a story could have.
-struct Draft<'a> {
-    facts: &'a Facts<'a>,
+/// All sentences that a story could have. Times are in nanoseconds since the run began.
+pub(super) struct Draft<'a> {
+    pub facts: &'a Facts<'a>,
     lines: Vec<(u64, Weight, String)>,
 }
 
-impl Draft<'_> {
-    fn add(&mut self, line: StoryItem<'_>) {
-        match line {
-            StoryItem::Said(at_ns, weight, text) => self.tell(at_ns, weight, text),
-            StoryItem::Grant(hold) => self.tell_grant(hold),
-            StoryItem::Attempts {
-                ops,
-                from_ns,
-                to_ns,
-            } => {
-                self.tell_attempts(&ops, from_ns, to_ns);
-                self.tell_faults(from_ns, to_ns);
-            }
-            StoryItem::Faults { from_ns, to_ns } => self.tell_faults(from_ns, to_ns),
-            StoryItem::Taken(taken) => self.tell_taken(taken),
-            StoryItem::LostValues { hold, to_ns } => {
-                for (at_ns, text) in lost_values(self.facts, hold, to_ns) {
-                    self.tell(at_ns, Weight::Plot, text);
-                }
-            }
-            StoryItem::ResumedLease(hold) => self.tell_resumed_lease(hold),
-            StoryItem::Death(hold) if hold.ended == HoldEnd::Killed => {
-                let text = format!("worker {} died", hold.worker);
-                self.tell(hold.end_ns, Weight::Reason, text);
-            }
-            StoryItem::Death(_) => {}
-        }
+impl<'a> Draft<'a> {
+    /// Nothing is told yet of these facts.
+    pub fn of(facts: &'a Facts<'a>) -> Self {
+        let lines = Vec::new();
+        Draft { facts, lines }
     }
 
-    fn tell(&mut self, at_ns: u64, weight: Weight, text: String) {
+    /// The most important sentences, in order of time.
+    pub fn told(mut self) -> Vec<String> {
+        // Lines with the same time stay in the order in which they were told.
+        let mut told = HashSet::new();
+        (self.lines).retain(|(at_ns, _, text)| told.insert((*at_ns, text.clone())));
+        let mut lines: Vec<_> = self.lines.into_iter().enumerate().collect();
+        lines.sort_by_key(|(_, (at_ns, weight, _))| (*weight, *at_ns));
+        lines.truncate(STORY_LINES);
+        lines.sort_by_key(|(order, (at_ns, _, _))| (*at_ns, *order));
+        let lines = lines.into_iter();
+        lines
+            .map(|(_, (at_ns, _, text))| format!("{}  {text}", clock(at_ns)))
+            .collect()
+    }
+
+    /// A sentence of its own.
+    pub fn tell(&mut self, at_ns: u64, weight: Weight, text: String) {
         self.lines.push((at_ns, weight, text));
     }
 
-    fn tell_grant(&mut self, hold: &Hold) {
+    /// A grant, with its lease.
+    pub fn tell_grant(&mut self, hold: &Hold) {
         let lock = self.facts.history.header.named(hold.key, "the lock");
         let lease = own_lease(self.facts, hold);
         let command = taken_with(self.facts, hold);
@@ -80,7 +52,8 @@ impl Draft<'_> {
         self.tell(hold.begin_ns, Weight::Plot, text);
     }
 
-    fn tell_attempts(&mut self, ops: &[u64], from_ns: u64, to_ns: u64) {
+    /// What happened to these attempts, without their grants, and the faults of that time.
+    pub fn tell_attempts(&mut self, ops: &[u64], from_ns: u64, to_ns: u64) {
         let history = self.facts.history;
         let begin = (history.events).partition_point(|event| event.at_ns < from_ns);
         for event in &history.events[begin..] {
@@ -101,9 +74,11 @@ impl Draft<'_> {
                 break;
             }
         }
+        self.tell_faults(from_ns, to_ns);
     }
 
-    fn tell_faults(&mut self, from_ns: u64, to_ns: u64) {
+    /// The faults of a time.
+    pub fn tell_faults(&mut self, from_ns: u64, to_ns: u64) {
         let faults = self.facts.faults.iter();
         for fault in faults.filter(|fault| !fault.missed && fault.touches(from_ns, to_ns)) {
             if let Some(worker) = fault.escaped.first() {
@@ -120,10 +95,42 @@ impl Draft<'_> {
         }
     }
 
-    fn tell_resumed_lease(&mut self, hold: &Hold) {
-        let leases = &hold.possible_leases;
-        let resumed = leases.iter().find(|l| l.from_ns > hold.begin_ns);
-        if let Some(lease) = resumed {
+    /// How the values of a holder went away until then.
+    pub fn tell_lost_values(&mut self, hold: &Hold, to_ns: u64) {
+        for (at_ns, text) in lost_values(self.facts, hold, to_ns) {
+            self.tell(at_ns, Weight::Plot, text);
+        }
+    }
+
+    /// The last extension of a hold before this time: without it, the end of its lease would not be understood.
+    pub fn tell_last_extension(&mut self, hold: &Hold, by_ns: u64) {
+        let history = self.facts.history;
+        let mut events = history.events.iter().rev();
+        let extended = events.find(|event| match event.what {
+            EventKind::Extended { op, .. } | EventKind::ExtendGranted { op, .. } => {
+                op == hold.op && event.at_ns < by_ns
+            }
+            _ => false,
+        });
+        if let Some(extended) = extended
+            && let Some((_, text)) = sentence(&history.header, &extended.what)
+        {
+            self.tell(extended.at_ns, Weight::Plot, text);
+        }
+    }
+
+    /// The death of the worker, if it ended the hold.
+    pub fn tell_death(&mut self, hold: &Hold) {
+        if hold.ended == HoldEnd::Killed {
+            let text = format!("worker {} died", hold.worker);
+            self.tell(hold.end_ns, Weight::Reason, text);
+        }
+    }
+
+    /// An extension after the lease had certainly expired, if there was one.
+    pub fn tell_resumed_lease(&mut self, hold: &Hold) {
+        let mut leases = hold.possible_leases.iter();
+        if let Some(lease) = leases.find(|lease| lease.from_ns > hold.begin_ns) {
             let text = format!(
                 "worker {} extended an expired lease, as if the lock were still its own",
                 hold.worker
@@ -132,7 +139,8 @@ impl Draft<'_> {
         }
     }
 
-    fn tell_taken(&mut self, taken: &Taken<'_>) {
+    /// A command that took another client's lock.
+    pub fn tell_taken(&mut self, taken: &Taken<'_>) {
         let release = taken.release;
         let name = |worker: Option<usize>| match worker {
             Some(worker) => format!("worker {worker}"),
@@ -152,20 +160,19 @@ impl Draft<'_> {
                 let struck = (release.struck_ns, release.how == Taking::Removed);
                 command_in_words(self.facts, by, release.key, struck)
             }
-            None => match taken.is_extension || release.how == Taking::Prolonged {
-                true => format!("the renewal of {taker}"),
-                false => format!("the release of {taker}"),
-            },
+            None if taken.is_extension || release.how == Taking::Prolonged => {
+                format!("the renewal of {taker}")
+            }
+            None => format!("the release of {taker}"),
         };
-        let value = taken
-            .by
-            .map(|(_, span)| format!(" (value {})", shown(&span.value)));
+        let value = taken.by.map_or_else(String::new, |(_, span)| {
+            format!(" (value {})", shown(&span.value))
+        });
         let did = match release.how {
             Taking::Prolonged => "prolonged",
             _ => "took",
         };
         let owner = name(taken.owner);
-        let value = value.unwrap_or_default();
         let text = format!("{what} {did} the lock of {owner}{value}, {since}");
         self.tell(release.struck_ns, Weight::Plot, text);
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::custody::shown;
-use super::sentence::{StoryItem, Weight, clock, length};
+use super::draft::Draft;
+use super::sentence::{Weight, clock, length};
 use crate::check::blocked_lock::BlockedLock;
 use crate::check::facts::Facts;
 use crate::check::finding::Starvation;
@@ -15,26 +16,22 @@ use crate::history::KeyCommand;
 const MOST_VALUES: usize = 3;
 
 /// What kept the clients out, or that they slept.
-pub(super) fn kept_out<'a>(facts: &Facts<'_>, starvation: &Starvation) -> Vec<StoryItem<'a>> {
+pub(super) fn kept_out(draft: &mut Draft<'_>, starvation: &Starvation) {
+    let facts = draft.facts;
     let Some(custody) = facts.custody else {
-        return Vec::new();
+        return;
     };
     let blocked = BlockedLock::of(facts.history, facts.faults, custody, *starvation);
-    let standing = blocked.standing().into_iter().take(MOST_VALUES);
-    let standing: Vec<_> = standing.map(|span| (span, blocked.why(span))).collect();
-    let slept = blocked.sleep();
-    let values = standing.into_iter();
-    let mut lines: Vec<_> = values
-        .flat_map(|(span, why)| of_value(facts, span, why))
-        .collect();
-    if let Some((from_ns, until_ns)) = slept {
+    for span in blocked.standing().into_iter().take(MOST_VALUES) {
+        tell_value(draft, span, blocked.why(span));
+    }
+    if let Some((from_ns, until_ns)) = blocked.sleep() {
         let probe = facts.history.header.workers;
         let who = client(facts, starvation.worker.unwrap_or(probe));
         let slept = length(until_ns - from_ns);
         let text = format!("{who} sent nothing that could take the lock for {slept}");
-        lines.push(StoryItem::Said(from_ns, Weight::Plot, text));
+        draft.tell(from_ns, Weight::Plot, text);
     }
-    lines
 }
 
 /// A worker, or the client that takes the locks after the run.
@@ -46,11 +43,10 @@ fn client(facts: &Facts<'_>, worker: usize) -> String {
 }
 
 /// A value, and the commands that have prolonged it.
-fn of_value<'a>(facts: &Facts<'_>, span: &ValueSpan, why: Cause) -> Vec<StoryItem<'a>> {
+fn tell_value(draft: &mut Draft<'_>, span: &ValueSpan, why: Cause) {
     let Some(author) = &span.author else {
-        return Vec::new();
+        return;
     };
-    let prolonged = prolonged(facts, span, author, why);
     let text = format!(
         "{} of worker {} wrote the value {} on node {} that kept the others out",
         author.command,
@@ -58,22 +54,16 @@ fn of_value<'a>(facts: &Facts<'_>, span: &ValueSpan, why: Cause) -> Vec<StoryIte
         shown(&span.value),
         span.node
     );
-    let attempts = |to_ns| StoryItem::Attempts {
-        ops: vec![author.op],
-        from_ns: span.from_ns,
-        to_ns,
-    };
-    let mut lines = vec![StoryItem::Said(span.from_ns, Weight::Plot, text)];
+    draft.tell(span.from_ns, Weight::Plot, text);
     if why == Cause::FalseRelease {
-        lines.push(attempts(span.until_ns));
+        draft.tell_attempts(&[author.op], span.from_ns, span.until_ns);
     }
-    if let Some((from_ns, last_ns, text)) = prolonged {
-        lines.push(StoryItem::Said(from_ns, Weight::Plot, text));
+    if let Some((from_ns, last_ns, text)) = prolonged(draft.facts, span, author, why) {
+        draft.tell(from_ns, Weight::Plot, text);
         if matches!(why, Cause::RenewedAfterRelease | Cause::RenewedAfterEnd) {
-            lines.push(attempts(last_ns));
+            draft.tell_attempts(&[author.op], span.from_ns, last_ns);
         }
     }
-    lines
 }
 
 /// That commands have prolonged a value, with the times of the first and the last one. `None`: none that its cause is
@@ -85,10 +75,9 @@ fn prolonged(
     why: Cause,
 ) -> Option<(u64, u64, String)> {
     let foreign = why == Cause::ForeignRenewal;
-    let all = span.renewals.iter().filter(|renewal| renewal.prolongs());
-    let told: Vec<&Renewal> = all
-        .filter(|renewal| (renewal.by.worker != author.worker) == foreign)
-        .collect();
+    let is_told =
+        |renewal: &&Renewal| renewal.prolongs() && (renewal.by.worker != author.worker) == foreign;
+    let told: Vec<&Renewal> = span.renewals.iter().filter(is_told).collect();
     let (first, last) = (told.first()?, told.last()?);
     let workers: BTreeSet<usize> = told.iter().map(|renewal| renewal.by.worker).collect();
     let whose = workers.iter().map(|worker| client(facts, *worker));

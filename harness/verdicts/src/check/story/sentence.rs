@@ -2,9 +2,7 @@
 
 use picklock_scenarios::StockFault;
 
-use crate::check::facts::{Facts, Taken};
 use crate::history::{Belated, EventKind, Header};
-use crate::timeline::Hold;
 
 /// How important a sentence is. If there are too many, the least important ones are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,7 +13,6 @@ pub(super) enum Weight {
     Reason,
     /// How it happened.
     Detail,
-    /// Background.
     Background,
 }
 
@@ -33,10 +30,8 @@ pub(super) fn length(ns: u64) -> String {
         1_000_000..1_000_000_000 => format!("{} ms", ns / 1_000_000),
         _ => {
             let milliseconds = ns / 1_000_000;
-            let fraction = format!("{:03}", milliseconds % 1000);
-            let fraction = fraction.trim_end_matches('0');
-            let point = if fraction.is_empty() { "" } else { "." };
-            format!("{}{point}{fraction} s", milliseconds / 1000)
+            let digits = format!("{}.{:03}", milliseconds / 1000, milliseconds % 1000);
+            format!("{} s", digits.trim_end_matches('0').trim_end_matches('.'))
         }
     }
 }
@@ -45,6 +40,8 @@ pub(super) fn length(ns: u64) -> String {
 /// holders.
 pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, String)> {
     let (worker, _) = what.attempt()?;
+    let failed =
+        |act: &str, message: &str| format!("the {act} of worker {worker} failed: {message}");
     Some(match what {
         EventKind::StockRead {
             key,
@@ -55,11 +52,10 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
             let name = header.named(*key, "stock");
             let read = format!("worker {worker} read {name} {stock}");
             match as_of_ns {
-                Some(as_of_ns) => {
-                    let as_of = clock(*as_of_ns);
-                    let text = format!("{read} from a replica, as it had been at {as_of}");
-                    (Weight::Plot, text)
-                }
+                Some(ns) => (
+                    Weight::Plot,
+                    format!("{read} from a replica, as it had been at {}", clock(*ns)),
+                ),
                 None if *stock < 0 => (Weight::Plot, read),
                 None => (Weight::Detail, read),
             }
@@ -89,42 +85,24 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
                 "the resource refused worker {worker}: its token {fence} is lower than {highest}"
             ),
         ),
-        EventKind::ReleaseFailed { message, .. } => (
-            Weight::Detail,
-            format!("the release of worker {worker} failed: {message}"),
+        EventKind::ReleaseFailed { message, .. } => (Weight::Detail, failed("release", message)),
+        EventKind::ExtendFailed { message, .. } => (Weight::Reason, failed("extension", message)),
+        EventKind::AcquireFailed { message, .. } => (Weight::Reason, failed("attempt", message)),
+        EventKind::Extended { valid_ms, .. } => (
+            Weight::Background,
+            format!("worker {worker} said that its lease was extended by {valid_ms} ms"),
         ),
-        EventKind::ExtendFailed { message, .. } => (
-            Weight::Reason,
-            format!("the extension of worker {worker} failed: {message}"),
-        ),
-        EventKind::AcquireFailed { message, .. } => (
-            Weight::Reason,
-            format!("the attempt of worker {worker} failed: {message}"),
+        EventKind::ExtendGranted {
+            valid_ms: Some(ms), ..
+        } => (
+            Weight::Background,
+            format!("worker {worker} extended its lease, by its own account by {ms} ms"),
         ),
         _ => {
             let (weight, text) = said(what)?;
             (weight, format!("worker {worker} {text}"))
         }
     })
-}
-
-/// The last extension of a hold before this time: without it, the end of its lease would not be understood.
-pub(super) fn last_extension<'a>(
-    facts: &Facts<'_>,
-    hold: &Hold,
-    by_ns: u64,
-) -> Option<StoryItem<'a>> {
-    let history = facts.history;
-    let extended = history.events.iter().rev().find(|event| {
-        let is_extension = matches!(
-            event.what,
-            EventKind::Extended { .. } | EventKind::ExtendGranted { .. }
-        );
-        let attempt = event.what.attempt();
-        event.at_ns < by_ns && is_extension && attempt.is_some_and(|(_, op)| op == hold.op)
-    })?;
-    let (_, text) = sentence(&history.header, &extended.what)?;
-    Some(StoryItem::Said(extended.at_ns, Weight::Plot, text))
 }
 
 /// What changed the stock, where it was not done when its writer asked for it.
@@ -143,19 +121,8 @@ fn belated_write(worker: usize, Belated { by, asked_ns }: Belated) -> String {
 }
 
 /// What a worker said of its lease or of the end of its hold, or was told: the rest of a sentence.
-fn said(what: &EventKind) -> Option<(Weight, String)> {
-    let (weight, text) = match what {
-        EventKind::Extended { valid_ms, .. } => {
-            let text = format!("said that its lease was extended by {valid_ms} ms");
-            return Some((Weight::Background, text));
-        }
-        EventKind::ExtendGranted {
-            valid_ms: Some(valid_ms),
-            ..
-        } => {
-            let text = format!("extended its lease, by its own account by {valid_ms} ms");
-            return Some((Weight::Background, text));
-        }
+fn said(what: &EventKind) -> Option<(Weight, &'static str)> {
+    Some(match what {
         EventKind::ExtendGranted { .. } => (Weight::Background, "extended its lease"),
         EventKind::ExtendRefused { .. } => (
             Weight::Reason,
@@ -179,30 +146,5 @@ fn said(what: &EventKind) -> Option<(Weight, String)> {
             },
         ),
         _ => return None,
-    };
-    Some((weight, text.to_owned()))
-}
-
-/// Something that a story can tell. Times are in nanoseconds since the run began.
-pub(super) enum StoryItem<'a> {
-    /// A sentence of its own, and its time.
-    Said(u64, Weight, String),
-    /// A grant, with its lease.
-    Grant(&'a Hold),
-    /// What happened to these attempts, without their grants, and the faults of that time.
-    Attempts {
-        ops: Vec<u64>,
-        from_ns: u64,
-        to_ns: u64,
-    },
-    /// The faults of a time.
-    Faults { from_ns: u64, to_ns: u64 },
-    /// A command that took another client's lock.
-    Taken(&'a Taken<'a>),
-    /// How the values of a holder went away until then.
-    LostValues { hold: &'a Hold, to_ns: u64 },
-    /// An extension after the lease had certainly expired, if there was one.
-    ResumedLease(&'a Hold),
-    /// The death of the worker, if it ended the hold.
-    Death(&'a Hold),
+    })
 }

@@ -2,7 +2,7 @@
 //! never done.
 
 use crate::check::evidence::Evidence;
-use crate::custody::{Renewal, SpanEnd, ValueSpan};
+use crate::custody::{SpanEnd, ValueSpan};
 use crate::history::EventKind;
 use crate::timeline::{Hold, HoldEnd, ms};
 
@@ -10,18 +10,15 @@ use super::sentence::length;
 
 /// The sentence.
 pub(in crate::check) fn unserved(evidence: &Evidence<'_>, refused: u64, failed: u64) -> String {
-    let counted = |count: u64, one: &str| match count {
+    let counted = |count: u64, one: &str, several: &str| match count {
         0 => None,
         1 => Some(format!("1 attempt {one}")),
-        count => Some(format!("{count} attempts {one}")),
+        count => Some(format!("{count} attempts {several}")),
     };
-    let denied: Vec<String> = [counted(refused, "was refused"), counted(failed, "failed")]
-        .into_iter()
-        .flatten()
-        .collect();
-    let denied = denied
-        .join(" and ")
-        .replace("attempts was", "attempts were");
+    let refused = counted(refused, "was refused", "were refused");
+    let failed = counted(failed, "failed", "failed");
+    let denied: Vec<String> = refused.into_iter().chain(failed).collect();
+    let denied = denied.join(" and ");
     let bound = length(ms(evidence.history.header.progress_within_ms));
     let text = format!("no client waited longer than {bound} for a lock that was free; {denied}");
     match longest(evidence) {
@@ -55,11 +52,7 @@ fn endless(evidence: &Evidence<'_>, hold: &Hold, end_ns: u64) -> String {
         HoldEnd::Killed => " until it died",
         HoldEnd::Released => "",
     };
-    let keys = &evidence.history.header.keys;
-    let lock = match keys.get(hold.key as usize) {
-        Some(name) if keys.len() > 1 => format!("the lock `{name}`"),
-        _ => "the lock".to_owned(),
-    };
+    let lock = evidence.history.header.named(hold.key, "the lock");
     let text = format!("worker {} held {lock} for {held}{until}", hold.worker);
     let spans = evidence.custody().map_or(&[][..], |custody| &custody.spans);
     let mut written = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
@@ -72,11 +65,7 @@ fn endless(evidence: &Evidence<'_>, hold: &Hold, end_ns: u64) -> String {
 
 /// Which bound a lock sets on a hold that ended then, by the life of the holder's value.
 fn bound(value: &ValueSpan, end_ns: u64) -> String {
-    let renewed = value
-        .renewals
-        .iter()
-        .filter(|it| Renewal::prolongs(it))
-        .count();
+    let renewed = value.renewals.iter().filter(|it| it.prolongs()).count();
     let ran_out = value.end == SpanEnd::RanOut && value.until_ns < end_ns;
     match (ran_out, renewed, value.expiry) {
         (true, _, _) => {
