@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::check::{Property, Status, Verdict, Verdicts};
+use picklock_verdicts::check::{Property, Verdicts};
 use picklock_verdicts::history::History;
 use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, RunRecord, Tally};
 
@@ -64,21 +64,11 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
 }
 
 fn tally(verdicts: &Verdicts) -> BTreeMap<Property, Tally> {
-    let of = |verdict: &Verdict| {
-        let mut tally = Tally::default();
-        match verdict.status {
-            Status::Held => tally.held = 1,
-            Status::Violated => tally.violated = 1,
-            Status::Unknown => tally.unknown = 1,
-            Status::NotApplicable => tally.not_applicable = 1,
-        }
-        if let Some(cause) = verdict.cause {
-            tally.causes.insert(cause.word().to_owned(), 1);
-        }
-        tally
-    };
-    let verdicts = verdicts.iter();
-    verdicts.map(|(it, verdict)| (*it, of(verdict))).collect()
+    let mut tallies: BTreeMap<Property, Tally> = BTreeMap::new();
+    for (property, verdict) in verdicts {
+        tallies.entry(*property).or_default().count(verdict);
+    }
+    tallies
 }
 
 /// Combines several inputs, each with the name of its source.

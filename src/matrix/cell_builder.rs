@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::check::{Cause, Property, Status, Verdicts};
+use picklock_harness::check::{Property, Status, Verdicts};
 use picklock_harness::latency::Samples;
 use picklock_harness::record::{Cell, Counts, CustodyTally, Redis, Subject, Surprise, Tally};
 
@@ -73,17 +73,7 @@ impl CellBuilder {
         self.runs += 1;
         self.repeats += run.repeats;
         for (property, verdict) in &run.verdicts {
-            let tally = self.tally.entry(*property).or_default();
-            match verdict.status {
-                Status::Held => tally.held += 1,
-                Status::Violated => {
-                    tally.violated += 1;
-                    let cause = verdict.cause.unwrap_or(Cause::Undetermined);
-                    *tally.causes.entry(cause.word().to_owned()).or_default() += 1;
-                }
-                Status::Unknown => tally.unknown += 1,
-                Status::NotApplicable => tally.not_applicable += 1,
-            }
+            self.tally.entry(*property).or_default().count(verdict);
         }
         let surprises = task.expected.surprises(&run.verdicts);
         let rank = rank(&surprises, &run.verdicts);

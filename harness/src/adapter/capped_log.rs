@@ -21,6 +21,17 @@ const END: usize = 64 << 10;
 /// may hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
+/// So many lines of the end of a worker's log; none if it cannot be read.
+#[cfg(feature = "servers")]
+pub(crate) fn last_lines(log: &std::path::Path, most: usize) -> Vec<String> {
+    let log = std::fs::read(log).unwrap_or_default();
+    let mut lines: Vec<String> = String::from_utf8_lossy(&log)
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    lines.split_off(lines.len().saturating_sub(most))
+}
+
 /// Tells when a worker's log is complete.
 #[derive(Clone)]
 pub(super) struct CappedLog(watch::Receiver<bool>);

@@ -1,6 +1,6 @@
 //! The adapter protocol: the driver's end and the built-in worker's end.
 
-mod capped_log;
+pub(crate) mod capped_log;
 pub mod command_line;
 #[cfg(feature = "servers")]
 pub mod connect;

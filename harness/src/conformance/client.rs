@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use super::exchange::Exchange;
 use super::finding::Problem;
 use super::outcome::ConformanceError;
+use crate::adapter::capped_log::last_lines;
 use crate::adapter::control::WorkerControl;
 use crate::adapter::message::{MOST_EVENTS, Notification, Request, RequestKind, WorkerMessage};
 use crate::adapter::message_shape::REQUESTS;
@@ -393,11 +394,7 @@ impl Client {
     }
 
     pub(super) fn last_lines(&self) -> Vec<String> {
-        let log = std::fs::read(&self.log).unwrap_or_default();
-        let log = String::from_utf8_lossy(&log);
-        let lines: Vec<&str> = log.lines().collect();
-        let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-        last.iter().map(|line| (*line).to_owned()).collect()
+        last_lines(&self.log, LAST_LINES)
     }
 }
 

@@ -12,6 +12,7 @@ use picklock_scenarios::{Capability, StockPlace};
 
 use super::error::RunFailure;
 use super::observer::{Observer, RunPhase};
+use crate::adapter::capped_log::last_lines;
 use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::{Clock, millis};
 use crate::context::{RunContext, Triggers};
@@ -225,11 +226,6 @@ fn with_log(error: RunError, dir: &Path) -> RunFailure {
     let RunError::Worker { worker, .. } = &error else {
         return RunFailure::Interrupted;
     };
-    let log = std::fs::read_to_string(dir.join(format!("worker-{worker}.log"))).unwrap_or_default();
-    let lines: Vec<&str> = log.lines().collect();
-    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-    RunFailure::Worker {
-        log: last.iter().map(|line| (*line).to_owned()).collect(),
-        error,
-    }
+    let log = last_lines(&dir.join(format!("worker-{worker}.log")), LAST_LINES);
+    RunFailure::Worker { log, error }
 }

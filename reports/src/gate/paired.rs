@@ -50,20 +50,16 @@ pub struct Pair {
 /// Merges another run of the same cell into a cell. It shows the verdicts of the more severe run.
 pub fn absorb(cell: &mut Cell, other: Cell) {
     cell.runs += other.runs;
+    cell.repeats += other.repeats;
+    let elapsed_ms = cell.elapsed_ms.into_iter().chain(other.elapsed_ms);
+    cell.elapsed_ms = elapsed_ms.reduce(|one, other| one + other);
     cell.latency = latency::merge([&cell.latency, &other.latency]);
     cell.custody = match (cell.custody, other.custody) {
         (Some(one), Some(other)) => Some(one.and(other)),
         (one, other) => one.or(other),
     };
     for (property, tally) in other.tally {
-        let all = cell.tally.entry(property).or_default();
-        all.held += tally.held;
-        all.violated += tally.violated;
-        all.unknown += tally.unknown;
-        all.not_applicable += tally.not_applicable;
-        for (cause, runs) in tally.causes {
-            *all.causes.entry(cause).or_default() += runs;
-        }
+        cell.tally.entry(property).or_default().add(tally);
     }
     let violations = |verdicts: &Verdicts| {
         let causes = verdicts.values().filter_map(|verdict| verdict.cause);

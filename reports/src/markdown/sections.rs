@@ -244,7 +244,7 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
         let (property, expected, got) = (failure.property, &failure.expected, &failure.got);
         lines.push(format!("{property}: expected {expected}, got {got}"));
         let story = cell_status::story(cell, failure.property);
-        if told.contains(&story) {
+        if !story.is_empty() && told.contains(&story) {
             lines.push("  (the same story)".to_owned());
         } else {
             lines.extend(story.iter().map(|line| format!("  {line}")));

@@ -417,16 +417,16 @@ fn most_violations_are_not_kept_by_runs_that_nobody_could_judge() {
 #[test]
 fn runs_of_pairs_are_one_cell() {
     let mut whole = cell("redlock", "calm", &[]);
-    let other = cell(
-        "redlock",
-        "calm",
-        &[(Property::Lease, violated(Cause::Race))],
-    );
+    let lease = (Property::Lease, violated(Cause::Race));
+    let mut other = cell("redlock", "calm", &[lease]);
     let acquired = whole.latency["acquire"].count;
     assert!(acquired > 0);
+    (whole.repeats, whole.elapsed_ms) = (1, Some(500));
+    (other.repeats, other.elapsed_ms) = (2, Some(700));
     absorb(&mut whole, other.clone());
     absorb(&mut whole, cell("redlock", "calm", &[]));
     assert_eq!(whole.runs, 3);
+    assert_eq!((whole.repeats, whole.elapsed_ms), (3, Some(1200)));
     assert_eq!(whole.latency["acquire"].count, 3 * acquired);
     let lease = &whole.tally[&Property::Lease];
     assert_eq!(

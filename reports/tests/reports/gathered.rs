@@ -28,6 +28,27 @@ fn a_run_becomes_a_matrix_of_one_cell_with_itself_as_evidence() {
 }
 
 #[test]
+fn a_violation_without_a_cause_counts_as_undetermined() {
+    let (mut record, history) = samples::gc_pause();
+    let exclusion = record.verdicts.get_mut(&Property::Exclusion).unwrap();
+    exclusion.cause = None;
+    let material = of_run(record, Some(history));
+    let tally = &material.matrix.cells[0].tally[&Property::Exclusion];
+    assert_eq!((tally.violated, tally.causes["undetermined"]), (1, 1));
+}
+
+#[test]
+fn records_of_runs_show_what_hides() {
+    let (mut record, history) = samples::gc_pause();
+    record.summary = "turned \u{202e}round".to_owned();
+    let files = picklock_reports::document_files::files(&of_run(record, Some(history))).unwrap();
+    for file in files {
+        let text = String::from_utf8(file.bytes).unwrap();
+        assert!(text.contains("turned \\u202eround"), "{}", file.name);
+    }
+}
+
+#[test]
 fn runs_of_two_matrices_do_not_take_each_others_place() {
     let whole = merge(vec![("a".into(), matrix()), ("b".into(), matrix())]);
     assert_eq!(whole.matrix.cells.len(), 10);

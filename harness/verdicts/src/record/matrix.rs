@@ -6,7 +6,7 @@ use picklock_scenarios::{BackendName, Expectation, Family, Measure};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::run::{Counts, Latency, Redis, Subject};
-use crate::check::{Cause, Property, Status, Verdicts};
+use crate::check::{Cause, Property, Status, Verdict, Verdicts};
 use crate::history::CustodyCheck;
 
 /// Format and version of a matrix record.
@@ -190,6 +190,33 @@ pub struct Tally {
         deserialize_with = "read_causes"
     )]
     pub causes: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    /// Counts one run. A violation without a cause is `undetermined`.
+    pub fn count(&mut self, verdict: &Verdict) {
+        match verdict.status {
+            Status::Held => self.held += 1,
+            Status::Violated => {
+                self.violated += 1;
+                let cause = verdict.cause.unwrap_or(Cause::Undetermined);
+                *self.causes.entry(cause.word().to_owned()).or_default() += 1;
+            }
+            Status::Unknown => self.unknown += 1,
+            Status::NotApplicable => self.not_applicable += 1,
+        }
+    }
+
+    /// Counts the runs of another tally, too.
+    pub fn add(&mut self, other: Tally) {
+        self.held += other.held;
+        self.violated += other.violated;
+        self.unknown += other.unknown;
+        self.not_applicable += other.not_applicable;
+        for (cause, runs) in other.causes {
+            *self.causes.entry(cause).or_default() += runs;
+        }
+    }
 }
 
 /// Refuses names that are not causes, and says which ones are.
