@@ -36,9 +36,7 @@ impl ChosenBackend {
 
     /// What a run in this backend needs besides its specification. `logs_commands`: a simulation
     /// logs its commands too.
-    ///
-    /// # Errors
-    /// The lock cannot be simulated, or this program cannot start itself.
+    /// `Err`: the lock cannot be simulated, or this program cannot start itself.
     pub fn backend(&self, spec: &RunSpec, logs_commands: bool) -> Result<BackendSetup, Failure> {
         let Some(servers) = &self.servers else {
             return Ok(BackendSetup::Simulation {
@@ -104,9 +102,7 @@ pub struct Wanted<'a> {
 }
 
 /// Chooses the backend that the user named, or the best available one.
-///
-/// # Errors
-/// There is no Redis, no engine, or no image. The error says what to do about it.
+/// `Err`: there is no Redis, no engine, or no image. The error says what to do about it.
 pub async fn choose(wanted: Wanted<'_>) -> Result<ChosenBackend, Failure> {
     let image = wanted.servers.image.as_deref();
     let redis_server = wanted.servers.redis_server.as_deref();
@@ -175,9 +171,7 @@ fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
 }
 
 /// The servers of a command line: for the backend `external` those of the configuration, if no others are named.
-///
-/// # Errors
-/// They cannot be used as they were named, or none of the backends would use them.
+/// `Err`: they cannot be used as they were named, or none of the backends would use them.
 pub fn servers(
     args: &ServerArgs,
     config: &ConfigArgs,
@@ -194,9 +188,7 @@ pub fn servers(
 
 /// Refuses servers that none of the backends would use: the user believes that they are tested. `None`
 /// among the backends is one that is chosen later.
-///
-/// # Errors
-/// `--image` without containers, `--redis-server` without processes, `--redis` without the backend `external`.
+/// `Err`: `--image` without containers, `--redis-server` without processes, `--redis` without the backend `external`.
 pub fn refuse_unused(
     servers: &ServerChoice,
     backends: &[Option<BackendName>],

@@ -38,9 +38,7 @@ const PAGES: &[Page] = pages![
 ];
 
 /// Prints a page, one paragraph of it (`protocol#granted`), or the list of all pages.
-///
-/// # Errors
-/// There is no such page or paragraph; the error gives the nearest name.
+/// `Err`: there is no such page or paragraph; the error gives the nearest name.
 pub fn run(args: &DocsArgs) -> Result<(), Failure> {
     let said = match args.page.as_deref() {
         None => index(),

@@ -64,9 +64,7 @@ impl ExternalArgs {
 
 /// The servers of a table, with the passwords of this process's environment. `agreed`: they may be written to,
 /// wherever they are.
-///
-/// # Errors
-/// They cannot be used as they are named.
+/// `Err`: they cannot be used as they are named.
 pub fn of_table(table: &ServersTable, agreed: bool) -> Result<ExternalServers, Failure> {
     let variable = |name: &str| std::env::var(name).ok();
     let servers = ExternalServers::of(table, variable)
@@ -75,9 +73,7 @@ pub fn of_table(table: &ServersTable, agreed: bool) -> Result<ExternalServers, F
 }
 
 /// The servers of a configuration, for a command line that names the backend and no servers.
-///
-/// # Errors
-/// There is none, or they cannot be used.
+/// `Err`: there is none, or they cannot be used.
 pub fn configured(config: Option<&Path>, agreed: bool) -> Result<ExternalServers, Failure> {
     let path = config.unwrap_or(Path::new(DEFAULT_FILE));
     let table = match read(path) {
@@ -93,9 +89,7 @@ pub fn configured(config: Option<&Path>, agreed: bool) -> Result<ExternalServers
 
 /// Asks whether the run may write to the servers, and looks at them. Returns them with the names that the keys of the
 /// run will have, which they are in one line, and what is done to them and what is not.
-///
-/// # Errors
-/// The user does not agree, or a server cannot be used.
+/// `Err`: the user does not agree, or a server cannot be used.
 pub async fn plan(
     servers: &ExternalServers,
 ) -> Result<(ExternalServers, String, Vec<String>), Failure> {

@@ -11,9 +11,7 @@ pub struct Interrupt(watch::Receiver<bool>);
 
 impl Interrupt {
     /// Starts listening. Must be called inside the runtime.
-    ///
-    /// # Errors
-    /// The operating system refuses the signal handlers.
+    /// `Err`: the operating system refuses the signal handlers.
     pub fn listen() -> Result<Self, Failure> {
         let refused = |error| Failure::Environment(format!("cannot listen for signals: {error}"));
         let mut ctrl_c = signal(SignalKind::interrupt()).map_err(refused)?;
@@ -41,9 +39,7 @@ impl Interrupt {
     }
 
     /// Does some work that the user need not wait for.
-    ///
-    /// # Errors
-    /// The work's own, or the user interrupted it.
+    /// `Err`: the work's own, or the user interrupted it.
     pub async fn unless_wanted<T>(
         &self,
         work: impl Future<Output = Result<T, Failure>>,

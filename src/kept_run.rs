@@ -28,9 +28,7 @@ const FILES: [&str; 6] = [
 const MOST_NAMED: usize = 3;
 
 /// The directory of the run that a path means; `None`: the path is a file of another name.
-///
-/// # Errors
-/// There is nothing at the path, or the directory holds no run: which runs lie below it.
+/// `Err`: there is nothing at the path, or the directory holds no run: which runs lie below it.
 pub fn directory(path: &Path) -> Result<Option<PathBuf>, Failure> {
     let wrong = |text: String| Err(Failure::Usage(format!("{}: {text}", path.display())));
     if !path.exists() {

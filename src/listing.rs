@@ -10,9 +10,7 @@ use crate::exit::Failure;
 use crate::print;
 
 /// Prints the lists.
-///
-/// # Errors
-/// A scenario of the catalog does not parse: a bug of this build.
+/// `Err`: a scenario of the catalog does not parse: a bug of this build.
 pub fn run(args: &ListArgs) -> Result<(), Failure> {
     let wanted = |what: Listed| args.what.is_none_or(|only| only == what);
     let mut listings = Vec::new();

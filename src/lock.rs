@@ -17,9 +17,7 @@ use crate::named_lock::{DOCKER, EXEC, NamedLock, check_image};
 
 /// The lock that `--impl` or `--name`, and `--impl-option` name. `impls`: what a name can mean that
 /// is not that of a built-in lock.
-///
-/// # Errors
-/// An unknown name, with the list and the nearest one; a command line that cannot be split; a
+/// `Err`: an unknown name, with the list and the nearest one; a command line that cannot be split; a
 /// configured lock whose directory does not exist; an option that the lock does not have, or an invalid
 /// value.
 pub fn named(
@@ -34,9 +32,7 @@ pub fn named(
 
 /// A program of the user, as a table of a configuration or a repro file describes it. `options` come
 /// before those of the table, and replace them.
-///
-/// # Errors
-/// There is no such working directory; the command line cannot be split.
+/// `Err`: there is no such working directory; the command line cannot be split.
 pub fn configured(one: &ConfiguredLock, options: &[(String, String)]) -> Result<LockSpec, Failure> {
     let wrong = |problem: String| Failure::Usage(format!("{}: {problem}", one.name));
     let command = program(&one.given).map_err(wrong)?;
@@ -128,9 +124,7 @@ pub fn built_in(lock: &LockSpec) -> Option<&'static BuiltInLock> {
 }
 
 /// The code of a built-in lock for the simulation.
-///
-/// # Errors
-/// The lock is a program.
+/// `Err`: the lock is a program.
 pub fn in_process(lock: &LockSpec) -> Result<LockFactory, Failure> {
     let built_in = built_in(lock).ok_or_else(|| {
         let (flag, value) = NamedLock::of(lock).flag();
@@ -150,9 +144,7 @@ pub fn version(lock: &LockSpec) -> &'static str {
 }
 
 /// What starts a worker: the external program, or this one for a built-in lock.
-///
-/// # Errors
-/// The path of this program is unknown or not UTF-8.
+/// `Err`: the path of this program is unknown or not UTF-8.
 pub fn worker_command(lock: &LockSpec) -> Result<WorkerCommand, Failure> {
     let contained = match &lock.command {
         Some(command) if command.image.is_none() => return Ok(command.clone()),

@@ -35,9 +35,7 @@ impl NamedLock {
     }
 
     /// A program with a label.
-    ///
-    /// # Errors
-    /// In words: `given` is not a program, or the label is not one.
+    /// `Err`: in words: `given` is not a program, or the label is not one.
     pub fn labelled(label: &str, given: &str) -> Result<NamedLock, String> {
         if !is_program(given) {
             return Err(format!(
@@ -52,9 +50,7 @@ impl NamedLock {
     }
 
     /// Reads `LABEL=exec:COMMAND`.
-    ///
-    /// # Errors
-    /// As [`NamedLock::labelled`].
+    /// `Err`: as [`NamedLock::labelled`].
     pub fn parse(text: &str) -> Result<NamedLock, String> {
         match text.split_once('=') {
             Some((label, given)) => NamedLock::labelled(label, given),

@@ -56,9 +56,7 @@ Examples:
   picklock replay repro.toml --backend process";
 
 /// Repeats the run, and says whether the verdicts are the same.
-///
-/// # Errors
-/// The repro cannot be read, it names something that no longer exists, or the machine cannot run
+/// `Err`: the repro cannot be read, it names something that no longer exists, or the machine cannot run
 /// it.
 pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let file = repro::find(&args.path)?;

@@ -17,9 +17,7 @@ use crate::{print, report_reader};
 const UNFINISHED: &str = ".unfinished";
 
 /// Writes the report and prints what was written.
-///
-/// # Errors
-/// A path cannot be read, a format has nothing to show, or the disk is full. Then nothing is
+/// `Err`: a path cannot be read, a format has nothing to show, or the disk is full. Then nothing is
 /// written.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let chosen = args.formats.iter();
@@ -50,9 +48,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
 
 /// Writes a report of a directory in these formats into the directory itself. Returns the names of the files. A format
 /// that has nothing to show writes none.
-///
-/// # Errors
-/// The directory cannot be read, or the disk is full.
+/// `Err`: the directory cannot be read, or the disk is full.
 pub fn write_beside(path: &Path, names: &[&str]) -> Result<Vec<String>, Failure> {
     let input = report_reader::load(&[path.to_owned()])?;
     let formats = names.iter().filter_map(|name| formats::find(name));

@@ -22,9 +22,7 @@ const MATRIX: &str = "matrix.json";
 const SEARCH: &str = "search.json";
 
 /// Reads all paths into one input. What cannot be read is omitted and listed in `skipped`.
-///
-/// # Errors
-/// Nothing could be read: each path with its reason.
+/// `Err`: nothing could be read: each path with its reason.
 pub fn load(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
     let mut parts: Vec<(String, ReportInput)> = Vec::new();
     let mut refused: Vec<String> = Vec::new();

@@ -138,9 +138,7 @@ fn is_configured(lock: &ReproLock) -> bool {
 
 /// The run that a repro file describes. `servers` overrides the servers in the file. `backend`: the one in which
 /// it is to be repeated. `agreed`: servers that somebody else has started may be written to, wherever they are.
-///
-/// # Errors
-/// This picklock cannot run it: the lock or an option no longer exists.
+/// `Err`: this picklock cannot run it: the lock or an option no longer exists.
 pub fn specification(
     repro: &Repro,
     file: PathBuf,
@@ -208,9 +206,7 @@ pub fn specification(
 }
 
 /// The repro file for a path: the path itself, or the file in the directory of the run that the path means.
-///
-/// # Errors
-/// There is none; the error says what is there instead.
+/// `Err`: there is none; the error says what is there instead.
 pub fn find(path: &Path) -> Result<PathBuf, Failure> {
     let Some(dir) = kept_run::directory(path)? else {
         return Ok(path.to_owned());
@@ -227,9 +223,7 @@ pub fn find(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Reads a repro file.
-///
-/// # Errors
-/// It cannot be read, belongs to another program or version, or has an invalid line.
+/// `Err`: it cannot be read, belongs to another program or version, or has an invalid line.
 pub fn read(path: &Path) -> Result<Repro, Failure> {
     /// What every version of the format has.
     #[derive(Deserialize)]

@@ -45,9 +45,7 @@ pub struct Reporting {
 
 /// Runs what the specification says in the wanted backend, judges it, prints the report, and keeps the
 /// run. `wanted`: `None` for the best available one; the specification gets the one that is chosen.
-///
-/// # Errors
-/// A machine that cannot run it, or an interrupt before there is anything to report. A violated property
+/// `Err`: a machine that cannot run it, or an interrupt before there is anything to report. A violated property
 /// is not an error.
 pub async fn execute(
     mut spec: RunSpec,

@@ -33,9 +33,7 @@ pub struct RunDirectory(PathBuf);
 
 impl RunDirectory {
     /// Creates the directory; it may exist if it contains no run.
-    ///
-    /// # Errors
-    /// It cannot be created, or contains another run, which must not be mixed with this one.
+    /// `Err`: it cannot be created, or contains another run, which must not be mixed with this one.
     pub fn create(path: &Path) -> Result<Self, Failure> {
         if path.join("run.json").exists() || path.join("history.jsonl").exists() {
             return Err(Failure::Usage(format!(
@@ -58,9 +56,7 @@ impl RunDirectory {
     }
 
     /// Writes a file completely or not at all: it gets its name last.
-    ///
-    /// # Errors
-    /// The disk is full, or the directory is gone.
+    /// `Err`: the disk is full, or the directory is gone.
     pub fn write(
         &self,
         name: &str,

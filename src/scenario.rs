@@ -6,9 +6,7 @@ use crate::run::{self, Reporting};
 use crate::specification;
 
 /// Runs the scenario, judges it, prints the report, and keeps the run.
-///
-/// # Errors
-/// Wrong usage, or a machine that cannot run it. A violated property is not an error.
+/// `Err`: wrong usage, or a machine that cannot run it. A violated property is not an error.
 pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
     let spec = specification::of_args(&args)?;
     let reporting = Reporting {

@@ -19,9 +19,7 @@ use crate::untrusted_file::{self, LONGEST_TEXT, Links};
 
 /// The run of a `picklock scenario` command line. If it names no backend, that of the specification
 /// means nothing until one is [chosen](crate::backend_choice::choose).
-///
-/// # Errors
-/// The command line or the scenario file is invalid.
+/// `Err`: the command line or the scenario file is invalid.
 pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
     let named = args.lock.named();
     let impls = ConfiguredLocks::for_names(args.config.config.as_deref(), [&named])?;
@@ -62,9 +60,7 @@ pub fn with_nodes(overrides: Overrides, servers: &ServerChoice, lock: &LockSpec)
 }
 
 /// The specification with its scenario as it is run.
-///
-/// # Errors
-/// The scenario with its overrides does not fit the lock.
+/// `Err`: the scenario with its overrides does not fit the lock.
 pub fn checked(spec: RunSpec) -> Result<RunSpec, Failure> {
     let named = spec.scenario_named().to_owned();
     spec.resolved().map_err(|refused| {
@@ -88,9 +84,7 @@ pub fn flag_of(one: Override) -> String {
 
 /// Refuses a table of expectations for a lock that nobody has, if a built-in one has nearly the same name: it would
 /// never apply, and the real one would be held to another table. `is_ours`: the locks of the command.
-///
-/// # Errors
-/// There is one, with the name that was meant.
+/// `Err`: there is one, with the name that was meant.
 pub fn no_mistyped_lock(
     typed: &str,
     scenario: &Scenario,
@@ -117,9 +111,7 @@ pub fn no_mistyped_lock(
 }
 
 /// A scenario from the catalog, or from a file.
-///
-/// # Errors
-/// The name is unknown, or the file is invalid.
+/// `Err`: the name is unknown, or the file is invalid.
 pub fn load(name: &str) -> Result<Scenario, Failure> {
     let is_path = Path::new(name)
         .extension()

@@ -13,9 +13,7 @@ use crate::named_lock::{DOCKER, EXEC};
 
 /// Refuses a repro that names programs, unless they are `trusted`. `servers`: the user's own choice,
 /// which replaces the file's. `backend`: `None` for the best available one.
-///
-/// # Errors
-/// What the file would start, and how to agree.
+/// `Err`: what the file would start, and how to agree.
 pub fn check(
     repro: &Repro,
     file: &Path,

@@ -29,9 +29,7 @@ pub enum Links {
 
 /// Opens a regular file that is not longer than `most` bytes. Nothing is waited for: a FIFO without a
 /// writer is refused like any other.
-///
-/// # Errors
-/// It cannot be opened, is of another kind, or is too long: in words.
+/// `Err`: it cannot be opened, is of another kind, or is too long: in words.
 pub fn open(path: &Path, most: u64, links: Links) -> io::Result<impl Read + use<>> {
     let mut flags = OFlags::NONBLOCK;
     if links == Links::Refused {
@@ -59,9 +57,7 @@ pub fn open(path: &Path, most: u64, links: Links) -> io::Result<impl Read + use<
 }
 
 /// Reads a whole file of text; see [`open`].
-///
-/// # Errors
-/// As [`open`]; and it is not UTF-8.
+/// `Err`: as [`open`]; and it is not UTF-8.
 pub fn read(path: &Path, most: u64, links: Links) -> io::Result<String> {
     let mut text = String::new();
     open(path, most, links)?.read_to_string(&mut text)?;
@@ -70,9 +66,7 @@ pub fn read(path: &Path, most: u64, links: Links) -> io::Result<String> {
 
 /// Reads a whole file of text as [`read`] does or, if there is none of this name, what `NAME.gz` beside it
 /// holds. The bound is also for what comes out of that.
-///
-/// # Errors
-/// As [`read`]; and it is not gzip.
+/// `Err`: as [`read`]; and it is not gzip.
 pub fn read_plain_or_gzip(path: &Path, most: u64, links: Links) -> io::Result<String> {
     match read(path, most, links) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}

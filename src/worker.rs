@@ -11,9 +11,7 @@ use crate::exit::{self, Failure};
 use crate::print;
 
 /// Serves one built-in lock on standard input and output until the input ends.
-///
-/// # Errors
-/// An unknown name, or a broken pipe.
+/// `Err`: an unknown name, or a broken pipe.
 pub async fn run(name: String) -> Result<u8, Failure> {
     let lock = find(&name).ok_or_else(|| Failure::Usage(format!("--impl {name}: no such lock")))?;
     let mut reader = tokio::io::BufReader::new(tokio::io::stdin());

@@ -325,10 +325,7 @@ impl KeyWatch {
         let known = &mut self.known[index];
         let held = server.held_value(known.database, &known.bytes);
         let change = why();
-        let by = match &change {
-            KeyChange::Command(command) => Some(command.worker),
-            _ => None,
-        };
+        let by = change.command().map(|command| command.worker);
         // Two clients may set the same expiry within one millisecond.
         let is_another_clients = || {
             by.is_some()

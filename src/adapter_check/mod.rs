@@ -52,9 +52,7 @@ struct Adapter<'a> {
 }
 
 /// Does what `picklock adapter` was asked to do.
-///
-/// # Errors
-/// Wrong usage, or an adapter or a server that cannot be started. A failed check is not an error.
+/// `Err`: wrong usage, or an adapter or a server that cannot be started. A failed check is not an error.
 pub async fn run(args: AdapterArgs) -> Result<u8, Failure> {
     let AdapterCommand::Check(args) = &args.command;
     let command = args.command.strip_prefix(EXEC).unwrap_or(&args.command);

@@ -49,9 +49,7 @@ pub struct ConfiguredLock {
 
 impl ConfiguredLock {
     /// Checks a table. `home`: the directory of the configuration, an absolute path.
-    ///
-    /// # Errors
-    /// The first mistake, with its line: the name is no label or that of a built-in lock, there is no
+    /// `Err`: the first mistake, with its line: the name is no label or that of a built-in lock, there is no
     /// command, a number or a variable makes no sense, the directory is not UTF-8.
     pub fn of(
         source: &Source,

@@ -23,9 +23,7 @@ pub struct ConfiguredLocks {
 impl ConfiguredLocks {
     /// The locks that these names can mean. The file is read where a name is neither that of a built-in
     /// lock nor a program, or where the user names a file.
-    ///
-    /// # Errors
-    /// The named file cannot be read, or has a mistake.
+    /// `Err`: the named file cannot be read, or has a mistake.
     pub fn for_names<'a>(
         config: Option<&Path>,
         names: impl IntoIterator<Item = &'a NamedLock>,
@@ -46,9 +44,7 @@ impl ConfiguredLocks {
     }
 
     /// The locks of a configuration that was read from `path`.
-    ///
-    /// # Errors
-    /// The first mistake, with its line.
+    /// `Err`: the first mistake, with its line.
     pub fn of(source: &Source, tables: &Tables, path: &Path) -> Result<ConfiguredLocks, Failure> {
         let path_of = absolute(path).map_err(|error| unreadable(path, &error))?;
         let home = path_of.parent().unwrap_or(&path_of);

@@ -21,9 +21,7 @@ use crate::untrusted_file::{self, LONGEST_TEXT, Links};
 pub const DEFAULT_FILE: &str = "picklock.toml";
 
 /// Reads the text of a configuration.
-///
-/// # Errors
-/// It is no regular file, too long, or not UTF-8.
+/// `Err`: it is no regular file, too long, or not UTF-8.
 pub fn read(path: &Path) -> io::Result<Source> {
     let text = untrusted_file::read(path, LONGEST_TEXT, Links::Followed)?;
     let file = path.display().to_string();

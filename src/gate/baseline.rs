@@ -33,9 +33,7 @@ impl BaselineFile {
     }
 
     /// Reads it; `None` if it does not exist.
-    ///
-    /// # Errors
-    /// It cannot be read, or is not a baseline.
+    /// `Err`: it cannot be read, or is not a baseline.
     pub fn read(&self) -> Result<Option<Baseline>, Failure> {
         let wrong = |text: String| Failure::Usage(format!("{}: {text}", self.path.display()));
         match untrusted_file::read(&self.path, LONGEST_DOCUMENT, Links::Followed) {

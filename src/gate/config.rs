@@ -40,9 +40,7 @@ pub struct Config {
 
 impl Config {
     /// Reads and checks the file. `agreed`: servers of the user's own may be written to, wherever they are.
-    ///
-    /// # Errors
-    /// The first mistake, with its line and the nearest valid word.
+    /// `Err`: the first mistake, with its line and the nearest valid word.
     pub fn read(path: &Path, agreed: bool) -> Result<Config, Failure> {
         let source =
             configuration::read(path).map_err(|error| configuration::unreadable(path, &error))?;
@@ -117,9 +115,7 @@ impl Config {
 
     /// Expectations and limits, checked against the planned cells, each with the offset of its table, and against those
     /// that were left out.
-    ///
-    /// # Errors
-    /// A duplicate cell; an invalid expectation or limit, or one that applies to no cell.
+    /// `Err`: a duplicate cell; an invalid expectation or limit, or one that applies to no cell.
     pub fn rules(
         &self,
         cells: Vec<(usize, CellKey)>,

@@ -19,9 +19,7 @@ use crate::print;
 const SEED: u64 = 1;
 
 /// Plans all cells before any run starts, in the order of the batches, and prints the chosen backends.
-///
-/// # Errors
-/// An invalid scenario file, or no backend to run in.
+/// `Err`: an invalid scenario file, or no backend to run in.
 pub async fn plan(config: &Config, interrupt: &Interrupt) -> Result<Vec<MatrixPlan>, Failure> {
     let mut plans = Vec::new();
     let mut told: Vec<BackendName> = Vec::new();
@@ -39,9 +37,7 @@ pub async fn plan(config: &Config, interrupt: &Interrupt) -> Result<Vec<MatrixPl
 }
 
 /// Runs everything; `None` if the user interrupted it.
-///
-/// # Errors
-/// The control cannot be run at all.
+/// `Err`: the control cannot be run at all.
 pub async fn run(
     config: &Config,
     rules: &Rules,

@@ -33,9 +33,7 @@ use cli::GateArgs;
 use config::Config;
 
 /// Runs the configured cells and decides.
-///
-/// # Errors
-/// An invalid configuration or baseline, or no backend to run in.
+/// `Err`: an invalid configuration or baseline, or no backend to run in.
 pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     let config = Config::read(&args.config, args.yes)?;
     let interrupt = Interrupt::listen()?;

@@ -26,9 +26,7 @@ use project::{GITIGNORE, Project};
 use template::{Language, Library};
 
 /// Writes the adapter, and says what comes next.
-///
-/// # Errors
-/// No such library; a file is there already, or cannot be written.
+/// `Err`: no such library; a file is there already, or cannot be written.
 pub fn run(args: &InitArgs) -> Result<(), Failure> {
     // The command line refuses all other names.
     let language = languages::named(&args.lang)

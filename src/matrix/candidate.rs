@@ -24,9 +24,7 @@ pub struct Candidate {
 
 impl Candidate {
     /// The lock of that name, and what it is held to: by `--like`, else by its own table.
-    ///
-    /// # Errors
-    /// An unknown name, or an option that the lock does not have; a standard that does not fit the lock.
+    /// `Err`: an unknown name, or an option that the lock does not have; a standard that does not fit the lock.
     pub fn of(request: &MatrixRequest, name: &NamedLock) -> Result<Candidate, Failure> {
         let spec = lock::named(name, &request.options, &request.impls)?;
         let is_known = spec.options.is_empty() && LOCKS.iter().any(|s| s.name == spec.name);

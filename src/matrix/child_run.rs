@@ -32,9 +32,7 @@ pub struct ChildRuns {
 
 impl ChildRuns {
     /// Runs the cell with this seed; `None` if the user interrupted it.
-    ///
-    /// # Errors
-    /// Why the run left no record.
+    /// `Err`: why the run left no record.
     pub async fn run(&self, task: &Task, seed: u64) -> Result<Option<JudgedRun>, String> {
         let clock = Clock::start();
         let mut command = command(&task.spec.with_seed(seed))?;

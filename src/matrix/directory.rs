@@ -118,9 +118,7 @@ pub enum StoredState {
 
 impl MatrixDirectory {
     /// A directory for a matrix: a new one, or one that already contains a matrix.
-    ///
-    /// # Errors
-    /// It contains something else, or cannot be created.
+    /// `Err`: it contains something else, or cannot be created.
     pub fn open(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
         let wrong = |text: String| Failure::Usage(format!("--out {}: {text}", path.display()));
         let directory = MatrixDirectory(path.to_owned());
@@ -159,9 +157,7 @@ impl MatrixDirectory {
     }
 
     /// As [`MatrixDirectory::open`], and without the cells and the reports that it may have had.
-    ///
-    /// # Errors
-    /// As there; or a cell cannot be removed.
+    /// `Err`: as there; or a cell cannot be removed.
     pub fn anew(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
         let text = fs::read_to_string(path.join("matrix.json")).unwrap_or_default();
         let before: Option<MatrixRecord> = serde_json::from_str(&text).ok();

@@ -44,9 +44,7 @@ pub use plan::MatrixPlan;
 use request::MatrixRequest;
 
 /// Runs all cells, prints the table, and keeps the matrix.
-///
-/// # Errors
-/// Wrong usage, or no backend to run in. A cell that cannot be run is not an error here: it has an
+/// `Err`: wrong usage, or no backend to run in. A cell that cannot be run is not an error here: it has an
 /// error of its own.
 pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     let clock = Clock::start();

@@ -28,9 +28,7 @@ pub struct MatrixPlan {
 
 impl MatrixPlan {
     /// Plans the cells of the request.
-    ///
-    /// # Errors
-    /// Wrong usage, or no backend to run in.
+    /// `Err`: wrong usage, or no backend to run in.
     pub async fn of(request: MatrixRequest, interrupt: &Interrupt) -> Result<MatrixPlan, Failure> {
         let selection = selection::select(&request)?;
         let choosing = choose(&request, selection.can_simulate());
@@ -122,9 +120,7 @@ impl MatrixPlan {
 
     /// Runs the wanted cells: as often as planned, or `once` with this seed. Keeps them in the directory, if one is
     /// given, in the place of what an earlier call has kept there.
-    ///
-    /// # Errors
-    /// None that concern a cell: it has an error of its own. The directory cannot be written.
+    /// `Err`: none that concern a cell: it has an error of its own. The directory cannot be written.
     pub async fn run(
         &self,
         wanted: impl Fn(&CellKey) -> bool,

@@ -39,9 +39,7 @@ pub struct MatrixRequest {
 
 impl MatrixRequest {
     /// The request of a `picklock matrix` command line.
-    ///
-    /// # Errors
-    /// The configuration cannot be read, or has a mistake; `--like` names no built-in lock.
+    /// `Err`: the configuration cannot be read, or has a mistake; `--like` names no built-in lock.
     pub fn of_args(args: &MatrixArgs) -> Result<MatrixRequest, Failure> {
         if let Some(like) = &args.like {
             let wrong = |problem| Failure::Usage(format!("--like {like}: {problem}"));

@@ -50,9 +50,7 @@ pub struct Reruns {
 
 impl Reruns {
     /// Makes a spoiled run of the cell again as long as it is spoiled; `None` if the user interrupted it.
-    ///
-    /// # Errors
-    /// Why a run left no history.
+    /// `Err`: why a run left no history.
     pub async fn rerun(
         &mut self,
         task: &Task,

@@ -57,9 +57,7 @@ pub struct Selection {
 const MOST_JOBS: usize = 1024;
 
 /// Everything that the request names; all locks, or the whole catalog, where it names none.
-///
-/// # Errors
-/// An unknown name, with the nearest one; an option that the lock does not have; two scenarios with
+/// `Err`: an unknown name, with the nearest one; an option that the lock does not have; two scenarios with
 /// the same name; invalid numbers.
 pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     let wrong = |text: &str| Err(Failure::Usage(text.to_owned()));
@@ -148,9 +146,7 @@ impl Selection {
     }
 
     /// The cells by backend, scenario and lock, and the skipped ones.
-    ///
-    /// # Errors
-    /// A scenario does not fit.
+    /// `Err`: a scenario does not fit.
     pub fn cells(
         &self,
         request: &MatrixRequest,

@@ -15,9 +15,7 @@ use crate::print;
 use crate::untrusted_file::{self, LONGEST_DOCUMENT, Links};
 
 /// Joins the parts, and prints the report of the whole.
-///
-/// # Errors
-/// A file cannot be read, is no part, or belongs to another search or matrix.
+/// `Err`: a file cannot be read, is no part, or belongs to another search or matrix.
 pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
     let mut searches: Vec<(String, SearchRecord)> = Vec::new();
     let mut matrices: Vec<(String, MatrixRecord)> = Vec::new();

@@ -32,9 +32,7 @@ const TIMES: usize = 3;
 const ASIDE: &str = "unrepeated";
 
 /// Runs plans until there were enough or the time is over, and prints what was found.
-///
-/// # Errors
-/// There are no servers, or a run or a directory fails.
+/// `Err`: there are no servers, or a run or a directory fails.
 pub async fn hunt(
     args: &HuntArgs,
     subject: &Subject,

@@ -103,9 +103,7 @@ impl SearchProgress {
 
 /// Does the work on a thread that may block, and stops it when the user interrupts or its time is over. Returns what
 /// came out, when each violation was seen, and how long it took in seconds.
-///
-/// # Errors
-/// The thread panicked: a defect of Picklock.
+/// `Err`: the thread panicked: a defect of Picklock.
 pub async fn search<T: Send + 'static>(
     interrupt: &Interrupt,
     stop: &Stop,
@@ -137,9 +135,7 @@ pub async fn search<T: Send + 'static>(
 }
 
 /// Does some work on a thread that may block, and stops everything when the user interrupts.
-///
-/// # Errors
-/// The thread panicked: a defect of Picklock.
+/// `Err`: the thread panicked: a defect of Picklock.
 pub async fn beside<T: Send + 'static>(
     interrupt: &Interrupt,
     stop: &Stop,

@@ -10,9 +10,7 @@ const TASKS: [(&str, u64); 3] = [
 ];
 
 /// Reads `I/N` or `auto/N`; `None` is the whole search. `environment`: the value of a variable.
-///
-/// # Errors
-/// It is something else, outside its range, or no variable says which task this is.
+/// `Err`: it is something else, outside its range, or no variable says which task this is.
 pub fn parse(
     given: Option<&str>,
     environment: impl Fn(&str) -> Option<String>,

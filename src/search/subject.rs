@@ -23,9 +23,7 @@ pub struct Subject {
 
 impl Subject {
     /// From the command line.
-    ///
-    /// # Errors
-    /// There is no such lock, or the shard is none.
+    /// `Err`: there is no such lock, or the shard is none.
     pub fn of_args(args: &SearchArgs) -> Result<Subject, Failure> {
         let named = args.lock.named();
         let impls = ConfiguredLocks::for_names(args.config.config.as_deref(), [&named])?;

@@ -17,9 +17,7 @@ use crate::specification::{checked, load};
 use crate::usage_hint::or_meant;
 
 /// Sweeps, and prints what was found and how much was tried.
-///
-/// # Errors
-/// Wrong usage, or the workload cannot be simulated.
+/// `Err`: wrong usage, or the workload cannot be simulated.
 pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
     let subject = Subject::of_args(&args.search)?;
     let base = base(&args, &subject)?;

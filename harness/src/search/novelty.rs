@@ -69,10 +69,8 @@ fn step(event: &Event, last_granted: Option<usize>) -> Option<u64> {
             ..
         } => {
             let is_lock = matches!(key, KeyName::Lock(_));
-            let command = match why {
-                KeyChange::Command(by) => Some((by.phase, Some(by.worker) == last_granted)),
-                _ => None,
-            };
+            let by = why.command();
+            let command = by.map(|by| (by.phase, Some(by.worker) == last_granted));
             let (held, expires) = (value.is_some(), ttl_ms.is_some());
             hash(&(is_lock, held, expires, discriminant(why), command))
         }

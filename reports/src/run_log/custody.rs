@@ -28,10 +28,7 @@ pub(super) fn entry(event: &Event, history: &History) -> Option<Entry> {
         }
     };
     let text = format!("{name} {held} ({})", why_in_words(why, history));
-    let by = match why {
-        KeyChange::Command(command) => Some(command),
-        _ => None,
-    };
+    let by = why.command();
     Some(Entry {
         worker: by.map(|by| by.worker),
         node: Some(*node),
