@@ -363,3 +363,27 @@ fn a_freeze_ends_with_its_fault_or_its_worker() {
     assert_eq!(timeline.frozen()[&0], [(10 * MS, 60 * MS)]);
     assert_eq!(timeline.frozen()[&1], [(10 * MS, 40 * MS)]);
 }
+
+#[test]
+fn a_worker_that_escaped_its_freeze_was_not_frozen() {
+    let began = EventKind::FaultBegan {
+        id: 0,
+        fault: "pause-client".into(),
+        detail: String::new(),
+        workers: vec![0, 1],
+        nodes: vec![],
+        clock: None,
+        delay_ms: None,
+    };
+    let escaped = EventKind::FaultEscaped {
+        id: 0,
+        worker: 1,
+        node: Some(0),
+        came_ns: 20 * MS,
+    };
+    let ended = EventKind::FaultEnded { id: 0 };
+    let history = history(vec![(10, began), (20, escaped), (30, ended)]);
+    let timeline = Timeline::of(&history);
+    assert_eq!(timeline.frozen()[&0], [(10 * MS, 30 * MS)]);
+    assert!(!timeline.frozen().contains_key(&1));
+}
