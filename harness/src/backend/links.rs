@@ -12,8 +12,8 @@ pub trait Links {
     fn lift(&self, id: ImposedId);
     /// How many frames it has struck so far.
     fn struck(&self, id: ImposedId) -> u64;
-    /// Resets the open connections of links.
-    fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>);
+    /// Resets the open connections of links, and returns how many there were.
+    fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) -> usize;
 
     /// Tells the links which operation the worker carries out.
     fn set_phase(&self, worker: usize, op: u64, phase: Phase);

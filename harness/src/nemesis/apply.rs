@@ -46,7 +46,9 @@ impl<W: Backend> Nemesis<W> {
                     }
                 }
                 Action::Data(action) => self.apply_to_data(fault, &action, &target.nodes).await?,
-                Action::Link(action) => self.apply_to_links(fault, action, plan, target, location),
+                Action::Link(action) => {
+                    self.apply_to_links(fault, action, plan, target, location)?;
+                }
                 Action::ShiftClocks(by) => {
                     let by_ns = by.resolve_ns(self.context.spec.ttl());
                     let workers = target.workers.iter().copied().map(ClockOf::Worker);
@@ -173,11 +175,17 @@ impl<W: Backend> Nemesis<W> {
         plan: &FaultPlan,
         target: &Target,
         location: Location,
-    ) {
+    ) -> Result<(), Refusal> {
         let backend = &self.context.backend;
         let ttl = self.context.spec.ttl();
         let effect = match action {
-            LinkAction::Reset => return backend.cut(Some(&target.workers), Some(&target.nodes)),
+            LinkAction::Reset => {
+                let reason = "none of these connections was open";
+                return match backend.cut(Some(&target.workers), Some(&target.nodes)) {
+                    0 => Err(Refusal::Failed(reason.into())),
+                    _ => Ok(()),
+                };
+            }
             LinkAction::Delay { by, jitter } => Effect::Delay {
                 by: by.resolve(ttl),
                 jitter: jitter.resolve(ttl),
@@ -204,6 +212,7 @@ impl<W: Backend> Nemesis<W> {
             frames: plan.frames,
         });
         self.ongoing.record(fault, Undo::Lift(imposed));
+        Ok(())
     }
 
     fn apply_to_stock(&self, fault: u32, of_stock: StockFault, worker: usize) {

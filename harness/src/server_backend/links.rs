@@ -63,9 +63,9 @@ impl Links for ServerBackend {
         self.parts.wire.struck(id)
     }
 
-    fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) {
+    fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) -> usize {
         let workers = workers.map(|workers| self.on_links_of(workers));
-        self.parts.wire.cut(workers.as_deref(), nodes);
+        self.parts.wire.cut(workers.as_deref(), nodes)
     }
 
     fn set_phase(&self, worker: usize, op: u64, phase: Phase) {

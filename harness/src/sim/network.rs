@@ -208,8 +208,8 @@ impl Network {
         self.endpoint.notify();
     }
 
-    /// Resets the connections of these workers to these nodes (`None`: of all).
-    pub(super) fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) {
+    /// Resets the connections of these workers to these nodes (`None`: of all). Returns how many there were.
+    pub(super) fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) -> usize {
         self.process_events(self.clock.now_ns());
         let lists = |list: Option<&[usize]>, one| list.is_none_or(|list| list.contains(&one));
         let hit: Vec<u64> = {
@@ -220,6 +220,7 @@ impl Network {
             hit.map(|(conn, _)| conn).collect()
         };
         self.reset(&hit, RequestError::Reset);
+        hit.len()
     }
 
     /// Resets the connections in which something is missing.

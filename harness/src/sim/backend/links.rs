@@ -23,8 +23,8 @@ impl Links for Rc<SimBackend> {
         self.network.faults.struck(id)
     }
 
-    fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) {
-        self.network.cut(workers, nodes);
+    fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) -> usize {
+        self.network.cut(workers, nodes)
     }
 
     fn set_phase(&self, worker: usize, op: u64, phase: Phase) {

@@ -72,6 +72,23 @@ fn an_eviction_that_finds_nothing_never_struck() {
 }
 
 #[test]
+fn a_cut_misses_where_no_connection_is_open() {
+    let cut = "[[fault]]\nkind = \"cut\"\nat = \"100ms\"\nworkers = \"all\"";
+    for (asks_at_ms, missed_it) in [(50, false), (150, true)] {
+        let seen = play(1, cut, move |actor| async move {
+            actor.at(asks_at_ms).await;
+            actor.ask("GET key").await;
+            // Its connection is open until it ends.
+            actor.at(200).await;
+        });
+        assert_eq!(
+            missed(&seen, "none of these connections was open"),
+            missed_it
+        );
+    }
+}
+
+#[test]
 fn flush_all_takes_every_key_and_leaves_the_scripts() {
     let seen = strike("kind = \"flush-all\"");
     seen.when(0, "GET picklock:stock:0000 -> nil");

@@ -197,7 +197,9 @@ impl Links for TalkingBackend {
         0
     }
 
-    fn cut(&self, _: Option<&[usize]>, _: Option<&[usize]>) {}
+    fn cut(&self, _: Option<&[usize]>, _: Option<&[usize]>) -> usize {
+        0
+    }
 
     fn set_phase(&self, _: usize, _: u64, _: Phase) {}
 
