@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use picklock_harness::assemble::{About, assemble};
-use picklock_harness::check::{judge, machine_was_too_slow};
+use picklock_harness::check::judge;
+use picklock_harness::expectation::Expected;
 use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::latency;
 use picklock_harness::record::RunRecord;
@@ -76,10 +77,7 @@ pub async fn execute(
         announce(&spec, &chosen, reporting);
     }
     let (mut result, mut record) = run_once(&spec, &chosen, reporting, &interrupt).await?;
-    // What is violated is proven, whatever else could not be judged.
-    let is_violated = verdict::code_of(&record.verdicts) == exit::VIOLATED;
-    let is_spoiled = !is_violated && machine_was_too_slow(&record.verdicts);
-    if !reporting.once && !record.interrupted && is_spoiled {
+    if !reporting.once && !record.interrupted && Expected::default().is_spoiled(&record.verdicts) {
         let line = "this machine was too slow for the run, so it is made once more\n";
         print::beside(reporting.json, line);
         (result, record) = run_once(&spec, &chosen, reporting, &interrupt).await?;

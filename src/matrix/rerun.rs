@@ -1,7 +1,6 @@
 //! Runs that are made again, because they could not be judged: the lock was not put to the test.
 
-use picklock_harness::check::{Property, Status, Unjudged, machine_was_too_slow};
-use picklock_scenarios::{BackendName, Expectation};
+use picklock_scenarios::BackendName;
 
 use super::cell_builder::JudgedRun;
 use super::runner::Runner;
@@ -15,30 +14,9 @@ const REPEATS: u64 = 3;
 /// machine or this lock is, and the table should end.
 const FRUITLESS: u32 = 10;
 
-/// True if the machine was too slow for the run, or if all that differs from what is expected is that something was
-/// not judged, and that may have been chance. A violation of what should hold is proven, whatever else could not be
-/// judged. Simulated runs leave nothing to chance.
+/// True if a run should be made again. Simulated runs leave nothing to chance.
 pub fn is_spoiled(task: &Task, run: &JudgedRun) -> bool {
-    if task.spec.backend == BackendName::Sim {
-        return false;
-    }
-    let should_hold = |property: &Property| {
-        let expected = task.expected.get(*property);
-        expected.is_none_or(|it| *it == Expectation::Held)
-    };
-    let mut verdicts = run.verdicts.iter();
-    if verdicts.any(|(property, it)| it.status == Status::Violated && should_hold(property)) {
-        return false;
-    }
-    let surprises = task.expected.surprises(&run.verdicts);
-    let by_chance = |property| {
-        let verdict = run.verdicts.get(property);
-        verdict.is_some_and(|it| !it.reasons.iter().any(Unjudged::is_lasting))
-    };
-    let mut by_chance_only = surprises
-        .iter()
-        .map(|it| !it.is_judged() && by_chance(&it.property));
-    machine_was_too_slow(&run.verdicts) || !surprises.is_empty() && by_chance_only.all(|it| it)
+    task.spec.backend != BackendName::Sim && task.expected.is_spoiled(&run.verdicts)
 }
 
 /// Makes runs again.

@@ -15,7 +15,7 @@ use super::error::TrialError;
 use super::outcome::TrialRun;
 use super::worker_entry::{REAPER, ROLE, WORKER, WorkerEntry, WorkerError};
 use crate::adapter::worker_command::WorkerCommand;
-use crate::check::{Status, Verdict, machine_was_too_slow};
+use crate::expectation::Expected;
 use crate::lock_factory::LockFactory;
 use crate::run::{BackendSetup, RunFailure, ServerSetup, run};
 use crate::servers::{Binary, ReaperError, ServerKind, run_reaper};
@@ -100,11 +100,7 @@ pub(super) fn run_all(
         let mut runs = Vec::new();
         for spec in &specs {
             let make = async || one_run(spec, entry).await;
-            let is_proven = |it: &Verdict| it.status == Status::Violated;
-            let is_spoiled = |run: &TrialRun| {
-                // What is violated is proven, whatever else could not be judged.
-                machine_was_too_slow(&run.verdicts) && !run.verdicts.values().any(is_proven)
-            };
+            let is_spoiled = |run: &TrialRun| Expected::default().is_spoiled(&run.verdicts);
             runs.push(again_while(is_spoiled, make).await?);
         }
         Ok(runs)

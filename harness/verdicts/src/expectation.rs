@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub use picklock_scenarios::Expectation;
 use picklock_scenarios::{OTHERS, Scenario};
 
-use crate::check::{Cause, Property, Status, Verdict, Verdicts};
+use crate::check::{Cause, Property, Status, Unjudged, Verdict, Verdicts, machine_was_too_slow};
 use crate::record::Surprise;
 
 /// Which `[expect]` tables of a scenario apply to a lock.
@@ -101,6 +101,29 @@ impl Expected {
             })
         };
         self.0.iter().filter_map(differs).collect()
+    }
+
+    /// True for a run that should be made again: the machine was too slow for it, or all that differs from what is
+    /// expected is that something was not judged, and that may have been chance. A violation of what should hold (of
+    /// anything, where nothing is expected) is proven, whatever else could not be judged.
+    pub fn is_spoiled(&self, verdicts: &Verdicts) -> bool {
+        let should_hold = |property| {
+            let expected = self.get(property);
+            expected.is_none_or(|it| *it == Expectation::Held)
+        };
+        let mut violated = verdicts
+            .iter()
+            .filter(|(_, it)| it.status == Status::Violated);
+        if violated.any(|(property, _)| should_hold(*property)) {
+            return false;
+        }
+        let surprises = self.surprises(verdicts);
+        let by_chance = |it: &Surprise| {
+            let verdict = verdicts.get(&it.property);
+            let lasts = |it: &Verdict| it.reasons.iter().any(Unjudged::is_lasting);
+            !it.is_judged() && verdict.is_some_and(|it| !lasts(it))
+        };
+        machine_was_too_slow(verdicts) || !surprises.is_empty() && surprises.iter().all(by_chance)
     }
 }
 
@@ -222,7 +245,7 @@ exclusion = "any: the clock decides"
             (Property::Exclusion, Verdict::held()),
             (
                 Property::Lease,
-                Verdict::unknown(vec![crate::check::Unjudged::NobodyCompeted]),
+                Verdict::unknown(vec![Unjudged::NobodyCompeted]),
             ),
             (Property::Fencing, violated(Cause::Undetermined)),
         ]);
@@ -257,6 +280,49 @@ exclusion = "any: the clock decides"
             (Property::Fencing, Verdict::not_applicable()),
         ]);
         assert!(expected.surprises(&as_expected).is_empty());
+    }
+
+    #[test]
+    fn a_run_is_made_again_unless_it_proves_a_violation_of_what_should_hold() {
+        let by_chance = Verdict::unknown(vec![Unjudged::NobodyCompeted]);
+        let too_slow = Verdict::unknown(vec![Unjudged::UnaskedFailover { node: 0 }]);
+        let lasting = Verdict::unknown(vec![Unjudged::EverybodyDied]);
+        let race = violated(Cause::Race);
+        let nothing = Expected::default();
+        let table = Expected::of(&scenario(), "redlock", Tables::NamedOrAll);
+        let mut expected = every(Verdict::held());
+        expected.insert(Property::Exclusion, violated(Cause::OutlivedLease));
+        expected.insert(Property::Fencing, Verdict::not_applicable());
+        for (of, what, exclusion, lease, again) in [
+            (&nothing, "as expected", None, None, false),
+            (&nothing, "too slow", None, Some(&too_slow), true),
+            (
+                &nothing,
+                "violated beside",
+                Some(&race),
+                Some(&too_slow),
+                false,
+            ),
+            (&nothing, "chance", None, Some(&by_chance), false),
+            (&table, "as expected", None, None, false),
+            (&table, "chance", None, Some(&by_chance), true),
+            (&table, "no chance", None, Some(&lasting), false),
+            (&table, "too slow", None, Some(&too_slow), true),
+            (&table, "another cause", Some(&race), Some(&too_slow), true),
+            (&table, "another cause alone", Some(&race), None, false),
+            (&table, "violated", Some(&too_slow), Some(&race), false),
+        ] {
+            let mut verdicts = match of == &nothing {
+                true => every(Verdict::held()),
+                false => expected.clone(),
+            };
+            let given = [(Property::Exclusion, exclusion), (Property::Lease, lease)];
+            let given = given
+                .into_iter()
+                .filter_map(|(at, it)| Some((at, it?.clone())));
+            verdicts.extend(given);
+            assert_eq!(of.is_spoiled(&verdicts), again, "{what}");
+        }
     }
 
     #[test]
