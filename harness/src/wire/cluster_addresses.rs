@@ -72,8 +72,11 @@ fn slots(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
         let Some(link) = map.get(&place) else {
             continue;
         };
+        // A server that breaks the protocol may end a shard behind `endpoint`.
         for host in hosts {
-            new[*host] = Some(bulk_string(&link.ip().to_string()));
+            if let Some(item) = new.get_mut(*host) {
+                *item = Some(bulk_string(&link.ip().to_string()));
+            }
         }
         new[port] = Some(match items[port].whole.first() {
             Some(b':') => format!(":{}\r\n", link.port()),
@@ -131,6 +134,14 @@ mod tests {
         );
         let nothing = "*3\r\n$-1\r\n$1\r\na\r\n:1\r\n";
         becomes(nothing, nothing);
+    }
+
+    #[test]
+    fn shard_that_ends_behind_a_key_has_the_link_before_it() {
+        becomes(
+            "*5\r\n$4\r\nport\r\n:7002\r\n$2\r\nip\r\n$8\r\n10.0.0.2\r\n$8\r\nendpoint\r\n",
+            "*5\r\n$4\r\nport\r\n:40002\r\n$2\r\nip\r\n$9\r\n127.0.0.1\r\n$8\r\nendpoint\r\n",
+        );
     }
 
     #[test]
