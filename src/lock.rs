@@ -3,17 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use picklock_harness::adapter::command_line;
 use picklock_harness::adapter::worker_command::WorkerCommand;
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::spec::LockSpec;
 use picklock_impls::{BuiltInLock, LOCKS, MUTANTS, OptionError, find};
 use picklock_scenarios::{catalog, nearest};
 
-use crate::configuration::configured_lock::ConfiguredLock;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
-use crate::named_lock::{DOCKER, EXEC, NamedLock, check_image};
+use crate::named_lock::{EXEC, NamedLock, program};
 
 /// The lock that `--impl` or `--name`, and `--impl-option` name. `impls`: what a name can mean that
 /// is not that of a built-in lock.
@@ -31,48 +29,23 @@ pub fn named(
 }
 
 /// A program of the user, as a table of a configuration or a repro file describes it. `options` come
-/// before those of the table, and replace them.
-/// `Err`: there is no such working directory; the command line cannot be split.
-pub fn configured(one: &ConfiguredLock, options: &[(String, String)]) -> Result<LockSpec, Failure> {
-    let wrong = |problem: String| Failure::Usage(format!("{}: {problem}", one.name));
-    let command = program(&one.given).map_err(wrong)?;
-    if let Some(directory) = one.directory.as_ref().filter(|it| !it.is_dir()) {
-        let problem = format!("its directory {} does not exist", directory.display());
-        return Err(wrong(problem));
-    }
-    let mut options = options.to_vec();
-    for (name, value) in &one.options {
-        if options.iter().all(|(given, _)| given != name) {
-            options.push((name.clone(), value.clone()));
+/// before its own, and replace them.
+/// `Err`: there is no such working directory.
+pub fn configured(mut lock: LockSpec, options: &[(String, String)]) -> Result<LockSpec, Failure> {
+    if let Some(command) = &mut lock.command {
+        if let Some(directory) = command.directory.as_ref().filter(|it| !it.is_dir()) {
+            let (name, directory) = (&lock.name, directory.display());
+            return Err(Failure::Usage(format!(
+                "{name}: its directory {directory} does not exist"
+            )));
         }
+        // An image says where its program starts.
+        command.directory = command.directory.take().filter(|_| command.image.is_none());
     }
-    Ok(LockSpec {
-        name: one.name.clone(),
-        typed: Some(one.given.clone()),
-        configuration: None,
-        options,
-        nodes: one.nodes,
-        replicas: one.replicas,
-        renews: one.claims.renews,
-        needs_every_node: one.needs_every_node,
-        command: Some(WorkerCommand {
-            directory: one.directory.clone().filter(|_| command.image.is_none()),
-            environment: one.environment.clone(),
-            ..command
-        }),
-    })
-}
-
-/// What starts a program: `given` is `exec:COMMAND`, `docker:IMAGE`, or a command line.
-fn program(given: &str) -> Result<WorkerCommand, String> {
-    let Some(image) = given.strip_prefix(DOCKER) else {
-        let command = given.strip_prefix(EXEC).unwrap_or(given);
-        let argv = command_line::parse(command).map_err(|error| error.to_string())?;
-        return Ok(WorkerCommand::new(argv));
-    };
-    check_image(image)?;
-    // Until it is known which program carries the container's streams: see `worker_command`.
-    Ok(WorkerCommand::in_container(image, vec![given.to_owned()]))
+    let own = std::mem::take(&mut lock.options).into_iter();
+    let own = own.filter(|(name, _)| options.iter().all(|(given, _)| given != name));
+    lock.options = options.iter().cloned().chain(own).collect();
+    Ok(lock)
 }
 
 fn spec(
@@ -102,7 +75,7 @@ fn spec(
         let (one, file) = impls.get(name).ok_or_else(|| unknown(name, impls))?;
         return Ok(LockSpec {
             configuration: Some(file.to_owned()),
-            ..configured(one, options)?
+            ..configured(one.lock.clone(), options)?
         });
     };
     Ok(LockSpec {

@@ -4,6 +4,8 @@
 //! A label replaces the command of a program in reports, directory names and expectations, where a
 //! command line of many words would be hard to read.
 
+use picklock_harness::adapter::command_line;
+use picklock_harness::adapter::worker_command::WorkerCommand;
 use picklock_harness::spec::LockSpec;
 use picklock_impls::find;
 
@@ -104,8 +106,20 @@ pub fn is_program(given: &str) -> bool {
     given.starts_with(EXEC) || given.starts_with(DOCKER)
 }
 
+/// What starts a program: `given` is `exec:COMMAND`, `docker:IMAGE`, or a command line.
+pub fn program(given: &str) -> Result<WorkerCommand, String> {
+    let Some(image) = given.strip_prefix(DOCKER) else {
+        let command = given.strip_prefix(EXEC).unwrap_or(given);
+        let argv = command_line::parse(command).map_err(|error| error.to_string())?;
+        return Ok(WorkerCommand::new(argv));
+    };
+    check_image(image)?;
+    // Until it is known which program carries the container's streams: see `lock::worker_command`.
+    Ok(WorkerCommand::in_container(image, vec![given.to_owned()]))
+}
+
 /// Refuses what is certainly not the reference of an image.
-pub fn check_image(image: &str) -> Result<(), String> {
+fn check_image(image: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "./:@_-".contains(c);
     match image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(is_plain) {
         true => Ok(()),

@@ -5,7 +5,7 @@ use picklock_impls::{BuiltInLock, LOCKS};
 use picklock_scenarios::Scenario;
 
 /// What a lock says of itself, besides the number of its nodes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claims {
     /// It renews its lease while a client works.
     pub renews: bool,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use picklock_harness::adapter::worker_command::WorkerCommand;
 use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::named_server::UnknownServer;
 use picklock_harness::record::{
@@ -13,14 +14,11 @@ use picklock_reports::repro::FILE;
 use picklock_scenarios::{BackendName, Scenario};
 use serde::Deserialize;
 
-use crate::configuration::configured_lock::{
-    ConfiguredLock, NODES, REPLICAS, check_number, check_variable,
-};
+use crate::configuration::configured_lock::{NODES, REPLICAS, check_number, check_variable};
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
 use crate::kept_run;
-use crate::named_lock::NamedLock;
-use crate::reference_lock::Claims;
+use crate::named_lock::{NamedLock, program};
 use crate::specification::{checked, load};
 use crate::untrusted_file::{self, LONGEST_TEXT, Links};
 use crate::{external_choice, lock};
@@ -81,22 +79,24 @@ fn lock_of(lock: &ReproLock) -> Result<LockSpec, Failure> {
         return lock::named(&named, &options, &ConfiguredLocks::default());
     }
     check_table(lock).map_err(|problem| Failure::Usage(format!("[lock]: {problem}")))?;
-    let one = ConfiguredLock {
+    let command = program(named.given())
+        .map_err(|problem| Failure::Usage(format!("{}: {problem}", named.shown())))?;
+    let one = LockSpec {
         name: named.shown().to_owned(),
-        given: named.given().to_owned(),
-        directory: lock.directory.as_ref().map(PathBuf::from),
-        environment: lock.environment.clone(),
-        options: lock.options.clone(),
+        typed: Some(named.given().to_owned()),
+        configuration: None,
+        options,
         nodes: lock.nodes.unwrap_or(*NODES.start()),
         replicas: lock.replicas.unwrap_or(*REPLICAS.start()),
-        claims: Claims {
-            renews: lock.renews,
-            ..Claims::default()
-        },
+        renews: lock.renews,
         needs_every_node: lock.needs_every_node,
-        like: None,
+        command: Some(WorkerCommand {
+            directory: lock.directory.as_ref().map(PathBuf::from),
+            environment: lock.environment.clone(),
+            ..command
+        }),
     };
-    lock::configured(&one, &options)
+    lock::configured(one, &[])
 }
 
 /// What a table of a configuration must be, this one must be too. But its directory is absolute, because

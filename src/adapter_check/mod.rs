@@ -98,7 +98,7 @@ fn adapter(args: &AdapterCheckArgs, command: &str) -> Result<LockSpec, Failure> 
         false => ConfiguredLocks::for_names(config, [&name])?,
     };
     if let Some((one, _)) = impls.get(command) {
-        return lock::configured(one, &args.options);
+        return lock::configured(one.lock.clone(), &args.options);
     }
     if config.is_some() {
         // The name must be one of that file; this says which there are.

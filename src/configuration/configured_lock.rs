@@ -1,17 +1,18 @@
 //! A lock of an `[impl.NAME]` table: a program of the user, with everything that is needed to start it.
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use picklock_harness::adapter::command_line::{self, CommandLineError};
+use picklock_harness::adapter::worker_command::WorkerCommand;
+use picklock_harness::spec::LockSpec;
 use picklock_impls::LOCKS;
 use picklock_reports::configuration::{ImplTable, Source};
 use picklock_scenarios::{ScenarioError, Topology};
 use toml::Spanned;
 
-use crate::named_lock::{DOCKER, EXEC, check_image, check_label};
-use crate::reference_lock::{self, Claims};
+use crate::named_lock::{EXEC, check_label, program};
+use crate::reference_lock;
 
 /// How many nodes a program may take its lock on: as many as a scenario may have.
 pub const NODES: RangeInclusive<usize> = 1..=Topology::MOST_NODES;
@@ -26,23 +27,10 @@ const RESERVED: [&str; 2] = ["LD_PRELOAD", "PICKLOCK_"];
 /// A program of the user, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfiguredLock {
-    /// What it is called everywhere.
-    pub name: String,
-    /// `exec:` and its command line, or `docker:` and its image.
-    pub given: String,
-    /// Its working directory, an absolute path; `None`: the current one, or the one of its image.
-    pub directory: Option<PathBuf>,
-    /// Variables that are added to its environment.
-    pub environment: BTreeMap<String, String>,
-    /// Its options. Those of a command line come before them.
-    pub options: BTreeMap<String, String>,
-    /// How many independent nodes it takes its lock on.
-    pub nodes: usize,
-    /// How many replicas of each node it needs at least.
-    pub replicas: usize,
-    /// It needs all of its nodes, and not a majority.
-    pub needs_every_node: bool,
-    pub claims: Claims,
+    /// With the options of its table only.
+    pub lock: LockSpec,
+    /// It gives fencing tokens.
+    pub fences: bool,
     /// The built-in lock that it is held to.
     pub like: Option<String>,
 }
@@ -60,18 +48,18 @@ impl ConfiguredLock {
         check_label(name.get_ref()).map_err(|problem| {
             source.wrong(name.span().start, format!("[impl.NAME]: {problem}"))
         })?;
-        let command = table.command.get_ref();
-        let is_image = command.starts_with(DOCKER);
-        check_command(command)
+        let given = table.command.get_ref();
+        let command = command_of(given)
             .map_err(|(problem, hint)| source.hinted(table.command.span().start, problem, hint))?;
+        let is_image = command.image.is_some();
         for (variable, value) in &table.environment {
             check_variable(variable.get_ref(), value.get_ref())
                 .map_err(|problem| source.wrong(variable.span().start, problem))?;
         }
         let directory = table.directory.as_ref();
-        if let Some(given) = directory.filter(|_| is_image) {
+        if let Some(it) = directory.filter(|_| is_image) {
             let problem = "directory: the image says where its program starts";
-            return Err(source.wrong(given.span().start, problem));
+            return Err(source.wrong(it.span().start, problem));
         }
         let folder = directory.map_or(home.to_owned(), |it| home.join(it.get_ref()));
         if folder.to_str().is_none() {
@@ -82,45 +70,49 @@ impl ConfiguredLock {
             return Err(source.wrong(at, problem));
         }
         let variables = table.environment.iter();
-        Ok(ConfiguredLock {
+        let lock = LockSpec {
             name: name.get_ref().clone(),
-            given: match is_image {
-                true => command.clone(),
-                false => format!("{EXEC}{command}"),
-            },
-            directory: Some(folder).filter(|_| !is_image),
-            environment: variables
-                .map(|(name, value)| (name.get_ref().clone(), value.get_ref().clone()))
-                .collect(),
-            options: table.options.clone(),
+            typed: Some(match is_image {
+                true => given.clone(),
+                false => format!("{EXEC}{given}"),
+            }),
+            configuration: None,
+            options: table.options.clone().into_iter().collect(),
             nodes: number(source, table.nodes.as_ref(), "nodes", NODES)?,
             replicas: number(source, table.replicas.as_ref(), "replicas", REPLICAS)?,
+            renews: table.renews,
             needs_every_node: table.needs_every_node,
-            claims: Claims {
-                renews: table.renews,
-                fences: table.fences,
-            },
+            command: Some(WorkerCommand {
+                directory: Some(folder).filter(|_| !is_image),
+                environment: variables
+                    .map(|(name, value)| (name.get_ref().clone(), value.get_ref().clone()))
+                    .collect(),
+                ..command
+            }),
+        };
+        Ok(ConfiguredLock {
+            lock,
+            fences: table.fences,
             like: like(source, table.like.as_ref())?,
         })
     }
 }
 
-/// What is wrong with a command, and what to write.
-fn check_command(command: &str) -> Result<(), (String, String)> {
+/// What starts the program of a table.
+/// `Err`: what is wrong with its command, and what to write.
+fn command_of(command: &str) -> Result<WorkerCommand, (String, String)> {
     if let Some(rest) = command.strip_prefix(EXEC) {
         let hint = format!("write command = \"{}\"", rest.trim());
         return Err((format!("a command of a table needs no `{EXEC}`"), hint));
     }
-    let checked = match command.strip_prefix(DOCKER) {
-        Some(image) => check_image(image),
-        None => match command_line::parse(command) {
-            Ok(_) => Ok(()),
-            Err(CommandLineError::Empty) => Err("it names no program".to_owned()),
-            Err(error) => Err(error.to_string()),
-        },
-    };
-    let hint = "as in command = \"python3 my_lock.py\"";
-    checked.map_err(|problem| (format!("command: {problem}"), hint.to_owned()))
+    program(command).map_err(|problem| {
+        let problem = match command_line::parse(command) {
+            Err(CommandLineError::Empty) => "it names no program".to_owned(),
+            _ => problem,
+        };
+        let hint = "as in command = \"python3 my_lock.py\"";
+        (format!("command: {problem}"), hint.to_owned())
+    })
 }
 
 /// The name of a built-in lock.

@@ -51,7 +51,7 @@ impl ConfiguredLocks {
         let mut by_name = BTreeMap::new();
         for (name, table) in &tables.impls {
             let one = ConfiguredLock::of(source, name, table, home)?;
-            by_name.insert(one.name.clone(), one);
+            by_name.insert(one.lock.name.clone(), one);
         }
         Ok(ConfiguredLocks {
             file: Some(path.to_owned()),
@@ -117,14 +117,17 @@ mod tests {
         assert_eq!(impls.names().collect::<Vec<_>>(), ["mine", "other"]);
         let (mine, file) = impls.get("mine").unwrap();
         assert_eq!(file, Path::new("/home/me/picklock.toml"));
-        assert_eq!(mine.given, "exec:./lock --ttl 'a b'");
-        assert_eq!(mine.directory, Some(PathBuf::from("/home/me/bin")));
-        assert_eq!(mine.environment["A"], "1");
-        assert_eq!(mine.options["retries"], "3");
-        assert_eq!((mine.nodes, mine.replicas), (5, 0));
-        assert!(mine.needs_every_node);
-        let (other, _) = impls.get("other").unwrap();
-        assert_eq!(other.directory, Some(PathBuf::from("/home/me")));
+        let (lock, command) = (&mine.lock, mine.lock.command.as_ref().unwrap());
+        assert_eq!(lock.typed.as_deref(), Some("exec:./lock --ttl 'a b'"));
+        assert_eq!(command.argv, ["./lock", "--ttl", "a b"]);
+        assert_eq!(command.directory, Some(PathBuf::from("/home/me/bin")));
+        assert_eq!(command.environment["A"], "1");
+        assert_eq!(lock.options_by_name()["retries"], "3");
+        assert_eq!((lock.nodes, lock.replicas), (5, 0));
+        assert!(lock.needs_every_node);
+        let other = &impls.get("other").unwrap().0.lock;
+        let command = other.command.as_ref().unwrap();
+        assert_eq!(command.directory, Some(PathBuf::from("/home/me")));
         assert_eq!((other.nodes, other.replicas), (1, 0));
         assert!(!other.needs_every_node);
         assert!(impls.get("third").is_none());

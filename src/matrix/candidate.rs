@@ -8,6 +8,7 @@ use picklock_scenarios::Scenario;
 use super::request::MatrixRequest;
 use crate::exit::Failure;
 use crate::named_lock::NamedLock;
+use crate::reference_lock::Claims;
 use crate::{lock, reference_lock};
 
 /// A lock, and what it is held to.
@@ -35,7 +36,10 @@ impl Candidate {
         let standard = |like: &String| standard_for(&spec, nodes, like);
         let like = request.like.as_ref().or(own).filter(|_| !is_known);
         let like = like.map(standard).transpose()?;
-        let claims = configured.map(|one| one.claims).unwrap_or_default();
+        let claims = Claims {
+            renews: spec.renews,
+            fences: configured.is_some_and(|one| one.fences),
+        };
         Ok(Candidate {
             is_stranger: !is_known,
             best: like.or_else(|| reference_lock::best(nodes, spec.replicas, claims)),

@@ -14,6 +14,11 @@ use super::{Now, Server, ServerVersion};
 /// A command's words, its name first.
 pub(super) type Args<'a> = &'a [&'a [u8]];
 
+/// True if an option, such as `NX`, is this word, in any case.
+pub(super) fn is_word(option: &[u8], word: &str) -> bool {
+    option.eq_ignore_ascii_case(word.as_bytes())
+}
+
 /// What executes a command on keys and the connection.
 pub(super) type RunData = fn(&mut Context<'_>, Args<'_>) -> CommandResult;
 

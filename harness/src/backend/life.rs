@@ -2,42 +2,7 @@
 
 use std::time::Duration;
 
-/// What was seen of a server or a worker. Times are in nanoseconds since the run began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LifeSign {
-    /// A node's server stood still.
-    NodeStoodStill {
-        /// Which.
-        node: usize,
-        /// Since when.
-        since_ns: u64,
-        /// Until when.
-        until_ns: u64,
-    },
-    /// A worker stood still.
-    WorkerStoodStill {
-        /// Which.
-        worker: usize,
-        /// Since when.
-        since_ns: u64,
-        /// Until when.
-        until_ns: u64,
-    },
-    /// A worker waited for the processor although it could run.
-    WorkerDelayed {
-        /// Which.
-        worker: usize,
-        /// Since when.
-        since_ns: u64,
-        /// For how long of the time since then, in nanoseconds.
-        waited_ns: u64,
-    },
-    /// A node's server has died.
-    NodeDied {
-        /// Which.
-        node: usize,
-    },
-}
+use crate::history::EventKind;
 
 /// Watching servers and workers. A backend in which nobody dies or stands still by itself need not look.
 pub trait Life {
@@ -46,8 +11,9 @@ pub trait Life {
         std::future::pending().await
     }
 
-    /// What was seen since this was last asked. `at_end`: what lasts counts until now.
-    fn take_life_signs(&self, _at_end: bool) -> Vec<LifeSign> {
+    /// What was seen since this was last asked: who stood still, was delayed or is lost. `at_end`: what lasts counts
+    /// until now.
+    fn take_life_signs(&self, _at_end: bool) -> Vec<EventKind> {
         Vec::new()
     }
 

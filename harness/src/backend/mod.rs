@@ -23,7 +23,7 @@ pub use capabilities::{Capabilities, Refusal};
 pub use custody::{Custody, Probe};
 pub(crate) use data::keys_to_evict;
 pub use data::{Data, DataChange, StockServer};
-pub use life::{Life, LifeSign};
+pub use life::Life;
 pub use links::Links;
 pub use nodes::{Clocks, Nodes, Replication, Sentinels};
 pub use workers::{Session, Workers};

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use crate::backend::{Backend, LifeSign, Shortage};
+use crate::backend::{Backend, Shortage};
 use crate::clock::millis;
 use crate::context::RunContext;
 use crate::history::{EndReason, EventKind};
@@ -87,43 +87,14 @@ async fn watch_life<W: Backend>(context: Rc<RunContext<W>>) {
 
 /// Records who stood still or died and was not told yet. A run without one of its servers ends.
 pub(super) async fn note_life_signs<W: Backend>(context: &RunContext<W>, at_end: bool) {
-    for sign in context.backend.take_life_signs(at_end) {
-        let stood_ms = |since_ns, until_ns: u64| until_ns.saturating_sub(since_ns) / 1_000_000;
-        context.recorder.write(match sign {
-            LifeSign::NodeStoodStill {
-                node,
-                since_ns,
-                until_ns,
-            } => EventKind::NodeStoodStill {
-                node,
-                since_ns,
-                stood_ms: stood_ms(since_ns, until_ns),
-            },
-            LifeSign::WorkerStoodStill {
-                worker,
-                since_ns,
-                until_ns,
-            } => EventKind::WorkerStoodStill {
-                worker,
-                since_ns,
-                stood_ms: stood_ms(since_ns, until_ns),
-            },
-            LifeSign::WorkerDelayed {
-                worker,
-                since_ns,
-                waited_ns,
-            } => EventKind::WorkerDelayed {
-                worker,
-                since_ns,
-                waited_ms: waited_ns / 1_000_000,
-            },
-            LifeSign::NodeDied { node } => {
-                let reason = context.backend.why_lost(node).await;
-                let reason = reason.unwrap_or_else(|| "its connections broke".into());
-                context.early_end.request(EndReason::NodeLost);
-                EventKind::NodeLost { node, reason }
+    for mut sign in context.backend.take_life_signs(at_end) {
+        if let EventKind::NodeLost { node, reason } = &mut sign {
+            if let Some(found) = context.backend.why_lost(*node).await {
+                *reason = found;
             }
-        });
+            context.early_end.request(EndReason::NodeLost);
+        }
+        context.recorder.write(sign);
     }
 }
 

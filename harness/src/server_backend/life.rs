@@ -6,7 +6,8 @@ use futures_util::future::join_all;
 
 use super::heartbeat::Heartbeat;
 use super::{ServerBackend, worker_watch};
-use crate::backend::{Life, LifeSign};
+use crate::backend::Life;
+use crate::history::EventKind;
 
 impl Life for ServerBackend {
     async fn watch_life(&self, shortest: Duration) {
@@ -35,7 +36,7 @@ impl Life for ServerBackend {
         tokio::join!(join_all(nodes), workers);
     }
 
-    fn take_life_signs(&self, at_end: bool) -> Vec<LifeSign> {
+    fn take_life_signs(&self, at_end: bool) -> Vec<EventKind> {
         let signs = self.life.take(at_end).into_iter();
         signs.flat_map(|sign| self.of_each_client(sign)).collect()
     }
@@ -53,20 +54,20 @@ impl Life for ServerBackend {
 
 impl ServerBackend {
     /// What was seen of a process is so of each client in it.
-    fn of_each_client(&self, sign: LifeSign) -> Vec<LifeSign> {
-        let LifeSign::WorkerStoodStill {
+    fn of_each_client(&self, sign: EventKind) -> Vec<EventKind> {
+        let EventKind::WorkerStoodStill {
             worker,
             since_ns,
-            until_ns,
+            stood_ms,
         } = sign
         else {
             return vec![sign];
         };
         let mates = self.parts.workload.mates_of(worker);
-        let each = mates.map(|worker| LifeSign::WorkerStoodStill {
+        let each = mates.map(|worker| EventKind::WorkerStoodStill {
             worker,
             since_ns,
-            until_ns,
+            stood_ms,
         });
         each.collect()
     }

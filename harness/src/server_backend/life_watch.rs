@@ -2,7 +2,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::backend::LifeSign;
+use crate::history::EventKind;
 
 /// Who is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +28,7 @@ pub(super) struct LifeWatch {
     /// Whom a fault has stopped or killed.
     stopped: RefCell<BTreeSet<Watched>>,
     still: RefCell<BTreeMap<Watched, Still>>,
-    signs: RefCell<Vec<LifeSign>>,
+    signs: RefCell<Vec<EventKind>>,
     /// What lasts shorter is not told.
     shortest: Cell<Duration>,
 }
@@ -72,22 +72,21 @@ impl LifeWatch {
         let Some(still) = self.still.borrow_mut().remove(&who) else {
             return;
         };
-        let Still {
-            since_ns, until_ns, ..
-        } = still;
         if Duration::from_nanos(still.certain_ns) < self.shortest.get() {
             return;
         }
+        let since_ns = still.since_ns;
+        let stood_ms = still.until_ns.saturating_sub(since_ns) / 1_000_000;
         self.signs.borrow_mut().push(match who {
-            Watched::Node(node) => LifeSign::NodeStoodStill {
+            Watched::Node(node) => EventKind::NodeStoodStill {
                 node,
                 since_ns,
-                until_ns,
+                stood_ms,
             },
-            Watched::Worker(worker) => LifeSign::WorkerStoodStill {
+            Watched::Worker(worker) => EventKind::WorkerStoodStill {
                 worker,
                 since_ns,
-                until_ns,
+                stood_ms,
             },
         });
     }
@@ -97,20 +96,22 @@ impl LifeWatch {
         if Duration::from_nanos(waited_ns) < self.shortest.get() {
             return;
         }
-        self.signs.borrow_mut().push(LifeSign::WorkerDelayed {
+        self.signs.borrow_mut().push(EventKind::WorkerDelayed {
             worker,
             since_ns,
-            waited_ns,
+            waited_ms: waited_ns / 1_000_000,
         });
     }
 
     /// The server of this node has died.
     pub(super) fn died(&self, node: usize) {
-        self.signs.borrow_mut().push(LifeSign::NodeDied { node });
+        let reason = "its connections broke".into();
+        let lost = EventKind::NodeLost { node, reason };
+        self.signs.borrow_mut().push(lost);
     }
 
     /// What was seen since the last call. `at_end`: what lasts counts, too.
-    pub(super) fn take(&self, at_end: bool) -> Vec<LifeSign> {
+    pub(super) fn take(&self, at_end: bool) -> Vec<EventKind> {
         if at_end {
             let still: Vec<Watched> = self.still.borrow().keys().copied().collect();
             still.into_iter().for_each(|who| self.moves(who));

@@ -7,9 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use super::server_error::ServerError;
 use super::stock_fault::StockFault;
-use super::strikes::Strikes;
 use crate::lease_duration::LeaseDuration;
 use crate::signed_duration::SignedDuration;
+
+/// What a kind of fault strikes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strikes {
+    /// Workers: their processes or clocks.
+    Workers,
+    /// Nodes: their processes, roles, data or clocks.
+    Nodes,
+    /// The links between workers and nodes.
+    Links,
+}
 
 /// Something that is done to everything that a fault strikes.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,9 +1,9 @@
 //! What the types alone cannot say about a fault.
 
+use super::action::Strikes;
 use super::plan::{FaultPlan, Field};
 use super::selection::{Selection, Who};
 use super::server_error::ServerError;
-use super::strikes::Strikes;
 use super::trigger::{Phase, Trigger, TriggerEvent};
 use crate::problem::Problem;
 use crate::scenario::Scenario;

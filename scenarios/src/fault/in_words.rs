@@ -1,10 +1,10 @@
 //! What a fault does and when, as a sentence for people.
 
+use super::action::Strikes;
 use super::describe::numbers;
 use super::kind::FaultKind;
 use super::plan::FaultPlan;
 use super::selection::{Selection, Who};
-use super::strikes::Strikes;
 use super::trigger::{Direction, Phase, Trigger, TriggerEvent};
 use crate::lease_duration::LeaseDuration;
 

@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::action::{Action, Capability};
+use super::action::{Action, Capability, Strikes};
 use super::plan::{FaultPlan, Field};
 use super::stock_fault::StockFault;
-use super::strikes::Strikes;
 use crate::cause::Cause;
 use crate::lease_duration::LeaseDuration;
 use crate::problem::Problem;

@@ -9,7 +9,6 @@ mod plan;
 mod selection;
 mod server_error;
 mod stock_fault;
-mod strikes;
 mod target;
 mod trigger;
 
@@ -21,7 +20,8 @@ macro_rules! files_of_kinds {
 kind::kinds!(files_of_kinds);
 
 pub use action::{
-    Action, Capability, DataAction, LinkAction, NodeAction, Resource, TaskScope, WorkerAction,
+    Action, Capability, DataAction, LinkAction, NodeAction, Resource, Strikes, TaskScope,
+    WorkerAction,
 };
 pub(crate) use check::{check, check_nodes};
 use kind::Kind;
@@ -31,6 +31,5 @@ pub(crate) use plan::Field;
 pub use selection::{Selection, Who};
 pub use server_error::ServerError;
 pub use stock_fault::StockFault;
-pub use strikes::Strikes;
 pub use target::Target;
 pub use trigger::{Direction, Phase, Trigger, TriggerEvent};

@@ -1,8 +1,8 @@
 //! The workers and nodes that a fault strikes in a run.
 
+use super::action::Strikes;
 use super::plan::FaultPlan;
 use super::selection::{Selection, Who};
-use super::strikes::Strikes;
 
 /// The workers and nodes that a fault strikes, by number, or between which it strikes the links.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

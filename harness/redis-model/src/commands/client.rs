@@ -1,11 +1,10 @@
 //! `CLIENT`: what a connection says of itself.
 
 use super::super::Reply;
-use super::super::command::Args;
+use super::super::command::{Args, is_word};
 use super::super::context::Context;
 use super::super::reply::{CommandResult, Refusal, refuse};
 use super::connection::check_name;
-use super::option_word::is_word;
 
 pub(super) fn client(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if is_word(args[1], "ID") {

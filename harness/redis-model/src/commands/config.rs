@@ -1,11 +1,10 @@
 //! `CONFIG GET`: the few parameters that clients ask for when they connect.
 
 use super::super::Reply;
-use super::super::command::Args;
+use super::super::command::{Args, is_word};
 use super::super::context::Context;
 use super::super::keyspace::DATABASES;
 use super::super::reply::{CommandResult, Refusal};
-use super::option_word::is_word;
 
 /// Parameters that nothing in a simulation changes, with their values.
 const KNOWN: [(&str, &str); 3] = [

@@ -1,13 +1,12 @@
 //! Connections, and what a server reports about itself.
 
 use super::super::Reply;
-use super::super::command::Args;
+use super::super::command::{Args, is_word};
 use super::super::context::Context;
 use super::super::keyspace::DATABASES;
 use super::super::number::integer_argument;
 use super::super::reply::{CommandResult, Refusal, refuse};
 use super::super::session::Session;
-use super::option_word::is_word;
 
 pub(super) fn ping(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let subscribed = context.session().only_listens();

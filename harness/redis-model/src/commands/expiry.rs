@@ -1,11 +1,10 @@
 //! When keys expire.
 
 use super::super::Reply;
-use super::super::command::Args;
+use super::super::command::{Args, is_word};
 use super::super::context::Context;
 use super::super::number::integer_argument;
 use super::super::reply::{CommandResult, Refusal, refuse};
-use super::option_word::is_word;
 use super::set_options::Unit;
 
 /// `NX`, `XX`, `GT`, `LT`.

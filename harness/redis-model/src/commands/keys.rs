@@ -1,11 +1,10 @@
 //! Keys of any type, and whole databases.
 
 use super::super::Reply;
-use super::super::command::Args;
+use super::super::command::{Args, is_word};
 use super::super::context::Context;
 use super::super::glob::matches_name;
 use super::super::reply::{CommandResult, Refusal};
-use super::option_word::is_word;
 
 pub(super) fn exists(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let count = args[1..].iter().filter(|key| context.exists(key)).count();

@@ -12,7 +12,6 @@ mod hashes;
 mod index_range;
 mod keys;
 mod lists;
-mod option_word;
 mod pubsub;
 mod scripting;
 mod set_options;

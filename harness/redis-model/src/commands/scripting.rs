@@ -1,13 +1,12 @@
 //! Scripts.
 
-use super::super::command::Args;
+use super::super::command::{Args, is_word};
 use super::super::dispatch::Call;
 use super::super::lua::{MISSING, Run, Sha};
 use super::super::number::integer_argument;
 use super::super::reply::{CommandResult, Refusal, refuse};
 use super::super::session::ClientId;
 use super::super::{Now, Reply, Server};
-use super::option_word::is_word;
 
 /// The words after their count: keys, and arguments.
 fn split_keys(args: Args<'_>) -> Result<(Args<'_>, Args<'_>), Refusal> {

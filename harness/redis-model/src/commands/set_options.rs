@@ -1,9 +1,9 @@
 //! The options of `SET`.
 
+use super::super::command::is_word;
 use super::super::context::Context;
 use super::super::number::integer_argument;
 use super::super::reply::Refusal;
-use super::option_word::is_word;
 
 /// When `SET` may write.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,13 +1,12 @@
 //! Sorted sets: ranges.
 
 use super::super::Reply;
-use super::super::command::Args;
+use super::super::command::{Args, is_word};
 use super::super::context::Context;
 use super::super::number::{integer_argument, is_read_differently};
 use super::super::reply::{CommandResult, Refusal, refuse};
 use super::super::values::{Bound, SortedSet};
 use super::index_range::index_range;
-use super::option_word::is_word;
 
 /// What the ends of a range mean.
 #[derive(Clone, Copy, PartialEq)]

@@ -1,11 +1,10 @@
 //! Sorted sets: members and scores.
 
 use super::super::Reply;
-use super::super::command::Args;
+use super::super::command::{Args, is_word};
 use super::super::context::Context;
 use super::super::number::{double, is_read_differently};
 use super::super::reply::{CommandResult, Refusal, refuse};
-use super::option_word::is_word;
 
 /// The options of `ZADD`.
 #[derive(Default)]

@@ -1,13 +1,12 @@
 //! Strings.
 
 use super::super::Reply;
-use super::super::command::Args;
+use super::super::command::{Args, is_word};
 use super::super::context::Context;
 use super::super::number::integer_argument;
 use super::super::reply::{CommandResult, Refusal};
 use super::super::values::Value;
 use super::index_range::index_range;
-use super::option_word::is_word;
 use super::set_options::{Condition, Lease, Unit, deadline_ms, read_getex, read_set};
 
 pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
