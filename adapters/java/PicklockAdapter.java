@@ -151,6 +151,9 @@ public final class PicklockAdapter {
         VIRTUAL_THREADS
     }
 
+    // The lease of the lock with which a process warms up, and its wait.
+    private static final long WARM_UP_MS = 1000;
+
     // Standard output is for the protocol alone.
     private static final PrintStream OUTPUT = new PrintStream(System.out, false, StandardCharsets.UTF_8);
 
@@ -391,6 +394,7 @@ public final class PicklockAdapter {
         }
         List<String> nodes = ((List<?>) request.get("nodes")).stream().map(String.class::cast).toList();
         lock = makeLock.make(nodes, ((Long) request.get("timeout_ms")).intValue(), given);
+        warmUp((String) request.get("warm_up"));
         if (versions.contains(PROTOCOL)) {
             ready.put("protocol", PROTOCOL);
             for (String offer : List.of("clients", "blocks_thread", "cancels", "ends_clients")) {
@@ -401,6 +405,20 @@ public final class PicklockAdapter {
             ready.put("reentrant", lock instanceof Reentrant);
         }
         return ready;
+    }
+
+    /** Takes and frees a lock of its own: the first one of a JVM loads so many classes that a rival which does
+     * it during the run comes too late for what is tested. */
+    private void warmUp(String key) {
+        try {
+            Grant grant = key == null ? null : lock.acquire(key, WARM_UP_MS, WARM_UP_MS);
+            if (grant != null) {
+                lock.release(key, grant.token());
+            }
+        } catch (Throwable problem) {
+            // What is wrong with the lock shows in the run.
+            System.err.println("warm-up: " + problem);
+        }
     }
 
     private static Map<String, Object> granted(Grant grant, long ttlMs, long readAt) {

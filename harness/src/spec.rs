@@ -296,6 +296,11 @@ impl RunSpec {
         format!("{}stock:{number:04}", self.key_prefix())
     }
 
+    /// What the names of the keys begin with that programs warm up with. No lock rests on them.
+    pub fn warm_up_prefix(&self) -> String {
+        format!("{}warm-up:", self.key_prefix())
+    }
+
     /// What the names of all keys of the run begin with.
     pub fn key_prefix(&self) -> String {
         let external = self.servers.external.as_ref();

@@ -53,6 +53,10 @@ pub struct Init {
     /// What the user gave with `--impl-option`.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
+    /// A key of the worker's own. A runtime that loads or compiles much at its first lock takes and frees one with it
+    /// before it answers; `None`: it need not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<String>,
 }
 
 impl Init {

@@ -296,6 +296,7 @@ impl Clients {
             timeout_ms: millis(COMMAND_TIMEOUT),
             seed: entropy::derive(self.setup.seed, "conformance", worker as u64),
             options: self.setup.options.clone(),
+            warm_up: None,
         });
         let ready = client.ask(init, Duration::ZERO).await;
         self.state.running.insert(who, client);

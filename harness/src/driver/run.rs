@@ -18,7 +18,7 @@ use crate::backend::{Backend, Refusal};
 use crate::clock::millis;
 use crate::context::{DueFault, RunContext};
 use crate::custody::name_clients;
-use crate::history::{EndReason, Event, EventKind, FORMAT, Header, History};
+use crate::history::{EndReason, Event, EventKind, FORMAT, Header, History, KeyName};
 use crate::nemesis::Nemesis;
 use crate::run_result::RunResult;
 use crate::spec::RunSpec;
@@ -190,7 +190,11 @@ async fn history<W: Backend>(
     let mut events = context.recorder.take();
     let changes = end.step(context.backend.key_changes()).await;
     let changes = changes.unwrap_or_else(|| Err("the user did not wait for it".into()));
-    let named = changes.and_then(|changes| {
+    let named = changes.and_then(|mut changes| {
+        if context.spec.lock.command.is_some() {
+            let warm_up = context.spec.warm_up_prefix();
+            changes.retain(|change| !is_of_key_with(&warm_up, change));
+        }
         events = merge(std::mem::take(&mut events), changes);
         name_clients_of_changes(context, &mut events)
     });
@@ -206,6 +210,14 @@ async fn history<W: Backend>(
         }
     }
     History { header, events }
+}
+
+/// True if it is about a key whose name contains this.
+fn is_of_key_with(part: &str, event: &Event) -> bool {
+    let EventKind::KeyChanged { key, .. } = &event.what else {
+        return false;
+    };
+    matches!(key, KeyName::Other(name) if name.contains(part))
 }
 
 /// Where the clients of a process share its connections: whose command each change was.

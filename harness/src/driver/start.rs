@@ -36,6 +36,7 @@ pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64)
         timeout_ms: millis(node_timeout(spec)),
         seed,
         options: spec.lock.options_by_name(),
+        warm_up: Some(format!("{}{worker:04}", spec.warm_up_prefix())),
     })
 }
 
@@ -140,5 +141,27 @@ impl<W: Backend> Buyer<W> {
             bought: 0,
             failed: 0,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use picklock_scenarios::catalog;
+
+    use super::*;
+    use crate::lock_factory::LockFactory;
+
+    #[test]
+    fn each_worker_warms_up_with_a_key_of_its_own_under_the_run_s_prefix() {
+        let lock = LockFactory::of(picklock_impls::find("set-nx-px").unwrap());
+        let lock = lock.spec(&BTreeMap::new());
+        let spec = RunSpec::simulated(lock, catalog::named("calm").unwrap(), 1);
+        let RequestKind::Init(init) = init(&spec, 7, Vec::new(), 1) else {
+            panic!("another request");
+        };
+        let key = format!("{}warm-up:0007", spec.key_prefix());
+        assert_eq!(init.warm_up, Some(key));
     }
 }

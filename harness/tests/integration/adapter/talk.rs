@@ -108,6 +108,7 @@ pub fn init(nodes: Vec<String>) -> RequestKind {
         timeout_ms: 5000,
         seed: 1,
         options: Default::default(),
+        warm_up: Some("its-own".into()),
     })
 }
 
