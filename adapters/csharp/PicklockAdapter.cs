@@ -154,12 +154,24 @@ namespace MyLock
         }
 
         /// <summary>Tells Picklock that a lease is gone: for locks that renew in the background.</summary>
-        public static void Lost(string token) => Write(Named(token), Message("event", "lost", "token", token));
+        public static void Lost(string token) => Tell(token, Message("event", "lost", "token", token));
 
         /// <summary>Tells Picklock that a background task has renewed a lease: for <paramref name="ttl"/>
         /// since <paramref name="askedAt"/>.</summary>
-        public static void Extended(string token, TimeSpan ttl, long askedAt) => Write(
-            Named(token), Message("event", "extended", "token", token, "valid_ms", LeftMs(ttl, askedAt)));
+        public static void Extended(string token, TimeSpan ttl, long askedAt) => Tell(
+            token, Message("event", "extended", "token", token, "valid_ms", LeftMs(ttl, askedAt)));
+
+        // Nobody was granted the lock with which a process warms up, so nothing is told of it.
+        private static volatile bool isWarmingUp;
+        private static volatile string warmUpToken;
+
+        private static void Tell(string token, Dictionary<string, object> message)
+        {
+            if (!isWarmingUp && token != warmUpToken)
+            {
+                Write(Named(token), message);
+            }
+        }
 
         /// <summary>Answers requests until standard input ends, then ends the process. The options are the
         /// names that --impl-option may have.</summary>
@@ -310,14 +322,15 @@ namespace MyLock
 
         // Takes and frees a lock of its own: so much is compiled at the first one that a rival which does it during
         // the run comes too late for what is tested.
-        private async Task WarmUp(string key)
+        private async Task WarmUp(string key, TimeSpan ttl)
         {
-            var second = TimeSpan.FromSeconds(1);
+            isWarmingUp = true;
             try
             {
-                var grant = await Acquire(key, second, second, CancellationToken.None);
+                var grant = await Acquire(key, ttl, ttl, CancellationToken.None);
                 if (grant != null)
                 {
+                    warmUpToken = grant.Token;
                     await made.Release(key, grant.Token);
                 }
             }
@@ -326,6 +339,7 @@ namespace MyLock
                 // What is wrong with the lock shows in the run.
                 Console.Error.WriteLine($"warm-up: {problem}");
             }
+            isWarmingUp = false;
         }
 
         private async Task<Dictionary<string, object>> Init(Dictionary<string, object> request)
@@ -344,9 +358,9 @@ namespace MyLock
             var nodes = Needed<List<object>>(request, "nodes").Cast<string>().ToArray();
             var values = given.ToDictionary(option => option.Key, option => option.Value as string);
             made = makeLock(nodes, Millis(request, "timeout_ms"), values);
-            if (Field(request, "warm_up") is string key)
+            if (Field(request, "warm_up") is string key && Field(request, "ttl_ms") is long)
             {
-                await WarmUp(key);
+                await WarmUp(key, Millis(request, "ttl_ms"));
             }
             if (versions.Contains(Protocol))
             {

@@ -151,8 +151,9 @@ public final class PicklockAdapter {
         VIRTUAL_THREADS
     }
 
-    // The lease of the lock with which a process warms up, and its wait.
-    private static final long WARM_UP_MS = 1000;
+    // Nobody was granted the lock with which a process warms up, so nothing is told of it.
+    private static volatile boolean isWarmingUp;
+    private static volatile String warmUpToken;
 
     // Standard output is for the protocol alone.
     private static final PrintStream OUTPUT = new PrintStream(System.out, false, StandardCharsets.UTF_8);
@@ -206,13 +207,19 @@ public final class PicklockAdapter {
 
     /** Tells Picklock that a lease is gone: for locks that renew in the background. */
     public static void lost(String token) {
-        write(CLIENT_OF.get(token), message("event", "lost", "token", token));
+        tell(token, message("event", "lost", "token", token));
     }
 
     /** Tells Picklock that a background task has renewed a lease: for `ttlMs` since `askedAt`. */
     public static void extended(String token, long ttlMs, long askedAt) {
         long validMs = leftMs(ttlMs, askedAt);
-        write(CLIENT_OF.get(token), message("event", "extended", "token", token, "valid_ms", validMs));
+        tell(token, message("event", "extended", "token", token, "valid_ms", validMs));
+    }
+
+    private static void tell(String token, Map<String, Object> event) {
+        if (!isWarmingUp && !token.equals(warmUpToken)) {
+            write(CLIENT_OF.get(token), event);
+        }
     }
 
     /** As `serve` for one client. */
@@ -394,7 +401,9 @@ public final class PicklockAdapter {
         }
         List<String> nodes = ((List<?>) request.get("nodes")).stream().map(String.class::cast).toList();
         lock = makeLock.make(nodes, ((Long) request.get("timeout_ms")).intValue(), given);
-        warmUp((String) request.get("warm_up"));
+        if (request.get("warm_up") instanceof String key && request.get("ttl_ms") instanceof Long ttlMs) {
+            warmUp(key, ttlMs);
+        }
         if (versions.contains(PROTOCOL)) {
             ready.put("protocol", PROTOCOL);
             for (String offer : List.of("clients", "blocks_thread", "cancels", "ends_clients")) {
@@ -409,16 +418,19 @@ public final class PicklockAdapter {
 
     /** Takes and frees a lock of its own: the first one of a JVM loads so many classes that a rival which does
      * it during the run comes too late for what is tested. */
-    private void warmUp(String key) {
+    private void warmUp(String key, long ttlMs) {
+        isWarmingUp = true;
         try {
-            Grant grant = key == null ? null : lock.acquire(key, WARM_UP_MS, WARM_UP_MS);
+            Grant grant = lock.acquire(key, ttlMs, ttlMs);
             if (grant != null) {
+                warmUpToken = grant.token();
                 lock.release(key, grant.token());
             }
         } catch (Throwable problem) {
             // What is wrong with the lock shows in the run.
             System.err.println("warm-up: " + problem);
         }
+        isWarmingUp = false;
     }
 
     private static Map<String, Object> granted(Grant grant, long ttlMs, long readAt) {

@@ -54,9 +54,12 @@ pub struct Init {
     #[serde(default)]
     pub options: BTreeMap<String, String>,
     /// A key of the worker's own. A runtime that loads or compiles much at its first lock takes and frees one with it
-    /// before it answers; `None`: it need not.
+    /// before it answers; `None`: it must not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<String>,
+    /// The lease time of that lock, milliseconds: the one of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
 }
 
 impl Init {

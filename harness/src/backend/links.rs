@@ -32,6 +32,8 @@ pub trait Links {
     fn first_silence(&self, worker: usize) -> Option<(u64, u64)>;
     /// How many commands all workers have sent.
     fn commands_sent(&self) -> CommandsSent;
+    /// The buyers begin, and the clock was set to zero: so are the times of what was sent before.
+    fn begin(&self) {}
     /// True when anything has come from the worker on a link to a node.
     fn has_spoken(&self, worker: usize) -> bool;
 

@@ -297,6 +297,7 @@ impl Clients {
             seed: entropy::derive(self.setup.seed, "conformance", worker as u64),
             options: self.setup.options.clone(),
             warm_up: None,
+            ttl_ms: None,
         });
         let ready = client.ask(init, Duration::ZERO).await;
         self.state.running.insert(who, client);

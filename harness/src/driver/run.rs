@@ -65,7 +65,7 @@ pub async fn run<W: Backend>(
     };
     let capabilities = context.backend.capabilities().await;
     let setup = context.clock.elapsed();
-    context.recorder.begin();
+    begin(&context);
     must_be_a_backend_of_the_scenario(&context);
 
     stock_store::fill(&context).await;
@@ -122,9 +122,15 @@ pub async fn run<W: Backend>(
     Ok(result)
 }
 
+/// The buyers begin, at the time zero.
+fn begin<W: Backend>(context: &RunContext<W>) {
+    context.recorder.begin();
+    context.backend.begin();
+}
+
 /// What came out of a run that is about Sentinels, with a lock that knows none: nobody bought anything.
 fn without_sentinels<W: Backend>(context: &RunContext<W>, message: String) -> RunResult {
-    context.recorder.begin();
+    begin(context);
     let refused = EventKind::SentinelsRefused { message };
     context.recorder.write(refused);
     let stock = context.stock.borrow();
@@ -214,7 +220,8 @@ async fn history<W: Backend>(
 
 /// True if it is about a key whose name contains this.
 fn is_of_key_with(part: &str, event: &Event) -> bool {
-    let EventKind::KeyChanged { key, .. } = &event.what else {
+    let (EventKind::KeyChanged { key, .. } | EventKind::UndeclaredKey { key, .. }) = &event.what
+    else {
         return false;
     };
     matches!(key, KeyName::Other(name) if name.contains(part))

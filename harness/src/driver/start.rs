@@ -36,8 +36,21 @@ pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64)
         timeout_ms: millis(node_timeout(spec)),
         seed,
         options: spec.lock.options_by_name(),
-        warm_up: Some(format!("{}{worker:04}", spec.warm_up_prefix())),
+        warm_up: None,
+        ttl_ms: None,
     })
+}
+
+/// The same before the run begins. Later it would meet the faults that are meant for the run.
+fn warm_init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64) -> RequestKind {
+    match init(spec, worker, nodes, seed) {
+        RequestKind::Init(init) => RequestKind::Init(Init {
+            warm_up: Some(format!("{}{worker:04}", spec.warm_up_prefix())),
+            ttl_ms: Some(spec.ttl_ms()),
+            ..init
+        }),
+        other => other,
+    }
 }
 
 /// How long a program's command waits for the answer of a node. A lock on several nodes must be able to ask all of
@@ -89,7 +102,10 @@ impl<W: Backend> Buyer<W> {
                 entropy::derive(spec.seed, &purpose, u64::from(incarnation))
             }
         };
-        let init = init(spec, worker, nodes.clone(), seed);
+        let init = match incarnation {
+            0 => warm_init(spec, worker, nodes.clone(), seed),
+            _ => init(spec, worker, nodes.clone(), seed),
+        };
         let workers = u32::try_from(spec.scenario.workload.workers).unwrap_or(u32::MAX);
         let patience = START + START_EACH * workers + spec.longest_fault();
         let failed = |reason| Err(Refusal::Failed(reason));
@@ -158,7 +174,7 @@ mod tests {
         let lock = LockFactory::of(picklock_impls::find("set-nx-px").unwrap());
         let lock = lock.spec(&BTreeMap::new());
         let spec = RunSpec::simulated(lock, catalog::named("calm").unwrap(), 1);
-        let RequestKind::Init(init) = init(&spec, 7, Vec::new(), 1) else {
+        let RequestKind::Init(init) = warm_init(&spec, 7, Vec::new(), 1) else {
             panic!("another request");
         };
         let key = format!("{}warm-up:0007", spec.key_prefix());

@@ -110,6 +110,10 @@ impl Links for ServerBackend {
         self.parts.wire.commands_sent()
     }
 
+    fn begin(&self) {
+        self.parts.wire.log().begin();
+    }
+
     fn has_spoken(&self, worker: usize) -> bool {
         let worker = self.on_link_of(worker);
         self.parts.wire.silences().has_spoken(worker)

@@ -91,6 +91,17 @@ impl WireLog {
         state.last.get(&worker)?.last_ns(op, phase, key)
     }
 
+    /// The clock was set to zero, and so are the times of what was sent before: a log never runs backwards.
+    pub(crate) fn begin(&self) {
+        let mut state = lock(&self.state);
+        state.last.clear();
+        let segments = state.segments.iter_mut();
+        for StoredRecord { record, .. } in segments.flat_map(|it| &mut it.lines) {
+            record.at_ns = 0;
+            record.sent_ns = record.sent_ns.map(|_| 0);
+        }
+    }
+
     /// Marks the frames of a connection as lost that would have arrived at this time or later.
     /// Only recent lines can still be in transit.
     pub(crate) fn mark_lost(&self, conn: u64, from_ns: u64, outcome: FrameOutcome) {

@@ -3,8 +3,8 @@
 //! tests install from.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -172,6 +172,7 @@ fn warms_up(language: &str, folder: &Path) {
         .find_map(|line| line.strip_prefix("command = "));
     let words = shell_words::split(command.unwrap().trim_matches('"')).unwrap();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
     let mut adapter = Command::new(&words[0])
         .args(&words[1..])
         .current_dir(folder)
@@ -180,11 +181,18 @@ fn warms_up(language: &str, folder: &Path) {
         .spawn()
         .unwrap();
     let init = format!(
-        r#"{{"id":1,"op":"init","protocol":1,"worker":0,"nodes":["redis://{}"],"timeout_ms":60000,"seed":1,"options":{{}},"warm_up":"its-own"}}"#,
-        server.local_addr().unwrap()
+        r#"{{"id":1,"op":"init","protocol":1,"worker":0,"nodes":["redis://{address}"],"timeout_ms":60000,"seed":1,"options":{{}},"warm_up":"its-own","ttl_ms":1000}}"#
     );
     let mut requests = adapter.stdin.take().unwrap();
     writeln!(requests, "{init}").unwrap();
+    let mut answers = BufReader::new(adapter.stdout.take().unwrap());
+    let answered = std::thread::spawn(move || {
+        let mut line = String::new();
+        answers.read_line(&mut line).unwrap();
+        // One that has not connected by then never does: this ends the wait for it.
+        let _ = TcpStream::connect(address);
+        line
+    });
     let (mut client, _) = server.accept().unwrap();
     for (command, reply) in [("SET", "+OK\r\n"), ("EVAL", ":1\r\n")] {
         let mut seen = String::new();
@@ -197,9 +205,9 @@ fn warms_up(language: &str, folder: &Path) {
         assert!(seen.contains(command), "{language}: {seen}");
         client.write_all(reply.as_bytes()).unwrap();
     }
+    let answer = answered.join().unwrap();
     drop(requests);
-    let output = adapter.wait_with_output().unwrap();
-    let answer = String::from_utf8_lossy(&output.stdout);
+    adapter.wait().unwrap();
     assert!(
         answer.contains(r#""reply":"ready""#),
         "{language}: {answer}"
