@@ -89,7 +89,7 @@ impl<'a, W: Backend> Prober<'a, W> {
         let (session, nodes) = started.map_err(|refusal| refusal.to_string())?;
         let mut talk = WorkerClient::begin(context, number, session);
         let seed = entropy::derive(spec.seed, "probe", 0);
-        let init = super::start::init(spec, number, nodes, seed);
+        let init = RequestKind::Init(super::start::init(spec, number, nodes, seed));
         match talk.ask(context, 0, init, super::start::START, None).await {
             Ok(Answer::Ready { .. }) => Ok(Prober {
                 context,

@@ -27,8 +27,8 @@ const START_EACH: Duration = Duration::from_millis(200);
 const SHORTEST_NODE_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The first request to a worker.
-pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64) -> RequestKind {
-    RequestKind::Init(Init {
+pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64) -> Init {
+    Init {
         protocol: PROTOCOL,
         protocols: PROTOCOLS.to_vec(),
         worker,
@@ -38,18 +38,16 @@ pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64)
         options: spec.lock.options_by_name(),
         warm_up: None,
         ttl_ms: None,
-    })
+    }
 }
 
-/// The same before the run begins. Later it would meet the faults that are meant for the run.
-fn warm_init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64) -> RequestKind {
-    match init(spec, worker, nodes, seed) {
-        RequestKind::Init(init) => RequestKind::Init(Init {
-            warm_up: Some(format!("{}{worker:04}", spec.warm_up_prefix())),
-            ttl_ms: Some(spec.ttl_ms()),
-            ..init
-        }),
-        other => other,
+/// Before the run begins a worker warms up. One that starts again would meet the faults that are meant for the run.
+fn warming_up(spec: &RunSpec, incarnation: u32, init: Init) -> Init {
+    let is_first = incarnation == 0;
+    Init {
+        warm_up: is_first.then(|| format!("{}{:04}", spec.warm_up_prefix(), init.worker)),
+        ttl_ms: is_first.then(|| spec.ttl_ms()),
+        ..init
     }
 }
 
@@ -102,10 +100,8 @@ impl<W: Backend> Buyer<W> {
                 entropy::derive(spec.seed, &purpose, u64::from(incarnation))
             }
         };
-        let init = match incarnation {
-            0 => warm_init(spec, worker, nodes.clone(), seed),
-            _ => init(spec, worker, nodes.clone(), seed),
-        };
+        let init = init(spec, worker, nodes.clone(), seed);
+        let init = RequestKind::Init(warming_up(spec, incarnation, init));
         let workers = u32::try_from(spec.scenario.workload.workers).unwrap_or(u32::MAX);
         let patience = START + START_EACH * workers + spec.longest_fault();
         let failed = |reason| Err(Refusal::Failed(reason));
@@ -170,14 +166,17 @@ mod tests {
     use crate::lock_factory::LockFactory;
 
     #[test]
-    fn each_worker_warms_up_with_a_key_of_its_own_under_the_run_s_prefix() {
+    fn worker_warms_up_with_a_key_of_its_own_unless_it_starts_again() {
         let lock = LockFactory::of(picklock_impls::find("set-nx-px").unwrap());
         let lock = lock.spec(&BTreeMap::new());
         let spec = RunSpec::simulated(lock, catalog::named("calm").unwrap(), 1);
-        let RequestKind::Init(init) = warm_init(&spec, 7, Vec::new(), 1) else {
-            panic!("another request");
+        let of = |incarnation| {
+            let init = init(&spec, 7, Vec::new(), 1);
+            let init = warming_up(&spec, incarnation, init);
+            (init.warm_up, init.ttl_ms)
         };
         let key = format!("{}warm-up:0007", spec.key_prefix());
-        assert_eq!(init.warm_up, Some(key));
+        assert_eq!(of(0), (Some(key), Some(spec.ttl_ms())));
+        assert_eq!(of(1), (None, None));
     }
 }

@@ -341,9 +341,9 @@ fn requests_end_with_their_answer_their_worker_or_the_history() {
     );
 }
 
-#[test]
-fn a_freeze_ends_with_its_fault_or_its_worker() {
-    let pause = |id| EventKind::FaultBegan {
+/// Workers 0 and 1 are frozen.
+fn pause(id: u32) -> EventKind {
+    EventKind::FaultBegan {
         id,
         fault: "pause-client".into(),
         detail: String::new(),
@@ -351,7 +351,11 @@ fn a_freeze_ends_with_its_fault_or_its_worker() {
         nodes: vec![],
         clock: None,
         delay_ms: None,
-    };
+    }
+}
+
+#[test]
+fn a_freeze_ends_with_its_fault_or_its_worker() {
     let history = history(vec![
         (10, pause(0)),
         (20, pause(1)),
@@ -366,15 +370,7 @@ fn a_freeze_ends_with_its_fault_or_its_worker() {
 
 #[test]
 fn a_worker_that_escaped_its_freeze_was_not_frozen() {
-    let began = EventKind::FaultBegan {
-        id: 0,
-        fault: "pause-client".into(),
-        detail: String::new(),
-        workers: vec![0, 1],
-        nodes: vec![],
-        clock: None,
-        delay_ms: None,
-    };
+    let began = pause(0);
     let escaped = EventKind::FaultEscaped {
         id: 0,
         worker: 1,
