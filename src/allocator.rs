@@ -1,7 +1,7 @@
 //! Where memory comes from: short-lived small values from mimalloc, large buffers from the system.
 //!
 //! A simulation is many small values, and with mimalloc it runs about an eighth faster. But mimalloc
-//! keeps large buffers that are free for a while, and a worker that floods the wire makes many of them:
+//! keeps large buffers that are free for a while, and a worker that floods the proxy makes many of them:
 //! the harness had 130 MB where it has 75 with the system's allocator, which gives them back at once.
 //!
 //! mimalloc is called without an alignment where it gives that alignment anyway: its general way for

@@ -83,14 +83,14 @@ impl ChosenBackend {
         if topology.replicas > 0 {
             return Some("it needs replicas, and --redis names servers without any".into());
         }
-        let offered = Capabilities::of(BackendName::External).offer_all(scenario);
+        let offered = Capabilities::for_backend(BackendName::External).offer_all(scenario);
         offered.err().map(|refusal| refusal.to_string())
     }
 }
 
 /// What the user asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct BackendRequest<'a> {
     /// The backend; `None` for the best available one.
     pub backend: Option<BackendName>,
     /// Which servers.
@@ -103,7 +103,7 @@ pub struct Wanted<'a> {
 
 /// Chooses the backend that the user named, or the best available one.
 /// `Err`: there is no Redis, no engine, or no image. The error says what to do about it.
-pub async fn choose(wanted: Wanted<'_>) -> Result<ChosenBackend, Failure> {
+pub async fn choose(wanted: BackendRequest<'_>) -> Result<ChosenBackend, Failure> {
     let image = wanted.servers.image.as_deref();
     let redis_server = wanted.servers.redis_server.as_deref();
     let named = wanted.servers.named;
@@ -236,7 +236,7 @@ fn only_backend(scenario: &Scenario) -> Option<BackendName> {
 
 /// The best backend of this machine: real servers, else the simulation if it can run the lock.
 async fn detected(
-    wanted: Wanted<'_>,
+    wanted: BackendRequest<'_>,
     image: Option<&str>,
     redis_server: Option<&Path>,
 ) -> Result<ChosenBackend, Failure> {

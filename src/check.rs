@@ -7,21 +7,21 @@ use picklock_reports::{documents, terminal};
 
 use crate::cli::CheckArgs;
 use crate::exit::{self, Failure};
-use crate::kept_run::{self, HISTORY};
 use crate::print;
+use crate::saved_run::{self, HISTORY};
 
 /// Judges the file and prints the verdicts.
 pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
-    let dir = kept_run::directory(&args.history)?;
+    let dir = saved_run::directory(&args.history)?;
     let path = dir.map_or(args.history.clone(), |dir| dir.join(HISTORY));
     let name = path.display();
-    let history = kept_run::history(&path)?;
+    let history = saved_run::history(&path)?;
     let verdicts = judge(&history);
     let code = code_of(&verdicts);
     let about = About {
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
         summary: format!("Judged again from {name}."),
-        latency: latency::of_history(&history),
+        latency: latency::from_history(&history),
         reproduce: format!("picklock check {}", shell_words::quote(&name.to_string())),
         ..About::default()
     };

@@ -65,7 +65,7 @@ pub enum Command {
     List(ListArgs),
     /// Judge a kept run again, from its history alone.
     Check(CheckArgs),
-    /// Show what happened in a kept run: messages, commands, custody and faults in one table.
+    /// Show what happened in a kept run: messages, commands, key history and faults in one table.
     Log(LogArgs),
     /// Write an adapter for a lock of your own, with a picklock.toml and a workflow.
     Init(InitArgs),
@@ -137,7 +137,7 @@ pub struct ScenarioArgs {
     /// Print one JSON document (format picklock-run/1) instead of text.
     #[arg(long)]
     pub json: bool,
-    /// Keep the run in this directory: run.json, history.jsonl, wire.jsonl, custody.jsonl, all
+    /// Keep the run in this directory: run.json, history.jsonl, wire.jsonl, key history.jsonl, all
     /// logs, and a repro.toml for `picklock replay`.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -24,8 +24,8 @@ pub fn completions(shell: Shell) {
 fn with_names() -> Command {
     let scenarios: Vec<&str> = catalog::names().collect();
     let locks: Vec<&str> = LOCKS.iter().chain(MUTANTS).map(|lock| lock.name).collect();
-    let causes = Cause::ALL.iter().map(|cause| cause.word());
-    let properties = Property::ALL.iter().map(|property| property.word());
+    let causes = Cause::ALL.iter().map(|cause| cause.as_str());
+    let properties = Property::ALL.iter().map(|property| property.as_str());
     let all: Vec<&str> = (scenarios.iter().chain(&locks).copied())
         .chain(causes)
         .chain(properties)

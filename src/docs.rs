@@ -31,7 +31,7 @@ const PAGES: &[Page] = pages![
     "replay",
     "search",
     "simulation",
-    "custody",
+    "key-history",
     "redis-model",
     "servers",
     "other-users",
@@ -114,8 +114,8 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, Option<(usize, &str)>)> {
 
 /// The name by which links find a heading: as GitHub makes it.
 fn anchor(title: &str) -> String {
-    let is_kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
-    let kept: String = title.chars().filter(is_kept).collect();
+    let is_saved = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
+    let kept: String = title.chars().filter(is_saved).collect();
     kept.to_ascii_lowercase().replace(' ', "-")
 }
 

@@ -67,8 +67,8 @@ fn unknown(name: &str) -> Failure {
 
 fn topics() -> Result<Vec<Listing>, Failure> {
     let page = |name: &str, page: &str| entry(name, first_sentence(page));
-    let properties = Property::ALL.map(|one| page(one.word(), describe(one).page));
-    let causes = Cause::ALL.map(|one| page(one.word(), one.page()));
+    let properties = Property::ALL.map(|one| page(one.as_str(), describe(one).page));
+    let causes = Cause::ALL.map(|one| page(one.as_str(), one.page()));
     let mut scenarios = Vec::new();
     for name in catalog::names() {
         scenarios.push(entry(name, first_sentence(&catalog::named(name)?.summary)));
@@ -107,7 +107,7 @@ fn scenario_page(scenario: &Scenario) -> String {
         page.push_str("- nothing\n");
     }
     for fault in &scenario.faults {
-        page.push_str(&wrapped(&format!("- {}", fault.in_words()), "  "));
+        page.push_str(&wrapped(&format!("- {}", fault.sentence()), "  "));
     }
     page.push_str("\nWhat is expected (what is not named holds):\n");
     if scenario.expect.is_empty() {
@@ -122,8 +122,8 @@ fn scenario_page(scenario: &Scenario) -> String {
             (OTHERS, _) => "all other locks",
             (name, _) => name,
         };
-        let expected = Expected::of(scenario, lock, Tables::NamedOnly);
-        let line = format!("- {who}: {}", in_words(&expected));
+        let expected = Expected::for_lock(scenario, lock, Tables::NamedOnly);
+        let line = format!("- {who}: {}", expectation_text(&expected));
         page.push_str(&wrapped(&line, "  "));
     }
     page
@@ -134,7 +134,7 @@ fn workload_in_words(workload: &Workload) -> String {
     let what = match (&workload.arrivals, &workload.duration) {
         (Some(arrivals), Some(duration)) => format!(
             "{workers} workers serve {arrivals} buyers for {}; {stock} units",
-            duration.in_words()
+            duration.describe()
         ),
         _ => format!("{workers} workers buy {stock} units"),
     };
@@ -143,13 +143,13 @@ fn workload_in_words(workload: &Workload) -> String {
         keys => format!(" of each of {keys} locks"),
     };
     let extend = match &workload.extend {
-        Some(extend) => format!(", extended every {}", extend.in_words()),
+        Some(extend) => format!(", extended every {}", extend.describe()),
         None => String::new(),
     };
     format!(
         "{what}{each}; lease {}{extend}, critical section {}.",
-        workload.ttl.in_words(),
-        workload.section.in_words()
+        workload.ttl.describe(),
+        workload.section.describe()
     )
 }
 
@@ -174,13 +174,13 @@ fn wrapped(text: &str, indent: &str) -> String {
 }
 
 /// What may be violated and why, properties with the same expectation together.
-fn in_words(expected: &Expected) -> String {
+fn expectation_text(expected: &Expected) -> String {
     let mut groups: Vec<(&Expectation, Vec<&str>)> = Vec::new();
     let expected = expected.iter();
     for (property, one) in expected.filter(|(_, one)| **one != Expectation::Held) {
         match groups.iter_mut().find(|(known, _)| *known == one) {
-            Some((_, properties)) => properties.push(property.word()),
-            None => groups.push((one, vec![property.word()])),
+            Some((_, properties)) => properties.push(property.as_str()),
+            None => groups.push((one, vec![property.as_str()])),
         }
     }
     let words = groups.into_iter().map(|(one, properties)| {
@@ -220,10 +220,12 @@ fn lock_page(lock: &BuiltInLock) -> Result<String, Failure> {
         let resolved = resolve_scenario(scenario.clone(), &spec, Overrides::default());
         let words = match (scenario.topology.lacks_nodes(given), resolved) {
             (Some(lacking), _) => format!("not applicable: {lacking}"),
-            (None, Ok(_)) => in_words(&Expected::of(&scenario, name, Tables::NamedOrAll)),
+            (None, Ok(_)) => {
+                expectation_text(&Expected::for_lock(&scenario, name, Tables::NamedOrAll))
+            }
             (None, Err(refused)) => format!("not applicable: {}", refused.error.problem),
         };
-        let only: Vec<&str> = scenario.backends.iter().map(|one| one.word()).collect();
+        let only: Vec<&str> = scenario.backends.iter().map(|one| one.as_str()).collect();
         let only = match only.as_slice() {
             [] => String::new(),
             only => format!(" (only {})", only.join(", ")),
@@ -240,8 +242,8 @@ mod tests {
 
     #[test]
     fn every_page_has_its_title_and_fits_a_terminal() {
-        let properties = Property::ALL.map(|one| (one.word(), describe(one).page, 40));
-        let causes = Cause::ALL.map(|one| (one.word(), one.page(), 32));
+        let properties = Property::ALL.map(|one| (one.as_str(), describe(one).page, 40));
+        let causes = Cause::ALL.map(|one| (one.as_str(), one.page(), 32));
         for (name, page, most) in properties.into_iter().chain(causes) {
             assert!(page.starts_with(&format!("# {name}")), "{name}: the title");
             let lines = page.lines().count();

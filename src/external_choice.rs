@@ -5,9 +5,9 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use picklock_harness::entropy;
 use picklock_harness::external_servers::{DEFAULT_PREFIX, ExternalServer, ExternalServers};
 use picklock_harness::record::ServersTable;
+use picklock_harness::rng;
 use picklock_harness::servers::{ExaminedServer, KeyReport, examine};
 use picklock_reports::configuration::Tables;
 use picklock_reports::escape::visible;
@@ -67,7 +67,7 @@ impl ExternalArgs {
 /// `Err`: they cannot be used as they are named.
 pub fn of_table(table: &ServersTable, agreed: bool) -> Result<ExternalServers, Failure> {
     let variable = |name: &str| std::env::var(name).ok();
-    let servers = ExternalServers::of(table, variable)
+    let servers = ExternalServers::new(table, variable)
         .map_err(|error| Failure::Usage(format!("--redis: {}", visible(&error.to_string()))))?;
     Ok(ExternalServers { agreed, ..servers })
 }
@@ -93,7 +93,7 @@ pub fn configured(config: Option<&Path>, agreed: bool) -> Result<ExternalServers
 pub async fn plan(
     servers: &ExternalServers,
 ) -> Result<(ExternalServers, String, Vec<String>), Failure> {
-    let secret = entropy::fresh_secret();
+    let secret = rng::fresh_secret();
     let secret = secret.map_err(|error| Failure::Environment(format!("no entropy: {error}")))?;
     let token = secret.iter().take(8).map(|byte| format!("{byte:02x}"));
     let servers = ExternalServers {
@@ -178,10 +178,10 @@ fn notes(servers: &ExternalServers, examined: &[ExaminedServer]) -> Vec<String> 
         KeyReport::Nothing(why) => Some((&server.place, why)),
         _ => None,
     });
-    let custody = match refused {
-        _ if servers.is_cluster => "without custody, because the servers of a Redis Cluster are not observed".to_owned(),
+    let key_history = match refused {
+        _ if servers.is_cluster => "without key history, because the servers of a Redis Cluster are not observed".to_owned(),
         Some((place, why)) => format!(
-            "without custody, because {place} does not allow MONITOR ({}): what rests on it is not judged",
+            "without key history, because {place} does not allow MONITOR ({}): what rests on it is not judged",
             visible(why)
         ),
         None if examined.iter().any(is_silent) => {
@@ -201,7 +201,7 @@ fn notes(servers: &ExternalServers, examined: &[ExaminedServer]) -> Vec<String> 
             "keys have {names}, and are removed at the end; nothing else is changed at {}",
             visible(&places.join(", "))
         ),
-        custody,
+        key_history,
         "faults of clients and links are applied, those of servers are not applicable".to_owned(),
     ];
     notes.into_iter().chain(left).collect()

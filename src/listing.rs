@@ -74,7 +74,7 @@ fn impls(kind: &'static str, note: &'static str, locks: &[BuiltInLock]) -> Listi
 fn declared(spec: &OptionSpec) -> Value {
     json!({
         "name": spec.name,
-        "kind": spec.kind.word(),
+        "kind": spec.kind.as_str(),
         "default": spec.default.to_string(),
         "meaning": spec.meaning,
     })
@@ -90,7 +90,7 @@ fn options() -> Listing {
     }
     let entries = all.into_iter().map(|spec| Entry {
         extra: vec![
-            ("kind".to_owned(), json!(spec.kind.word())),
+            ("kind".to_owned(), json!(spec.kind.as_str())),
             ("default".to_owned(), json!(spec.default.to_string())),
         ],
         ..entry(spec.name, spec.meaning)
@@ -116,7 +116,7 @@ fn backends() -> Listing {
         "auto",
         "Docker if an engine answers and the image is there or can be pulled; else a redis-server or valkey-server on PATH; else the simulation.",
     );
-    let backends = BackendName::ALL.map(|backend| entry(backend.word(), about(backend)));
+    let backends = BackendName::ALL.map(|backend| entry(backend.as_str(), about(backend)));
     listing("backends", "", std::iter::once(auto).chain(backends))
 }
 

@@ -64,7 +64,7 @@ impl Observer for LiveProgress {
                 self.line(event);
             }
             EventKind::FaultEnded { .. }
-            | EventKind::FaultStruck { .. }
+            | EventKind::FaultFired { .. }
             | EventKind::FaultOverran { .. }
             | EventKind::FaultMissed { .. }
             | EventKind::FaultNotUndone { .. }

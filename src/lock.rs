@@ -100,12 +100,12 @@ pub fn built_in(lock: &LockSpec) -> Option<&'static BuiltInLock> {
 /// `Err`: the lock is a program.
 pub fn in_process(lock: &LockSpec) -> Result<LockFactory, Failure> {
     let built_in = built_in(lock).ok_or_else(|| {
-        let (flag, value) = NamedLock::of(lock).flag();
+        let (flag, value) = NamedLock::from_spec(lock).flag();
         Failure::Usage(format!(
             "--{flag} {value}: a program of your own runs in real time and cannot be simulated; choose --backend process or docker"
         ))
     })?;
-    Ok(LockFactory::of(built_in))
+    Ok(LockFactory::built_in(built_in))
 }
 
 /// The version until the lock reports its own: Picklock's for a built-in lock.

@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use clap::Args;
 use picklock_harness::check::{Status, judge};
 use picklock_harness::history::History;
+use picklock_reports::command_log::{self, CommandLog};
 use picklock_reports::escape::visible_json;
 use picklock_reports::run_log::{Entry, EntryKind, Selection, entries};
 use picklock_reports::terminal;
-use picklock_reports::wire_log::{self, CommandLog};
 
 use crate::exit::{self, Failure};
-use crate::kept_run::{self, HISTORY, WIRE};
 use crate::print;
-use crate::untrusted_file::{self, LONGEST_DOCUMENT, Links};
+use crate::saved_run::{self, HISTORY, WIRE};
+use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
 
 /// `picklock log`.
 #[derive(Debug, Args)]
@@ -51,16 +51,16 @@ Examples:
 
 /// Prints the log.
 pub fn run(args: &LogArgs) -> Result<u8, Failure> {
-    let dir = kept_run::directory(&args.run)?;
+    let dir = saved_run::directory(&args.run)?;
     let beside = |name: &str| dir.as_ref().map(|dir| dir.join(name));
-    let history = kept_run::history(&beside(HISTORY).unwrap_or(args.run.clone()))?;
-    let wire = beside(WIRE).map(wire).transpose()?.flatten();
+    let history = saved_run::history(&beside(HISTORY).unwrap_or(args.run.clone()))?;
+    let proxy = beside(WIRE).map(proxy).transpose()?.flatten();
     let wanted = Selection {
         around: args.around.map(|at_ns| (at_ns, args.lines)),
         key: args.key.clone(),
         worker: args.worker,
     };
-    let entries = entries(&history, wire.as_ref(), &wanted);
+    let entries = entries(&history, proxy.as_ref(), &wanted);
     // Faults are shown whatever is asked for.
     let is_asked_for = |entry: &Entry| entry.kind != EntryKind::Fault;
     if !entries.iter().any(is_asked_for) {
@@ -80,21 +80,22 @@ pub fn run(args: &LogArgs) -> Result<u8, Failure> {
     }
     let violated = violations(&history);
     print::out(&terminal::log(&entries, &violated, print::width()));
-    if wire.is_none() {
+    if proxy.is_none() {
         print::err(
-            "picklock: there is no wire.jsonl beside the history, so commands are missing\n",
+            "picklock: there is no commands.jsonl beside the history, so commands are missing\n",
         );
     }
     Ok(exit::HELD)
 }
 
-fn wire(path: PathBuf) -> Result<Option<CommandLog>, Failure> {
+fn proxy(path: PathBuf) -> Result<Option<CommandLog>, Failure> {
     let wrong = |text: String| Failure::Usage(format!("{}: {text}", path.display()));
-    let text = match untrusted_file::read_plain_or_gzip(&path, LONGEST_DOCUMENT, Links::Refused) {
+    let text = match untrusted_file::read_plain_or_gzip(&path, MAX_DOCUMENT_LENGTH, Links::Refused)
+    {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         text => text.map_err(|error| wrong(error.to_string()))?,
     };
-    let log = wire_log::read(&text).map_err(|error| wrong(error.to_string()))?;
+    let log = command_log::read(&text).map_err(|error| wrong(error.to_string()))?;
     Ok(Some(log))
 }
 
@@ -106,7 +107,7 @@ fn violations(history: &History) -> Vec<(u64, String)> {
         .filter(|(_, it)| it.status == Status::Violated);
     let mut all: Vec<(u64, String)> = violated
         .filter_map(|(property, verdict)| {
-            let cause = verdict.cause.map_or("", |cause| cause.word());
+            let cause = verdict.cause.map_or("", |cause| cause.as_str());
             Some((verdict.at_ns?, format!("✘ {property} violated: {cause}")))
         })
         .collect();

@@ -16,7 +16,7 @@ pub const EXEC: &str = "exec:";
 pub const DOCKER: &str = "docker:";
 
 /// The longest label, in characters: it becomes part of file names and of table columns.
-const LONGEST_LABEL: usize = 40;
+const MAX_LABEL_LENGTH: usize = 40;
 
 /// What stands after `--impl` or `--name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl NamedLock {
     }
 
     /// The names that lead to this lock.
-    pub fn of(lock: &LockSpec) -> NamedLock {
+    pub fn from_spec(lock: &LockSpec) -> NamedLock {
         match &lock.typed {
             Some(typed) if lock.configuration.is_none() => NamedLock {
                 given: typed.clone(),
@@ -133,9 +133,9 @@ fn check_image(image: &str) -> Result<(), String> {
 pub fn check_label(label: &str) -> Result<(), String> {
     let begins_well = label.starts_with(|c: char| c.is_ascii_alphanumeric());
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    if !begins_well || !label.chars().all(is_plain) || label.len() > LONGEST_LABEL {
+    if !begins_well || !label.chars().all(is_plain) || label.len() > MAX_LABEL_LENGTH {
         return Err(format!(
-            "`{label}` is not a label: expected letters, digits, `.`, `_` and `-`, the first one a letter or digit, at most {LONGEST_LABEL} of them"
+            "`{label}` is not a label: expected letters, digits, `.`, `_` and `-`, the first one a letter or digit, at most {MAX_LABEL_LENGTH} of them"
         ));
     }
     match find(label) {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn ambiguous_label_is_refused() {
-        let longest = "x".repeat(LONGEST_LABEL);
+        let longest = "x".repeat(MAX_LABEL_LENGTH);
         assert!(NamedLock::labelled(&longest, "exec:a").is_ok());
         let too_long = format!("{longest}x");
         let labels = [

@@ -8,14 +8,14 @@ use picklock_harness::history::{History, read_history};
 use picklock_harness::record::{MatrixRecord, RunRecord, SearchRecord};
 use picklock_reports::cell_status;
 use picklock_reports::combine::{merge, of_run};
+use picklock_reports::command_log::{self, CommandLog};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::report_input::{Evidence, ReportInput};
 use picklock_reports::repro;
-use picklock_reports::wire_log::{self, CommandLog};
 
 use crate::exit::Failure;
-use crate::kept_run::{self, HISTORY, WIRE};
-use crate::untrusted_file::{self, LONGEST_DOCUMENT, LONGEST_HISTORY, Links};
+use crate::saved_run::{self, HISTORY, WIRE};
+use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH, MAX_HISTORY_LENGTH};
 
 const RUN: &str = "run.json";
 const MATRIX: &str = "matrix.json";
@@ -26,10 +26,10 @@ const SEARCH: &str = "search.json";
 pub fn load(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
     let mut parts: Vec<(String, ReportInput)> = Vec::new();
     let mut refused: Vec<String> = Vec::new();
-    for path in paths.iter().flat_map(|path| kept_run::meant(path)) {
+    for path in paths.iter().flat_map(|path| saved_run::meant(path)) {
         let dir = match path.is_dir() {
             true => path.as_path(),
-            false => kept_run::parent(&path),
+            false => saved_run::parent(&path),
         };
         match one(&path) {
             Ok(input) => parts.push((dir.display().to_string(), input)),
@@ -48,7 +48,7 @@ pub fn load(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
 fn one(path: &Path) -> Result<ReportInput, String> {
     let kind = fs::metadata(path).map_err(|error| unread(&error))?;
     if !kind.is_dir() {
-        return document(path, kept_run::parent(path));
+        return document(path, saved_run::parent(path));
     }
     let inside = [MATRIX, SEARCH, RUN].map(|name| path.join(name));
     match inside.iter().find(|file| file.exists()) {
@@ -76,7 +76,7 @@ fn unread(error: &io::Error) -> String {
 }
 
 fn parsed(file: &Path) -> Result<Document, String> {
-    let text = untrusted_file::read(file, LONGEST_DOCUMENT, Links::Refused);
+    let text = untrusted_file::read(file, MAX_DOCUMENT_LENGTH, Links::Refused);
     let text = text.map_err(|error| unread(&error))?;
     read(&text).map_err(|error| error.to_string())
 }
@@ -98,11 +98,14 @@ fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
 /// A search, and the runs of its finds as far as they lie beside it.
 fn of_search(search: SearchRecord, dir: &Path) -> ReportInput {
     let mut skipped = Vec::new();
-    let repros = search.finds.iter().filter_map(|find| find.repro.as_deref());
+    let repros = search
+        .counterexamples
+        .iter()
+        .filter_map(|find| find.repro.as_deref());
     let names = repros.filter_map(|repro| Path::new(repro).parent()?.file_name()?.to_str());
     let runs = names.filter_map(|name| {
-        let is_kept = dir.join(name).join(RUN).exists();
-        let evidence = is_kept.then(|| evidence(dir, name, &mut skipped))?;
+        let is_saved = dir.join(name).join(RUN).exists();
+        let evidence = is_saved.then(|| evidence(dir, name, &mut skipped))?;
         match evidence {
             Ok(evidence) => Some((name.to_owned(), of_evidence(evidence))),
             Err(reason) => {
@@ -142,7 +145,7 @@ fn beside<F, T>(
 /// The history of a record. One that belongs to another run is skipped.
 fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<History> {
     let path = dir.join(HISTORY);
-    let file = untrusted_file::open(&path, LONGEST_HISTORY, Links::Refused);
+    let file = untrusted_file::open(&path, MAX_HISTORY_LENGTH, Links::Refused);
     beside(&path, file, skipped, |file| {
         match read_history(BufReader::new(file)) {
             Ok(history) if history.header.seed == record.seed => Ok(history),
@@ -153,11 +156,11 @@ fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<
 }
 
 /// The command log beside a record.
-fn wire(dir: &Path, skipped: &mut Vec<String>) -> Option<CommandLog> {
+fn proxy(dir: &Path, skipped: &mut Vec<String>) -> Option<CommandLog> {
     let path = dir.join(WIRE);
-    let text = untrusted_file::read_plain_or_gzip(&path, LONGEST_DOCUMENT, Links::Refused);
+    let text = untrusted_file::read_plain_or_gzip(&path, MAX_DOCUMENT_LENGTH, Links::Refused);
     beside(&path, text, skipped, |text| {
-        wire_log::read(&text).map_err(|error| error.to_string())
+        command_log::read(&text).map_err(|error| error.to_string())
     })
 }
 
@@ -208,7 +211,7 @@ fn of_record(record: RunRecord, dir: &Path, run_dir: &str, skipped: &mut Vec<Str
     Evidence {
         run_dir: run_dir.to_owned(),
         history: history(dir, &record, skipped),
-        wire: wire(dir, skipped),
+        proxy: proxy(dir, skipped),
         has_repro: dir.join(repro::FILE).exists(),
         record,
     }
@@ -218,7 +221,7 @@ fn of_record(record: RunRecord, dir: &Path, run_dir: &str, skipped: &mut Vec<Str
 fn of_evidence(evidence: Evidence) -> ReportInput {
     let mut input = of_run(evidence.record, evidence.history);
     for one in &mut input.evidence {
-        one.wire.clone_from(&evidence.wire);
+        one.proxy.clone_from(&evidence.proxy);
         one.has_repro = evidence.has_repro;
     }
     input

@@ -17,10 +17,10 @@ use serde::Deserialize;
 use crate::configuration::configured_lock::{NODES, REPLICAS, check_number, check_variable};
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
-use crate::kept_run;
 use crate::named_lock::{NamedLock, program};
+use crate::saved_run;
 use crate::specification::{checked, load};
-use crate::untrusted_file::{self, LONGEST_TEXT, Links};
+use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 use crate::{external_choice, lock};
 
 /// The repro of a run.
@@ -42,7 +42,7 @@ pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
             redis_server: server.map(|path| path.display().to_string()),
             servers: spec.servers.external.as_ref().map(ExternalServers::table),
         },
-        verdicts: RecordedVerdict::of(&record.verdicts),
+        verdicts: RecordedVerdict::record_verdicts(&record.verdicts),
         scenario: spec.scenario.clone(),
     }
 }
@@ -208,7 +208,7 @@ pub fn specification(
 /// The repro file for a path: the path itself, or the file in the directory of the run that the path means.
 /// `Err`: there is none; the error says what is there instead.
 pub fn find(path: &Path) -> Result<PathBuf, Failure> {
-    let Some(dir) = kept_run::directory(path)? else {
+    let Some(dir) = saved_run::directory(path)? else {
         return Ok(path.to_owned());
     };
     let file = dir.join(FILE);
@@ -231,7 +231,7 @@ pub fn read(path: &Path) -> Result<Repro, Failure> {
         format: Option<toml::Value>,
     }
     let file = path.display().to_string();
-    let text = untrusted_file::read(path, LONGEST_TEXT, Links::Refused)
+    let text = untrusted_file::read(path, MAX_TEXT_LENGTH, Links::Refused)
         .map_err(|error| Failure::Usage(format!("{file}: cannot read the repro: {error}")))?;
     let source = Source { file, text };
     let known: Known =

@@ -28,15 +28,15 @@ impl ReproduceCommand {
                 if spec.lock.command.is_some() {
                     line.0.push("--trust".into());
                 }
-                line.flag("backend", spec.backend.word());
+                line.flag("backend", spec.backend.as_str());
                 line
             }
             ScenarioSource::Named(_) | ScenarioSource::Program => {
                 let named = OsStr::new(spec.scenario_named());
                 let mut line = ReproduceCommand::new("scenario", named);
-                line.lock(&NamedLock::of(&spec.lock));
+                line.lock(&NamedLock::from_spec(&spec.lock));
                 line.configuration(spec.lock.configuration.as_deref());
-                line.flag("backend", spec.backend.word());
+                line.flag("backend", spec.backend.as_str());
                 line.flag("seed", spec.seed.to_string());
                 line.options(&spec.lock.options);
                 line.overrides(&spec.overrides);
@@ -57,13 +57,13 @@ impl ReproduceCommand {
             line.lock(lock);
         }
         line.configuration(request.impls.file.as_deref());
-        line.flag_if("like", request.like.as_ref());
+        line.flag_if("reference", request.reference.as_ref());
         line.options(&request.options);
         for scenario in &request.scenarios {
             line.flag("scenario", scenario);
         }
         for backend in backends {
-            line.flag("backend", backend.word());
+            line.flag("backend", backend.as_str());
         }
         line.flag("seeds", request.seeds.to_string());
         line.flag("seed", request.seed.to_string());

@@ -14,17 +14,17 @@ use picklock_harness::run::{self, RunResult};
 use picklock_harness::servers::ServerKind;
 use picklock_harness::spec::RunSpec;
 use picklock_reports::escape::visible_lines;
-use picklock_reports::units::moment_ns;
+use picklock_reports::units::trigger_ns;
 use picklock_reports::{documents, terminal};
 use picklock_scenarios::BackendName;
 
-use crate::backend_choice::{self, ChosenBackend, Wanted};
+use crate::backend_choice::{self, BackendRequest, ChosenBackend};
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
 use crate::live_progress::LiveProgress;
 use crate::reproduce_command::ReproduceCommand;
 use crate::run_directory::RunDirectory;
-use crate::{check as verdict, last_words, lock, print};
+use crate::{check as verdict, lock, print, worker_stderr};
 
 /// A run with more workers than this runs alone, because on a small machine two such runs slow each other
 /// down until no node answers in time and no client gets a lock. If the workers are programs of the user,
@@ -56,7 +56,7 @@ pub async fn execute(
     let out = reporting.out.as_deref();
     let out = out.map(RunDirectory::create).transpose()?;
     let interrupt = Interrupt::listen()?;
-    let choosing = backend_choice::choose(Wanted {
+    let choosing = backend_choice::choose(BackendRequest {
         backend: wanted,
         servers: &spec.servers,
         can_simulate: spec.lock.is_in_process(),
@@ -104,7 +104,7 @@ fn look_closer(out: &Path, record: &RunRecord) -> Option<String> {
     let dir = out.display().to_string();
     let dir = shell_words::quote(&dir);
     let at_ns = record.verdicts.values().filter_map(|it| it.at_ns).min()?;
-    let around = moment_ns(at_ns).replace(' ', "");
+    let around = trigger_ns(at_ns).replace(' ', "");
     Some(format!(
         "\n  Look closer\n    picklock log {dir} --around {around}\n    picklock report {dir}\n"
     ))
@@ -155,13 +155,15 @@ pub fn record(spec: &RunSpec, chosen: &ChosenBackend, result: &RunResult) -> Run
         summary: spec.scenario.summary.clone(),
         backend_reason: chosen.reason.clone(),
         redis: result.redis.clone(),
-        latency: latency::of_history(history),
+        latency: latency::from_history(history),
         phases: result.phases,
         reproduce: ReproduceCommand::of_run(spec).to_string(),
     };
     let mut record = assemble(history, judge(history), about);
     if let Some(logs) = &result.logs {
-        record.trouble.extend(last_words::of(history, logs.path()));
+        record
+            .trouble
+            .extend(worker_stderr::of(history, logs.path()));
     }
     record
 }

@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use picklock_harness::custody::write_custody;
 use picklock_harness::history::write_history;
+use picklock_harness::key_history::write_key_history;
 use picklock_harness::record::RunRecord;
 use picklock_harness::run::RunResult;
 use picklock_harness::spec::RunSpec;
 use picklock_reports::{documents, repro as repro_text};
 
 use crate::exit::Failure;
-use crate::kept_run::WIRE;
 use crate::repro;
+use crate::saved_run::WIRE;
 use crate::untrusted_file::gzip_path;
 
 /// Makes a directory, with its parents, that no other user of the machine can read: a history names
@@ -89,12 +89,12 @@ impl RunDirectory {
         if let Some(logs) = &result.logs {
             self.copy_logs(logs.path())?;
         }
-        if let Some(wire) = &result.wire_log {
-            self.write(WIRE, |file| wire.write(file))?;
+        if let Some(proxy) = &result.command_log {
+            self.write(WIRE, |file| proxy.write(file))?;
         }
         self.write("history.jsonl", |file| write_history(history, file))?;
-        if history.header.custody {
-            self.write("custody.jsonl", |file| write_custody(history, file))?;
+        if history.header.key_history {
+            self.write("key-history.jsonl", |file| write_key_history(history, file))?;
         }
         let name = repro_text::FILE;
         let text = repro_text::text(&repro::of(spec, record))

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use picklock_harness::entropy;
+use picklock_harness::rng;
 use picklock_harness::spec::{
     LockSpec, Override, Overrides, RunSpec, ScenarioSource, ServerChoice,
 };
@@ -15,7 +15,7 @@ use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
 use crate::lock;
 use crate::named_lock::NamedLock;
-use crate::untrusted_file::{self, LONGEST_TEXT, Links};
+use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 
 /// The run of a `picklock scenario` command line. If it names no backend, that of the specification
 /// means nothing until one is [chosen](crate::backend_choice::choose).
@@ -28,7 +28,7 @@ pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
     no_mistyped_lock(&args.scenario, &scenario, &impls, |name| name == lock.name)?;
     let seed = match args.seed {
         Some(seed) => seed,
-        None => entropy::fresh_seed()
+        None => rng::fresh_seed()
             .map_err(|error| Failure::Environment(format!("no entropy: {error}")))?,
     };
     let backend = args.backend.backend();
@@ -119,7 +119,7 @@ pub fn load(name: &str) -> Result<Scenario, Failure> {
     if !is_path {
         return Ok(catalog::named(name)?);
     }
-    let text = untrusted_file::read(Path::new(name), LONGEST_TEXT, Links::Followed)
+    let text = untrusted_file::read(Path::new(name), MAX_TEXT_LENGTH, Links::Followed)
         .map_err(|error| Failure::Usage(format!("{name}: cannot read the scenario: {error}")))?;
     Ok(Scenario::parse(&text, name)?)
 }

@@ -10,13 +10,13 @@ use flate2::read::GzDecoder;
 use rustix::fs::OFlags;
 
 /// Longest scenario, repro or configuration, bytes.
-pub const LONGEST_TEXT: u64 = 1 << 20;
+pub const MAX_TEXT_LENGTH: u64 = 1 << 20;
 
 /// Longest document of a run or a matrix, or command log, bytes.
-pub const LONGEST_DOCUMENT: u64 = 256 << 20;
+pub const MAX_DOCUMENT_LENGTH: u64 = 256 << 20;
 
 /// Longest history, bytes.
-pub const LONGEST_HISTORY: u64 = 1 << 30;
+pub const MAX_HISTORY_LENGTH: u64 = 1 << 30;
 
 /// Whether the last part of a path may be a symbolic link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub fn read_plain_or_gzip(path: &Path, most: u64, links: Links) -> io::Result<St
     Ok(text)
 }
 
-/// Where a file is when it is compressed: `wire.jsonl.gz`.
+/// Where a file is when it is compressed: `commands.jsonl.gz`.
 pub fn gzip_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".gz");
@@ -158,8 +158,8 @@ mod tests {
     fn compressed_file_is_read_up_to_the_bound() {
         use std::io::Write;
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("wire.jsonl");
-        let file = File::create(dir.path().join("wire.jsonl.gz")).unwrap();
+        let path = dir.path().join("commands.jsonl");
+        let file = File::create(dir.path().join("commands.jsonl.gz")).unwrap();
         let mut file = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
         file.write_all(&[b'a'; 1_000]).unwrap();
         file.finish().unwrap();
@@ -177,11 +177,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sparse");
         File::create(&path).unwrap().set_len(30 << 30).unwrap();
-        let refusal = read(&path, LONGEST_HISTORY, Links::Refused).unwrap_err();
+        let refusal = read(&path, MAX_HISTORY_LENGTH, Links::Refused).unwrap_err();
         assert!(refusal.to_string().contains("32212254720 bytes"));
         // The length of these is not known beforehand.
         let path = Path::new("/proc/self/status");
-        assert!(read(path, LONGEST_TEXT, Links::Refused).is_ok());
+        assert!(read(path, MAX_TEXT_LENGTH, Links::Refused).is_ok());
         let refusal = read(path, 10, Links::Refused).unwrap_err();
         assert!(refusal.to_string().contains("too large"), "{refusal}");
     }

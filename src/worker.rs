@@ -16,7 +16,7 @@ pub async fn run(name: String) -> Result<u8, Failure> {
     let lock = find(&name).ok_or_else(|| Failure::Usage(format!("--impl {name}: no such lock")))?;
     let mut reader = tokio::io::BufReader::new(tokio::io::stdin());
     let mut complain = |text: &str| print::err(&format!("{text}\n"));
-    let lock = LockFactory::of(lock);
+    let lock = LockFactory::built_in(lock);
     serve_lock(&lock, &mut reader, &mut tokio::io::stdout(), &mut complain)
         .await
         .map_err(|error| Failure::Environment(error.to_string()))?;

@@ -24,7 +24,7 @@ const COMPARE_AND_DELETE: &str =
 /// A lock on one Redis server.
 struct MyLock {
     redis: Node,
-    entropy: StdRng,
+    rng: StdRng,
     looks_before_it_deletes: bool,
 }
 
@@ -33,7 +33,7 @@ impl MyLock {
     fn first_try(nodes: Vec<Node>, context: Context) -> Self {
         MyLock {
             redis: nodes.into_iter().next().expect("one node was asked for"),
-            entropy: context.entropy,
+            rng: context.rng,
             looks_before_it_deletes: false,
         }
     }
@@ -47,7 +47,7 @@ impl MyLock {
     }
 
     async fn try_once(&mut self, key: &str, ttl: Duration) -> Result<Option<Grant>, LockError> {
-        let token = format!("{:032x}", self.entropy.random::<u128>());
+        let token = format!("{:032x}", self.rng.random::<u128>());
         let taken: bool = redis::cmd("SET")
             .arg(key)
             .arg(&token)
@@ -76,7 +76,7 @@ impl Lock for MyLock {
                 if let Some(grant) = self.try_once(key, ttl).await? {
                     return Ok(Some(grant));
                 }
-                let pause = self.entropy.random_range(10..50);
+                let pause = self.rng.random_range(10..50);
                 tokio::time::sleep(Duration::from_millis(pause)).await;
             }
         };
@@ -110,10 +110,10 @@ fn main() -> Result<(), TrialError> {
         return Ok(());
     }
     let trial = match std::env::args().nth(1).as_deref() {
-        Some("redis") => Trial::of("gc-pause")?
+        Some("redis") => Trial::scenario("gc-pause")?
             .seeds([1])
             .on_redis(WorkerEntry::main()),
-        _ => Trial::of("gc-pause")?.seeds(0..50),
+        _ => Trial::scenario("gc-pause")?.seeds(0..50),
     };
     let ran = trial.run_lock(&first_try())?;
     if let Some(run) = ran.violation(Property::Ownership) {
@@ -148,12 +148,15 @@ mod tests {
 
     fn on_redis(scenario: &str) -> Trial {
         let entry = WorkerEntry::test("tests::picklock_worker");
-        Trial::of(scenario).unwrap().seeds([1]).on_redis(entry)
+        Trial::scenario(scenario)
+            .unwrap()
+            .seeds([1])
+            .on_redis(entry)
     }
 
     #[test]
     fn the_first_try_deletes_anothers_lock() {
-        let trial = Trial::of("gc-pause").unwrap().seeds(0..10);
+        let trial = Trial::scenario("gc-pause").unwrap().seeds(0..10);
         let ran = trial.run_lock(&first_try()).unwrap();
         ran.assert_violated(Property::Ownership, Cause::StolenRelease);
     }
@@ -175,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_worker_entry_that_is_none_is_named() {
-        let trial = Trial::of("calm").unwrap().seeds([1]);
+        let trial = Trial::scenario("calm").unwrap().seeds([1]);
         let trial = trial.on_redis(WorkerEntry::test("tests::no_such_test"));
         let error = trial.run_lock(&fixed()).unwrap_err().to_string();
         assert!(error.contains("tests::no_such_test"), "{error}");
@@ -185,7 +188,7 @@ mod tests {
     #[tokio::test]
     async fn the_fixed_lock_does_as_every_lock_should() {
         for scenario in ["calm", "gc-pause", "holder-crash", "network-delay"] {
-            let trial = Trial::of(scenario).unwrap().seeds(0..10);
+            let trial = Trial::scenario(scenario).unwrap().seeds(0..10);
             let ran = trial.run_lock(&fixed()).unwrap();
             ran.assert_as_expected();
         }

@@ -105,7 +105,7 @@ impl ExternalServers {
     ///
     /// # Errors
     /// See [`ExternalServersError`].
-    pub fn of(
+    pub fn new(
         table: &ServersTable,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<ExternalServers, ExternalServersError> {
@@ -308,7 +308,7 @@ pub struct SharedServers {
 
 impl SharedServers {
     /// Of a run on these servers.
-    pub fn of(servers: &ExternalServers) -> SharedServers {
+    pub fn from_servers(servers: &ExternalServers) -> SharedServers {
         SharedServers {
             token: format!("{}-", servers.token),
             prefix: servers.key_prefix(),
@@ -330,7 +330,7 @@ mod tests {
             redis: urls.iter().map(|url| (*url).to_owned()).collect(),
             ..ServersTable::default()
         };
-        ExternalServers::of(&table, |name| {
+        ExternalServers::new(&table, |name| {
             (name == "SHOP").then(|| "open sesame".to_owned())
         })
     }
@@ -412,9 +412,12 @@ mod tests {
             ..ServersTable::default()
         };
         for bad in ["", "a b", "a*", "{a}", "ü"] {
-            assert!(ExternalServers::of(&table(bad), |_| None).is_err(), "{bad}");
+            assert!(
+                ExternalServers::new(&table(bad), |_| None).is_err(),
+                "{bad}"
+            );
         }
-        let given = ExternalServers::of(&table("team-a:"), |_| None).unwrap();
+        let given = ExternalServers::new(&table("team-a:"), |_| None).unwrap();
         assert_eq!(given.key_prefix(), "team-a:");
         let none = ExternalServers {
             token: "1f".into(),
@@ -430,13 +433,13 @@ mod tests {
             cert: Some("c.pem".into()),
             ..ServersTable::default()
         };
-        let half = ExternalServers::of(&table, |_| None);
+        let half = ExternalServers::new(&table, |_| None);
         assert_eq!(half, Err(ExternalServersError::HalfIdentity));
         let plain = ServersTable {
             redis: vec!["redis://h".into()],
             ..table
         };
-        let plain = ExternalServers::of(&plain, |_| None);
+        let plain = ExternalServers::new(&plain, |_| None);
         assert_eq!(plain, Err(ExternalServersError::NoTls));
     }
 }

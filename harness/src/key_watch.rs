@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::custody::{KeyRecord, Locks, is_acquired, lock_keys, lock_of_key, takes_lock};
 use crate::history::{Event, EventKind, KeyChange, KeyName};
+use crate::key_history::{KeyRecord, Locks, is_acquired, lock_keys, lock_of_key, takes_lock};
 use crate::model::{HeldValue, Server, Touched, TouchedKeys};
 
 /// A key that is known, and what it held when it was last looked at.
@@ -25,7 +25,7 @@ struct Known {
 }
 
 /// So many undeclared keys are told.
-const MOST_UNDECLARED: usize = 16;
+const MAX_UNDECLARED: usize = 16;
 
 /// A key that a script changed, and that the command which ran it had not declared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub(crate) struct KeyWatch {
     known: Vec<Known>,
     records: Vec<KeyRecord>,
     /// Another key may hold a lock since [`KeyWatch::new_derived_keys`] has looked.
-    is_claim_new: bool,
+    is_lock_value_new: bool,
     derived: DerivedNames,
     undeclared: Vec<UndeclaredKey>,
     /// The keys of one look; empty between two looks.
@@ -88,7 +88,7 @@ pub(crate) struct KeyWatch {
 
 impl Known {
     /// True if this change makes it one that a lock may be held in. At most once.
-    fn becomes_claim(&mut self, record: &KeyRecord) -> bool {
+    fn becomes_lock_value(&mut self, record: &KeyRecord) -> bool {
         if self.claimed {
             return false;
         }
@@ -182,7 +182,7 @@ impl KeyWatch {
 
     /// The keys that hold locks under names of another kind, if that may have changed since it was asked.
     pub(crate) fn new_derived_keys(&mut self) -> Option<DerivedNames> {
-        if !std::mem::take(&mut self.is_claim_new) {
+        if !std::mem::take(&mut self.is_lock_value_new) {
             return None;
         }
         let mut derived = DerivedNames::new();
@@ -213,7 +213,7 @@ impl KeyWatch {
 
     /// The changes since so many were made by a script whose command had declared these keys. Each other
     /// key is noted, once for each command.
-    pub(crate) fn note_undeclared<'a>(
+    pub(crate) fn record_undeclared<'a>(
         &mut self,
         before: usize,
         declared: impl Iterator<Item = &'a [u8]> + Clone,
@@ -226,7 +226,7 @@ impl KeyWatch {
             let known =
                 |noted: &UndeclaredKey| (&noted.command, &noted.key) == (&by.command, &record.key);
             if !declared.clone().any(|key| key == name.as_bytes())
-                && self.undeclared.len() < MOST_UNDECLARED
+                && self.undeclared.len() < MAX_UNDECLARED
                 && !self.undeclared.iter().any(known)
             {
                 self.undeclared.push(UndeclaredKey {
@@ -309,7 +309,7 @@ impl KeyWatch {
                 ttl_ms: None,
                 why: KeyChange::Expired,
             };
-            self.is_claim_new |= known.becomes_claim(&record);
+            self.is_lock_value_new |= known.becomes_lock_value(&record);
             self.records.push(record);
         }
     }
@@ -344,7 +344,7 @@ impl KeyWatch {
             ttl_ms: expires_ms.map(|at_ms| at_ms - time.wall_ms),
             why: change,
         };
-        self.is_claim_new |= known.becomes_claim(&record);
+        self.is_lock_value_new |= known.becomes_lock_value(&record);
         self.records.push(record);
         known.held = held;
     }
@@ -380,8 +380,8 @@ mod tests {
     use picklock_scenarios::Phase;
 
     use super::*;
-    use crate::custody::ended_values;
     use crate::history::KeyCommand;
+    use crate::key_history::ended_values;
     use crate::model::{CommandKind, Now, ServerVersion};
 
     /// What `last` changed, 50 ms after the first commands.
@@ -416,7 +416,7 @@ mod tests {
                 phase: Phase::Release,
                 command: "EVAL".into(),
                 sent_ns: None,
-                went_on_ns: None,
+                forwarded_at_ns: None,
             }),
         };
         let words: [&[u8]; 5] = [b"EVAL", b"script", b"1", b"lock", b"count"];
@@ -424,7 +424,7 @@ mod tests {
             watch.records.extend([changed(key.clone()), changed(key)]);
         }
         let declared = declared_keys("EVAL", words.into_iter()).unwrap();
-        watch.note_undeclared(0, declared);
+        watch.record_undeclared(0, declared);
         let noted = watch.take_undeclared();
         let keys: Vec<_> = noted.iter().map(|noted| noted.key.clone()).collect();
         assert_eq!(keys, [KeyName::Other("count".into())]);
@@ -450,9 +450,9 @@ mod tests {
         );
     }
 
-    /// The custody is read from a history, and so it has the names of these commands itself.
+    /// The key history is read from a history, and so it has the names of these commands itself.
     #[test]
-    fn command_that_replaces_a_value_by_the_same_one_ends_it_in_the_custody() {
+    fn command_that_replaces_a_value_by_the_same_one_ends_it_in_the_key_history() {
         let names = [
             "SET", "GETSET", "MSET", "SETEX", "PSETEX", "SETNX", "APPEND", "EVALSHA", "PEXPIRE",
             "PERSIST", "GETEX", "HSET", "EXEC",
@@ -470,7 +470,7 @@ mod tests {
                         phase: Phase::Acquire,
                         command: command.into(),
                         sent_ns: None,
-                        went_on_ns: None,
+                        forwarded_at_ns: None,
                     }),
                 };
                 record.into_event(0, 0)

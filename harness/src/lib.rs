@@ -11,7 +11,6 @@ pub mod clock;
 pub mod conformance;
 pub mod context;
 pub mod driver;
-pub mod entropy;
 pub mod external_servers;
 mod key_watch;
 pub mod lock_factory;
@@ -19,6 +18,8 @@ pub mod monitor_replay;
 pub mod named_server;
 pub mod nemesis;
 mod process_stat;
+pub mod proxy;
+pub mod rng;
 pub mod run;
 mod run_result;
 pub mod search;
@@ -29,14 +30,13 @@ pub mod servers;
 pub mod sim;
 pub mod spec;
 pub mod trial;
-pub mod wire;
 #[cfg(feature = "servers")]
 pub mod worker;
 
 pub use picklock_impls as impls;
 pub use picklock_redis_model as model;
 pub use picklock_verdicts::{
-    assemble, check, custody, expectation, finds, history, latency, record, timeline,
+    assemble, check, counterexamples, expectation, history, key_history, latency, record, timeline,
 };
 /// The client of Redis that the nodes of a lock are connections of, in the one version that fits.
 pub use redis;

@@ -44,7 +44,7 @@ impl LockFactory {
     }
 
     /// A built-in lock.
-    pub fn of(lock: &'static BuiltInLock) -> Self {
+    pub fn built_in(lock: &'static BuiltInLock) -> Self {
         LockFactory {
             name: lock.name.to_owned(),
             nodes: lock.nodes,

@@ -2,10 +2,10 @@
 
 use crate::context::SeenEvent;
 use crate::history::History;
+use crate::proxy::CommandLog;
 use crate::record::{Phases, Redis};
 #[cfg(feature = "servers")]
 use crate::servers::RunDir;
-use crate::wire::WireLog;
 
 /// What came out of a run: what the driver saw, completed by what only the backend knows.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct RunResult {
     /// The version that the lock reported, if it did.
     pub lock_version: Option<String>,
     /// The command log. A simulation has one only on demand.
-    pub wire_log: Option<WireLog>,
+    pub command_log: Option<CommandLog>,
     /// Every event that a fault could have waited for, in order. Only of a simulation that logs its commands.
     pub seen_events: Vec<SeenEvent>,
     /// What workers and servers wrote; removed when dropped. `None` for a simulation.
@@ -31,13 +31,13 @@ pub struct RunResult {
 
 impl RunResult {
     /// What the history alone says.
-    pub fn of(history: History) -> RunResult {
+    pub fn from_history(history: History) -> RunResult {
         RunResult {
             history,
             redis: Redis::default(),
             phases: Phases::default(),
             lock_version: None,
-            wire_log: None,
+            command_log: None,
             seen_events: Vec::new(),
             #[cfg(feature = "servers")]
             logs: None,

@@ -12,7 +12,7 @@ use crate::adapter::connect::connect;
 use crate::adapter::message::Init;
 use crate::adapter::serve::{ServeError, serve};
 use crate::lock_factory::LockFactory;
-use crate::{clock, entropy};
+use crate::{clock, rng};
 
 struct MachineClock;
 
@@ -51,7 +51,7 @@ fn client(
     let nodes = connect(&init.nodes, init.timeout()).map_err(|error| error.to_string())?;
     let context = Context {
         wall_clock: Rc::new(MachineClock),
-        entropy: entropy::stream(init.seed, "lock", 0),
+        rng: rng::stream(init.seed, "lock", 0),
         options,
         canceller,
     };

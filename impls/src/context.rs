@@ -24,7 +24,7 @@ pub struct Context {
     /// The client's wall clock. It may be wrong, and may jump.
     pub wall_clock: Rc<dyn WallClock>,
     /// Where tokens and random retry delays come from.
-    pub entropy: rand::rngs::StdRng,
+    pub rng: rand::rngs::StdRng,
     /// The user's options.
     pub options: Options,
     /// Whether the user gives up.
@@ -36,7 +36,7 @@ impl Context {
     /// hexadecimal, the size that redis.io proposes ("we can assume it's 20 bytes from /dev/urandom"). Every attempt
     /// to acquire gets a new one: tokens that live longer are bug class S12.
     pub fn token(&mut self) -> String {
-        let bytes: [u8; 20] = self.entropy.random();
+        let bytes: [u8; 20] = self.rng.random();
         let mut hex = String::with_capacity(2 * bytes.len());
         for byte in bytes {
             for digit in [byte >> 4, byte & 0xf] {
@@ -56,7 +56,7 @@ impl Context {
     /// Sleeps until the next attempt is due. Returns false at once if that attempt would begin after the deadline,
     /// and when the client gives up.
     pub(crate) async fn another_attempt(&mut self, patience: Patience) -> bool {
-        let Some(pause) = patience.pause(&mut self.entropy) else {
+        let Some(pause) = patience.pause(&mut self.rng) else {
             return false;
         };
         tokio::select! {

@@ -14,10 +14,10 @@ pub enum LeaseDuration {
 }
 
 /// A longer value is a typing error. Sums of valid values stay far below what a clock can count.
-const LONGEST_S: f64 = 7.0 * 24.0 * 3600.0;
+const MAX_S: f64 = 7.0 * 24.0 * 3600.0;
 
 /// The largest multiple of the lease, for the same reason.
-const MOST_TTLS: f64 = 1000.0;
+const MAX_TTLS: f64 = 1000.0;
 
 /// A text that is not a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl LeaseDuration {
             LeaseDuration::Absolute(duration) => duration,
             // The lease may be so long that its multiple cannot be represented.
             LeaseDuration::Ttl(factor) => Duration::try_from_secs_f64(ttl.as_secs_f64() * factor)
-                .unwrap_or(Duration::from_secs_f64(LONGEST_S)),
+                .unwrap_or(Duration::from_secs_f64(MAX_S)),
         }
     }
 
@@ -58,7 +58,7 @@ impl FromStr for LeaseDuration {
             return Err(NotADuration);
         }
         let seconds = match unit {
-            "ttl" if number <= MOST_TTLS => return Ok(LeaseDuration::Ttl(number)),
+            "ttl" if number <= MAX_TTLS => return Ok(LeaseDuration::Ttl(number)),
             "us" => number / 1e6,
             "ms" => number / 1e3,
             "s" => number,
@@ -66,7 +66,7 @@ impl FromStr for LeaseDuration {
             "h" => number * 3600.0,
             _ => return Err(NotADuration),
         };
-        if seconds > LONGEST_S {
+        if seconds > MAX_S {
             return Err(NotADuration);
         }
         let duration = Duration::try_from_secs_f64(seconds).map_err(|_| NotADuration)?;

@@ -92,7 +92,7 @@ impl OptionError {
 
 impl OptionKind {
     /// The kind in a word or two, for lists.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             OptionKind::Duration { .. } => "duration",
             OptionKind::Number(..) => "number",

@@ -51,9 +51,9 @@ impl Patience {
     }
 
     /// The pause before the next attempt. `None`: that attempt would begin after the deadline.
-    pub(crate) fn pause(self, entropy: &mut StdRng) -> Option<Duration> {
+    pub(crate) fn pause(self, rng: &mut StdRng) -> Option<Duration> {
         let most_ms = u64::try_from(self.jitter.as_millis()).unwrap_or(u64::MAX);
-        let pause = self.delay + Duration::from_millis(entropy.random_range(0..=most_ms));
+        let pause = self.delay + Duration::from_millis(rng.random_range(0..=most_ms));
         (self.since.elapsed() + pause <= self.wait).then_some(pause)
     }
 }

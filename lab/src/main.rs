@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use picklock_lab::generated_part::replaced_between;
 use picklock_lab::library::{Library, Limits};
-use picklock_lab::{findings, fuzz_inputs, museum, servers};
+use picklock_lab::{bug_corpus, findings, fuzz_inputs, servers};
 use picklock_reports::combine::{merge, of_run};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::report_input::ReportInput;
@@ -37,7 +37,7 @@ enum Command {
         target: PageTarget,
     },
     /// In how many schedules a search finds each class of bugs.
-    Museum {
+    BugCorpus {
         /// Hunts of each piece, with seeds from 1.
         #[arg(long, default_value_t = 5)]
         seeds: u64,
@@ -115,27 +115,29 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             target.write(&findings::page(&merge(load(&matrices)?), &libraries))
         }
         Command::Servers { files, target } => target.write(&servers::by_server(&load(&files)?)?),
-        Command::Museum {
+        Command::BugCorpus {
             seeds,
             runs,
             only,
             target,
         } => {
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
-            let budget = museum::Budget {
+            let budget = bug_corpus::Budget {
                 seeds,
                 runs,
                 threads,
             };
-            let pieces = museum::EXHIBITS.iter().filter(|it| it.lock.contains(&only));
+            let pieces = bug_corpus::EXHIBITS
+                .iter()
+                .filter(|it| it.lock.contains(&only));
             let visited = pieces.map(|piece| {
-                let visited = museum::visit(*piece, budget);
+                let visited = bug_corpus::visit(*piece, budget);
                 // Nobody is left to be told if this fails.
-                writeln!(std::io::stderr(), "{}", museum::row(&visited)).unwrap_or_default();
+                writeln!(std::io::stderr(), "{}", bug_corpus::row(&visited)).unwrap_or_default();
                 visited
             });
-            let visited: Vec<museum::Visited> = visited.collect();
-            target.write(&museum::table(&visited, budget))
+            let visited: Vec<bug_corpus::Evaluation> = visited.collect();
+            target.write(&bug_corpus::table(&visited, budget))
         }
         Command::Inputs(command) => inputs(command),
     }

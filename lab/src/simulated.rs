@@ -23,7 +23,7 @@ pub struct SimulatedRun {
 /// # Panics
 /// The simulation gives no history: a lock is stuck, or Picklock is broken.
 pub fn simulate(lock: &'static BuiltInLock, scenario: Scenario, seed: u64) -> Option<SimulatedRun> {
-    let factory = LockFactory::of(lock);
+    let factory = LockFactory::built_in(lock);
     let about = factory.spec(&BTreeMap::new());
     let spec = RunSpec::simulated(about, scenario, seed).resolved().ok()?;
     let scenario = spec.scenario.clone();

@@ -9,7 +9,7 @@ use picklock_impls::{BuiltInLock, LOCKS};
 use picklock_scenarios::{BackendName, Scenario, catalog};
 use picklock_verdicts::check::{Property, Status, Verdict, Verdicts, judge};
 use picklock_verdicts::expectation::{Expected, Tables};
-use picklock_verdicts::record::Surprise;
+use picklock_verdicts::record::Mismatch;
 
 use crate::simulated::simulate;
 
@@ -25,7 +25,7 @@ pub struct Cell {
     /// What was found.
     pub verdicts: Verdicts,
     /// What the scenario expects otherwise.
-    pub surprises: Vec<Surprise>,
+    pub mismatches: Vec<Mismatch>,
 }
 
 /// All cells, with seed 1, in the order of the catalog and of the table of locks. As many run at a time as
@@ -62,12 +62,12 @@ pub fn cells() -> Vec<Cell> {
 /// `None`: the scenario does not fit the lock.
 fn cell(scenario: &Scenario, lock: &'static BuiltInLock) -> Option<Cell> {
     let verdicts = judge(&simulate(lock, scenario.clone(), 1)?.history);
-    let expected = Expected::of(scenario, lock.name, Tables::NamedOrAll);
+    let expected = Expected::for_lock(scenario, lock.name, Tables::NamedOrAll);
     Some(Cell {
         lock: lock.name,
         scenario: scenario.name.clone(),
         summary: scenario.summary.clone(),
-        surprises: expected.surprises(&verdicts),
+        mismatches: expected.mismatches(&verdicts),
         verdicts,
     })
 }
@@ -111,7 +111,7 @@ fn overview(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
 
 fn short(cell: &Cell) -> &'static str {
     let any = |status| cell.verdicts.values().any(|v| v.status == status);
-    if cell.surprises.iter().any(Surprise::is_judged) {
+    if cell.mismatches.iter().any(Mismatch::is_judged) {
         "‼"
     } else if any(Status::Violated) {
         Status::Violated.sign()
@@ -131,7 +131,7 @@ fn details(text: &mut String, cells: &[Cell], scenario: &str) -> std::fmt::Resul
     if let Some(first) = cells.first() {
         writeln!(text, "{}\n", escaped(&first.summary))?;
     }
-    let words = Property::ALL.map(Property::word);
+    let words = Property::ALL.map(Property::as_str);
     writeln!(text, "| lock | {} |", words.join(" | "))?;
     writeln!(text, "|---|{}", "---|".repeat(words.len()))?;
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
@@ -152,23 +152,23 @@ fn details(text: &mut String, cells: &[Cell], scenario: &str) -> std::fmt::Resul
 fn row(cell: &Cell) -> String {
     let mut row = String::new();
     for property in Property::ALL {
-        let verdict = cell.verdicts.get(&property).map(in_words);
+        let verdict = cell.verdicts.get(&property).map(describe);
         let mut words = verdict.unwrap_or_default();
-        let surprise = cell.surprises.iter().find(|one| one.property == property);
-        if let Some(surprise) = surprise {
-            words.push_str(&format!(" ‼ expected {}", escaped(&surprise.expected)));
+        let mismatch = cell.mismatches.iter().find(|one| one.property == property);
+        if let Some(mismatch) = mismatch {
+            words.push_str(&format!(" ‼ expected {}", escaped(&mismatch.expected)));
         }
         row.push_str(&format!(" {words} |"));
     }
     row
 }
 
-fn in_words(verdict: &Verdict) -> String {
+fn describe(verdict: &Verdict) -> String {
     match (verdict.status, verdict.cause) {
         (Status::Violated, Some(cause)) => format!("**violated**: {cause}"),
         (Status::Violated, None) => "**violated**".to_owned(),
         (Status::NotApplicable, _) => Status::NotApplicable.sign().to_owned(),
-        (status, _) => status.word().to_owned(),
+        (status, _) => status.as_str().to_owned(),
     }
 }
 

@@ -13,7 +13,7 @@ function unpack(pack) {
   return unpacked.get(pack);
 }
 
-const indexOf = (exhibit) => Number(exhibit.id.slice('cell-'.length));
+const indexOf = (known_bug) => Number(known_bug.id.slice('cell-'.length));
 
 // The evidence of a cell, built if it is not there yet; none if there is no such cell.
 async function evidence(index) {
@@ -25,18 +25,18 @@ async function evidence(index) {
   // Somebody may have asked twice while it was unpacked.
   const built = document.getElementById(`cell-${index}`);
   if (built || !html) return built;
-  const exhibits = Array.from(document.querySelectorAll('.exhibit'));
-  const next = exhibits.find((one) => indexOf(one) > index);
+  const known_bugs = Array.from(document.querySelectorAll('.known_bug'));
+  const next = known_bugs.find((one) => indexOf(one) > index);
   if (next) next.insertAdjacentHTML('beforebegin', html);
   else document.getElementById('evidence').insertAdjacentHTML('beforeend', html);
-  const exhibit = document.getElementById(`cell-${index}`);
-  startExhibit(exhibit);
-  startCopying(exhibit);
-  return exhibit;
+  const known_bug = document.getElementById(`cell-${index}`);
+  startKnownBug(known_bug);
+  startCopying(known_bug);
+  return known_bug;
 }
 
-// What an exhibit needs once it is in the page.
-function startExhibit(exhibit) {
-  exhibit.addEventListener('toggle', () => { if (exhibit.open) startTimeline(exhibit); });
-  if (exhibit.open) startTimeline(exhibit);
+// What an known_bug needs once it is in the page.
+function startKnownBug(known_bug) {
+  known_bug.addEventListener('toggle', () => { if (known_bug.open) startTimeline(known_bug); });
+  if (known_bug.open) startTimeline(known_bug);
 }

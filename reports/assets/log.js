@@ -28,8 +28,8 @@ function fillLog(timeline) {
 }
 
 // A line of a story shows its moment in the timeline and in the log.
-function linkStories(exhibit, timeline) {
-  exhibit.querySelectorAll('.story time').forEach((time) => {
+function linkStories(known_bug, timeline) {
+  known_bug.querySelectorAll('.story time').forEach((time) => {
     const button = document.createElement('button');
     button.type = 'button';
     button.textContent = time.textContent;

@@ -43,7 +43,7 @@ function tellAbout(element) {
   return showTip([`${lock} in ${scenario}`, ...(tile.ariaDescription ?? tile.ariaLabel).split('; ')], box.left, box.bottom);
 }
 
-const FILTERS = ['lock', 'scenario', 'verdict', 'surprise'];
+const FILTERS = ['lock', 'scenario', 'verdict', 'mismatch'];
 const filter = (name) => document.getElementById(`filter-${name}`);
 
 function filterTable(table, wanted) {
@@ -52,7 +52,7 @@ function filterTable(table, wanted) {
   Array.from(table.tHead.rows[0].cells).forEach((head, index) => { head.hidden = !locks[index]; });
   const fits = (cell) => {
     const tile = cell.querySelector('.tile');
-    if (wanted.surprise && !(tile && tile.classList.contains('surprising'))) return false;
+    if (wanted.mismatch && !(tile && tile.classList.contains('unexpected'))) return false;
     if (wanted.verdict === '') return true;
     return tile ? tile.classList.contains(`tone-${wanted.verdict}`) : wanted.verdict === 'absent';
   };
@@ -83,11 +83,11 @@ function filterMatrix() {
     lock: filter('lock').value.trim().toLowerCase(),
     scenario: filter('scenario').value.trim().toLowerCase(),
     verdict: filter('verdict').value,
-    surprise: filter('surprise').checked,
+    mismatch: filter('mismatch').checked,
   };
   let shown = 0;
   document.querySelectorAll('table.matrix').forEach((table) => { shown += filterTable(table, wanted); });
-  const any = wanted.lock || wanted.scenario || wanted.verdict || wanted.surprise;
+  const any = wanted.lock || wanted.scenario || wanted.verdict || wanted.mismatch;
   filter('said').textContent = any ? `${shown} ${shown === 1 ? 'cell' : 'cells'}` : '';
 }
 
@@ -95,7 +95,7 @@ function clearFilters() {
   filter('lock').value = '';
   filter('scenario').value = '';
   filter('verdict').value = '';
-  filter('surprise').checked = false;
+  filter('mismatch').checked = false;
   filterMatrix();
 }
 

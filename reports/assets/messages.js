@@ -1,6 +1,6 @@
 // What was said on the wire: with a hold, and as arrows between the lanes of workers and nodes.
 
-const MOST_ARROWS = 500, MOST_TOLD = 6;
+const MAX_ARROWS = 500, MAX_TOLD = 6;
 const BUSY = ['', 'acquire', 'extend', 'release'];
 
 function readMessages(messages) {
@@ -33,8 +33,8 @@ function describeMessages(messages, op) {
     const commands = of.filter((message) => !message.reply).length;
     lines.push(`${busy}: ${commands} ${commands === 1 ? 'command' : 'commands'}`);
     // The last ones: among them is the one that took the lock.
-    if (of.length > MOST_TOLD) lines.push(`${of.length - MOST_TOLD} more, then`);
-    lines.push(...of.slice(-MOST_TOLD).map(tellMessage));
+    if (of.length > MAX_TOLD) lines.push(`${of.length - MAX_TOLD} more, then`);
+    lines.push(...of.slice(-MAX_TOLD).map(tellMessage));
   }
   return lines;
 }
@@ -44,7 +44,7 @@ function drawMessages(pen, timeline, view, colours) {
   const { track, rows } = timeline, { all } = track.messages;
   const first = firstIndex(0, all.length, (i) => all[i].at >= view.from);
   const after = firstIndex(first, all.length, (i) => all[i].at > view.to);
-  if (after - first >= MOST_ARROWS) return after - first;
+  if (after - first >= MAX_ARROWS) return after - first;
   const middle = (row) => row.top + row.height / 2;
   const workers = new Map(rows.filter((row) => row.lane).map((row) => [row.lane.worker, middle(row)]));
   const nodes = new Map(rows.filter((row) => row.node !== undefined).map((row) => [row.node, middle(row)]));

@@ -3,11 +3,11 @@
 async function openCell(hash, scroll) {
   const found = /^#cell-(\d+)$/.exec(hash);
   if (!found) return;
-  const exhibit = await evidence(Number(found[1]));
-  if (!exhibit) return;
-  exhibit.open = true;
-  if (scroll) exhibit.scrollIntoView({ block: 'start' });
-  exhibit.querySelector('summary').focus({ preventScroll: true });
+  const known_bug = await evidence(Number(found[1]));
+  if (!known_bug) return;
+  known_bug.open = true;
+  if (scroll) known_bug.scrollIntoView({ block: 'start' });
+  known_bug.querySelector('summary').focus({ preventScroll: true });
 }
 
 async function copyCommand(button) {
@@ -45,11 +45,11 @@ function startNavigation() {
   // On paper nothing can be opened: what is there and was violated is printed with its story.
   let opened = [];
   addEventListener('beforeprint', () => {
-    opened = Array.from(document.querySelectorAll('.exhibit:not([open])'))
-      .filter((exhibit) => exhibit.querySelector('.story'));
-    opened.forEach((exhibit) => { exhibit.open = true; });
+    opened = Array.from(document.querySelectorAll('.known_bug:not([open])'))
+      .filter((known_bug) => known_bug.querySelector('.story'));
+    opened.forEach((known_bug) => { known_bug.open = true; });
   });
-  addEventListener('afterprint', () => opened.forEach((exhibit) => { exhibit.open = false; }));
+  addEventListener('afterprint', () => opened.forEach((known_bug) => { known_bug.open = false; }));
   openCell(location.hash, true);
 }
 

@@ -37,8 +37,8 @@ function drawLegend(list, { track, colours }) {
   }));
 }
 
-function startTimeline(exhibit) {
-  const element = exhibit.querySelector('.timeline');
+function startTimeline(known_bug) {
+  const element = known_bug.querySelector('.timeline');
   if (!element) return;
   const known = timelines.get(element);
   if (known) {
@@ -50,7 +50,7 @@ function startTimeline(exhibit) {
   timelines.set(element, timeline);
   control(timeline);
   fillLog(timeline);
-  linkStories(exhibit, timeline);
+  linkStories(known_bug, timeline);
   drawLegend(element.querySelector('.legend'), timeline);
   element.dataset.ready = '';
   new ResizeObserver(() => timeline.ask()).observe(timeline.canvas.parentElement);
@@ -69,7 +69,7 @@ function repaint() {
 
 startTheme();
 document.addEventListener('picklock-theme', repaint);
-document.querySelectorAll('.exhibit').forEach(startExhibit);
+document.querySelectorAll('.known_bug').forEach(startKnownBug);
 startMatrix();
 startNavigation();
 // When the page can be used: its first frame is drawn.
@@ -78,7 +78,7 @@ requestAnimationFrame(() => setTimeout(() => {
 }));
 // On paper everything is light, whatever the screen shows.
 addEventListener('beforeprint', () => {
-  document.querySelectorAll('.exhibit[open]').forEach(startTimeline);
+  document.querySelectorAll('.known_bug[open]').forEach(startTimeline);
   document.documentElement.classList.add('printing');
   repaint();
 });

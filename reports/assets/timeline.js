@@ -166,8 +166,8 @@ class Timeline {
     pen.clip();
     const count = drawMessages(pen, this, view, this.colours);
     pen.restore();
-    this.element.querySelector('.many').textContent = count < MOST_ARROWS
-      ? `${count} messages` : `${count} messages: zoom in until there are fewer than ${MOST_ARROWS}`;
+    this.element.querySelector('.many').textContent = count < MAX_ARROWS
+      ? `${count} messages` : `${count} messages: zoom in until there are fewer than ${MAX_ARROWS}`;
   }
 
   toggleMessages() {

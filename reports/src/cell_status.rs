@@ -1,8 +1,8 @@
 //! The status of a cell: what in it is a failure, and which cell should be read first.
 
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, describe};
-use picklock_verdicts::expectation::{Expectation, in_words};
-use picklock_verdicts::record::{Cell, Surprise};
+use picklock_verdicts::expectation::{Expectation, verdict_text};
+use picklock_verdicts::record::{Cell, Mismatch};
 
 use crate::matrix::{CellOutcome, lock_with_options};
 
@@ -26,7 +26,7 @@ pub enum CellStatus {
 /// The status of this cell.
 pub fn status(cell: &Cell) -> CellStatus {
     let any = |status| cell.verdicts.values().any(|it| it.status == status);
-    if CellOutcome::of(cell) == CellOutcome::NotRun {
+    if CellOutcome::from_cell(cell) == CellOutcome::NotRun {
         CellStatus::NotRun
     } else if cell.inapplicable().is_some() {
         CellStatus::NotApplicable
@@ -41,12 +41,12 @@ pub fn status(cell: &Cell) -> CellStatus {
     }
 }
 
-/// What a reader must see first: the surprises of the cell. Of an open cell, and in the record of a
+/// What a reader must see first: the unexpected results of the cell. Of an open cell, and in the record of a
 /// single run, which does not contain its scenario's expectations, every property is expected to hold,
 /// and those that did not are listed.
-pub fn failures(cell: &Cell) -> Vec<Surprise> {
-    if !cell.expected.is_empty() || !cell.surprises.is_empty() {
-        return cell.surprises.clone();
+pub fn failures(cell: &Cell) -> Vec<Mismatch> {
+    if !cell.expected.is_empty() || !cell.mismatches.is_empty() {
+        return cell.mismatches.clone();
     }
     let unmet = cell.tally.iter().filter_map(|(property, tally)| {
         let (status, runs) = match (tally.violated, tally.unknown) {
@@ -57,10 +57,10 @@ pub fn failures(cell: &Cell) -> Vec<Surprise> {
         // The run that is shown has a cause.
         let shown = cell.verdicts.get(property);
         let shown = shown.filter(|verdict| verdict.status == status);
-        Some(Surprise {
+        Some(Mismatch {
             property: *property,
             expected: Expectation::Held.into(),
-            got: shown.map_or_else(|| status.word().to_owned(), in_words),
+            got: shown.map_or_else(|| status.as_str().to_owned(), verdict_text),
             runs,
         })
     });
@@ -68,8 +68,8 @@ pub fn failures(cell: &Cell) -> Vec<Surprise> {
 }
 
 /// True if a property with an expectation could not be decided.
-pub fn is_undecided(failure: &Surprise) -> bool {
-    failure.got.starts_with(Status::Unknown.word())
+pub fn is_undecided(failure: &Mismatch) -> bool {
+    failure.got.starts_with(Status::Unknown.as_str())
 }
 
 /// The cell in words: `redlock × gc-pause × sim`; the lock with its options.
@@ -85,7 +85,7 @@ pub fn sign(cell: &Cell, property: Property) -> &'static str {
     status.sign()
 }
 
-/// The story of this property in the shown run. If it has none there, because the surprise occurred
+/// The story of this property in the shown run. If it has none there, because the unexpected result occurred
 /// in another run, the story of another violated property.
 pub fn story(cell: &Cell, property: Property) -> &[String] {
     let own = cell.verdicts.get(&property);

@@ -11,7 +11,7 @@ use crate::report_input::{Evidence, ReportInput};
 /// A single run as a matrix with one cell.
 ///
 /// A run record does not contain its scenario's expectations, so the cell has none, and nothing in
-/// it can be a surprise. The hash of the scenario is not known either and stays empty.
+/// it can be an unexpected result. The hash of the scenario is not known either and stays empty.
 pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
     let run_dir = ".".to_owned();
     let cell = Cell {
@@ -28,10 +28,10 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
         verdicts: record.verdicts.clone(),
         tally: tally(&record.verdicts),
         expected: BTreeMap::new(),
-        surprises: Vec::new(),
+        mismatches: Vec::new(),
         counts: record.counts,
-        repeats: 0,
-        custody: None,
+        reruns: 0,
+        key_history: None,
         latency: record.latency.clone(),
         error: None,
         elapsed_ms: None,
@@ -53,7 +53,7 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
         run_dir,
         record,
         history,
-        wire: None,
+        proxy: None,
         has_repro: false,
     }];
     ReportInput {

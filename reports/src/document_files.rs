@@ -25,7 +25,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     }];
     for evidence in &input.evidence {
         let record = &evidence.record;
-        let name = names.take(&[&record.lock.name, &record.scenario, record.backend.word()]);
+        let name = names.take(&[&record.lock.name, &record.scenario, record.backend.as_str()]);
         files.push(File {
             name: format!("runs/{name}.json"),
             bytes: format!("{}\n", documents::json(record)).into_bytes(),

@@ -76,7 +76,7 @@ pub fn matrix_json(record: &MatrixRecord) -> String {
     }
     json(&Document {
         record,
-        scorecard: Scorecard::of(record),
+        scorecard: Scorecard::from_matrix(record),
     })
 }
 

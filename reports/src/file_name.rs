@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 /// The longest name that [`Names`] returns, so that every file system accepts it with its
 /// extension.
-const LONGEST_NAME: usize = 100;
+const MAX_NAME_LENGTH: usize = 100;
 /// The longest slug, without its hash.
-const LONGEST_SLUG: usize = 60;
+const MAX_SLUG_LENGTH: usize = 60;
 
 /// Returns unique names, unique even on a file system that ignores case.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ impl Names {
     ///
     /// Never empty, never hidden, never a path. A repeated name gets a number.
     pub fn take(&mut self, parts: &[&str]) -> String {
-        let mut plain = plain(&parts.join("-"), LONGEST_NAME);
+        let mut plain = plain(&parts.join("-"), MAX_NAME_LENGTH);
         if plain.is_empty() {
             "unnamed".clone_into(&mut plain);
         }
@@ -34,7 +34,7 @@ impl Names {
 /// A name that is valid as one path component on any file system, and depends on `name` alone. If
 /// it differs from `name`, a hash follows, so that two names never have the same slug.
 pub fn slug(name: &str) -> String {
-    let plain = plain(name, LONGEST_SLUG);
+    let plain = plain(name, MAX_SLUG_LENGTH);
     // Capital letters count as changed, because some file systems ignore case.
     if plain == name && !plain.is_empty() && !plain.contains(|c: char| c.is_ascii_uppercase()) {
         return plain;
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(names.take(&["锁"]), "unnamed");
         assert_eq!(names.take(&["exec:python3 a.py"]), "exec-python3-a.py");
         let long = "x".repeat(10_000);
-        assert_eq!(names.take(&[long.as_str()]).len(), LONGEST_NAME);
+        assert_eq!(names.take(&[long.as_str()]).len(), MAX_NAME_LENGTH);
     }
 
     #[test]

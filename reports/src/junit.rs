@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use picklock_scenarios::BackendName;
-use picklock_verdicts::record::{Cell, Surprise};
+use picklock_verdicts::record::{Cell, Mismatch};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::cell_status::{CellStatus, failures, is_undecided, status, story};
@@ -80,7 +80,7 @@ fn case(cell: &Cell, replayable: Option<&str>) -> TestCase {
         };
         let mut status = TestCaseStatus::non_success(kind);
         status.set_type(word);
-        let lines: Vec<String> = failures.iter().map(in_words).collect();
+        let lines: Vec<String> = failures.iter().map(describe).collect();
         status.set_message(clean(&lines.join("; ")));
         status.set_description(clean(&evidence(cell, &failures, replayable)));
         status
@@ -105,7 +105,7 @@ fn named(lock: &str, scenario: &str, backend: BackendName, status: TestCaseStatu
     case
 }
 
-fn in_words(failure: &Surprise) -> String {
+fn describe(failure: &Mismatch) -> String {
     let often = match failure.runs {
         0 | 1 => String::new(),
         runs => format!(" in {runs} runs"),
@@ -114,11 +114,11 @@ fn in_words(failure: &Surprise) -> String {
     format!("{property}: expected {expected}, got {got}{often}")
 }
 
-fn evidence(cell: &Cell, failures: &[Surprise], replayable: Option<&str>) -> String {
+fn evidence(cell: &Cell, failures: &[Mismatch], replayable: Option<&str>) -> String {
     let mut text = String::from("\n");
     let mut told: Vec<&[String]> = Vec::new();
     for failure in failures {
-        writeln!(text, "{}", in_words(failure)).ok();
+        writeln!(text, "{}", describe(failure)).ok();
         let story = story(cell, failure.property);
         // Several properties may share a story; it is printed once.
         if !story.is_empty() && told.contains(&story) {

@@ -5,6 +5,7 @@
 
 pub mod cell_status;
 pub mod combine;
+pub mod command_log;
 pub mod comparison;
 pub mod configuration;
 mod costs;
@@ -28,7 +29,6 @@ pub mod search;
 pub mod statistics;
 pub mod terminal;
 pub mod units;
-pub mod wire_log;
 mod worker_lanes;
 
 macro_rules! files_of_formats {

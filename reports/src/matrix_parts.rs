@@ -62,7 +62,7 @@ pub fn merge_matrices(
                     file: file.clone(),
                 });
             }
-            let key = CellKey::of(cell);
+            let key = CellKey::new(cell);
             if !cells.insert(key.clone()) {
                 return Err(MatrixMergeError::Overlapping {
                     cell: key.to_string(),

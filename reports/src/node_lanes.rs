@@ -1,16 +1,16 @@
 //! Whose value each key of each node had over time: one lane per key and node, for pictures.
 //!
-//! The values come from the custody that the checkers use, so a picture shows what the verdict is
+//! The values come from the key history that the checkers use, so a picture shows what the verdict is
 //! based on.
 
 use std::collections::BTreeMap;
 
 use picklock_scenarios::Phase;
-use picklock_verdicts::custody::{Custody, SpanEnd, ValueSpan};
 use picklock_verdicts::history::{History, KeyCommand, KeyName};
+use picklock_verdicts::key_history::{KeyHistory, SpanEnd, ValueSpan};
 
-/// What a picture says instead of lanes if the history has no custody.
-pub(crate) const NO_CUSTODY: &str = "No custody: what the nodes' keys held is not known.";
+/// What a picture says instead of lanes if the history has no key history.
+pub(crate) const NO_KEY_HISTORY: &str = "No key history: what the nodes' keys held is not known.";
 
 /// The values that one key of one node had, in order of time. They do not overlap.
 #[derive(Debug)]
@@ -20,13 +20,13 @@ pub(crate) struct NodeLane {
     pub(crate) values: Vec<ValueSpan>,
 }
 
-/// The lanes by key and node, the locks' own keys first. `None`: the history has no custody.
+/// The lanes by key and node, the locks' own keys first. `None`: the history has no key history.
 pub(crate) fn node_lanes(history: &History) -> Option<Vec<NodeLane>> {
-    if !history.header.custody {
+    if !history.header.key_history {
         return None;
     }
     let mut lanes: BTreeMap<(KeyName, usize), Vec<ValueSpan>> = BTreeMap::new();
-    for span in Custody::of(history).spans {
+    for span in KeyHistory::from_history(history).spans {
         let place = (span.key.clone(), span.node);
         lanes.entry(place).or_default().push(span);
     }

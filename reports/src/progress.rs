@@ -6,7 +6,7 @@ use picklock_verdicts::assemble::trouble_in_words;
 use picklock_verdicts::history::{EndedBy, Event, EventKind, Misbehaviour};
 
 use crate::escape::visible;
-use crate::units::moment_ns;
+use crate::units::trigger_ns;
 
 /// Shorter pauses of the harness are not worth a line.
 const SHORTEST_PAUSE_MS: u64 = 50;
@@ -23,7 +23,11 @@ impl Progress {
     /// too frequent or too minor to show.
     pub fn line(&mut self, event: &Event) -> Option<String> {
         let text = self.text(&event.what)?;
-        Some(format!("{:>9}  {}", moment_ns(event.at_ns), visible(&text)))
+        Some(format!(
+            "{:>9}  {}",
+            trigger_ns(event.at_ns),
+            visible(&text)
+        ))
     }
 
     /// The event in words, without its time and as the lock or a file has it.
@@ -33,7 +37,7 @@ impl Progress {
                 Some(fault) => format!("over: {fault}"),
                 None => format!("fault {id} is over"),
             },
-            EventKind::FaultStruck { id, took_ms } => match self.faults.get(id) {
+            EventKind::FaultFired { id, took_ms } => match self.faults.get(id) {
                 Some(fault) => format!("struck after {took_ms} ms: {fault}"),
                 None => format!("fault {id} struck after {took_ms} ms"),
             },
@@ -79,7 +83,7 @@ fn words(what: &EventKind) -> Option<String> {
             ended_by,
         } => match by_fault {
             true => format!("worker {worker} is gone: {reason}"),
-            false => EndedBy::in_words(*ended_by, *worker, reason),
+            false => EndedBy::describe(*ended_by, *worker, reason),
         },
         EventKind::WorkerUp {
             worker,
@@ -93,7 +97,7 @@ fn words(what: &EventKind) -> Option<String> {
         EventKind::FaultMissed { fault, reason, .. } => {
             format!("fault {fault} never struck: {reason}")
         }
-        EventKind::FaultEscaped { worker, .. } => format!(
+        EventKind::FreezeBreach { worker, .. } => format!(
             "worker {worker} went on although it was frozen or dead: the lock is in another process"
         ),
         EventKind::GrantWithoutCommand { worker, .. } => format!(
@@ -104,7 +108,7 @@ fn words(what: &EventKind) -> Option<String> {
         } => format!("node {node} still has the lock's key, and it never expires"),
         // The record of the run tells of them.
         EventKind::NotOffered { .. } | EventKind::UndeclaredKey { .. } => return None,
-        EventKind::Stalled { late_ms } if *late_ms < SHORTEST_PAUSE_MS => return None,
+        EventKind::HarnessStalled { late_ms } if *late_ms < SHORTEST_PAUSE_MS => return None,
         // All other trouble is told as the record tells it.
         what => trouble_in_words(what, &[])?,
     })

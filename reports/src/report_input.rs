@@ -5,7 +5,7 @@
 use picklock_verdicts::history::History;
 use picklock_verdicts::record::{Cell, MatrixRecord, RunRecord, SearchRecord};
 
-use crate::wire_log::CommandLog;
+use crate::command_log::CommandLog;
 
 /// Everything that a report may use.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +30,7 @@ pub struct Evidence {
     /// Its history; `None` if the directory has no readable one.
     pub history: Option<History>,
     /// Its command log; `None` if there is no readable one.
-    pub wire: Option<CommandLog>,
+    pub proxy: Option<CommandLog>,
     /// True if a repro file is beside the record, so that `picklock replay` accepts the directory.
     pub has_repro: bool,
 }

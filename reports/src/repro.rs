@@ -39,7 +39,7 @@ fn head(repro: &Repro) -> String {
     line(&format!(
         "{lock} under {scenario}, in the backend {backend}, seed {seed}:"
     ));
-    for words in in_words(&repro.verdicts) {
+    for words in describe(&repro.verdicts) {
         line(&format!("  {words}"));
     }
     line("");
@@ -72,14 +72,14 @@ fn another_backend(repro: &Repro, is_foreign: bool) -> Option<BackendName> {
 }
 
 /// Violated and undecided properties, one per line; held ones on one line.
-fn in_words(verdicts: &BTreeMap<Property, RecordedVerdict>) -> Vec<String> {
+fn describe(verdicts: &BTreeMap<Property, RecordedVerdict>) -> Vec<String> {
     let telling = |status| matches!(status, Status::Violated | Status::Unknown);
     let told = verdicts.iter().filter(|(_, it)| telling(it.status));
     let mut words: Vec<String> = told
         .map(|(property, outcome)| format!("{property} {outcome}"))
         .collect();
     let held = verdicts.iter().filter(|(_, it)| it.status == Status::Held);
-    let held: Vec<&str> = held.map(|(property, _)| property.word()).collect();
+    let held: Vec<&str> = held.map(|(property, _)| property.as_str()).collect();
     if !held.is_empty() {
         words.push(format!("held: {}", held.join(", ")));
     }

@@ -47,7 +47,7 @@ pub fn span_ms(ms: u64) -> String {
 }
 
 /// A moment of the run in seconds with three decimals, so that moments are aligned and comparable.
-pub fn moment_ns(ns: u64) -> String {
+pub fn trigger_ns(ns: u64) -> String {
     format!("{}.{:03} s", ns / 1_000_000_000, ns / 1_000_000 % 1_000)
 }
 
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn moments_line_up() {
-        assert_eq!(moment_ns(1_204_999_999), "1.204 s");
-        assert_eq!(moment_ns(0), "0.000 s");
+        assert_eq!(trigger_ns(1_204_999_999), "1.204 s");
+        assert_eq!(trigger_ns(0), "0.000 s");
     }
 }

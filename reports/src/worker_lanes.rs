@@ -116,11 +116,11 @@ fn mark(what: &EventKind) -> Option<MarkKind> {
 /// Waits and releases, each with its worker.
 fn requests(timeline: &Timeline<'_>) -> impl Iterator<Item = (usize, Segment)> {
     let operations = timeline.operations().iter();
-    let lasting = operations.filter(|operation| operation.asked_ns < operation.over_ns);
+    let lasting = operations.filter(|operation| operation.requested_at_ns < operation.ended_at_ns);
     lasting.map(|operation: &Operation| {
         let segment = Segment {
-            from_ns: operation.asked_ns,
-            to_ns: operation.over_ns,
+            from_ns: operation.requested_at_ns,
+            to_ns: operation.ended_at_ns,
             op: operation.op,
             key: operation.key,
             activity: match operation.kind {

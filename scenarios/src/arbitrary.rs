@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::fault::{
-    Direction, FaultKind, FaultPlan, Field, Phase, Resource, Selection, ServerError, Strikes,
+    Affects, Direction, FaultKind, FaultPlan, Field, Phase, Resource, Selection, ServerError,
     Trigger, TriggerEvent, Who,
 };
 use crate::lease_duration::LeaseDuration;
@@ -55,7 +55,7 @@ fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
     )
         .prop_map(
             |(on, worker, stock, node, command, names_key, during, (takes, nth))| {
-                let wire = matches!(on, TriggerEvent::Request | TriggerEvent::Reply);
+                let proxy = matches!(on, TriggerEvent::Request | TriggerEvent::Reply);
                 let about_stock =
                     matches!(on, TriggerEvent::StockRead | TriggerEvent::StockChanged);
                 let acquiring = matches!(during, None | Some(Phase::Acquire));
@@ -63,13 +63,13 @@ fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
                     on,
                     worker,
                     stock: stock.filter(|_| about_stock),
-                    node: node.filter(|_| wire),
-                    command: command.filter(|_| wire),
-                    names_key: names_key && wire,
+                    node: node.filter(|_| proxy),
+                    command: command.filter(|_| proxy),
+                    names_key: names_key && proxy,
                     success: false,
                     releases: false,
                     takes: takes && on == TriggerEvent::Reply && acquiring,
-                    during: during.filter(|_| wire),
+                    during: during.filter(|_| proxy),
                     nth,
                 }
             },
@@ -109,9 +109,9 @@ fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                     true => (Resource::Memory, ServerError::Readonly),
                     false => (Resource::Connections, ServerError::Loading),
                 };
-                let by = match kind.strikes() {
-                    Strikes::Links => by.into(),
-                    Strikes::Workers | Strikes::Nodes => clock_shift(by, jittered),
+                let by = match kind.affects() {
+                    Affects::Links => by.into(),
+                    Affects::Workers | Affects::Nodes => clock_shift(by, jittered),
                 };
                 let ends = kind.requires(Field::For) || lasting;
                 FaultPlan {

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::written_form::known_by_word;
+use crate::string_enum::known_by_word;
 
 /// A backend, by the name that `--backend` takes. Sorted as the words are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ impl BackendName {
     ];
 
     /// The word that scenario files, records and the command line use.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             BackendName::Sim => "sim",
             BackendName::Process => "process",
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn every_word_reads_back_and_others_are_refused_with_the_list() {
         for backend in BackendName::ALL {
-            assert_eq!(backend.word().parse(), Ok(backend));
+            assert_eq!(backend.as_str().parse(), Ok(backend));
         }
         let error = "simulation".parse::<BackendName>().unwrap_err().to_string();
         assert_eq!(

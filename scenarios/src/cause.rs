@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::written_form::known_by_word;
+use crate::string_enum::known_by_word;
 
 /// Who is responsible for a violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +109,7 @@ causes! {
         "the holder's own command took its key away: remove it in the release alone";
     NotExclusive "not-exclusive", Lock,
         "the lock's own script let a second client in: its rule admits more than one";
-    ToldLate "told-late", Lock,
+    LateLossReport "late-loss-report", Lock,
         "the lock told its client of the loss after it had let another in: tell it in time";
     SilentLoss "silent-loss", Lock,
         "the lock promises renewal, and its key ran out without a word";
@@ -145,7 +145,7 @@ causes! {
 
 impl Cause {
     /// The name that files and command lines use.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         self.row().word
     }
 
@@ -178,9 +178,9 @@ mod tests {
     #[test]
     fn files_and_code_use_the_same_names() {
         for cause in Cause::ALL {
-            assert_eq!(Cause::named(cause.word()), Some(cause));
+            assert_eq!(Cause::named(cause.as_str()), Some(cause));
             let value = toml::Value::try_from(cause).unwrap();
-            assert_eq!(value.as_str(), Some(cause.word()));
+            assert_eq!(value.as_str(), Some(cause.as_str()));
         }
         assert_eq!(Cause::named("undecided"), None);
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Capability;
 use crate::lease_duration::LeaseDuration;
 use crate::scenario::Scenario;
-use crate::written_form::words;
+use crate::string_enum::words;
 
 words! {
     /// What goes wrong in a scenario, in the order of reports.
@@ -61,11 +61,11 @@ impl Scenario {
         let of_faults: Vec<Family> = needs.map(Family::of_capability).collect();
         let mut by_weight = Family::BY_WEIGHT.into_iter();
         let of_faults = by_weight.find(|family| of_faults.contains(family));
-        let strikes_stock = self.faults.iter().any(|one| one.stock_fault().is_some());
+        let affects_stock = self.faults.iter().any(|one| one.stock_fault().is_some());
         let fails = self.workload.failing_sections > 0 || self.workload.ending_clients > 0;
         match of_faults {
             Some(family) => family,
-            None if strikes_stock || fails || self.works_past_its_lease() => Family::Clients,
+            None if affects_stock || fails || self.works_past_its_lease() => Family::Clients,
             None => Family::Load,
         }
     }
@@ -114,7 +114,7 @@ mod tests {
     fn catalog_has_several_scenarios_of_every_family() {
         for family in Family::ALL {
             let same = catalog::names().filter(|name| family_of(name) == family);
-            assert!(same.count() >= 4, "{}", family.word());
+            assert!(same.count() >= 4, "{}", family.as_str());
         }
     }
 }

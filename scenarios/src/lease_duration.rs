@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::written_form::written_as_text;
+use crate::string_enum::written_as_text;
 
 /// A duration, absolute or as a multiple of the lease's TTL.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,7 +19,7 @@ pub enum LeaseDuration {
 pub(crate) const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Most leases in a duration that is relative to them.
-const MOST_LEASES: f64 = 1e4;
+const MAX_LEASES: f64 = 1e4;
 
 /// Why a text is not a duration, or none that a scenario may have. With the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +36,7 @@ pub enum BadDuration {
     #[error("`{0}` is too long; expected 168 h (a week) at most")]
     TooLong(String),
     /// It exceeds so many leases.
-    #[error("`{0}` is too long; expected {MOST_LEASES}ttl at most")]
+    #[error("`{0}` is too long; expected {MAX_LEASES}ttl at most")]
     TooManyLeases(String),
 }
 
@@ -65,7 +65,7 @@ impl LeaseDuration {
     }
 
     /// For people: `1.5 leases`, `500ms`.
-    pub fn in_words(self) -> String {
+    pub fn describe(self) -> String {
         match self {
             LeaseDuration::Ttl(1.0) => "a lease".to_owned(),
             LeaseDuration::Ttl(factor) => format!("{factor} leases"),
@@ -92,7 +92,7 @@ impl FromStr for LeaseDuration {
             return Err(bad());
         }
         let seconds = match unit {
-            "ttl" if number <= MOST_LEASES => return Ok(LeaseDuration::Ttl(number)),
+            "ttl" if number <= MAX_LEASES => return Ok(LeaseDuration::Ttl(number)),
             "ttl" => return Err(BadDuration::TooManyLeases(text.to_owned())),
             "us" => number / 1e6,
             "ms" => number / 1e3,

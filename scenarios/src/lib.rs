@@ -3,7 +3,6 @@
 //! Pure data: no I/O, no clock, no runtime. [`Scenario::parse`] turns text into a checked
 //! scenario, or into an error that names file, line, column and the nearest valid word.
 
-mod ability;
 #[cfg(feature = "arbitrary")]
 pub mod arbitrary;
 mod backend_name;
@@ -12,6 +11,7 @@ mod cause;
 mod family;
 mod fault;
 mod lease_duration;
+mod lock_feature;
 mod nearest;
 mod parse;
 mod problem;
@@ -20,21 +20,21 @@ mod property;
 mod rate;
 mod scenario;
 mod signed_duration;
+mod string_enum;
 mod topology;
 mod validate;
 mod workload;
-mod written_form;
 
-pub use ability::Ability;
 pub use backend_name::{BackendName, UnknownBackend};
 pub use cause::{CAUSES, Cause, Responsible};
 pub use family::Family;
 pub use fault::{
-    Action, Capability, DataAction, Direction, FaultKind, FaultPlan, Lasts, LinkAction, NodeAction,
-    Phase, Resource, Selection, ServerError, StockFault, Strikes, Target, TaskScope, Trigger,
+    Action, Affects, Capability, DataAction, Direction, FaultKind, FaultPlan, Lasts, LinkAction,
+    NodeAction, Phase, Resource, Selection, ServerError, StockFault, Target, TaskScope, Trigger,
     TriggerEvent, Who, WorkerAction,
 };
 pub use lease_duration::{BadDuration, LeaseDuration};
+pub use lock_feature::LockFeature;
 pub use nearest::{did_you_mean, nearest};
 pub use parse::ScenarioError;
 pub use property::{PROPERTIES, Property};
@@ -42,4 +42,4 @@ pub use rate::{BadRate, Per, Rate};
 pub use scenario::{Expectation, Judge, Measure, OTHERS, Scenario};
 pub use signed_duration::SignedDuration;
 pub use topology::{Persistence, Topology};
-pub use workload::{Opening, Seeds, SoldOut, StockPlace, Update, Workload, WorkloadKind};
+pub use workload::{Seeds, SoldOut, StartOrder, StockPlace, Update, Workload, WorkloadKind};

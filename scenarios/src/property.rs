@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::written_form::known_by_word;
+use crate::string_enum::known_by_word;
 
 /// The table of properties, one line each, in the order in which reports show them: the name,
 /// the variant of [`Property`](crate::Property), and what the property demands.
@@ -52,7 +52,7 @@ properties!(property_enum);
 
 impl Property {
     /// The name that files and command lines use.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         PROPERTIES[self as usize]
     }
 
@@ -71,9 +71,9 @@ mod tests {
     #[test]
     fn files_and_code_use_the_same_names() {
         for property in Property::ALL {
-            assert_eq!(Property::named(property.word()), Some(property));
+            assert_eq!(Property::named(property.as_str()), Some(property));
             let value = toml::Value::try_from(property).unwrap();
-            assert_eq!(value.as_str(), Some(property.word()));
+            assert_eq!(value.as_str(), Some(property.as_str()));
         }
         assert_eq!(Property::named("exclusions"), None);
     }

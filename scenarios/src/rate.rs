@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::written_form::written_as_text;
+use crate::string_enum::written_as_text;
 
 /// A number of events in a unit of time, evenly spaced.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -22,7 +22,7 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The backends in which it can run. If omitted: all.
-    #[serde(default, alias = "worlds", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub backends: Vec<BackendName>,
     /// The cost of a lock that it measures. If omitted: none in particular. Results do not depend on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::lease_duration::{BadDuration, LeaseDuration};
-use crate::written_form::written_as_text;
+use crate::string_enum::written_as_text;
 
 /// How much later something arrives, or how far a clock is set forward or back.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::written_form::is_default;
+use crate::string_enum::is_default;
 
 /// The Redis servers of a scenario.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -25,9 +25,9 @@ pub struct Topology {
 
 impl Topology {
     /// The most independent nodes of a run.
-    pub const MOST_NODES: usize = 64;
+    pub const MAX_NODES: usize = 64;
     /// The most replicas of each node.
-    pub const MOST_REPLICAS: usize = 8;
+    pub const MAX_REPLICAS: usize = 8;
 
     /// Why a lock that uses so many nodes uses too few, in words; `None`: it uses enough.
     pub fn lacks_nodes(&self, count: usize) -> Option<String> {

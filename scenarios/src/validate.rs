@@ -73,7 +73,7 @@ fn name(name: &str) -> Result<(), Problem> {
 
 /// The numbers of servers.
 fn servers(topology: &Topology) -> Result<(), Problem> {
-    let most = Topology::MOST_NODES;
+    let most = Topology::MAX_NODES;
     let is_out_of_range = |count: &usize| *count == 0 || *count > most;
     if let Some(count) = topology.nodes.filter(is_out_of_range) {
         let text = format!("{count} nodes: expected 1 to {most}");
@@ -86,8 +86,8 @@ fn servers(topology: &Topology) -> Result<(), Problem> {
             format!("at least {least} nodes: expected 1 to {most}, and no more than `nodes`");
         return Err(Problem::at(&["topology", "min_nodes"], text));
     }
-    if topology.replicas > Topology::MOST_REPLICAS {
-        let text = format!("at most {} replicas a node", Topology::MOST_REPLICAS);
+    if topology.replicas > Topology::MAX_REPLICAS {
+        let text = format!("at most {} replicas a node", Topology::MAX_REPLICAS);
         return Err(Problem::at(&["topology", "replicas"], text));
     }
     Ok(())

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lease_duration::LeaseDuration;
 use crate::rate::Rate;
-use crate::written_form::is_default;
+use crate::string_enum::is_default;
 
 /// How a buyer changes the stock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub enum StockPlace {
 /// Which buyers start first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Opening {
+pub enum StartOrder {
     /// All buyers at once: a race.
     #[default]
     Together,
@@ -105,7 +105,7 @@ pub struct Workload {
     /// How a buyer learns that everything is sold.
     pub sold_out: SoldOut,
     /// Which buyers start first.
-    pub opening: Opening,
+    pub start: StartOrder,
     /// Which seeds workers are given.
     #[serde(skip_serializing_if = "is_default")]
     pub seeds: Seeds,
@@ -175,7 +175,7 @@ impl Default for Workload {
             update: Update::Decrement,
             stock_in: StockPlace::Driver,
             sold_out: SoldOut::Seen,
-            opening: Opening::Together,
+            start: StartOrder::Together,
             seeds: Seeds::Different,
             ttl: LeaseDuration::Absolute(Duration::from_secs(1)),
             section: LeaseDuration::Ttl(0.1),
@@ -205,7 +205,7 @@ impl Workload {
     }
 
     /// The workers that live in one process with this one, itself included, in the order of their numbers.
-    pub fn mates_of(&self, worker: usize) -> impl Iterator<Item = usize> + use<> {
+    pub fn process_peers(&self, worker: usize) -> impl Iterator<Item = usize> + use<> {
         let workers = self.process_of(worker)..self.workers.max(worker + 1);
         workers.step_by(self.processes.unwrap_or(usize::MAX))
     }
@@ -215,20 +215,20 @@ impl Workload {
 mod tests {
     use super::*;
 
-    fn mates(workers: usize, processes: Option<usize>, worker: usize) -> Vec<usize> {
+    fn peers(workers: usize, processes: Option<usize>, worker: usize) -> Vec<usize> {
         let workload = Workload {
             workers,
             processes,
             ..Workload::default()
         };
-        workload.mates_of(worker).collect()
+        workload.process_peers(worker).collect()
     }
 
     #[test]
     fn worker_has_mates_only_where_processes_are_shared() {
-        assert_eq!(mates(5, None, 3), [3]);
-        assert_eq!(mates(5, Some(1), 3), [0, 1, 2, 3, 4]);
-        assert_eq!(mates(5, Some(2), 3), [1, 3]);
-        assert_eq!(mates(2, Some(7), 1), [1]);
+        assert_eq!(peers(5, None, 3), [3]);
+        assert_eq!(peers(5, Some(1), 3), [0, 1, 2, 3, 4]);
+        assert_eq!(peers(5, Some(2), 3), [1, 3]);
+        assert_eq!(peers(2, Some(7), 1), [1]);
     }
 }

@@ -453,7 +453,7 @@ fn faults_of_the_catalog_read_as_sentences() {
     let mut sentences = String::new();
     for name in catalog::names() {
         for fault in &catalog::named(name).unwrap().faults {
-            sentences.push_str(&format!("{name}: {}\n", fault.in_words()));
+            sentences.push_str(&format!("{name}: {}\n", fault.sentence()));
         }
     }
     insta::assert_snapshot!("faults_in_words", sentences);

@@ -12,8 +12,8 @@ use picklock_harness::conformance::finding::CheckResult;
 use picklock_harness::conformance::{
     ConformanceError, ConformanceReport, ConformanceSetup, check_adapter,
 };
-use picklock_harness::entropy;
 use picklock_harness::record::Redis;
+use picklock_harness::rng;
 use picklock_harness::servers::Binary;
 use picklock_harness::spec::LockSpec;
 use picklock_reports::escape::visible;
@@ -129,7 +129,7 @@ fn setup(
         worker: lock::worker_command(&adapter)?,
         options: adapter.options.into_iter().collect(),
         lease,
-        seed: entropy::fresh_seed()
+        seed: rng::fresh_seed()
             .map_err(|error| Failure::Environment(format!("no entropy: {error}")))?,
         server: Binary::find(args.redis_server.as_deref())?,
         reaper: lock::this_program()?,

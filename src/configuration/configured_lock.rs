@@ -15,10 +15,10 @@ use crate::named_lock::{EXEC, check_label, program};
 use crate::reference_lock;
 
 /// How many nodes a program may take its lock on: as many as a scenario may have.
-pub const NODES: RangeInclusive<usize> = 1..=Topology::MOST_NODES;
+pub const NODES: RangeInclusive<usize> = 1..=Topology::MAX_NODES;
 
 /// How many replicas of each node a program may need.
-pub const REPLICAS: RangeInclusive<usize> = 0..=Topology::MOST_REPLICAS;
+pub const REPLICAS: RangeInclusive<usize> = 0..=Topology::MAX_REPLICAS;
 
 /// Variables that Picklock itself sets for a worker. The first is the one by which a library is
 /// preloaded that shifts the worker's clock.
@@ -32,14 +32,14 @@ pub struct ConfiguredLock {
     /// It gives fencing tokens.
     pub fences: bool,
     /// The built-in lock that it is held to.
-    pub like: Option<String>,
+    pub reference: Option<String>,
 }
 
 impl ConfiguredLock {
     /// Checks a table. `home`: the directory of the configuration, an absolute path.
     /// `Err`: the first mistake, with its line: the name is no label or that of a built-in lock, there is no
     /// command, a number or a variable makes no sense, the directory is not UTF-8.
-    pub fn of(
+    pub fn from_table(
         source: &Source,
         name: &Spanned<String>,
         table: &ImplTable,
@@ -93,7 +93,7 @@ impl ConfiguredLock {
         Ok(ConfiguredLock {
             lock,
             fences: table.fences,
-            like: like(source, table.like.as_ref())?,
+            reference: reference(source, table.reference.as_ref())?,
         })
     }
 }
@@ -116,7 +116,10 @@ fn command_of(command: &str) -> Result<WorkerCommand, (String, String)> {
 }
 
 /// The name of a built-in lock.
-fn like(source: &Source, given: Option<&Spanned<String>>) -> Result<Option<String>, ScenarioError> {
+fn reference(
+    source: &Source,
+    given: Option<&Spanned<String>>,
+) -> Result<Option<String>, ScenarioError> {
     let Some(given) = given else {
         return Ok(None);
     };

@@ -34,7 +34,7 @@ impl ConfiguredLocks {
         }
         let path = config.unwrap_or(Path::new(DEFAULT_FILE));
         match read(path) {
-            Ok(source) => ConfiguredLocks::of(&source, &Tables::read(&source)?, path),
+            Ok(source) => ConfiguredLocks::from_tables(&source, &Tables::read(&source)?, path),
             // Then the name means nothing, which is said where it is looked up.
             Err(error) if config.is_none() && error.kind() == ErrorKind::NotFound => {
                 Ok(ConfiguredLocks::default())
@@ -45,12 +45,16 @@ impl ConfiguredLocks {
 
     /// The locks of a configuration that was read from `path`.
     /// `Err`: the first mistake, with its line.
-    pub fn of(source: &Source, tables: &Tables, path: &Path) -> Result<ConfiguredLocks, Failure> {
+    pub fn from_tables(
+        source: &Source,
+        tables: &Tables,
+        path: &Path,
+    ) -> Result<ConfiguredLocks, Failure> {
         let path_of = absolute(path).map_err(|error| unreadable(path, &error))?;
         let home = path_of.parent().unwrap_or(&path_of);
         let mut by_name = BTreeMap::new();
         for (name, table) in &tables.impls {
-            let one = ConfiguredLock::of(source, name, table, home)?;
+            let one = ConfiguredLock::from_table(source, name, table, home)?;
             by_name.insert(one.lock.name.clone(), one);
         }
         Ok(ConfiguredLocks {
@@ -90,7 +94,7 @@ mod tests {
             text: text.to_owned(),
         };
         let tables = Tables::read(&source).map_err(|error| error.to_string())?;
-        ConfiguredLocks::of(&source, &tables, path).map_err(|error| error.to_string())
+        ConfiguredLocks::from_tables(&source, &tables, path).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::path::Path;
 use picklock_reports::configuration::Source;
 
 use crate::exit::Failure;
-use crate::untrusted_file::{self, LONGEST_TEXT, Links};
+use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 
 /// The file that is read where `--config` names none.
 pub const DEFAULT_FILE: &str = "picklock.toml";
@@ -23,7 +23,7 @@ pub const DEFAULT_FILE: &str = "picklock.toml";
 /// Reads the text of a configuration.
 /// `Err`: it is no regular file, too long, or not UTF-8.
 pub fn read(path: &Path) -> io::Result<Source> {
-    let text = untrusted_file::read(path, LONGEST_TEXT, Links::Followed)?;
+    let text = untrusted_file::read(path, MAX_TEXT_LENGTH, Links::Followed)?;
     let file = path.display().to_string();
     Ok(Source { file, text })
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use picklock_reports::gate::{Baseline, GateRuns, Rules, changes};
 
 use crate::exit::Failure;
-use crate::kept_run::parent;
 use crate::print;
 use crate::run_directory::RunDirectory;
-use crate::untrusted_file::{self, LONGEST_DOCUMENT, Links};
+use crate::saved_run::parent;
+use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
 
 const DEFAULT: &str = "picklock-baseline.json";
 
@@ -36,7 +36,7 @@ impl BaselineFile {
     /// `Err`: it cannot be read, or is not a baseline.
     pub fn read(&self) -> Result<Option<Baseline>, Failure> {
         let wrong = |text: String| Failure::Usage(format!("{}: {text}", self.path.display()));
-        match untrusted_file::read(&self.path, LONGEST_DOCUMENT, Links::Followed) {
+        match untrusted_file::read(&self.path, MAX_DOCUMENT_LENGTH, Links::Followed) {
             Ok(text) => match Baseline::parse(&text) {
                 Ok(baseline) => Ok(Some(baseline)),
                 Err(error) => Err(wrong(format!("cannot use the baseline: {error}"))),
@@ -72,7 +72,7 @@ impl BaselineFile {
             ));
             return Ok(old);
         }
-        let new = Baseline::of(rules, ran);
+        let new = Baseline::new(rules, ran);
         let changes = changes(old.as_ref(), &new);
         if old.as_ref() == Some(&new) {
             print::err(&format!("{name} is unchanged\n"));

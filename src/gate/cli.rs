@@ -41,7 +41,7 @@ On GitHub Actions the gate also writes annotations (GITHUB_ACTIONS) and the job 
 
 Exit codes:
   0    everything is as expected, and every limit is met
-  1    something differs: a verdict, a dead alarm, a limit, a missing cell, a stale baseline
+  1    something differs: a verdict, a unexpected pass, a limit, a missing cell, a stale baseline
   2    wrong usage, a bad configuration, or no baseline
   3    something could not be judged, and nothing differs
   4    something could not be run, and nothing differs (takes precedence over 3)

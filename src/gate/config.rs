@@ -22,7 +22,7 @@ use crate::named_lock::NamedLock;
 const PAIRS: usize = 15;
 
 /// More would take hours and add little.
-const MOST_PAIRS: usize = 100;
+const MAX_PAIRS: usize = 100;
 
 /// The configuration of a gate.
 pub struct Config {
@@ -45,7 +45,7 @@ impl Config {
         let source =
             configuration::read(path).map_err(|error| configuration::unreadable(path, &error))?;
         let tables = Tables::read(&source)?;
-        let impls = ConfiguredLocks::of(&source, &tables, path)?;
+        let impls = ConfiguredLocks::from_tables(&source, &tables, path)?;
         Ok(Config::of(source, tables, impls, agreed)?)
     }
 
@@ -73,7 +73,7 @@ impl Config {
             seed: 1,
             jobs: None,
             servers: servers(&source, &tables, agreed)?,
-            like: None,
+            reference: None,
             impls,
         };
         let pairs = pairs(&source, tables.pairs.as_ref())?;
@@ -119,13 +119,13 @@ impl Config {
     pub fn rules(
         &self,
         cells: Vec<(usize, CellKey)>,
-        left_out: &[SkippedCell],
+        omitted: &[SkippedCell],
     ) -> Result<Rules, ScenarioError> {
         let configured = ConfiguredRules {
             source: &self.source,
             tables: &self.tables,
             control: self.control.as_deref(),
-            left_out,
+            omitted,
         };
         configured.check(cells)
     }
@@ -190,9 +190,9 @@ fn requests(
 fn pairs(source: &Source, given: Option<&Spanned<usize>>) -> Result<usize, ScenarioError> {
     let pairs = given.map_or(PAIRS, |pairs| *pairs.get_ref());
     match given {
-        Some(given) if !(FEWEST_PAIRS..=MOST_PAIRS).contains(&pairs) => {
+        Some(given) if !(FEWEST_PAIRS..=MAX_PAIRS).contains(&pairs) => {
             let problem = format!(
-                "pairs = {pairs}: expected {FEWEST_PAIRS} to {MOST_PAIRS}; with fewer, no difference can be told from noise with 95 % confidence"
+                "pairs = {pairs}: expected {FEWEST_PAIRS} to {MAX_PAIRS}; with fewer, no difference can be told from noise with 95 % confidence"
             );
             Err(source.wrong(given.span().start, problem))
         }
@@ -207,7 +207,7 @@ fn external(
     agreed: bool,
 ) -> Result<ExternalServers, ScenarioError> {
     let variable = |name: &str| std::env::var(name).ok();
-    let servers = ExternalServers::of(table.get_ref(), variable)
+    let servers = ExternalServers::new(table.get_ref(), variable)
         .map_err(|error| source.wrong(table.span().start, error.to_string()))?;
     Ok(ExternalServers { agreed, ..servers })
 }

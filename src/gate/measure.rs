@@ -24,7 +24,7 @@ pub async fn plan(config: &Config, interrupt: &Interrupt) -> Result<Vec<MatrixPl
     let mut plans = Vec::new();
     let mut told: Vec<BackendName> = Vec::new();
     for (_, request) in &config.batches {
-        let plan = MatrixPlan::of(request.clone(), interrupt).await?;
+        let plan = MatrixPlan::new(request.clone(), interrupt).await?;
         for (backend, reason) in plan.backends() {
             if !told.contains(&backend) {
                 told.push(backend);
@@ -61,7 +61,7 @@ pub async fn run(
             }
             let name = config.control.as_deref().unwrap_or_default();
             let request = config.control_request(name, scenario, key.backend);
-            let control = MatrixPlan::of(request, interrupt).await?;
+            let control = MatrixPlan::new(request, interrupt).await?;
             must_run(&control)?;
             let mut paired = Paired {
                 key,

@@ -40,8 +40,8 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     let mut plans = measure::plan(&config, &interrupt).await?;
     let planned = config.batches.iter().zip(&plans);
     let cells = planned.flat_map(|((at, _), plan)| plan.cells().map(|(key, _)| (*at, key)));
-    let left_out: Vec<SkippedCell> = plans.iter().flat_map(|it| it.skipped.clone()).collect();
-    let rules = config.rules(cells.collect(), &left_out)?;
+    let omitted: Vec<SkippedCell> = plans.iter().flat_map(|it| it.skipped.clone()).collect();
+    let rules = config.rules(cells.collect(), &omitted)?;
     plans.iter_mut().for_each(|plan| plan.overrule(&rules));
     let file = BaselineFile::named(args.baseline.as_deref(), &args.config, config.baseline());
     let mut baseline = file.read()?;

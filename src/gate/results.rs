@@ -20,13 +20,18 @@ pub fn write(
     decision: &Decision,
 ) -> Result<String, Failure> {
     let is_of_run = |kind| {
-        let kinds = [Kind::Verdict, Kind::DeadAlarm, Kind::Limit, Kind::NotJudged];
+        let kinds = [
+            Kind::Verdict,
+            Kind::UnexpectedPass,
+            Kind::Limit,
+            Kind::Inconclusive,
+        ];
         kinds.contains(&kind)
     };
     let findings = decision.findings.iter().filter(|it| is_of_run(it.kind));
     let failed: Vec<&CellKey> = findings.filter_map(|it| it.cell.as_ref()).collect();
     for cell in &mut matrix.cells {
-        if !failed.contains(&&CellKey::of(cell)) {
+        if !failed.contains(&&CellKey::new(cell)) {
             kept.remove(cell.run_dir.take().as_deref().unwrap_or_default());
         }
     }
@@ -47,7 +52,7 @@ pub fn write(
     for cell in &matrix.cells {
         if let Some(run_dir) = &cell.run_dir {
             let dir = shown(run_dir);
-            text.push_str(&format!("  {dir}: the run of {}\n", CellKey::of(cell)));
+            text.push_str(&format!("  {dir}: the run of {}\n", CellKey::new(cell)));
         }
     }
     if let Some(run_dir) = matrix.cells.iter().find_map(|cell| cell.run_dir.as_ref()) {

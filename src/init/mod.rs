@@ -33,7 +33,7 @@ pub fn run(args: &InitArgs) -> Result<(), Failure> {
         .ok_or_else(|| Failure::Usage(format!("--lang {}: no such language", args.lang)))?;
     let library = args.lib.as_deref().map(|name| library(language, name));
     let library = library.transpose()?;
-    let project = Project::of(language, library);
+    let project = Project::new(language, library);
     let files = project.files.iter();
     let files = files.map(|(path, text)| (args.directory.join(path), text.as_str()));
     let stays = |path: &Path| path.ends_with(GITIGNORE) && path.exists();

@@ -25,7 +25,7 @@ pub struct Project {
 
 impl Project {
     /// The files for the language's example, or for a library in its place.
-    pub fn of(language: &Language, library: Option<&Library>) -> Project {
+    pub fn new(language: &Language, library: Option<&Library>) -> Project {
         let (lock, prepare, run, label) = match library {
             Some(library) => (library.files, library.prepare, library.run, library.name),
             None => (language.example, language.prepare, language.run, "my-lock"),
@@ -76,10 +76,10 @@ mod tests {
     /// Every adapter that can be asked for, and the command that starts it.
     fn projects() -> Vec<(Project, &'static str)> {
         let of = |language: &'static Language| {
-            let example = std::iter::once((Project::of(language, None), language.run));
+            let example = std::iter::once((Project::new(language, None), language.run));
             let libraries = language.libraries.iter();
             let libraries =
-                libraries.map(|library| (Project::of(language, Some(library)), library.run));
+                libraries.map(|library| (Project::new(language, Some(library)), library.run));
             example.chain(libraries)
         };
         LANGUAGES.iter().flat_map(of).collect()

@@ -17,33 +17,33 @@ pub struct Candidate {
     /// False for a built-in lock without options: the scenarios' authors knew it.
     pub is_stranger: bool,
     /// The built-in lock whose results it must reach; `None`: nothing is expected of it.
-    pub like: Option<&'static BuiltInLock>,
+    pub reference: Option<&'static BuiltInLock>,
     /// The one that it is compared with: `like`, else the best one for what it claims. `None`: no built-in
     /// lock uses as many servers.
     pub best: Option<&'static BuiltInLock>,
 }
 
 impl Candidate {
-    /// The lock of that name, and what it is held to: by `--like`, else by its own table.
-    /// `Err`: an unknown name, or an option that the lock does not have; a standard that does not fit the lock.
-    pub fn of(request: &MatrixRequest, name: &NamedLock) -> Result<Candidate, Failure> {
+    /// The lock of that name, and what it is held to: by `--reference`, else by its own table.
+    /// `Err`: an unknown name, or an option that the lock does not have; a reference that does not fit the lock.
+    pub fn new(request: &MatrixRequest, name: &NamedLock) -> Result<Candidate, Failure> {
         let spec = lock::named(name, &request.options, &request.impls)?;
         let is_known = spec.options.is_empty() && LOCKS.iter().any(|s| s.name == spec.name);
         let configured = request.impls.get(&spec.name).map(|(one, _)| one);
         let configured = configured.filter(|_| spec.configuration.is_some());
-        let own = configured.and_then(|one| one.like.as_ref());
+        let own = configured.and_then(|one| one.reference.as_ref());
         let nodes = request.overrides.nodes.unwrap_or(spec.nodes);
-        let standard = |like: &String| standard_for(&spec, nodes, like);
-        let like = request.like.as_ref().or(own).filter(|_| !is_known);
-        let like = like.map(standard).transpose()?;
+        let find = |name: &String| reference_for(&spec, nodes, name);
+        let reference = request.reference.as_ref().or(own).filter(|_| !is_known);
+        let reference = reference.map(find).transpose()?;
         let claims = Claims {
             renews: spec.renews,
             fences: configured.is_some_and(|one| one.fences),
         };
         Ok(Candidate {
             is_stranger: !is_known,
-            best: like.or_else(|| reference_lock::best(nodes, spec.replicas, claims)),
-            like,
+            best: reference.or_else(|| reference_lock::best(nodes, spec.replicas, claims)),
+            reference,
             spec,
         })
     }
@@ -57,28 +57,28 @@ impl Candidate {
             return Expected::default();
         }
         if !self.is_stranger {
-            return Expected::of(scenario, &lock.name, Tables::NamedOrAll);
+            return Expected::for_lock(scenario, &lock.name, Tables::NamedOrAll);
         }
         // What the scenario says of this very lock comes first.
-        match self.like {
-            Some(like) if !scenario.expect.contains_key(&lock.name) => {
-                reference_lock::expected_of(scenario, like.name)
+        match self.reference {
+            Some(reference) if !scenario.expect.contains_key(&lock.name) => {
+                reference_lock::expected_of(scenario, reference.name)
             }
-            _ => Expected::of(scenario, &lock.name, Tables::NamedOnly),
+            _ => Expected::for_lock(scenario, &lock.name, Tables::NamedOnly),
         }
     }
 }
 
 /// The built-in lock with this name, if its results can be compared with those of the lock.
-fn standard_for(
+fn reference_for(
     spec: &LockSpec,
     nodes: usize,
-    like: &str,
+    name: &str,
 ) -> Result<&'static BuiltInLock, Failure> {
-    let wrong = |problem: String| Failure::Usage(format!("like {like}: {problem}"));
-    let standard = reference_lock::named(like).map_err(wrong)?;
-    if (standard.nodes, standard.replicas) != (nodes, spec.replicas) {
-        let in_words = |nodes: usize, replicas: usize| {
+    let wrong = |problem: String| Failure::Usage(format!("reference {name}: {problem}"));
+    let reference = reference_lock::named(name).map_err(wrong)?;
+    if (reference.nodes, reference.replicas) != (nodes, spec.replicas) {
+        let describe = |nodes: usize, replicas: usize| {
             let plural = if nodes == 1 { "" } else { "s" };
             format!("{nodes} node{plural} with {replicas} replicas each")
         };
@@ -86,10 +86,10 @@ fn standard_for(
             "it takes its lock on {}, and {} on {}, so their results cannot be compared\n  = help: \
              `nodes` and `replicas` of a table [impl.NAME] say what a program uses, and --nodes what \
              all locks do",
-            in_words(standard.nodes, standard.replicas),
+            describe(reference.nodes, reference.replicas),
             spec.name,
-            in_words(nodes, spec.replicas)
+            describe(nodes, spec.replicas)
         )));
     }
-    Ok(standard)
+    Ok(reference)
 }

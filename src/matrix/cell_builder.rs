@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use picklock_harness::check::{Property, Status, Verdicts};
 use picklock_harness::latency::Samples;
-use picklock_harness::record::{Cell, Counts, CustodyTally, Redis, Subject, Surprise, Tally};
+use picklock_harness::record::{Cell, Counts, KeyHistoryTally, LockInfo, Mismatch, Redis, Tally};
 
 use picklock_scenarios::BackendName;
 
@@ -27,15 +27,15 @@ pub struct JudgedRun {
     /// byte for byte.
     pub elapsed_ms: Option<u64>,
     /// How often it was made before, and could not be judged.
-    pub repeats: u64,
+    pub reruns: u64,
 }
 
 /// How interesting a run is. The run with the smallest rank is shown; among equals, the one with
 /// the smallest seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    Surprising,
-    NotJudged,
+    Unexpected,
+    Inconclusive,
     Violated,
     Plain,
 }
@@ -44,13 +44,13 @@ enum Rank {
 #[derive(Debug, Default)]
 pub struct CellBuilder {
     runs: u64,
-    repeats: u64,
+    reruns: u64,
     tally: BTreeMap<Property, Tally>,
-    surprises: BTreeMap<(Property, String, String), u64>,
+    mismatches: BTreeMap<(Property, String, String), u64>,
     shown: Option<(Rank, JudgedRun)>,
     latency: CellLatency,
     elapsed_ms: Option<u64>,
-    custody: Option<CustodyTally>,
+    key_history: Option<KeyHistoryTally>,
     error: Option<(u64, String)>,
 }
 
@@ -71,15 +71,15 @@ impl CellBuilder {
     /// Adds a run. True if it is the one to show so far.
     pub fn add(&mut self, task: &Task, mut run: JudgedRun) -> bool {
         self.runs += 1;
-        self.repeats += run.repeats;
+        self.reruns += run.reruns;
         for (property, verdict) in &run.verdicts {
             self.tally.entry(*property).or_default().count(verdict);
         }
-        let surprises = task.expected.surprises(&run.verdicts);
-        let rank = rank(&surprises, &run.verdicts);
-        for surprise in surprises {
-            let key = (surprise.property, surprise.expected, surprise.got);
-            *self.surprises.entry(key).or_default() += 1;
+        let mismatches = task.expected.mismatches(&run.verdicts);
+        let rank = rank(&mismatches, &run.verdicts);
+        for mismatch in mismatches {
+            let key = (mismatch.property, mismatch.expected, mismatch.got);
+            *self.mismatches.entry(key).or_default() += 1;
         }
         let none = RunLatency::Samples(Samples::default());
         self.latency.add(std::mem::replace(&mut run.latency, none));
@@ -88,7 +88,9 @@ impl CellBuilder {
         }
         // The simulation has it from the nodes, and nobody looks.
         if task.spec.backend != BackendName::Sim {
-            self.custody.get_or_insert_default().add(run.counts.custody);
+            self.key_history
+                .get_or_insert_default()
+                .add(run.counts.key_history);
         }
         let shown = self.shown.as_ref();
         let is_shown = shown.is_none_or(|(best, shown)| (rank, run.seed) < (*best, shown.seed));
@@ -109,9 +111,9 @@ impl CellBuilder {
         let shown = self.shown.map(|(_, run)| run);
         let seed = shown.as_ref().map_or(spec.seed, |run| run.seed);
         let version = shown.as_ref().and_then(|run| run.version.clone());
-        let surprises = self.surprises.into_iter();
+        let mismatches = self.mismatches.into_iter();
         Cell {
-            lock: Subject {
+            lock: LockInfo {
                 name: spec.lock.name.clone(),
                 version: version.unwrap_or_else(|| version_of(&spec.lock).to_owned()),
             },
@@ -123,21 +125,21 @@ impl CellBuilder {
             backend: spec.backend,
             redis: shown.as_ref().map(|run| run.redis.clone()),
             runs: self.runs,
-            repeats: self.repeats,
+            reruns: self.reruns,
             seed,
             counts: shown.as_ref().map(|run| run.counts).unwrap_or_default(),
             verdicts: shown.map(|run| run.verdicts).unwrap_or_default(),
             tally: self.tally,
-            expected: task.expected.in_words(),
-            surprises: surprises
-                .map(|((property, expected, got), runs)| Surprise {
+            expected: task.expected.describe(),
+            mismatches: mismatches
+                .map(|((property, expected, got), runs)| Mismatch {
                     property,
                     expected,
                     got,
                     runs,
                 })
                 .collect(),
-            custody: self.custody,
+            key_history: self.key_history,
             latency: self.latency.summary(),
             error: self.error.map(|(seed, why)| format!("seed {seed}: {why}")),
             elapsed_ms: self.elapsed_ms,
@@ -147,11 +149,11 @@ impl CellBuilder {
     }
 }
 
-fn rank(surprises: &[Surprise], verdicts: &Verdicts) -> Rank {
-    if surprises.iter().any(Surprise::is_judged) {
-        Rank::Surprising
-    } else if !surprises.is_empty() {
-        Rank::NotJudged
+fn rank(mismatches: &[Mismatch], verdicts: &Verdicts) -> Rank {
+    if mismatches.iter().any(Mismatch::is_judged) {
+        Rank::Unexpected
+    } else if !mismatches.is_empty() {
+        Rank::Inconclusive
     } else if verdicts.values().any(|v| v.status == Status::Violated) {
         Rank::Violated
     } else {

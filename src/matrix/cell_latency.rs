@@ -6,10 +6,10 @@ use picklock_harness::latency::{Samples, merge};
 use picklock_harness::record::Latency;
 
 /// So many values are kept until they are summarized. A summary of all together is the same.
-const MOST_SAMPLES: usize = 1 << 16;
+const MAX_SAMPLES: usize = 1 << 16;
 
 /// So many summaries are kept until they are combined.
-const MOST_SUMMARIES: usize = 64;
+const MAX_SUMMARIES: usize = 64;
 
 /// Latencies of one run.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ impl CellLatency {
         match run {
             RunLatency::Samples(samples) => {
                 self.samples.add(samples);
-                if self.samples.count() >= MOST_SAMPLES {
+                if self.samples.count() >= MAX_SAMPLES {
                     self.summarize_samples();
                 }
             }
@@ -58,7 +58,7 @@ impl CellLatency {
 
     fn summarize(&mut self, summary: BTreeMap<String, Latency>) {
         self.summaries.push(summary);
-        if self.summaries.len() >= MOST_SUMMARIES {
+        if self.summaries.len() >= MAX_SUMMARIES {
             self.summaries = vec![merge(&self.summaries)];
         }
     }
@@ -94,7 +94,7 @@ mod tests {
                 break;
             }
         }
-        assert!(all.count() > MOST_SAMPLES);
+        assert!(all.count() > MAX_SAMPLES);
         assert_eq!(cell.summary(), all.summary());
     }
 }

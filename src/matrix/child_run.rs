@@ -70,7 +70,7 @@ fn command(spec: &RunSpec) -> Result<Command, String> {
     let mut command = Command::new(program);
     command
         .args(ReproduceCommand::of_run(spec).arguments())
-        .args(["--json", "--quiet", "--once"])
+        .args(["--json", "--quiet", "--no-rerun"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -118,7 +118,7 @@ fn result_of(record: RunRecord, elapsed_ms: u64) -> JudgedRun {
         redis: record.redis,
         version: Some(record.lock.version),
         elapsed_ms: Some(elapsed_ms),
-        repeats: 0,
+        reruns: 0,
     }
 }
 

@@ -36,7 +36,7 @@ pub struct MatrixArgs {
     /// Fail if your lock breaks a property that LOCK keeps. Your lock: a program of your own, a
     /// mutant, or a lock with options. LOCK: a built-in one.
     #[arg(long, value_name = "LOCK")]
-    pub like: Option<String>,
+    pub reference: Option<String>,
     /// Where Redis runs. Repeatable; each backend has its own table. Default: `auto`.
     #[arg(long = "backend", value_enum, value_name = "BACKEND")]
     pub backends: Vec<BackendChoice>,
@@ -79,8 +79,8 @@ const MATRIX_HELP: &str = "\
 Expectations:
   A scenario states the expected results: [expect.NAME] for one lock, [expect.\"*\"] for every
   built-in lock without its own table; a property that is not named holds. Mutants, your own
-  programs and locks with options need a table with their name, or --like. Without either, their
-  cells are open: shown but not judged. The last lines say which built-in lock they behave like.
+  programs and locks with options need a table with their name, or --reference. Without either, their
+  cells are open: shown but not judged. The last lines say which built-in lock they behave reference.
   The cells of a built-in lock are also open if --nodes gives it another number of nodes than its
   own. What a lock does not offer, or a backend cannot do, is not applicable: counted apart, never
   a failure.
@@ -97,4 +97,4 @@ Examples:
   picklock matrix --backend sim
   picklock matrix --backend sim --impl redlock --scenario gc-pause --seeds 1000
   picklock matrix --backend sim --backend process --out table --json
-  picklock matrix --backend process --impl \"exec:python3 my_lock.py\" --profile quick --like set-nx-px";
+  picklock matrix --backend process --impl \"exec:python3 my_lock.py\" --profile quick --reference set-nx-px";

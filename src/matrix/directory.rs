@@ -62,7 +62,7 @@ struct Program {
 
 impl Program {
     /// That of the lock; `None`: it is built in.
-    fn of(lock: &LockSpec) -> Option<Program> {
+    fn from_lock(lock: &LockSpec) -> Option<Program> {
         lock.command.as_ref().map(|command| Program {
             argv: command.argv.clone(),
             directory: command.directory.clone(),
@@ -91,7 +91,7 @@ pub struct RunConditions {
 
 impl RunConditions {
     /// The key for the runs of this request.
-    pub fn of(request: &MatrixRequest) -> RunConditions {
+    pub fn from_request(request: &MatrixRequest) -> RunConditions {
         let servers = &request.servers;
         let server = servers.redis_server.as_ref();
         RunConditions {
@@ -242,7 +242,7 @@ impl MatrixDirectory {
         let stored = StoredCell {
             format: CELL_FORMAT.to_owned(),
             key: key.clone(),
-            program: Program::of(&task.spec.lock),
+            program: Program::from_lock(&task.spec.lock),
             cell: cell.clone(),
         };
         RunDirectory::at(&to).write("cell.json", |file| {
@@ -290,12 +290,12 @@ fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&
         (then.seed == key.seed, "the seed"),
         (then.seeds == key.seeds, "the number of seeds"),
         (
-            cell.lock.name == now.lock.name && stored.program == Program::of(&now.lock),
+            cell.lock.name == now.lock.name && stored.program == Program::from_lock(&now.lock),
             "the lock",
         ),
         (cell.options == options, "the lock's options"),
         (cell.scenario_hash == task.scenario_hash, "the scenario"),
-        (cell.expected == task.expected.in_words(), "the expectation"),
+        (cell.expected == task.expected.describe(), "the expectation"),
         (then.server == key.server, "the server"),
         (
             backend != BackendName::Docker || then.image == key.image,

@@ -67,7 +67,7 @@ impl<'a> MatrixRun<'a> {
             builders: BTreeMap::new(),
             keeping: JoinSet::new(),
             request,
-            conditions: RunConditions::of(request),
+            conditions: RunConditions::from_request(request),
             progress: MatrixProgress::new(quiet, tasks.len(), runs),
             tasks,
             directory,

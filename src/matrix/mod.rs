@@ -50,7 +50,7 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     let clock = Clock::start();
     let request = MatrixRequest::of_args(&args)?;
     let interrupt = Interrupt::listen()?;
-    let plan = MatrixPlan::of(request, &interrupt).await?;
+    let plan = MatrixPlan::new(request, &interrupt).await?;
     must_run(&plan)?;
     let open = |path| MatrixDirectory::open(path, &plan.frame());
     let directory = args.out.as_deref().map(open).transpose()?;
@@ -78,7 +78,7 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
         &finished,
         &units::span_ms(millis(clock.elapsed())),
     );
-    Ok(code_of(Conclusion::of(&record)))
+    Ok(code_of(Conclusion::from_matrix(&record)))
 }
 
 /// Refuses a plan of which no cell can be run.
@@ -120,11 +120,11 @@ fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &MatrixResult, took:
         print::out(&format!("{}\n", documents::matrix_json(record)));
     } else {
         print::out(&terminal::matrix(record, print::width()));
-        let conclusion = Conclusion::of(record);
+        let conclusion = Conclusion::from_matrix(record);
         if conclusion != Conclusion::AsExpected {
             let hint = match conclusion {
                 Conclusion::Violated { open: 1.., .. } => {
-                    "; --like LOCK holds them to a built-in lock"
+                    "; --reference LOCK holds them to a built-in lock"
                 }
                 _ => "",
             };
@@ -158,7 +158,7 @@ pub fn code_of(conclusion: Conclusion) -> u8 {
         Conclusion::Interrupted => exit::INTERRUPTED,
         Conclusion::Violated { .. } => exit::VIOLATED,
         Conclusion::NotRun(_) => exit::ENVIRONMENT,
-        Conclusion::NotJudged(_) => exit::INCONCLUSIVE,
+        Conclusion::Inconclusive(_) => exit::INCONCLUSIVE,
         Conclusion::AsExpected | Conclusion::NothingApplies => exit::HELD,
     }
 }

@@ -11,7 +11,7 @@ use super::directory::MatrixDirectory;
 use super::matrix_run::{MatrixResult, MatrixRun};
 use super::request::{MatrixRequest, processors};
 use super::selection::{self, Selection, Task};
-use crate::backend_choice::{self, ChosenBackend, Wanted};
+use crate::backend_choice::{self, BackendRequest, ChosenBackend};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::reproduce_command::ReproduceCommand;
@@ -29,7 +29,7 @@ pub struct MatrixPlan {
 impl MatrixPlan {
     /// Plans the cells of the request.
     /// `Err`: wrong usage, or no backend to run in.
-    pub async fn of(request: MatrixRequest, interrupt: &Interrupt) -> Result<MatrixPlan, Failure> {
+    pub async fn new(request: MatrixRequest, interrupt: &Interrupt) -> Result<MatrixPlan, Failure> {
         let selection = selection::select(&request)?;
         let choosing = choose(&request, selection.can_simulate());
         let backends = interrupt.unless_wanted(choosing).await?;
@@ -156,7 +156,7 @@ async fn choose(
 ) -> Result<Vec<ChosenBackend>, Failure> {
     let mut backends: Vec<ChosenBackend> = Vec::new();
     for backend in &request.backends {
-        let chosen = backend_choice::choose(Wanted {
+        let chosen = backend_choice::choose(BackendRequest {
             backend: *backend,
             servers: &request.servers,
             can_simulate,

@@ -21,7 +21,7 @@ pub struct MatrixProgress {
     shown: StatusLine,
     cells: usize,
     done: usize,
-    surprises: usize,
+    mismatches: usize,
     running: String,
 }
 
@@ -34,7 +34,7 @@ impl MatrixProgress {
             shown: StatusLine::new(quiet, || ProgressBar::new(runs), template),
             cells,
             done: 0,
-            surprises: 0,
+            mismatches: 0,
             running: String::new(),
         }
     }
@@ -61,7 +61,7 @@ impl MatrixProgress {
 
     pub fn finished(&mut self, cell: &Cell) {
         self.done += 1;
-        self.surprises += usize::from(cell.is_surprising());
+        self.mismatches += usize::from(cell.is_unexpected());
         let line = format!(
             "[{}/{}] {} × {} × {}: {}",
             self.done,
@@ -84,8 +84,8 @@ impl MatrixProgress {
         };
         bar.inc(runs);
         bar.set_message(format!(
-            "{}/{} cells · {} surprising · {}",
-            self.done, self.cells, self.surprises, self.running
+            "{}/{} cells · {} unexpected · {}",
+            self.done, self.cells, self.mismatches, self.running
         ));
     }
 }

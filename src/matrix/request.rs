@@ -32,18 +32,18 @@ pub struct MatrixRequest {
     pub jobs: Option<usize>,
     pub servers: ServerChoice,
     /// The built-in lock that the locks without expectations are held to.
-    pub like: Option<String>,
+    pub reference: Option<String>,
     /// What a name of a lock can mean that is not that of a built-in one.
     pub impls: ConfiguredLocks,
 }
 
 impl MatrixRequest {
     /// The request of a `picklock matrix` command line.
-    /// `Err`: the configuration cannot be read, or has a mistake; `--like` names no built-in lock.
+    /// `Err`: the configuration cannot be read, or has a mistake; `--reference` names no built-in lock.
     pub fn of_args(args: &MatrixArgs) -> Result<MatrixRequest, Failure> {
-        if let Some(like) = &args.like {
-            let wrong = |problem| Failure::Usage(format!("--like {like}: {problem}"));
-            reference_lock::named(like).map_err(wrong)?;
+        if let Some(reference) = &args.reference {
+            let wrong = |problem| Failure::Usage(format!("--reference {reference}: {problem}"));
+            reference_lock::named(reference).map_err(wrong)?;
         }
         let mut backends: Vec<_> = args.backends.iter().map(|it| it.backend()).collect();
         if backends.is_empty() {
@@ -58,7 +58,7 @@ impl MatrixRequest {
             impls: ConfiguredLocks::for_names(args.config.config.as_deref(), &locks)?,
             locks,
             scenarios: with_profile(&scenarios, args.profile.as_deref()),
-            like: args.like.clone(),
+            reference: args.reference.clone(),
             backends,
             options: args.options.clone(),
             overrides: Overrides {

@@ -36,7 +36,7 @@ impl Reruns {
         runner: &Runner,
         interrupt: &Interrupt,
     ) -> Option<Result<Box<JudgedRun>, String>> {
-        for repeats in 1..=REPEATS {
+        for reruns in 1..=REPEATS {
             if !is_spoiled(task, &run) || self.fruitless >= FRUITLESS {
                 break;
             }
@@ -47,7 +47,7 @@ impl Reruns {
                 Ok(again) => again,
                 Err(reason) => return Some(Err(reason)),
             };
-            run.repeats = repeats;
+            run.reruns = reruns;
             self.fruitless = match is_spoiled(task, &run) {
                 true => self.fruitless + 1,
                 false => 0,

@@ -81,6 +81,6 @@ fn judged(result: RunResult) -> JudgedRun {
         version: None,
         redis: result.redis,
         elapsed_ms: None,
-        repeats: 0,
+        reruns: 0,
     }
 }

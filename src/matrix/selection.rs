@@ -54,7 +54,7 @@ pub struct Selection {
 }
 
 /// More runs at a time than this need more threads or processes than a machine has.
-const MOST_JOBS: usize = 1024;
+const MAX_JOBS: usize = 1024;
 
 /// Everything that the request names; all locks, or the whole catalog, where it names none.
 /// `Err`: an unknown name, with the nearest one; an option that the lock does not have; two scenarios with
@@ -67,9 +67,9 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     if request.seed.checked_add(request.seeds - 1).is_none() {
         return wrong("--seed and --seeds together exceed the largest seed");
     }
-    if let Some(jobs) = request.jobs.filter(|jobs| !(1..=MOST_JOBS).contains(jobs)) {
+    if let Some(jobs) = request.jobs.filter(|jobs| !(1..=MAX_JOBS).contains(jobs)) {
         return wrong(&format!(
-            "--jobs {jobs}: expected 1 to {MOST_JOBS} runs at a time"
+            "--jobs {jobs}: expected 1 to {MAX_JOBS} runs at a time"
         ));
     }
     if !request.options.is_empty() && request.locks.len() != 1 {
@@ -79,8 +79,8 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     }
     let all = LOCKS.iter().map(|lock| NamedLock::plain(lock.name));
     let locks = or_all(&request.locks, all);
-    tell_apart(&locks)?;
-    let locks = locks.iter().map(|name| Candidate::of(request, name));
+    describe_apart(&locks)?;
+    let locks = locks.iter().map(|name| Candidate::new(request, name));
     let locks: Vec<Candidate> = locks.collect::<Result<_, _>>()?;
     applies_to_one(request, &locks)?;
     let mut scenarios: Vec<(String, Scenario)> = Vec::new();
@@ -99,20 +99,22 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     Ok(Selection { locks, scenarios })
 }
 
-/// Refuses a `--like` without any effect: the user believes that it checks something.
+/// Refuses a `--reference` without any effect: the user believes that it checks something.
 fn applies_to_one(request: &MatrixRequest, locks: &[Candidate]) -> Result<(), Failure> {
-    match &request.like {
-        Some(like) if !locks.iter().any(|one| one.is_stranger) => Err(Failure::Usage(format!(
-            "--like {like}: it applies to none of these locks: the scenarios themselves say what to \
+    match &request.reference {
+        Some(reference) if !locks.iter().any(|one| one.is_stranger) => {
+            Err(Failure::Usage(format!(
+                "--reference {reference}: it applies to none of these locks: the scenarios themselves say what to \
                  expect of a built-in lock without options\n  = help: name a lock of your own by --impl or \
-                 --name, or leave out --like"
-        ))),
+                 --name, or leave out --reference"
+            )))
+        }
         _ => Ok(()),
     }
 }
 
 /// Two programs with the same label would share their cells and directories.
-fn tell_apart(locks: &[NamedLock]) -> Result<(), Failure> {
+fn describe_apart(locks: &[NamedLock]) -> Result<(), Failure> {
     for (index, one) in locks.iter().enumerate() {
         if locks[..index].iter().any(|it| it.shown() == one.shown()) {
             let (flag, value) = one.flag();
@@ -157,7 +159,7 @@ impl Selection {
             for (typed, scenario) in &self.scenarios {
                 for candidate in &self.locks {
                     let lock = &candidate.spec;
-                    if let Some(reason) = left_out(scenario, lock, request, backend) {
+                    if let Some(reason) = omitted(scenario, lock, request, backend) {
                         skipped.push(SkippedCell {
                             lock: lock.name.clone(),
                             scenario: scenario.name.clone(),
@@ -177,7 +179,7 @@ impl Selection {
 }
 
 /// Why a cell cannot run; `None` if it can.
-fn left_out(
+fn omitted(
     scenario: &Scenario,
     lock: &LockSpec,
     request: &MatrixRequest,
@@ -186,8 +188,8 @@ fn left_out(
     if backend.servers.is_none() && !lock.is_in_process() {
         return Some("a program of your own runs in real time and cannot be simulated".into());
     }
-    let unasked = too_many_programs(scenario, lock, request);
-    if let Some(reason) = unasked.or_else(|| draws_its_own(scenario, lock, request)) {
+    let unrequested = too_many_programs(scenario, lock, request);
+    if let Some(reason) = unrequested.or_else(|| draws_its_own(scenario, lock, request)) {
         return Some(reason);
     }
     let overrides = with_nodes(request.overrides, &request.servers, lock);
@@ -213,7 +215,7 @@ fn left_out(
     }
     (!scenario.runs_in(backend.name())).then(|| {
         let backends = &scenario.backends;
-        let words: Vec<&str> = backends.iter().map(|backend| backend.word()).collect();
+        let words: Vec<&str> = backends.iter().map(|backend| backend.as_str()).collect();
         format!("needs what only these backends have: {}", words.join(", "))
     })
 }

@@ -1,16 +1,16 @@
-//! Which built-in locks the other locks of a matrix behave like.
+//! Which built-in locks the other locks of a matrix behave reference.
 
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::record::{Cell, Similarity};
 use picklock_harness::spec::{LockSpec, Overrides};
 use picklock_impls::{BuiltInLock, LOCKS};
-use picklock_reports::matrix::{Standard, similarity};
+use picklock_reports::matrix::{ReferenceLock, similarity};
 use picklock_scenarios::{BackendName, Scenario};
 
 use super::selection::Selection;
 
 impl Selection {
-    /// What the locks that are not built in behave like: one for each of them and each backend, in the order
+    /// What the locks that are not built in behave reference: one for each of them and each backend, in the order
     /// of the table.
     pub fn similarities(&self, overrides: Overrides, cells: &[Cell]) -> Vec<Similarity> {
         let scenarios: Vec<&Scenario> = self.scenarios.iter().map(|(_, it)| it).collect();
@@ -22,8 +22,8 @@ impl Selection {
                 let is_its =
                     |cell: &&Cell| cell.backend == backend && cell.lock.name == one.spec.name;
                 let cells: Vec<&Cell> = cells.iter().filter(is_its).collect();
-                let standards = standards(&scenarios, &one.spec, overrides);
-                found.extend(similarity(&cells, &standards, one.best.map(|it| it.name)));
+                let references = references(&scenarios, &one.spec, overrides);
+                found.extend(similarity(&cells, &references, one.best.map(|it| it.name)));
             }
         }
         found
@@ -32,18 +32,22 @@ impl Selection {
 
 /// The built-in locks whose results can be compared with those of the lock: those that use as many
 /// servers.
-fn standards(scenarios: &[&Scenario], lock: &LockSpec, overrides: Overrides) -> Vec<Standard> {
+fn references(
+    scenarios: &[&Scenario],
+    lock: &LockSpec,
+    overrides: Overrides,
+) -> Vec<ReferenceLock> {
     let nodes = overrides.nodes.unwrap_or(lock.nodes);
     let alike = LOCKS
         .iter()
         .filter(|one| (one.nodes, one.replicas) == (nodes, lock.replicas));
-    let standard = |one: &BuiltInLock| {
-        let expected = |it: &Scenario| Expected::of(it, one.name, Tables::NamedOrAll);
+    let reference = |one: &BuiltInLock| {
+        let expected = |it: &Scenario| Expected::for_lock(it, one.name, Tables::NamedOrAll);
         let expected = scenarios.iter().map(|it| (it.name.clone(), expected(it)));
-        Standard {
+        ReferenceLock {
             name: one.name.to_owned(),
             expected: expected.collect(),
         }
     };
-    alike.map(standard).collect()
+    alike.map(reference).collect()
 }

@@ -19,7 +19,7 @@ pub fn about(args: &HuntArgs, nodes: usize, backend: BackendName, latencies: &st
         backend,
         asked: Asked {
             runs: args.runs,
-            plain: args.plain,
+            uniform: args.uniform,
             ..Asked::default()
         },
         coverage: Coverage {
@@ -39,8 +39,8 @@ fn command(args: &HuntArgs) -> Vec<String> {
         ("backend", backend.map(|it| it.to_string())),
     ];
     let mut words = args.search.command("hunt", own);
-    if args.plain {
-        words.push("--plain".to_owned());
+    if args.uniform {
+        words.push("--uniform".to_owned());
     }
     words
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use picklock_harness::named_server::NamedServer;
-use picklock_harness::search::vocabulary::Group;
+use picklock_harness::search::fault_model::Group;
 use picklock_scenarios::{BackendName, LeaseDuration, Property};
 
 use crate::cli::{ConfigArgs, LockArgs, key_value, whole};
@@ -97,8 +97,8 @@ pub struct HuntArgs {
     #[arg(long, value_enum, default_value_t = HuntedBackend::Sim)]
     pub backend: HuntedBackend,
     /// Draw plans without bias and without memory, to compare with.
-    #[arg(long = "plain", id = "unbiased")]
-    pub plain: bool,
+    #[arg(long = "uniform", id = "unbiased")]
+    pub uniform: bool,
 }
 
 /// Where a hunt can run.
@@ -178,11 +178,11 @@ Examples:
   picklock merge part-1.json part-2.json part-3.json part-4.json";
 
 fn group(word: &str) -> Result<Group, String> {
-    known(Group::named(word), "group", &Group::ALL.map(Group::word))
+    known(Group::named(word), "group", &Group::ALL.map(Group::as_str))
 }
 
 fn property(word: &str) -> Result<Property, String> {
-    let all = Property::ALL.map(Property::word);
+    let all = Property::ALL.map(Property::as_str);
     known(Property::named(word), "property", &all)
 }
 

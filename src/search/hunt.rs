@@ -7,55 +7,62 @@ use picklock_scenarios::{BackendName, LeaseDuration, Scenario};
 
 use super::about_hunt::about;
 use super::cli::{HuntArgs, HuntedBackend};
+use super::lock_under_test::LockUnderTest;
 use super::on_servers;
 use super::report;
 use super::searching::{SearchProgress, Stop, search};
-use super::subject::Subject;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 
 /// Hunts, and prints what was found and how much was tried.
 pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
-    let subject = Subject::of_args(&args.search)?;
+    let lock_under_test = LockUnderTest::of_args(&args.search)?;
     let time = time(args.time)?;
     let interrupt = Interrupt::listen()?;
-    let base = base(&args, &subject)?;
+    let base = base(&args, &lock_under_test)?;
     if args.backend != HuntedBackend::Sim {
-        return on_servers::hunt(&args, &subject, &base, time, &interrupt).await;
+        return on_servers::hunt(&args, &lock_under_test, &base, time, &interrupt).await;
     }
-    let target = subject.target()?;
+    let target = lock_under_test.target()?;
     let hunt = Hunt {
         target: target.clone(),
         base,
         seed: args.search.seed,
-        groups: subject.groups.clone(),
-        wanted: subject.wanted.clone(),
+        groups: lock_under_test.groups.clone(),
+        wanted: lock_under_test.wanted.clone(),
         runs: args.runs,
-        plain: args.plain,
-        shard: subject.shard,
+        uniform: args.uniform,
+        shard: lock_under_test.shard,
     };
     let nodes = target.nodes(&hunt.base);
-    let (threads, stop) = (subject.threads, Stop::default());
+    let (threads, stop) = (lock_under_test.threads, Stop::default());
     let progress = SearchProgress::new(args.search.quiet, time);
     let ((tried, patterns), seen, elapsed_s) =
         search(&interrupt, &stop, progress, move |stop, progress| {
             hunt.run(threads, stop, |far| progress.tell(far))
         })
         .await?;
-    let finds = report::shrunk(&args.search, &subject, &tried, &seen, (&interrupt, &stop)).await?;
+    let counterexamples = report::shrunk(
+        &args.search,
+        &lock_under_test,
+        &tried,
+        &seen,
+        (&interrupt, &stop),
+    )
+    .await?;
     let latencies = "latencies of 50 to 250 µs, drawn from each plan's own";
     let mut about = about(&args, nodes, BackendName::Sim, latencies);
     about.coverage.patterns = patterns;
-    let came_out = (tried, finds, elapsed_s);
-    report::finish(&args.search, &subject, about, came_out, &interrupt)
+    let came_out = (tried, counterexamples, elapsed_s);
+    report::finish(&args.search, &lock_under_test, about, came_out, &interrupt)
 }
 
 /// Servers, and what of the workload is not drawn.
-fn base(args: &HuntArgs, subject: &Subject) -> Result<Scenario, Failure> {
+fn base(args: &HuntArgs, lock_under_test: &LockUnderTest) -> Result<Scenario, Failure> {
     let mut base = workload::for_hunts()?;
     base.topology.nodes = args.search.nodes;
-    base.topology.replicas = subject.spec.replicas;
-    base.check_for(subject.spec.nodes)?;
+    base.topology.replicas = lock_under_test.spec.replicas;
+    base.check_for(lock_under_test.spec.nodes)?;
     Ok(base)
 }
 

@@ -12,7 +12,7 @@ use super::report;
 use crate::exit::{self, Failure};
 use crate::matrix;
 use crate::print;
-use crate::untrusted_file::{self, LONGEST_DOCUMENT, Links};
+use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
 
 /// Joins the parts, and prints the report of the whole.
 /// `Err`: a file cannot be read, is no part, or belongs to another search or matrix.
@@ -22,7 +22,7 @@ pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
     for path in &args.files {
         let file = path.display().to_string();
         let wrong = |problem: String| Failure::Usage(format!("{file}: {problem}"));
-        let text = untrusted_file::read(path, LONGEST_DOCUMENT, Links::Followed)
+        let text = untrusted_file::read(path, MAX_DOCUMENT_LENGTH, Links::Followed)
             .map_err(|error| wrong(format!("cannot read it: {error}")))?;
         match documents::read(&text).map_err(|error| wrong(error.to_string()))? {
             Document::Search(record) => searches.push((file, *record)),
@@ -55,7 +55,7 @@ fn tell(joined: &MatrixRecord, json: bool) -> u8 {
         true => format!("{}\n", documents::matrix_json(joined)),
         false => terminal::matrix(joined, print::width()),
     });
-    // As of a search: an interrupted part hides no surprise, and without one the whole is not judged.
+    // As of a search: an interrupted part hides no unexpected result, and without one the whole is not judged.
     match Conclusion::of_cells(&joined.cells) {
         Conclusion::Violated { .. } => exit::VIOLATED,
         _ if joined.interrupted => exit::INCONCLUSIVE,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use picklock_harness::backend::Capabilities;
 use picklock_harness::clock::Clock;
-use picklock_harness::record::{Find, RunRecord};
+use picklock_harness::record::{Counterexample, RunRecord};
 use picklock_harness::run::{self, RunResult};
 use picklock_harness::search::{Draw, Memory, Plan, Progress, Shown, Tried, Violation};
 use picklock_harness::spec::RunSpec;
@@ -15,11 +15,11 @@ use picklock_scenarios::Scenario;
 
 use super::about_hunt::about;
 use super::cli::HuntArgs;
-use super::kept_finds;
+use super::lock_under_test::LockUnderTest;
 use super::report;
+use super::saved_counterexamples;
 use super::searching::SearchProgress;
-use super::subject::Subject;
-use crate::backend_choice::{self, ChosenBackend, Wanted};
+use crate::backend_choice::{self, BackendRequest, ChosenBackend};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::print;
@@ -35,39 +35,39 @@ const ASIDE: &str = "unrepeated";
 /// `Err`: there are no servers, or a run or a directory fails.
 pub async fn hunt(
     args: &HuntArgs,
-    subject: &Subject,
+    lock_under_test: &LockUnderTest,
     base: &Scenario,
     time: Option<Duration>,
     interrupt: &Interrupt,
 ) -> Result<u8, Failure> {
-    let choosing = backend_choice::choose(Wanted {
+    let choosing = backend_choice::choose(BackendRequest {
         backend: args.backend.servers(),
-        servers: &subject.servers,
+        servers: &lock_under_test.servers,
         can_simulate: false,
         scenario: Some(base),
     });
     let chosen = interrupt.unless_wanted(choosing).await?;
     let (clock, mut progress) = (Clock::start(), SearchProgress::new(args.search.quiet, time));
     let draw = Draw {
-        lock: &subject.spec,
+        lock: &lock_under_test.spec,
         base,
-        groups: &subject.groups,
+        groups: &lock_under_test.groups,
         seed: args.search.seed,
-        plain: args.plain,
-        shard: subject.shard,
+        uniform: args.uniform,
+        shard: lock_under_test.shard,
     };
     let mut hunting = Hunting {
-        subject,
+        lock_under_test,
         chosen: &chosen,
         interrupt,
-        out: report::out_of(&args.search, subject.shard),
+        out: report::out_of(&args.search, lock_under_test.shard),
         end: time,
         clock: clock.clone(),
-        finds: Vec::new(),
+        counterexamples: Vec::new(),
         unrepeated: 0,
     };
     let (mut tried, mut memory) = (Tried::default(), Memory::default());
-    let (shard, of) = subject.shard;
+    let (shard, of) = lock_under_test.shard;
     let most = args
         .runs
         .map(|runs| runs / of + u64::from(runs % of >= shard));
@@ -88,31 +88,35 @@ pub async fn hunt(
         progress.tell(&Progress {
             schedules: tried.schedules,
             done: most.map(|most| next as f64 / most as f64),
-            finds: &tried.finds,
+            counterexamples: &tried.counterexamples,
         });
     }
     tried.complete = most.is_some_and(|most| next >= most);
-    let nodes = base.topology.nodes.unwrap_or(subject.spec.nodes);
+    let nodes = base.topology.nodes.unwrap_or(lock_under_test.spec.nodes);
     let latencies = "the latencies of real servers on this machine, which differ from run to run";
     let mut about = about(args, nodes, chosen.name(), latencies);
     about.coverage.patterns = memory.patterns();
     about.coverage.unrepeated = hunting.unrepeated;
-    let came_out = (tried, hunting.finds, clock.elapsed().as_secs_f64());
-    report::finish(&args.search, subject, about, came_out, interrupt)
+    let came_out = (
+        tried,
+        hunting.counterexamples,
+        clock.elapsed().as_secs_f64(),
+    );
+    report::finish(&args.search, lock_under_test, about, came_out, interrupt)
 }
 
 /// A plan's run.
 type Ran = (RunSpec, RunResult, RunRecord);
 
 struct Hunting<'a> {
-    subject: &'a Subject,
+    lock_under_test: &'a LockUnderTest,
     chosen: &'a ChosenBackend,
     interrupt: &'a Interrupt,
     out: PathBuf,
     /// When the time is over, by the clock.
     end: Option<Duration>,
     clock: Clock,
-    finds: Vec<Find>,
+    counterexamples: Vec<Counterexample>,
     unrepeated: u64,
 }
 
@@ -124,12 +128,15 @@ impl Hunting<'_> {
 
     /// The servers can do the plan's faults.
     fn fits(&self, plan: &Plan) -> bool {
-        let offered = Capabilities::of(self.chosen.name());
+        let offered = Capabilities::for_backend(self.chosen.name());
         offered.offer_all(&plan.scenario).is_ok() && self.spec(plan).is_some()
     }
 
     fn spec(&self, plan: &Plan) -> Option<RunSpec> {
-        let (lock, servers) = (self.subject.spec.clone(), self.subject.servers.clone());
+        let (lock, servers) = (
+            self.lock_under_test.spec.clone(),
+            self.lock_under_test.servers.clone(),
+        );
         let spec = RunSpec {
             servers,
             backend: self.chosen.name(),
@@ -180,7 +187,11 @@ impl Hunting<'_> {
     }
 
     fn shown(&self, (_, result, record): &Ran) -> Shown {
-        Shown::of(&result.history, &record.verdicts, &self.subject.wanted)
+        Shown::new(
+            &result.history,
+            &record.verdicts,
+            &self.lock_under_test.wanted,
+        )
     }
 
     /// The violation comes in all runs that are still to be made.
@@ -196,12 +207,12 @@ impl Hunting<'_> {
     }
 
     fn set_aside(&self, ran: &Ran, violation: Violation) -> Result<(), Failure> {
-        let name = kept_finds::name(violation, self.unrepeated as usize + 1);
+        let name = saved_counterexamples::name(violation, self.unrepeated as usize + 1);
         let directory = self.out.join(ASIDE).join(&name);
         let (spec, result, _) = ran;
-        let spec = kept_finds::kept_in(spec.clone(), &directory);
+        let spec = saved_counterexamples::kept_in(spec.clone(), &directory);
         let record = record(&spec, self.chosen, result);
-        kept_finds::keep_run(&spec, result, &record, &directory)?;
+        saved_counterexamples::keep_run(&spec, result, &record, &directory)?;
         print::err(&format!(
             "{name}: did not come again when the plan was repeated, so it is no find; kept in {}\n",
             directory.display()
@@ -220,24 +231,26 @@ impl Hunting<'_> {
         let smaller = self.fewer_faults(plan, violation).await?;
         let smaller = smaller.as_ref().map(|(plan, ran)| (plan, ran));
         let (plan, ran) = smaller.unwrap_or((plan, ran));
-        let shape = plan.shape();
+        let signature = plan.signature();
         let Violation { property, cause } = violation;
-        let is_like = |find: &&mut Find| (find.property, find.cause) == (property, cause);
-        let mut like = self.finds.iter_mut().filter(is_like);
-        if let Some(known) = like.find(|it| it.shape == shape) {
+        let is_like = |find: &&mut Counterexample| (find.property, find.cause) == (property, cause);
+        let mut like = self.counterexamples.iter_mut().filter(is_like);
+        if let Some(known) = like.find(|it| it.signature == signature) {
             known.schedules += 1;
             return Ok(());
         }
-        let like = self.finds.iter_mut().filter(is_like).count();
-        let directory = self.out.join(kept_finds::name(violation, like + 1));
+        let like = self.counterexamples.iter_mut().filter(is_like).count();
+        let directory = self
+            .out
+            .join(saved_counterexamples::name(violation, like + 1));
         let (spec, result, _) = ran;
-        let spec = kept_finds::kept_in(spec.clone(), &directory);
+        let spec = saved_counterexamples::kept_in(spec.clone(), &directory);
         let record = record(&spec, self.chosen, result);
-        kept_finds::keep_run(&spec, result, &record, &directory)?;
-        let find = kept_finds::find(&spec, &record, violation, shape, &directory);
-        self.finds.push(Find {
+        saved_counterexamples::keep_run(&spec, result, &record, &directory)?;
+        let find = saved_counterexamples::find(&spec, &record, violation, signature, &directory);
+        self.counterexamples.push(Counterexample {
             first: number,
-            after_s: Some(kept_finds::in_millis(elapsed.as_secs_f64())),
+            after_s: Some(saved_counterexamples::in_millis(elapsed.as_secs_f64())),
             ..find
         });
         Ok(())

@@ -4,32 +4,33 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use picklock_harness::finds::MOST_SHAPES;
+use picklock_harness::counterexamples::MAX_SIGNATURES;
 use picklock_harness::record::{
-    Asked, Coverage, Find, Placed, SEARCH_FORMAT, SearchKind, SearchRecord, Shards, Subject as Lock,
+    Asked, Counterexample, Coverage, LockInfo as Lock, Placed, SEARCH_FORMAT, SearchKind,
+    SearchRecord, Shards,
 };
 use picklock_harness::search::{Effort, Tried, shrink_all};
 use picklock_reports::{documents, terminal};
 use picklock_scenarios::BackendName;
 
 use super::cli::SearchArgs;
-use super::kept_finds;
+use super::lock_under_test::LockUnderTest;
+use super::saved_counterexamples;
 use super::searching::{SeenAfter, Stop, beside};
-use super::subject::Subject;
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
 use crate::run_directory::{RunDirectory, make_private};
 use crate::{lock, print};
 
 /// Where finds are kept without `--out`.
-const DEFAULT_OUT: &str = "picklock-finds";
+const DEFAULT_OUT: &str = "picklock-counterexamples";
 
 const FILE: &str = "search.json";
 
 /// How much work goes into shrinking.
 const EFFORT: Effort = Effort {
     runs: 2_000,
-    shapes: MOST_SHAPES,
+    signatures: MAX_SIGNATURES,
 };
 
 /// What a record says besides what was tried.
@@ -48,12 +49,20 @@ pub struct About {
 /// Keeps the record, prints the report, and returns the exit code.
 pub fn finish(
     args: &SearchArgs,
-    subject: &Subject,
+    lock_under_test: &LockUnderTest,
     about: About,
-    (tried, finds, elapsed_s): (Tried, Vec<Find>, f64),
+    (tried, counterexamples, elapsed_s): (Tried, Vec<Counterexample>, f64),
     interrupt: &Interrupt,
 ) -> Result<u8, Failure> {
-    let record = record(args, subject, about, &tried, finds, elapsed_s, interrupt);
+    let record = record(
+        args,
+        lock_under_test,
+        about,
+        &tried,
+        counterexamples,
+        elapsed_s,
+        interrupt,
+    );
     if let Some(out) = &args.out {
         make_private(out)
             .map_err(|error| Failure::Usage(format!("--out {}: {error}", out.display())))?;
@@ -68,20 +77,20 @@ pub fn finish(
 /// Shrinks what was found in the simulation, and keeps it.
 pub async fn shrunk(
     args: &SearchArgs,
-    subject: &Subject,
+    lock_under_test: &LockUnderTest,
     tried: &Tried,
     seen: &SeenAfter,
     (interrupt, stop): (&Interrupt, &Stop),
-) -> Result<Vec<Find>, Failure> {
-    let found = tried.finds.clone();
+) -> Result<Vec<Counterexample>, Failure> {
+    let found = tried.counterexamples.clone();
     if !args.quiet && found.simplest_violation().is_some() && !stop.all.load(Ordering::Relaxed) {
         print::err("shrinking what was found\n");
     }
-    let (target, threads) = (subject.target()?, subject.threads);
+    let (target, threads) = (lock_under_test.target()?, lock_under_test.threads);
     let (own, all) = (target.clone(), stop.all.clone());
     let shrinking = move || shrink_all(&own, found, EFFORT, threads, &all);
     let groups = beside(interrupt, stop, shrinking).await?;
-    kept_finds::keep(&target, groups, seen, &out_of(args, subject.shard)).await
+    saved_counterexamples::keep(&target, groups, seen, &out_of(args, lock_under_test.shard)).await
 }
 
 /// Where finds are kept. Shards that run in one directory must not overwrite each other's.
@@ -95,20 +104,22 @@ pub fn out_of(args: &SearchArgs, (shard, of): (u64, u64)) -> PathBuf {
 
 fn record(
     args: &SearchArgs,
-    subject: &Subject,
+    lock_under_test: &LockUnderTest,
     about: About,
     tried: &Tried,
-    mut finds: Vec<Find>,
+    mut counterexamples: Vec<Counterexample>,
     elapsed_s: f64,
     interrupt: &Interrupt,
 ) -> SearchRecord {
-    let (shard, of) = subject.shard;
+    let (shard, of) = lock_under_test.shard;
     let is_whole = of == 1;
     if is_whole {
         // Only shards are joined.
-        finds.iter_mut().for_each(|find| find.unshrunk.clear());
+        counterexamples
+            .iter_mut()
+            .for_each(|find| find.unshrunk.clear());
     }
-    let spec = &subject.spec;
+    let spec = &lock_under_test.spec;
     let server = (args.server).map(|server| format!("the server {}", server.name()));
     let placed = tried.placed.iter();
     SearchRecord {
@@ -123,9 +134,13 @@ fn record(
         backend: about.backend,
         seed: args.seed,
         asked: Asked {
-            faults: subject.groups.iter().map(ToString::to_string).collect(),
-            properties: subject.wanted.properties.clone(),
-            outlived_lease: subject.wanted.outlived_lease,
+            faults: lock_under_test
+                .groups
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            properties: lock_under_test.wanted.properties.clone(),
+            outlived_lease: lock_under_test.wanted.outlived_lease,
             ..about.asked
         },
         depth: about.depth,
@@ -141,27 +156,27 @@ fn record(
             && tried.stuck == 0,
         complete: tried.complete,
         interrupted: interrupt.is_wanted(),
-        elapsed_s: kept_finds::in_millis(elapsed_s),
+        elapsed_s: saved_counterexamples::in_millis(elapsed_s),
         coverage: Coverage {
-            moments: tried.moments,
+            injection_points: tried.injection_points,
             placements: tried.placements,
-            folded: tried.folded,
+            pruned: tried.pruned,
             missed: tried.missed,
             placed: placed
-                .map(|((moment, fault), (schedules, finds))| Placed {
+                .map(|((moment, fault), (schedules, counterexamples))| Placed {
                     moment: moment.clone(),
                     fault: (*fault).to_owned(),
                     schedules: *schedules,
-                    finds: *finds,
+                    counterexamples: *counterexamples,
                 })
                 .collect(),
-            unjudged: tried.unjudged.clone(),
+            inconclusive: tried.inconclusive.clone(),
             stuck: tried.stuck,
             fixed: about.coverage.fixed.into_iter().chain(server).collect(),
             ..about.coverage
         },
-        repro: finds.first().and_then(|find| find.repro.clone()),
-        finds,
+        repro: counterexamples.first().and_then(|find| find.repro.clone()),
+        counterexamples,
         reproduce: format!("picklock {}", shell_words::join(about.command)),
     }
 }
@@ -176,7 +191,7 @@ pub fn print(record: &SearchRecord, json: bool) {
 
 /// The exit code for the search of this process, which may be one shard.
 pub fn code_of(record: &SearchRecord) -> u8 {
-    match record.finds.is_empty() {
+    match record.counterexamples.is_empty() {
         _ if record.interrupted => exit::INTERRUPTED,
         false => exit::VIOLATED,
         true if record.coverage.stuck > 0 || record.schedules == 0 => exit::INCONCLUSIVE,
@@ -187,7 +202,7 @@ pub fn code_of(record: &SearchRecord) -> u8 {
 /// The exit code for shards that were joined.
 pub fn code_of_joined(record: &SearchRecord) -> u8 {
     let lacks = record.shards.is_some() || record.interrupted;
-    match record.finds.is_empty() {
+    match record.counterexamples.is_empty() {
         false => exit::VIOLATED,
         true if lacks => exit::INCONCLUSIVE,
         true => code_of(record),

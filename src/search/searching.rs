@@ -54,7 +54,7 @@ impl SearchProgress {
     /// The search has come so far.
     pub fn tell(&mut self, progress: &Progress<'_>) {
         let elapsed_s = self.clock.elapsed().as_secs_f64();
-        for violation in progress.finds.violations() {
+        for violation in progress.counterexamples.violations() {
             self.seen.entry(violation).or_insert_with(|| {
                 let Violation { property, cause } = violation;
                 let runs = count(progress.schedules, "schedule");
@@ -89,9 +89,9 @@ impl SearchProgress {
         if let Some(left_s) = left_s {
             line.push_str(&format!(" · {} left", span_ms((left_s * 1e3) as u64)));
         }
-        let best = progress.finds.simplest_violation();
+        let best = progress.counterexamples.simplest_violation();
         if let Some(Violation { property, cause }) = best {
-            let others = progress.finds.violations().len() - 1;
+            let others = progress.counterexamples.violations().len() - 1;
             line.push_str(&format!(" · best: {property}: {cause}"));
             if others > 0 {
                 line.push_str(&format!(" and {others} more"));

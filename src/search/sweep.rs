@@ -8,9 +8,9 @@ use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource};
 use picklock_scenarios::{BackendName, Scenario};
 
 use super::cli::SweepArgs;
+use super::lock_under_test::LockUnderTest;
 use super::report::{self, About};
 use super::searching::{SearchProgress, Stop, search};
-use super::subject::Subject;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::specification::{checked, load};
@@ -19,18 +19,18 @@ use crate::usage_hint::or_meant;
 /// Sweeps, and prints what was found and how much was tried.
 /// `Err`: wrong usage, or the workload cannot be simulated.
 pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
-    let subject = Subject::of_args(&args.search)?;
-    let base = base(&args, &subject)?;
-    let target = subject.target()?;
+    let lock_under_test = LockUnderTest::of_args(&args.search)?;
+    let base = base(&args, &lock_under_test)?;
+    let target = lock_under_test.target()?;
     let interrupt = Interrupt::listen()?;
     let sweep = Sweep {
         target,
         base,
         seed: args.search.seed,
         depth: args.depth,
-        groups: subject.groups.clone(),
-        wanted: subject.wanted.clone(),
-        shard: subject.shard,
+        groups: lock_under_test.groups.clone(),
+        wanted: lock_under_test.wanted.clone(),
+        shard: lock_under_test.shard,
     };
     let about = About {
         kind: SearchKind::Sweep,
@@ -42,26 +42,33 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
             ..Asked::default()
         },
         coverage: Coverage {
-            faults: sweep.vocabulary().in_words(),
+            faults: sweep.fault_model().describe(),
             fixed: fixed(&sweep),
             ..Coverage::default()
         },
         command: command(&args),
     };
-    let (threads, stop) = (subject.threads, Stop::default());
+    let (threads, stop) = (lock_under_test.threads, Stop::default());
     let progress = SearchProgress::new(args.search.quiet, None);
     let (swept, seen, elapsed_s) = search(&interrupt, &stop, progress, move |stop, progress| {
         sweep.run(threads, stop, |far| progress.tell(far))
     })
     .await?;
     let tried = swept.map_err(|error| Failure::Usage(error.to_string()))?;
-    let finds = report::shrunk(&args.search, &subject, &tried, &seen, (&interrupt, &stop)).await?;
-    let came_out = (tried, finds, elapsed_s);
-    report::finish(&args.search, &subject, about, came_out, &interrupt)
+    let counterexamples = report::shrunk(
+        &args.search,
+        &lock_under_test,
+        &tried,
+        &seen,
+        (&interrupt, &stop),
+    )
+    .await?;
+    let came_out = (tried, counterexamples, elapsed_s);
+    report::finish(&args.search, &lock_under_test, about, came_out, &interrupt)
 }
 
 /// The workload, as it is run.
-fn base(args: &SweepArgs, subject: &Subject) -> Result<Scenario, Failure> {
+fn base(args: &SweepArgs, lock_under_test: &LockUnderTest) -> Result<Scenario, Failure> {
     let name = args.workload.as_str();
     let is_file = Path::new(name)
         .extension()
@@ -79,7 +86,7 @@ fn base(args: &SweepArgs, subject: &Subject) -> Result<Scenario, Failure> {
             ttl: args.ttl,
         },
         ..RunSpec::simulated(
-            subject.spec.clone(),
+            lock_under_test.spec.clone(),
             workload::without_faults(scenario),
             args.search.seed,
         )

@@ -76,7 +76,12 @@ pub fn crate_tests_its_lock(workspace: &Workspace, picklock: &Picklock) {
         .split_once("The run is kept in ")
         .expect("a failure says so");
     let kept = after.lines().next().unwrap_or_default();
-    for file in ["run.json", "history.jsonl", "custody.jsonl", "wire.jsonl"] {
+    for file in [
+        "run.json",
+        "history.jsonl",
+        "key-history.jsonl",
+        "commands.jsonl",
+    ] {
         assert!(Path::new(kept).join(file).is_file(), "{kept}");
     }
     picklock.run(0, &format!("report {kept} --format html --out trial"));

@@ -84,7 +84,7 @@ fn what_is_planted_is_found() {
     let dead = format!("{CALM}[[expect]]\nlock = \"redlock\"\nlease = \"violated: race\"\n");
     let verdict = CALM.replace("\"redlock\"", "\"no-lock\"")
         + "[[expect]]\nlock = \"no-lock\"\nlease = \"held\"\n";
-    for (name, config) in [("gate_dead_alarm", dead), ("gate_verdict", verdict)] {
+    for (name, config) in [("gate_unexpected_pass", dead), ("gate_verdict", verdict)] {
         let outcome = gate("", &config).run().exits(1);
         insta::assert_snapshot!(name, said(&outcome));
     }
@@ -148,14 +148,14 @@ fn without_what_it_needs_it_does_not_open() {
         .exits(2);
     let empty = gate("", "").run().exits(2);
     let nothing = gate("", "[[cells]]\nbackends = []\n").run().exits(2);
-    let left_out = gate("--out results", NOT_APPLICABLE).run().exits(1);
+    let omitted = gate("--out results", NOT_APPLICABLE).run().exits(1);
     assert!(
-        left_out
+        omitted
             .text_file("results/gate.json")
             .contains("exec:true × calm × sim")
     );
-    let left_out = gate("", NOT_APPLICABLE).run().exits(1);
-    let all = [no_baseline, named, foreign, empty, nothing, left_out];
+    let omitted = gate("", NOT_APPLICABLE).run().exits(1);
+    let all = [no_baseline, named, foreign, empty, nothing, omitted];
     insta::assert_snapshot!(all.each_ref().map(said).join("\n===\n"));
 }
 

@@ -87,7 +87,7 @@ fn explain_says_of_every_built_in_lock_what_the_matrix_shows() {
         {
             let said = &said[&cell.scenario];
             for (property, verdict) in &cell.verdicts {
-                let told = said_of(said, property.word());
+                let told = said_of(said, property.as_str());
                 let cause = verdict
                     .cause
                     .map_or(String::new(), |cause| format!("({cause})"));

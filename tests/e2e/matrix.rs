@@ -139,7 +139,7 @@ fn many_seeds_are_counted() {
 
 #[test]
 fn every_exit_code_means_what_the_help_says() {
-    let surprise = calm_that_expects("surprise", "[expect.\"*\"]\nlease = \"violated\"");
+    let mismatch = calm_that_expects("mismatch", "[expect.\"*\"]\nlease = \"violated\"");
     let unknown = calm_that_expects(
         "unknown",
         "[judge]\nmin_grants = 1000\n[expect.\"*\"]\nlease = \"held\"",
@@ -147,14 +147,17 @@ fn every_exit_code_means_what_the_help_says() {
     let lock = format!("{SIM} --impl set-nx-px");
     let run = |scenarios: &str, code: i32| {
         picklock(&format!("{lock} {scenarios}"))
-            .file("surprise.toml", &surprise)
+            .file("mismatch.toml", &mismatch)
             .file("unknown.toml", &unknown)
             .run()
             .exits(code)
     };
     run("--scenario calm", 0);
     run("--scenario calm --scenario unknown.toml", 3);
-    let both = run("--scenario unknown.toml --scenario surprise.toml", 1);
+    let both = run(
+        "--scenario unknown.toml --scenario unexpected result.toml",
+        1,
+    );
     // The worst comes first.
     let at = |what: &str| both.stdout.find(what).unwrap();
     assert!(at("lease held, expected violated") < at("lease could not be judged, expected held"));
@@ -167,7 +170,7 @@ fn strangers_are_no_surprise_and_count_as_single_runs_do() {
         .exits(1);
     let record = record(&outcome);
     let cell = &record.cells[0];
-    assert!(!cell.is_bound() && cell.surprises.is_empty());
+    assert!(!cell.is_bound() && cell.mismatches.is_empty());
     assert!(cell.tally.values().any(|tally| tally.violated == 1));
     // A scenario that names it binds it.
     let scenario = calm_that_expects("named", "[expect.no-lock]\nexclusion = \"held\"");

@@ -318,7 +318,7 @@ const VALUES: &[Mistake] = &[
     ("matrix --profile fast", 2, &["possible values: quick"]),
     ("matrix --seeds 0", 2, &["each cell must run at least once"]),
     (
-        "matrix --backend sim --like redlock",
+        "matrix --backend sim --reference redlock",
         2,
         &["name a lock of your own"],
     ),

@@ -42,7 +42,7 @@ fn the_simulation_repeats_to_the_byte_even_when_the_scenario_is_gone() {
     let again = picklock(&format!("replay {} --json --out again", run.display()))
         .run()
         .exits(1);
-    for name in ["history.jsonl", "wire.jsonl"] {
+    for name in ["history.jsonl", "commands.jsonl"] {
         let (then, now) = (
             bytes(&run.join(name)),
             bytes(&again.home().join("again").join(name)),
@@ -137,7 +137,7 @@ fn each_cell_of_a_matrix_can_be_replayed() {
         table.display()
     )));
     // The simulation keeps what was said on the wire, too, and a matrix compresses it.
-    assert!(cell.join("wire.jsonl.gz").is_file() && !cell.join("wire.jsonl").exists());
+    assert!(cell.join("commands.jsonl.gz").is_file() && !cell.join("commands.jsonl").exists());
     assert!(page.contains("data-do=\"messages\""));
 }
 
@@ -214,7 +214,7 @@ fn kept_run_is_found_by_whatever_lies_in_it() {
             ("run/run.json", kept.home()),
             (".", kept.home()),
             (".", &run),
-            ("wire.jsonl", &run),
+            ("commands.jsonl", &run),
         ] {
             let found = said(&format!("{command} {path}"), folder);
             // What is printed names the file.

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use picklock_harness::check::{Ongoing, Party, StarvedBy, Unjudged};
+use picklock_harness::check::{Component, InconclusiveReason, StallContext, StarvationReason};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -344,39 +344,39 @@ fn what_a_busy_machine_spoils_is_known_by_its_words() {
     let (worker, until_ns, count) = (0, 0, 1);
     let fault = || "pause-client".to_owned();
     let reasons = [
-        Unjudged::HarnessPause {
+        InconclusiveReason::HarnessStall {
             late_ms: 1,
             until_ns,
-            during: Ongoing::Hold,
+            during: StallContext::Hold,
             count,
         },
-        Unjudged::HeldByHarnessPause {
+        InconclusiveReason::HoldExtendedByStall {
             worker,
             lost_ms: 1,
             until_ns,
         },
-        Unjudged::StoodStill {
-            who: Party::Worker(worker),
-            stood_ms: 1,
+        InconclusiveReason::UnexpectedStall {
+            who: Component::Worker(worker),
+            stalled_ms: 1,
             until_ns,
             count,
         },
-        Unjudged::LateInjection {
+        InconclusiveReason::LateInjection {
             worker,
             waited_ns: 1,
             fault: fault(),
         },
-        Unjudged::FaultOverran {
+        InconclusiveReason::FaultOverran {
             fault: fault(),
             lasted_ns: 1,
             late_ms: 1,
         },
-        Unjudged::ClientGone {
+        InconclusiveReason::ClientGone {
             worker,
             sent: "SET".into(),
         },
-        Unjudged::Starved {
-            by: StarvedBy::HarnessPause(1),
+        InconclusiveReason::Starved {
+            by: StarvationReason::HarnessStall(1),
         },
     ];
     for reason in reasons {

@@ -4,9 +4,12 @@ use serde_json::Value;
 
 use crate::running::{Outcome, picklock};
 
-fn names(finds: &Value) -> Vec<String> {
-    let finds = finds["finds"].as_array().unwrap().iter();
-    let mut names: Vec<String> = finds
+fn names(counterexamples: &Value) -> Vec<String> {
+    let counterexamples = counterexamples["counterexamples"]
+        .as_array()
+        .unwrap()
+        .iter();
+    let mut names: Vec<String> = counterexamples
         .map(|find| format!("{} {} {}", find["property"], find["cause"], find["shape"]))
         .collect();
     names.sort();
@@ -45,7 +48,7 @@ fn sweep_without_a_find_says_what_it_covers_and_keeps_nothing() {
         "{}",
         swept.all()
     );
-    assert!(!swept.home().join("picklock-finds").exists());
+    assert!(!swept.home().join("picklock-counterexamples").exists());
 }
 
 #[test]
@@ -105,7 +108,7 @@ fn shards_in_one_directory_keep_their_finds_apart() {
     let line = "sweep --impl no-lock --faults clocks --property lease --json";
     for part in ["1/2", "2/2"] {
         let document = shard(line, part, "").document();
-        let kept = format!("picklock-finds-{}/", part.replace('/', "-of-"));
+        let kept = format!("picklock-counterexamples-{}/", part.replace('/', "-of-"));
         let repro = document["repro"].as_str().unwrap();
         assert!(repro.starts_with(&kept), "{repro}");
     }
@@ -205,7 +208,7 @@ fn an_interrupted_part_of_a_matrix_is_not_judged_and_hides_no_surprise() {
         call.run()
     };
     merged(&part).exits(3);
-    part["cells"][0]["surprises"] = serde_json::json!([
+    part["cells"][0]["mismatches"] = serde_json::json!([
         { "property": "lease", "expected": "held", "got": "violated: race", "runs": 1 }
     ]);
     merged(&part).exits(1);

@@ -110,14 +110,14 @@ fn links_beside_a_record_are_not_followed() {
     let history = dir.join("history.jsonl");
     fs::rename(&history, run.home().join("elsewhere")).unwrap();
     symlink(run.home().join("elsewhere"), &history).unwrap();
-    fs::remove_file(dir.join("wire.jsonl")).unwrap();
-    fifo(&dir.join("wire.jsonl"));
+    fs::remove_file(dir.join("commands.jsonl")).unwrap();
+    fifo(&dir.join("commands.jsonl"));
     let outcome = picklock(&format!("report {}", dir.display()))
         .run()
         .exits(0);
     for said in [
         "history.jsonl: cannot be read: it is a symbolic link",
-        "wire.jsonl: cannot be read: it is a FIFO",
+        "commands.jsonl: cannot be read: it is a FIFO",
     ] {
         assert!(outcome.stderr.contains(said), "{}", outcome.all());
     }

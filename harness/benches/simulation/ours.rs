@@ -8,8 +8,8 @@ use std::time::Duration;
 use picklock_harness::check::{Property, Status, judge};
 use picklock_harness::history::History;
 use picklock_harness::run::RunResult;
-use picklock_harness::search::vocabulary::Group;
-use picklock_harness::search::{Sweep, Target, Wanted, workload};
+use picklock_harness::search::fault_model::Group;
+use picklock_harness::search::{Sweep, Target, ViolationFilter, workload};
 use picklock_harness::sim::{LockFactory, Simulation, run_many};
 use picklock_harness::spec::RunSpec;
 use picklock_impls::BuiltInLock;
@@ -73,7 +73,7 @@ fn must_hold(history: &History) {
 pub fn crowd(strategy: &str, runs: u64) {
     let strategy = picklock_impls::find(strategy).expect("the strategy is built in");
     let scenario = catalog::named("flash-sale").expect("the crowd is in the catalog");
-    let lock = LockFactory::of(strategy);
+    let lock = LockFactory::built_in(strategy);
     let look = |result: RunResult| must_hold(&result.history);
     for ran in run_many(simulations(&scenario, &lock, runs), look) {
         ran.expect("the simulation runs");
@@ -82,7 +82,7 @@ pub fn crowd(strategy: &str, runs: u64) {
 
 /// Runs with seeds from zero on.
 pub fn round(shape: &Shape, runs: u64) {
-    judged(shape, runs, &LockFactory::of(redlock()), drop);
+    judged(shape, runs, &LockFactory::built_in(redlock()), drop);
 }
 
 /// The same runs, not timed but counted.
@@ -108,7 +108,7 @@ pub fn counted(shape: &Shape, runs: u64) -> Totals {
 /// Speed that is bought with determinism is worth nothing.
 pub fn same_seed_same_bytes(shape: &Shape) {
     let bytes = || {
-        judged(shape, 20, &LockFactory::of(redlock()), |history| {
+        judged(shape, 20, &LockFactory::built_in(redlock()), |history| {
             serde_json::to_string(&history.events).expect("a history is JSON")
         })
     };
@@ -118,14 +118,14 @@ pub fn same_seed_same_bytes(shape: &Shape) {
 /// A sweep of Redlock on one thread: what a search pays for a schedule.
 pub fn sweep() {
     let sweep = Sweep {
-        target: Target::of(LockFactory::of(redlock())),
+        target: Target::new(LockFactory::built_in(redlock())),
         base: workload::named("short")
             .expect("it is there")
             .expect("it is valid"),
         seed: 1,
         depth: 1,
         groups: vec![Group::Clients, Group::Network],
-        wanted: Wanted::default(),
+        wanted: ViolationFilter::default(),
         shard: (1, 1),
     };
     let mut schedules = 0;

@@ -10,8 +10,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use picklock_harness::clock::Clock;
-use picklock_harness::entropy;
 use picklock_harness::model::{Server, ServerVersion};
+use picklock_harness::rng;
 use picklock_impls::Node;
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -51,8 +51,8 @@ async fn run(shape: &Shape, seed: u64, counted: &mut Counted) {
     for worker in 0..shape.workers {
         let mut connected: Vec<Node> = Vec::new();
         for (server, link) in servers.iter().zip(0..) {
-            let entropy = entropy::stream(seed, "network", (worker * shape.nodes) as u64 + link);
-            let (stream, far) = linked(entropy);
+            let rng = rng::stream(seed, "network", (worker * shape.nodes) as u64 + link);
+            let (stream, far) = linked(rng);
             let client = server.borrow_mut().connect();
             let line = Line {
                 stream: far,
@@ -76,13 +76,13 @@ async fn run(shape: &Shape, seed: u64, counted: &mut Counted) {
 }
 
 /// Both ends of a connection.
-fn linked(mut entropy: StdRng) -> (DuplexStream, DuplexStream) {
-    let (near, near_wire) = tokio::io::duplex(ROOM);
-    let (far_wire, far) = tokio::io::duplex(ROOM);
-    let (from_near, to_near) = tokio::io::split(near_wire);
-    let (from_far, to_far) = tokio::io::split(far_wire);
-    let back = entropy::stream(entropy.random(), "back", 0);
-    tokio::task::spawn_local(carry(from_near, to_far, entropy));
+fn linked(mut rng: StdRng) -> (DuplexStream, DuplexStream) {
+    let (near, near_proxy) = tokio::io::duplex(ROOM);
+    let (far_proxy, far) = tokio::io::duplex(ROOM);
+    let (from_near, to_near) = tokio::io::split(near_proxy);
+    let (from_far, to_far) = tokio::io::split(far_proxy);
+    let back = rng::stream(rng.random(), "back", 0);
+    tokio::task::spawn_local(carry(from_near, to_far, rng));
     tokio::task::spawn_local(carry(from_far, to_near, back));
     (near, far)
 }
@@ -91,11 +91,11 @@ fn linked(mut entropy: StdRng) -> (DuplexStream, DuplexStream) {
 async fn carry(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    mut entropy: StdRng,
+    mut rng: StdRng,
 ) -> std::io::Result<()> {
     let mut carried = Vec::with_capacity(ROOM);
     while from.read_buf(&mut carried).await? > 0 {
-        let latency = Duration::from_nanos(entropy.random_range(50_000..250_000));
+        let latency = Duration::from_nanos(rng.random_range(50_000..250_000));
         tokio::time::sleep(latency).await;
         to.write_all(&carried).await?;
         carried.clear();

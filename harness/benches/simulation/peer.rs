@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_harness::entropy;
 use picklock_harness::model::{ClientId, Now, Server, ServerVersion};
+use picklock_harness::rng;
 use picklock_impls::{Canceller, Context, LockError, Node, WallClock};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisConnectionInfo};
@@ -97,10 +97,10 @@ impl Sales {
         }
     }
 
-    pub fn buyer(&self, seed: u64, worker: usize, elapsed: Elapsed) -> Buyer {
-        Buyer {
+    pub fn buyer(&self, seed: u64, worker: usize, elapsed: Elapsed) -> ClientDriver {
+        ClientDriver {
             sales: self.clone(),
-            entropy_seed: entropy::derive(seed, "worker", worker as u64),
+            rng_seed: rng::derive(seed, "worker", worker as u64),
             elapsed,
         }
     }
@@ -112,19 +112,19 @@ impl Sales {
     }
 }
 
-pub struct Buyer {
+pub struct ClientDriver {
     sales: Sales,
-    entropy_seed: u64,
+    rng_seed: u64,
     elapsed: Elapsed,
 }
 
-impl Buyer {
+impl ClientDriver {
     pub async fn buy(self, nodes: Vec<Node>) -> Result<(), LockError> {
         let sales = &self.sales;
         let context = Context {
             canceller: Canceller::default(),
             wall_clock: Rc::new(Wall(Rc::clone(&self.elapsed))),
-            entropy: entropy::stream(self.entropy_seed, "lock", 0),
+            rng: rng::stream(self.rng_seed, "lock", 0),
             options: picklock_impls::Options::default(),
         };
         let mut lock = (redlock().build)(nodes, context);

@@ -1,6 +1,6 @@
 //! What each command does to keys, and to its own connection: the one table of it.
 //!
-//! The wire asks it which commands can take a lock, and which only set up a connection. The replay of
+//! The proxy asks it which commands can take a lock, and which only set up a connection. The replay of
 //! MONITOR asks it what to execute. The model's own table is compared with it by a test.
 //!
 //! A command that is not here is not known. It may do anything.
@@ -117,7 +117,7 @@ const TABLE: &[(CommandKind, &str)] = &[
     (Flushes, "FLUSHALL FLUSHDB"),
 ];
 
-/// The same by name and subcommand, because the wire asks for each frame.
+/// The same by name and subcommand, because the proxy asks for each frame.
 static KINDS: LazyLock<HashMap<(&str, &str), CommandKind>> = LazyLock::new(|| {
     let rows = TABLE.iter();
     let names = rows.flat_map(|(kind, names)| names.split(' ').map(|name| (name, *kind)));

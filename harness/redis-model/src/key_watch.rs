@@ -6,7 +6,7 @@ use super::keyspace::Entry;
 use super::values::Value;
 
 /// The text of a value has at most this many characters.
-const LONGEST_TEXT: usize = 120;
+const MAX_TEXT_LENGTH: usize = 120;
 
 /// A key that was written, removed, or found to be expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +108,7 @@ fn text_of(value: &Value) -> Arc<str> {
 /// The bytes as they are, if they are text that is short enough. Most values of locks are, and every
 /// command of a simulated run comes here, so they are not copied twice.
 fn short(bytes: &[u8]) -> Option<&str> {
-    (bytes.len() <= LONGEST_TEXT)
+    (bytes.len() <= MAX_TEXT_LENGTH)
         .then(|| std::str::from_utf8(bytes).ok())
         .flatten()
 }
@@ -120,7 +120,7 @@ fn pair(name: &[u8], value: &[u8]) -> String {
 fn listed(parts: impl Iterator<Item = String>) -> String {
     let mut all = String::from("{");
     for part in parts {
-        if all.len() > LONGEST_TEXT {
+        if all.len() > MAX_TEXT_LENGTH {
             all.push_str(", …");
             break;
         }
@@ -135,7 +135,7 @@ fn listed(parts: impl Iterator<Item = String>) -> String {
 
 fn text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    match text.char_indices().nth(LONGEST_TEXT) {
+    match text.char_indices().nth(MAX_TEXT_LENGTH) {
         None => text.into_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
     }

@@ -27,13 +27,13 @@ mod now;
 mod number;
 mod reply;
 mod report;
+mod resp;
 mod server;
 mod session;
 mod state;
 mod values;
 mod version;
 mod waiter;
-mod wire;
 
 pub use command_facts::{CommandKind, is_greeting, is_queued};
 pub use effect::Effect;

@@ -66,7 +66,7 @@ async fn copy(
     length: u64,
 ) -> io::Result<()> {
     let mut room = BEGINNING.saturating_sub(length);
-    let (mut end, mut left_out) = (VecDeque::new(), 0_u64);
+    let (mut end, mut omitted) = (VecDeque::new(), 0_u64);
     let mut chunk = [0; 8 << 10];
     let mut failure = Ok(());
     loop {
@@ -82,14 +82,14 @@ async fn copy(
         end.extend(&chunk[beginning..count]);
         let excess = end.len().saturating_sub(END);
         end.drain(..excess);
-        left_out += excess as u64;
+        omitted += excess as u64;
     }
     failure?;
-    if left_out > 0 {
+    if omitted > 0 {
         let limit = BEGINNING >> 20;
         writeln!(
             log,
-            "\n[picklock: {left_out} bytes are left out here; a worker's log is cut at {limit} MiB]"
+            "\n[picklock: {omitted} bytes are left out here; a worker's log is cut at {limit} MiB]"
         )?;
     }
     log.write_all(end.make_contiguous())
@@ -117,8 +117,8 @@ mod tests {
         assert!(text.starts_with("first\nmmm") && text.ends_with("mmm\nlast"));
         let most = BEGINNING as usize + END + 200;
         assert!(text.len() < most, "{}", text.len());
-        let left_out = "first\n\nlast".len() + middle.len() - BEGINNING as usize - END;
-        let said = format!("\n[picklock: {left_out} bytes are left out here");
+        let omitted = "first\n\nlast".len() + middle.len() - BEGINNING as usize - END;
+        let said = format!("\n[picklock: {omitted} bytes are left out here");
         assert!(text.contains(&said));
     }
 

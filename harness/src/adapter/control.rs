@@ -43,8 +43,8 @@ pub struct WorkerControl {
 
 impl WorkerControl {
     /// `mark`: what its descendants inherit; see `MARK_VARIABLE`.
-    pub(super) fn of(child: Child, mark: String, log: CappedLog) -> io::Result<Self> {
-        let reap_guard = Arc::new(Mutex::new(ReapGuard::of(child, mark)?));
+    pub(super) fn new(child: Child, mark: String, log: CappedLog) -> io::Result<Self> {
+        let reap_guard = Arc::new(Mutex::new(ReapGuard::new(child, mark)?));
         let (tell, how_it_ended) = watch::channel(None);
         let reaper = reap_guard.clone();
         tokio::spawn(async move {

@@ -13,14 +13,14 @@ pub(super) struct Exit {
 impl From<ExitStatus> for Exit {
     fn from(status: ExitStatus) -> Self {
         Exit {
-            words: in_words(status),
+            words: describe(status),
             by_signal: status.signal().is_some(),
         }
     }
 }
 
 /// `exited with status 3`, `killed by signal 9 (SIGKILL)`.
-pub(crate) fn in_words(status: ExitStatus) -> String {
+pub(crate) fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exited with status {code}"),
         (None, Some(number)) => match signal_name(number) {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use picklock_scenarios::{Ability, TaskScope};
+use picklock_scenarios::{LockFeature, TaskScope};
 use serde::{Deserialize, Serialize};
 
 /// The version of the protocol that every adapter speaks; the driver sends it in `init`.
@@ -19,7 +19,7 @@ pub const SHARED_PROTOCOL: u32 = 2;
 
 /// The most events of one start of a worker: a lock that renews its lease of 100 ms at half time holds it for more than a
 /// quarter of an hour.
-pub(crate) const MOST_EVENTS: u32 = 20_000;
+pub(crate) const MAX_EVENTS: u32 = 20_000;
 
 /// A request, with the number that its reply must carry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -229,16 +229,16 @@ pub struct Offers {
 
 impl Offers {
     /// True if it offers this ability.
-    pub fn has(&self, ability: Ability) -> bool {
-        let offered = match ability {
-            Ability::Clients => self.clients,
-            Ability::BlockLoop => self.blocks_loop,
-            Ability::BlockThread => self.blocks_thread,
-            Ability::Cancel => self.cancels,
-            Ability::ReleaseUnheld => self.releases_unheld,
-            Ability::FailSection => self.fails_sections,
-            Ability::Reenter => self.reentrant,
-            Ability::EndClient => self.ends_clients,
+    pub fn has(&self, feature: LockFeature) -> bool {
+        let offered = match feature {
+            LockFeature::Clients => self.clients,
+            LockFeature::BlockLoop => self.blocks_loop,
+            LockFeature::BlockThread => self.blocks_thread,
+            LockFeature::Cancel => self.cancels,
+            LockFeature::ReleaseUnheld => self.releases_unheld,
+            LockFeature::FailSection => self.fails_sections,
+            LockFeature::Reenter => self.reentrant,
+            LockFeature::EndClient => self.ends_clients,
         };
         self.protocol == Some(SHARED_PROTOCOL) && offered == Some(true)
     }

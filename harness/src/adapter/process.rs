@@ -86,7 +86,7 @@ impl WorkerProcess {
             let stdout = child.stdout.take().ok_or_else(missing)?;
             let stderr = child.stderr.take().ok_or_else(missing)?;
             let log = CappedLog::begin(stderr, log);
-            Ok((WorkerControl::of(child, mark, log)?, stdin, stdout))
+            Ok((WorkerControl::new(child, mark, log)?, stdin, stdout))
         });
         let (control, stdin, stdout) = started.map_err(|source| ProcessError::Start {
             program: program.clone(),
@@ -107,7 +107,7 @@ impl WorkerProcess {
 fn new_mark() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let pid = std::process::id();
-    let started_ticks = ProcessStat::of(pid).map_or(0, |stat| stat.started_ticks);
+    let started_ticks = ProcessStat::for_process(pid).map_or(0, |stat| stat.started_ticks);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     format!("{pid}:{started_ticks}:{number}")
 }

@@ -32,14 +32,14 @@ pub(super) enum Sent {
 
 impl ReapGuard {
     /// Of a child that leads a process group. Its descendants carry `mark`.
-    pub(super) fn of(child: Child, mark: String) -> io::Result<Self> {
+    pub(super) fn new(child: Child, mark: String) -> io::Result<Self> {
         let number = child.id();
         let pid = number.and_then(|id| Pid::from_raw(id.cast_signed()));
         let (Some(number), Some(pid)) = (number, pid) else {
             return Err(io::Error::other("it has no process number"));
         };
         // Without `/proc` only the process group is known.
-        let started_ticks = ProcessStat::of(number).map_or(0, |stat| stat.started_ticks);
+        let started_ticks = ProcessStat::for_process(number).map_or(0, |stat| stat.started_ticks);
         let mut lineage = Lineage::marked(mark, started_ticks);
         lineage.begins_with(number, started_ticks);
         Ok(ReapGuard {
@@ -181,7 +181,7 @@ impl ReapGuard {
 /// Reaps a dead process that this process had adopted because its parent had ended. One that has
 /// another parent is left to that.
 pub(super) fn reap_orphan((pid, started_ticks): Member) {
-    let is_ours = ProcessStat::of(pid).is_ok_and(|stat| {
+    let is_ours = ProcessStat::for_process(pid).is_ok_and(|stat| {
         stat.has_ended() && stat.started_ticks == started_ticks && stat.parent == std::process::id()
     });
     let number = i32::try_from(pid).ok().and_then(Pid::from_raw);

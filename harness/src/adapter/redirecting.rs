@@ -15,7 +15,7 @@ use redis::{Client, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 use super::reconnecting::{Origin, Reconnecting, connection_info};
 
 /// A command is moved no more often than this: then the servers do not agree who has the key.
-const MOST_MOVES: usize = 5;
+const MAX_MOVES: usize = 5;
 
 /// The connections to all servers that are known. Clones share them.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ impl Redirecting {
     /// True: the commands with these answers were moved, and the way leads to another server now.
     fn moved(&self, way: &mut Way, answers: &Result<&[Value], &RedisError>) -> bool {
         match moved_to(answers) {
-            Some(to) if way.moves < MOST_MOVES => {
+            Some(to) if way.moves < MAX_MOVES => {
                 way.place = to;
                 way.moves += 1;
                 true

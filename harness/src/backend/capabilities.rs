@@ -16,7 +16,7 @@ pub struct Capabilities {
 
 impl Capabilities {
     /// What a backend of this name can do at best.
-    pub fn of(backend: BackendName) -> Self {
+    pub fn for_backend(backend: BackendName) -> Self {
         let mut capabilities = Capabilities {
             backend,
             lacking: BTreeMap::new(),

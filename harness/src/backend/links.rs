@@ -2,7 +2,7 @@
 
 use picklock_scenarios::Phase;
 
-use crate::wire::{AcquireSilence, CommandsSent, FreezeLeak, ImposedId, LinkFault};
+use crate::proxy::{CommandsSent, FreezeBreach, IdleWait, ImposedId, LinkFault};
 
 /// Faults of links, and what links have seen.
 pub trait Links {
@@ -26,7 +26,7 @@ pub trait Links {
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64>;
     /// The longest time in which the worker, which is asked to acquire, has sent nothing that could take a
     /// lock; `None`: it is not asked to.
-    fn silence(&self, worker: usize) -> Option<AcquireSilence>;
+    fn silence(&self, worker: usize) -> Option<IdleWait>;
     /// From when until when the worker was asked for a lock for the first time and had sent nothing; `None`: it was not
     /// asked.
     fn first_silence(&self, worker: usize) -> Option<(u64, u64)>;
@@ -35,15 +35,15 @@ pub trait Links {
     /// The buyers begin, and the clock was set to zero: so are the times of what was sent before.
     fn begin(&self) {}
     /// True when anything has come from the worker on a link to a node.
-    fn has_spoken(&self, worker: usize) -> bool;
+    fn has_sent_data(&self, worker: usize) -> bool;
 
     /// From now on nothing may come from this worker: it was frozen or killed. A backend in which a
     /// worker is frozen and killed by definition need not look.
-    async fn begin_silence(&self, _worker: usize) {}
+    async fn expect_no_traffic(&self, _worker: usize) {}
     /// What has come from the worker since its silence began; `None`: nothing.
-    fn escape(&self, _worker: usize) -> Option<FreezeLeak> {
+    fn freeze_breach(&self, _worker: usize) -> Option<FreezeBreach> {
         None
     }
     /// The worker may speak again.
-    fn end_silence(&self, _worker: usize) {}
+    fn allow_traffic(&self, _worker: usize) {}
 }

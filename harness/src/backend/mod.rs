@@ -10,25 +10,25 @@
 )]
 
 mod capabilities;
-mod custody;
 mod data;
-mod life;
+mod key_history;
 mod links;
+mod liveness;
 mod nodes;
 mod workers;
 
 use picklock_scenarios::BackendName;
 
 pub use capabilities::{Capabilities, Refusal};
-pub use custody::{Custody, Probe};
 pub(crate) use data::keys_to_evict;
 pub use data::{Data, DataChange, StockServer};
-pub use life::Life;
+pub use key_history::{KeyHistory, Probe};
 pub use links::Links;
+pub use liveness::Liveness;
 pub use nodes::{Clocks, Nodes, Replication, Sentinels};
 pub use workers::{Session, Workers};
 
-pub use crate::wire::Shortage;
+pub use crate::proxy::ProxyIncident;
 
 /// One backend: workers, nodes, and the links between them.
 pub trait Backend:
@@ -39,10 +39,10 @@ pub trait Backend:
     + Sentinels
     + Clocks
     + Data
-    + Custody
+    + KeyHistory
     + StockServer
     + Probe
-    + Life
+    + Liveness
     + 'static
 {
     /// Which backend it is.
@@ -54,7 +54,7 @@ pub trait Backend:
 
     /// What the harness itself could not do since this was last asked. A simulation does not run out of
     /// anything.
-    fn take_shortages(&self) -> Vec<Shortage> {
+    fn take_incidents(&self) -> Vec<ProxyIncident> {
         Vec::new()
     }
 }

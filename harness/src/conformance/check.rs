@@ -37,7 +37,7 @@ impl Check {
         let (problem, log) = match outcome {
             Ok((status, detail)) => return Ok((self.result(status, detail), Mistake::OfCheck)),
             Err(Stop::Problem(problem)) => (problem, Vec::new()),
-            Err(Stop::Broken(who, problem)) => (problem, clients.dismiss(who).await),
+            Err(Stop::RequestAborted(who, problem)) => (problem, clients.dismiss(who).await),
             Err(Stop::Failed(error)) => return Err(error),
         };
         let result = CheckResult {

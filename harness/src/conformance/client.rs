@@ -13,7 +13,7 @@ use super::finding::Problem;
 use super::outcome::ConformanceError;
 use crate::adapter::capped_log::last_lines;
 use crate::adapter::control::WorkerControl;
-use crate::adapter::message::{MOST_EVENTS, Notification, Request, RequestKind, WorkerMessage};
+use crate::adapter::message::{MAX_EVENTS, Notification, Request, RequestKind, WorkerMessage};
 use crate::adapter::message_shape::REQUESTS;
 use crate::adapter::process::{
     ProcessError, WorkerOutput, WorkerProcess, WorkerStdin, WorkerStdout,
@@ -248,8 +248,8 @@ impl Client {
             match heard {
                 WorkerOutput::Message(WorkerMessage::Event(event)) => {
                     self.told += 1;
-                    if self.told > MOST_EVENTS {
-                        return Err(ProtocolFault::TooManyEvents { most: MOST_EVENTS }.into());
+                    if self.told > MAX_EVENTS {
+                        return Err(ProtocolFault::TooManyEvents { most: MAX_EVENTS }.into());
                     }
                     self.events.push(event);
                 }
@@ -313,7 +313,7 @@ impl Client {
     async fn busy_time(&self) -> Duration {
         let living = self.living().await.unwrap_or_default();
         let busy = living.into_iter().map(|pid| {
-            let ticks = ProcessStat::of(pid).map_or(0, |stat| stat.cpu_ticks);
+            let ticks = ProcessStat::for_process(pid).map_or(0, |stat| stat.cpu_ticks);
             let used = TICK.saturating_mul(u32::try_from(ticks).unwrap_or(u32::MAX));
             used + Duration::from_nanos(waited_ns(pid).unwrap_or(0))
         });

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use picklock_scenarios::Ability;
+use picklock_scenarios::LockFeature;
 use redis::aio::MultiplexedConnection;
 
 use super::client::Client;
@@ -18,9 +18,9 @@ use crate::adapter::message::{Answer, Init, Join, Notification, PROTOCOL, PROTOC
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::{Clock, millis};
-use crate::entropy;
+use crate::proxy::Proxy;
+use crate::rng;
 use crate::servers::{BackendError, Binary, Reaper, Servers, WorkerContainers};
-use crate::wire::Proxy;
 
 /// What the adapter is told to wait for an answer of Redis.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
@@ -63,7 +63,7 @@ pub(super) struct Clients {
     pub reaper: Reaper,
     pub servers: Servers,
     /// What leads to the server, and where the adapter reaches it.
-    pub wire: Proxy,
+    pub proxy: Proxy,
     pub address: SocketAddr,
     pub connection: MultiplexedConnection,
     pub clock: Clock,
@@ -144,7 +144,7 @@ impl Clients {
             false => Duration::ZERO,
         };
         let asked = self.client(who).await?.ask(ask, wait).await;
-        asked.map_err(|problem| Stop::Broken(who, problem))
+        asked.map_err(|problem| Stop::RequestAborted(who, problem))
     }
 
     /// Sends a request of one of the clients of a process, or of its only one, and does not wait for the answer.
@@ -162,14 +162,14 @@ impl Clients {
         let answer = self.client(who).await?.answer().await;
         let is_silence = |problem: &Problem| matches!(&problem.mistake, Mistake::Protocol(fault) if matches!(**fault, ProtocolFault::NoAnswer { .. }));
         answer.map_err(|problem| match is_silence(&problem) {
-            true => Stop::Broken(who, Problem::new(if_silent)),
-            false => Stop::Broken(who, problem),
+            true => Stop::RequestAborted(who, Problem::new(if_silent)),
+            false => Stop::RequestAborted(who, problem),
         })
     }
 
     /// True if the adapter says that it offers this.
-    pub(super) fn offers(&self, ability: Ability) -> bool {
-        matches!(&self.state.ready, Some(Answer::Ready { offers, .. }) if offers.has(ability))
+    pub(super) fn offers(&self, feature: LockFeature) -> bool {
+        matches!(&self.state.ready, Some(Answer::Ready { offers, .. }) if offers.has(feature))
     }
 
     /// What a client of a process begins with.
@@ -203,7 +203,7 @@ impl Clients {
         request: serde_json::Value,
     ) -> Result<Exchange, Stop> {
         let asked = self.client(who).await?.ask_oddly(op, request).await;
-        asked.map_err(|problem| Stop::Broken(who, problem))
+        asked.map_err(|problem| Stop::RequestAborted(who, problem))
     }
 
     /// The events of both since the check began. All that had to come by now are among them.
@@ -218,7 +218,7 @@ impl Clients {
         } = &mut self.state;
         if !std::mem::replace(is_settled, true) {
             for (who, client) in running {
-                let broken = |problem| Stop::Broken(*who, problem);
+                let broken = |problem| Stop::RequestAborted(*who, problem);
                 let asked = client.ask(RequestKind::Ping, Duration::ZERO).await;
                 asked.map_err(broken)?;
                 events.extend(client.take_events().map_err(broken)?);
@@ -294,17 +294,20 @@ impl Clients {
             worker,
             nodes: vec![format!("redis://{}", self.address)],
             timeout_ms: millis(COMMAND_TIMEOUT),
-            seed: entropy::derive(self.setup.seed, "conformance", worker as u64),
+            seed: rng::derive(self.setup.seed, "conformance", worker as u64),
             options: self.setup.options.clone(),
             warm_up: None,
             ttl_ms: None,
         });
         let ready = client.ask(init, Duration::ZERO).await;
         self.state.running.insert(who, client);
-        let ready = ready.map_err(|problem| Stop::Broken(who, problem))?;
+        let ready = ready.map_err(|problem| Stop::RequestAborted(who, problem))?;
         if let Answer::Error { message, .. } = &ready.answer {
             let what = format!("it answered `init` with `error`: {message}");
-            return Err(Stop::Broken(who, ready.shows(what).of(Mistake::NotReady)));
+            return Err(Stop::RequestAborted(
+                who,
+                ready.shows(what).of(Mistake::NotReady),
+            ));
         }
         self.state.ready.get_or_insert_with(|| ready.answer.clone());
         Ok(ready)
@@ -324,7 +327,7 @@ impl Clients {
         for who in [Who::One, Who::Two] {
             self.dismiss(who).await;
         }
-        self.wire.close().await;
+        self.proxy.close().await;
         if let Some(containers) = self.containers.take() {
             containers.end().await;
         }

@@ -12,12 +12,12 @@ use super::finding::{CheckResult, CheckStatus, Mistake};
 use super::outcome::ConformanceError;
 use crate::adapter::message::Answer;
 use crate::clock::Clock;
+use crate::proxy::{LinkId, NoInterceptor, Proxy};
 use crate::record::Redis;
 use crate::servers::{
     BackendError, Layout, Reaper, RunDir, ServerKind, Servers, WorkerContainers, adopt_orphans,
     sweep,
 };
-use crate::wire::{LinkId, NoInterceptor, Proxy};
 
 /// How an adapter did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl ConformanceReport {
     }
 }
 
-/// The only link of the wire. Both processes of the adapter use it.
+/// The only link of the proxy. Both processes of the adapter use it.
 const LINK: LinkId = LinkId { worker: 0, node: 0 };
 
 /// A server of ours on loopback answers at once.
@@ -77,11 +77,11 @@ pub fn check_adapter<'a>(
         let connection = servers.address(0).connection(ANSWER_WITHIN).await?;
         let redis = servers.server().clone();
         let clock = Clock::start();
-        // The server wants a password, which the adapter does not know: the wire gives it.
+        // The server wants a password, which the adapter does not know: the proxy gives it.
         let nobody = Arc::new(NoInterceptor);
-        let wire = Proxy::new(clock.clone(), Vec::new(), setup.seed, nobody);
-        wire.log_in(&servers.password().text());
-        let opened = wire.open(LINK, servers.address(0).socket()).await;
+        let proxy = Proxy::new(clock.clone(), Vec::new(), setup.seed, nobody);
+        proxy.log_in(&servers.password().text());
+        let opened = proxy.open(LINK, servers.address(0).socket()).await;
         let address = opened.map_err(ConformanceError::Link)?;
         let mut clients = Clients {
             setup,
@@ -89,7 +89,7 @@ pub fn check_adapter<'a>(
             logs: dir.path().to_owned(),
             reaper,
             servers,
-            wire,
+            proxy,
             address,
             connection,
             clock,

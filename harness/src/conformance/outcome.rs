@@ -20,7 +20,7 @@ pub(super) enum Stop {
     /// The adapter does not do what it should. The next check may ask it.
     Problem(Problem),
     /// This client broke the protocol, and has to be killed.
-    Broken(Who, Problem),
+    RequestAborted(Who, Problem),
     /// The check itself cannot go on.
     Failed(ConformanceError),
 }

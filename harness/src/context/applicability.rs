@@ -4,7 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use picklock_scenarios::Ability;
+use picklock_scenarios::LockFeature;
 use tokio::sync::Notify;
 
 use crate::history::EventKind;
@@ -19,7 +19,7 @@ pub struct Applicability {
     has_extended: Cell<bool>,
     cannot_extend: RefCell<Option<String>>,
     has_reentered: Cell<bool>,
-    not_offered: Cell<Option<Ability>>,
+    not_offered: Cell<Option<LockFeature>>,
     lease: RefCell<LeaseAnswers>,
     declined: Notify,
 }
@@ -37,12 +37,12 @@ struct LeaseAnswers {
 
 impl Applicability {
     /// A holder is about to ask for an extension.
-    pub fn note_asked_to_extend(&self) {
+    pub fn record_asked_to_extend(&self) {
         self.asked_to_extend.set(true);
     }
 
     /// A holder got one.
-    pub fn note_extended(&self) {
+    pub fn record_extended(&self) {
         self.has_extended.set(true);
     }
 
@@ -66,28 +66,28 @@ impl Applicability {
 
     /// A holder took its lock once more, or was not granted it. A lock that never grants it does not offer it, whatever
     /// it says.
-    pub fn note_reentered(&self, granted: bool) {
+    pub fn record_reentered(&self, granted: bool) {
         if granted {
             self.has_reentered.set(true);
         } else if !self.has_reentered.get() {
-            self.does_not_offer(Ability::Reenter);
+            self.does_not_offer(LockFeature::Reenter);
         }
     }
 
     /// The lock does not offer what the scenario asks for.
-    pub fn does_not_offer(&self, ability: Ability) {
-        self.not_offered.set(Some(ability));
+    pub fn does_not_offer(&self, feature: LockFeature) {
+        self.not_offered.set(Some(feature));
         self.declined.notify_one();
     }
 
     /// What the scenario asks for and the lock does not offer.
-    pub fn not_offered(&self) -> Option<Ability> {
+    pub fn not_offered(&self) -> Option<LockFeature> {
         self.not_offered.get()
     }
 
     /// A worker was told with a definite error that it does not get the lock. `workers`: how many there are, if
     /// nothing but the lease can be the reason.
-    pub fn note_definite_error(&self, worker: usize, message: &str, workers: Option<usize>) {
+    pub fn record_definite_error(&self, worker: usize, message: &str, workers: Option<usize>) {
         let mut lease = self.lease.borrow_mut();
         lease.message.get_or_insert_with(|| message.to_owned());
         *lease.in_vain.entry(worker).or_default() += 1;
@@ -99,7 +99,7 @@ impl Applicability {
     }
 
     /// A worker got another answer to `acquire`.
-    pub fn note_other_answer(&self) {
+    pub fn record_other_answer(&self) {
         self.lease.borrow_mut().other = true;
     }
 

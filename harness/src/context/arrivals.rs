@@ -40,7 +40,7 @@ pub struct Turn<'a>(SemaphorePermit<'a>);
 
 impl Arrivals {
     /// The arrivals of the scenario; `None` for a closed loop.
-    pub fn of(workload: &Workload, ttl: Duration) -> Option<Self> {
+    pub fn for_workload(workload: &Workload, ttl: Duration) -> Option<Self> {
         Some(Arrivals {
             rate: workload.arrivals?,
             lasts: workload.duration?.resolve(ttl),
@@ -115,7 +115,7 @@ mod tests {
             duration: Some(duration.parse().unwrap()),
             ..Workload::default()
         };
-        Rc::new(Arrivals::of(&workload, Duration::from_secs(1)).unwrap())
+        Rc::new(Arrivals::for_workload(&workload, Duration::from_secs(1)).unwrap())
     }
 
     /// The arrivals that each worker served, in milliseconds, if a purchase takes this long.

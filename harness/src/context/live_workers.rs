@@ -72,7 +72,7 @@ impl LiveWorkers {
         self.revived[worker].notify_one();
     }
 
-    /// Lets the buyer that waits in [`LiveWorkers::revival`] start the worker again.
+    /// Lets the buyer that waits in [`LiveWorkers::restart`] start the worker again.
     pub fn revive(&self, worker: usize) {
         let mut slots = self.slots.borrow_mut();
         let slot = &mut slots[worker];
@@ -85,7 +85,7 @@ impl LiveWorkers {
 
     /// Waits until a dead worker may be started again, and returns the number of its next
     /// incarnation. `None`: it never comes back.
-    pub async fn revival(&self, worker: usize) -> Option<u32> {
+    pub async fn restart(&self, worker: usize) -> Option<u32> {
         loop {
             let slot = self.slots.borrow()[worker];
             if !slot.down {

@@ -16,9 +16,9 @@ use crate::clock::Clock;
 use crate::spec::RunSpec;
 
 /// What the driver and the nemesis of a run share: the backend, the clock, the history, the stock.
-pub struct RunContext<W> {
+pub struct RunContext<B> {
     /// The backend in which the run happens.
-    pub backend: Rc<W>,
+    pub backend: Rc<B>,
     /// What is run.
     pub spec: Rc<RunSpec>,
     /// The run's one clock.
@@ -33,7 +33,7 @@ pub struct RunContext<W> {
     pub start_gate: StartGate,
     /// Ends the run before its buyers are done.
     pub early_end: EarlyEnd,
-    /// The workers of which the wire has refused a client.
+    /// The workers of which the proxy has refused a client.
     pub refused: RefCell<BTreeSet<usize>>,
     /// The buyers that arrive, in an open loop.
     pub arrivals: Option<Arrivals>,
@@ -78,11 +78,11 @@ impl LockIdentity {
     }
 }
 
-impl<W> RunContext<W> {
-    /// For a run in which nothing has happened yet. The clock is the one that the wire reads, and
-    /// the triggers also watch the wire. `listener` is called with each event as it happens.
+impl<B> RunContext<B> {
+    /// For a run in which nothing has happened yet. The clock is the one that the proxy reads, and
+    /// the triggers also watch the proxy. `listener` is called with each event as it happens.
     pub fn new(
-        backend: Rc<W>,
+        backend: Rc<B>,
         spec: Rc<RunSpec>,
         clock: Clock,
         triggers: Arc<Triggers>,
@@ -92,10 +92,10 @@ impl<W> RunContext<W> {
         let stock = Stock::new(workload.keys, workload.stock, workload.update);
         Rc::new(RunContext {
             live_workers: LiveWorkers::new(workload.workers),
-            start_gate: StartGate::of(workload.opening),
+            start_gate: StartGate::new(workload.start),
             early_end: EarlyEnd::default(),
             refused: RefCell::default(),
-            arrivals: Arrivals::of(workload, spec.ttl()),
+            arrivals: Arrivals::for_workload(workload, spec.ttl()),
             applicability: Applicability::default(),
             stock: RefCell::new(stock),
             stock_faults: StockFaults::default(),

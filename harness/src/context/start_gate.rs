@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use picklock_scenarios::Opening;
+use picklock_scenarios::StartOrder;
 use tokio::sync::Notify;
 
 /// A worker that waited starts strictly later than the event that it waited for, even on the
@@ -20,9 +20,9 @@ pub struct StartGate {
 
 impl StartGate {
     /// The gate that the scenario asks for.
-    pub fn of(opening: Opening) -> Self {
+    pub fn new(start: StartOrder) -> Self {
         StartGate {
-            open: Cell::new(opening == Opening::Together),
+            open: Cell::new(start == StartOrder::Together),
             opened: Notify::new(),
         }
     }

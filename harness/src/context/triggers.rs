@@ -1,4 +1,4 @@
-//! Triggers: the events that start faults, as seen by the driver and by the wire.
+//! Triggers: the events that start faults, as seen by the driver and by the proxy.
 //!
 //! A fault with a `when` waits here for its event. When the event happens, the fault is handed to
 //! the nemesis, and the part that saw the event waits until the fault has struck. So the fault is
@@ -11,7 +11,9 @@ use picklock_scenarios::{Direction, FaultPlan, Phase, Trigger, TriggerEvent};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::model::is_greeting;
-use crate::wire::{Acquired, Gate, InterceptedFrame, Interceptor, LinkId, may_take, may_write};
+use crate::proxy::{
+    Acquired, FrameBarrier, InterceptedFrame, Interceptor, LinkId, may_take, may_write,
+};
 
 /// Where an event happened; nowhere, for a fault that starts at a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,7 +51,7 @@ struct Waiting {
 }
 
 /// So many commands are noted for a fault whose moment does not come.
-const MOST_PASSED: usize = 12;
+const MAX_PASSED: usize = 12;
 
 /// A fault whose event never happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +66,7 @@ impl Waiting {
     /// Notes a command that passes where this one waits.
     fn note(&mut self, command: &str) {
         let is_known = self.passed.iter().any(|known| known == command);
-        if !is_known && self.passed.len() < MOST_PASSED {
+        if !is_known && self.passed.len() < MAX_PASSED {
             self.passed.push(command.to_owned());
         }
     }
@@ -116,7 +118,10 @@ pub struct SeenEvent {
 impl Triggers {
     /// The triggers of these faults, and the channel on which faults are handed over when due. `quorum`: on how many
     /// nodes the lock has to be taken.
-    pub fn of(plans: &[FaultPlan], quorum: usize) -> (Self, mpsc::UnboundedReceiver<DueFault>) {
+    pub fn for_plans(
+        plans: &[FaultPlan],
+        quorum: usize,
+    ) -> (Self, mpsc::UnboundedReceiver<DueFault>) {
         let waiting: Vec<Waiting> = plans
             .iter()
             .enumerate()
@@ -163,7 +168,11 @@ impl Triggers {
     }
 
     /// Lists an event. `gate`: what a fault that waited for it has made of it.
-    fn list(&self, gate: Option<Gate>, event: impl FnOnce() -> SeenEvent) -> Option<Gate> {
+    fn list(
+        &self,
+        gate: Option<FrameBarrier>,
+        event: impl FnOnce() -> SeenEvent,
+    ) -> Option<FrameBarrier> {
         if let Some(seen) = &self.seen {
             lock(seen).push(SeenEvent {
                 struck: gate.is_some(),
@@ -174,7 +183,12 @@ impl Triggers {
     }
 
     /// The driver saw an event at this worker. `stock`: what was read or is left. `Some`: wait for it before going on.
-    pub fn happened(&self, on: TriggerEvent, worker: usize, stock: Option<i64>) -> Option<Gate> {
+    pub fn happened(
+        &self,
+        on: TriggerEvent,
+        worker: usize,
+        stock: Option<i64>,
+    ) -> Option<FrameBarrier> {
         let location = Location {
             worker: Some(worker),
             ..Location::default()
@@ -216,7 +230,7 @@ impl Triggers {
         &self,
         location: Location,
         matches: impl Fn(&mut Waiting) -> bool,
-    ) -> Option<Gate> {
+    ) -> Option<FrameBarrier> {
         let mut gates = Vec::new();
         let mut waiting = lock(&self.waiting);
         let before = waiting.len();
@@ -324,7 +338,7 @@ impl Interceptor for Triggers {
         })
     }
 
-    fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<Gate> {
+    fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<FrameBarrier> {
         let kind = match frame.direction {
             Direction::Request => TriggerEvent::Request,
             Direction::Reply => TriggerEvent::Reply,
@@ -377,7 +391,7 @@ mod tests {
     fn waiting_for(worker: Option<usize>) -> Triggers {
         let mut faults = catalog::named("lost-reply").unwrap().faults;
         faults[0].when.as_mut().unwrap().worker = worker;
-        let triggers = Triggers::of(&faults, 1).0;
+        let triggers = Triggers::for_plans(&faults, 1).0;
         triggers.begin();
         triggers
     }
@@ -386,7 +400,7 @@ mod tests {
     #[test]
     fn no_frame_is_shown_before_the_run_begins() {
         let faults = catalog::named("lost-reply").unwrap().faults;
-        let triggers = Triggers::of(&faults, 1).0.listing_events();
+        let triggers = Triggers::for_plans(&faults, 1).0.listing_events();
         assert!(!triggers.is_armed(0));
         triggers.begin();
         assert!(triggers.is_armed(0));

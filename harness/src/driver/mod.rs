@@ -1,6 +1,6 @@
 //! The driver: competing buyers under a lock, the same code in every backend.
 
-mod buyer;
+mod client_driver;
 mod output_budget;
 mod probe;
 mod reentry;

@@ -1,10 +1,10 @@
 //! How much a worker may say that nobody asked it for. A history has a line for each, so a worker
 //! that never stops would fill the memory and the disk: it is ended instead.
 
-use crate::adapter::message::MOST_EVENTS;
+use crate::adapter::message::MAX_EVENTS;
 
 /// Lines of one start of a worker that are no messages, or that nobody asked for.
-const MOST_OUT_OF_TURN: u32 = 100;
+const MAX_OUT_OF_TURN: u32 = 100;
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,10 +32,10 @@ impl OutputBudget {
             LineKind::Event => self.events += 1,
             LineKind::OutOfTurn => self.out_of_turn += 1,
         }
-        let why = if self.out_of_turn > MOST_OUT_OF_TURN {
-            format!("{MOST_OUT_OF_TURN} lines that are no messages or that nobody had asked for")
-        } else if self.events > MOST_EVENTS {
-            format!("{MOST_EVENTS} events")
+        let why = if self.out_of_turn > MAX_OUT_OF_TURN {
+            format!("{MAX_OUT_OF_TURN} lines that are no messages or that nobody had asked for")
+        } else if self.events > MAX_EVENTS {
+            format!("{MAX_EVENTS} events")
         } else {
             return None;
         };
@@ -50,12 +50,8 @@ mod tests {
     #[test]
     fn one_line_too_many_ends_the_worker() {
         for (line, most, word) in [
-            (
-                LineKind::OutOfTurn,
-                MOST_OUT_OF_TURN,
-                "nobody had asked for",
-            ),
-            (LineKind::Event, MOST_EVENTS, "20000 events"),
+            (LineKind::OutOfTurn, MAX_OUT_OF_TURN, "nobody had asked for"),
+            (LineKind::Event, MAX_EVENTS, "20000 events"),
         ] {
             let mut budget = OutputBudget::default();
             for _ in 0..most {

@@ -9,23 +9,23 @@ use std::time::Duration;
 use picklock_scenarios::{Action, DataAction, FaultPlan, Lasts, NodeAction, Phase, Resource};
 use tokio::time::timeout;
 
-use super::requests::note_silence;
+use super::requests::record_idle_wait;
 use super::work::cannot_be_extended;
 use super::worker_client::{Silence, WorkerClient};
 use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
 use crate::clock::millis;
 use crate::context::RunContext;
-use crate::entropy;
 use crate::history::{EndReason, EventKind};
-use crate::nemesis::tell_unasked_failovers;
+use crate::nemesis::record_unrequested_failovers;
+use crate::rng;
 
 /// A lease that no lock refuses for being short.
 const LONG_LEASE_MS: u64 = 30_000;
 
 /// Lets an additional client take each lock once, and then examines the keys that are left in
 /// Redis. Where that cannot come to anything, nobody tries.
-pub async fn probe<W: Backend>(context: &Rc<RunContext<W>>, end: EndReason) {
+pub async fn probe<B: Backend>(context: &Rc<RunContext<B>>, end: EndReason) {
     if cannot_be_extended(context) {
         return;
     }
@@ -54,15 +54,15 @@ pub async fn probe<W: Backend>(context: &Rc<RunContext<W>>, end: EndReason) {
     look_at_nodes(context).await;
 }
 
-async fn look_at_nodes<W: Backend>(context: &Rc<RunContext<W>>) {
+async fn look_at_nodes<B: Backend>(context: &Rc<RunContext<B>>) {
     look_for_leftovers(context).await;
     look_for_lost_nodes(context).await;
-    tell_unasked_failovers(context).await;
+    record_unrequested_failovers(context).await;
 }
 
 /// True if every worker was ended because it broke the protocol or hung. One more of the same kind
 /// would tell nothing, and take as long.
-fn nobody_answers<W>(context: &RunContext<W>) -> bool {
+fn nobody_answers<B>(context: &RunContext<B>) -> bool {
     let mut workers = 0..context.spec.scenario.workload.workers;
     workers.all(|worker| {
         context.live_workers.is_down(worker) && context.recorder.has_misbehaved(worker)
@@ -70,25 +70,25 @@ fn nobody_answers<W>(context: &RunContext<W>) -> bool {
 }
 
 /// Without this inspection it is not known what was left behind.
-fn failed<W>(context: &RunContext<W>, reason: String) {
+fn failed<B>(context: &RunContext<B>, reason: String) {
     let failed = EventKind::FinalInspectionFailed { reason };
     context.recorder.write(failed);
 }
 
 /// The additional client.
-struct Prober<'a, W> {
-    context: &'a RunContext<W>,
+struct Prober<'a, B> {
+    context: &'a RunContext<B>,
     number: usize,
     talk: WorkerClient,
 }
 
-impl<'a, W: Backend> Prober<'a, W> {
-    async fn start(context: &'a Rc<RunContext<W>>, number: usize) -> Result<Self, String> {
+impl<'a, B: Backend> Prober<'a, B> {
+    async fn start(context: &'a Rc<RunContext<B>>, number: usize) -> Result<Self, String> {
         let spec = &context.spec;
         let started = context.backend.start_worker(number, 0).await;
         let (session, nodes) = started.map_err(|refusal| refusal.to_string())?;
         let mut talk = WorkerClient::begin(context, number, session);
-        let seed = entropy::derive(spec.seed, "probe", 0);
+        let seed = rng::derive(spec.seed, "probe", 0);
         let init = RequestKind::Init(super::start::init(spec, number, nodes, seed));
         match talk.ask(context, 0, init, super::start::START, None).await {
             Ok(Answer::Ready { .. }) => Ok(Prober {
@@ -144,7 +144,7 @@ impl<'a, W: Backend> Prober<'a, W> {
             wait_ms: millis(wait),
         };
         context.backend.set_phase(self.number, 0, Phase::Acquire);
-        let patience = wait + context.spec.command_timeout() * 2 + super::buyer::GRACE;
+        let patience = wait + context.spec.command_timeout() * 2 + super::client_driver::GRACE;
         self.talk.ask(context, 0, ask, patience, None).await
     }
 
@@ -171,7 +171,7 @@ impl<'a, W: Backend> Prober<'a, W> {
                 Err(Silence::BrokeProtocol(_) | Silence::Hung { .. }) => return,
             }
         }
-        note_silence(context, self.number);
+        record_idle_wait(context, self.number);
         context.backend.set_phase(self.number, 0, Phase::Idle);
         let waited = context.clock.elapsed().saturating_sub(begun);
         context.recorder.write(EventKind::Probe {
@@ -188,21 +188,21 @@ impl<'a, W: Backend> Prober<'a, W> {
     async fn release(&mut self, key: u32, token: String) {
         let key = self.context.key(key);
         let ask = RequestKind::Release { key, token };
-        let patience = self.context.spec.command_timeout() * 2 + super::buyer::GRACE;
+        let patience = self.context.spec.command_timeout() * 2 + super::client_driver::GRACE;
         let talk = &mut self.talk;
         talk.ask(self.context, 0, ask, patience, None).await.ok();
     }
 }
 
 /// A lock may have written its key under another name than its own: that is looked at, too.
-async fn look_for_leftovers<W: Backend>(context: &Rc<RunContext<W>>) {
+async fn look_for_leftovers<B: Backend>(context: &Rc<RunContext<B>>) {
     let locks = &context.spec.keys();
     for node in 0..context.spec.nodes() {
         for (key, name) in (0..).zip(locks) {
             look_at_key(context, node, key, name).await;
         }
         let written = context.backend.keys_of(node, locks);
-        let written = timeout(super::buyer::GRACE, written).await;
+        let written = timeout(super::client_driver::GRACE, written).await;
         for (key, names) in (0..).zip(written.unwrap_or_default()) {
             for name in names.iter().filter(|name| !locks.contains(name)) {
                 look_at_key(context, node, key, name).await;
@@ -212,9 +212,12 @@ async fn look_for_leftovers<W: Backend>(context: &Rc<RunContext<W>>) {
 }
 
 /// Writes down that a key is still there, by the number of its lock.
-async fn look_at_key<W: Backend>(context: &RunContext<W>, node: usize, key: u32, name: &str) {
+async fn look_at_key<B: Backend>(context: &RunContext<B>, node: usize, key: u32, name: &str) {
     let look = context.backend.key_ttl_ms(node, name);
-    let ttl_ms = timeout(super::buyer::GRACE, look).await.ok().flatten();
+    let ttl_ms = timeout(super::client_driver::GRACE, look)
+        .await
+        .ok()
+        .flatten();
     if let Some(ttl_ms) = ttl_ms {
         let left = EventKind::KeyLeft { node, key, ttl_ms };
         context.recorder.write(left);
@@ -223,7 +226,7 @@ async fn look_at_key<W: Backend>(context: &RunContext<W>, node: usize, key: u32,
 
 /// All faults that end have ended by now. So each node must answer, unless a fault of the plan
 /// silences some of them for good.
-async fn look_for_lost_nodes<W: Backend>(context: &Rc<RunContext<W>>) {
+async fn look_for_lost_nodes<B: Backend>(context: &Rc<RunContext<B>>) {
     let mut faults = context.spec.scenario.faults.iter();
     if faults.any(silences_nodes_for_good) {
         return;
@@ -231,7 +234,7 @@ async fn look_for_lost_nodes<W: Backend>(context: &Rc<RunContext<W>>) {
     let is_told = |node: &usize| context.recorder.has_lost(*node);
     for node in (0..context.spec.nodes()).filter(|node| !is_told(node)) {
         let look = context.backend.why_lost(node);
-        let answered = timeout(super::buyer::GRACE, look).await;
+        let answered = timeout(super::client_driver::GRACE, look).await;
         if let Some(reason) = answered.unwrap_or_else(|_| Some("it does not answer".into())) {
             context.recorder.write(EventKind::NodeLost { node, reason });
         }
@@ -239,10 +242,10 @@ async fn look_for_lost_nodes<W: Backend>(context: &Rc<RunContext<W>>) {
 }
 
 fn silences_nodes_for_good(fault: &FaultPlan) -> bool {
-    let silences = |action: Action| {
+    let freeze_monitor = |action: Action| {
         let exhausts = Action::Data(DataAction::Exhaust(Resource::Connections));
         action == Action::Node(NodeAction::Crash) || action == exhausts
     };
     let mut actions = fault.actions().into_iter().flatten();
-    fault.lasts() == Lasts::Forever && actions.any(silences)
+    fault.lasts() == Lasts::Forever && actions.any(freeze_monitor)
 }

@@ -5,16 +5,20 @@ use std::time::Duration;
 
 use picklock_scenarios::Phase;
 
-use super::buyer::{Broken, Buyer, Hold};
+use super::client_driver::{ClientDriver, Hold, RequestAborted};
 use super::work::Work;
 use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
 use crate::clock::millis;
 use crate::history::EventKind;
 
-impl<W: Backend> Buyer<W> {
+impl<B: Backend> ClientDriver<B> {
     /// Works for the rest of its section; for the middle third of it with the lock taken twice, if the scenario says so.
-    pub(super) async fn rest(&mut self, hold: &Hold, left: Duration) -> Result<Work, Broken> {
+    pub(super) async fn rest(
+        &mut self,
+        hold: &Hold,
+        left: Duration,
+    ) -> Result<Work, RequestAborted> {
         let spec = &self.context.spec;
         let lease = spec.scenario.workload.reenter;
         let Some(lease) = lease.map(|lease| lease.resolve(spec.ttl())) else {
@@ -38,7 +42,11 @@ impl<W: Backend> Buyer<W> {
 
     /// Takes the lock once more, and returns the token. What that does to the keys counts as an extension: it may prolong
     /// the lease.
-    async fn reenter(&mut self, hold: &Hold, lease: Duration) -> Result<Option<String>, Broken> {
+    async fn reenter(
+        &mut self,
+        hold: &Hold,
+        lease: Duration,
+    ) -> Result<Option<String>, RequestAborted> {
         let context = Rc::clone(&self.context);
         let (worker, op, ttl_ms) = (self.worker, hold.op, millis(lease));
         let ask = RequestKind::Acquire {
@@ -53,7 +61,7 @@ impl<W: Backend> Buyer<W> {
             other => return Err(self.talk.broken_by(&context, "acquire", &other).into()),
         };
         let granted = inner.is_some();
-        context.applicability.note_reentered(granted);
+        context.applicability.record_reentered(granted);
         self.write(EventKind::Reentered {
             worker,
             op,
@@ -63,7 +71,7 @@ impl<W: Backend> Buyer<W> {
     }
 
     /// What the lock says about it is not judged, but what it does to the keys.
-    async fn release_inner(&mut self, hold: &Hold, token: String) -> Result<(), Broken> {
+    async fn release_inner(&mut self, hold: &Hold, token: String) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
         let key = context.key(hold.key);
         let ask = RequestKind::Release { key, token };

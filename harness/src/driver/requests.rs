@@ -3,10 +3,10 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_scenarios::{Ability, Phase, TriggerEvent};
+use picklock_scenarios::{LockFeature, Phase, TriggerEvent};
 use rand::RngExt;
 
-use super::buyer::{Broken, Buyer, Hold, Purchase};
+use super::client_driver::{ClientDriver, Hold, Purchase, RequestAborted};
 use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
 use crate::clock::millis;
@@ -16,9 +16,12 @@ use crate::history::EventKind;
 /// So many more times than other requests a release may wait for an answer of a node.
 const RELEASE_TRIES: u32 = 4;
 
-impl<W: Backend> Buyer<W> {
+impl<B: Backend> ClientDriver<B> {
     /// Asks for the lock. `None`: it was refused, or the attempt failed.
-    pub(super) async fn acquire(&mut self, purchase: Purchase) -> Result<Option<Hold>, Broken> {
+    pub(super) async fn acquire(
+        &mut self,
+        purchase: Purchase,
+    ) -> Result<Option<Hold>, RequestAborted> {
         let context = Rc::clone(&self.context);
         let (worker, spec) = (self.worker, &context.spec);
         let Purchase { key, intended_ns } = purchase;
@@ -43,7 +46,7 @@ impl<W: Backend> Buyer<W> {
         let answer = self.ask_for(Phase::Acquire, op, ask, wait, giving_up);
         let answer = answer.await?;
         context.start_gate.open();
-        self.note_applicability(&answer);
+        self.record_applicability(&answer);
         match answer {
             Answer::Granted {
                 token,
@@ -88,26 +91,26 @@ impl<W: Backend> Buyer<W> {
     }
 
     /// A lock that answers with nothing but definite errors may refuse the lease of the scenario.
-    fn note_applicability(&self, answer: &Answer) {
+    fn record_applicability(&self, answer: &Answer) {
         let (context, scenario) = (&self.context, &self.context.spec.scenario);
         let Answer::Error {
             message,
             definite: true,
         } = answer
         else {
-            return context.applicability.note_other_answer();
+            return context.applicability.record_other_answer();
         };
         let workers = scenario.workload.workers;
         let workers = scenario.faults.is_empty().then_some(workers);
         let applicability = &context.applicability;
-        applicability.note_definite_error(self.worker, message, workers);
+        applicability.record_definite_error(self.worker, message, workers);
     }
 
     /// A lock that grants without a command to its nodes does not use them. Told once. Not of one that has
     /// used them before: its nodes may be out of reach.
     fn must_use_nodes(&mut self, op: u64) {
         let known = &self.context.lock_uses_nodes;
-        if self.context.backend.has_spoken(self.worker) {
+        if self.context.backend.has_sent_data(self.worker) {
             known.set(true);
         } else if !self.uses_nodes && !known.get() {
             self.context.recorder.write(EventKind::GrantWithoutCommand {
@@ -119,7 +122,7 @@ impl<W: Backend> Buyer<W> {
         self.uses_nodes = true;
     }
 
-    pub(super) async fn release(&mut self, hold: Hold) -> Result<(), Broken> {
+    pub(super) async fn release(&mut self, hold: Hold) -> Result<(), RequestAborted> {
         let ask = RequestKind::Release {
             key: self.context.key(hold.key),
             token: hold.token,
@@ -128,7 +131,7 @@ impl<W: Backend> Buyer<W> {
     }
 
     /// The section has failed. What becomes of the lock then is judged as a release is.
-    pub(super) async fn fail(&mut self, hold: Hold) -> Result<(), Broken> {
+    pub(super) async fn fail(&mut self, hold: Hold) -> Result<(), RequestAborted> {
         let (worker, op) = (self.worker, hold.op);
         self.write(EventKind::SectionFailed { worker, op })?;
         let ask = RequestKind::SectionFailed {
@@ -138,7 +141,12 @@ impl<W: Backend> Buyer<W> {
         self.end_hold(op, hold.key, ask).await
     }
 
-    async fn end_hold(&mut self, op: u64, key: u32, ask: RequestKind) -> Result<(), Broken> {
+    async fn end_hold(
+        &mut self,
+        op: u64,
+        key: u32,
+        ask: RequestKind,
+    ) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
         let (worker, asked) = (self.worker, ask.op());
         self.write(EventKind::Release { worker, op })?;
@@ -167,7 +175,7 @@ impl<W: Backend> Buyer<W> {
 
     /// The client ends, and its process lives. That is written down before it is asked to: a hold must never be longer
     /// than it was. One that cannot end so is killed.
-    pub(super) async fn end_client(&mut self, hold: &Hold) -> Result<(), Broken> {
+    pub(super) async fn end_client(&mut self, hold: &Hold) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
         let worker = self.worker;
         self.write(EventKind::WorkerDown {
@@ -180,18 +188,20 @@ impl<W: Backend> Buyer<W> {
         let patience = self.patience;
         let ask = RequestKind::EndClient;
         match self.talk.ask(&context, hold.op, ask, patience, None).await {
-            Ok(Answer::Ended) => return Err(Broken::Struck),
-            Ok(Answer::Error { .. }) => context.applicability.does_not_offer(Ability::EndClient),
+            Ok(Answer::Ended) => return Err(RequestAborted::WorkerGone),
+            Ok(Answer::Error { .. }) => {
+                context.applicability.does_not_offer(LockFeature::EndClient)
+            }
             Ok(other) => drop(self.talk.broken_by(&context, "end-client", &other)),
             Err(_) => {}
         }
         // If it has ended, there is nothing to kill.
         context.backend.kill_worker(worker).await.ok();
-        Err(Broken::Struck)
+        Err(RequestAborted::WorkerGone)
     }
 
     /// What was granted to a buyer that has given up it does not want any more.
-    async fn wanted(&mut self, hold: Hold) -> Result<Option<Hold>, Broken> {
+    async fn wanted(&mut self, hold: Hold) -> Result<Option<Hold>, RequestAborted> {
         if !self.talk.has_cancelled() {
             return Ok(Some(hold));
         }
@@ -203,12 +213,12 @@ impl<W: Backend> Buyer<W> {
     fn giving_up(&mut self) -> Option<Duration> {
         let spec = &self.context.spec;
         let about = spec.scenario.workload.cancel?.resolve(spec.ttl());
-        Some(about.mul_f64(self.entropy.random_range(0.5..1.5)))
+        Some(about.mul_f64(self.rng.random_range(0.5..1.5)))
     }
 
     /// What a `finally` does around a request that was refused. Nothing that the lock says about it is judged, but
     /// what it does to the keys.
-    async fn release_refused(&mut self, op: u64, key: u32) -> Result<(), Broken> {
+    async fn release_refused(&mut self, op: u64, key: u32) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
         if !context.spec.scenario.workload.release_refused {
             return Ok(());
@@ -233,7 +243,7 @@ impl<W: Backend> Buyer<W> {
         op: u64,
         ask: RequestKind,
         wait: Duration,
-    ) -> Result<Answer, Broken> {
+    ) -> Result<Answer, RequestAborted> {
         self.ask_for(phase, op, ask, wait, None).await
     }
 
@@ -244,20 +254,20 @@ impl<W: Backend> Buyer<W> {
         ask: RequestKind,
         wait: Duration,
         giving_up: Option<Duration>,
-    ) -> Result<Answer, Broken> {
+    ) -> Result<Answer, RequestAborted> {
         let context = Rc::clone(&self.context);
         context.backend.set_phase(self.worker, op, phase);
         let patience = wait + self.patience;
         let answer = self.talk.ask(&context, op, ask, patience, giving_up);
         let answer = answer.await?;
         if phase == Phase::Acquire && self.alive().is_ok() {
-            note_silence(&context, self.worker);
+            record_idle_wait(&context, self.worker);
         }
         context.backend.set_phase(self.worker, op, Phase::Idle);
         Ok(answer)
     }
 
-    pub(super) async fn ping(&mut self, hold: &Hold) -> Result<(), Broken> {
+    pub(super) async fn ping(&mut self, hold: &Hold) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
         let patience = self.patience;
         let (talk, ask) = (&mut self.talk, RequestKind::Ping);
@@ -274,24 +284,24 @@ impl<W: Backend> Buyer<W> {
 
     /// Records an event of this worker, unless the nemesis has killed it in the meantime: then the
     /// message in the pipe came from a dead worker.
-    pub(super) fn write(&self, what: EventKind) -> Result<(), Broken> {
+    pub(super) fn write(&self, what: EventKind) -> Result<(), RequestAborted> {
         self.alive()?;
         self.context.recorder.write(what);
         Ok(())
     }
 
-    pub(super) fn alive(&self) -> Result<(), Broken> {
+    pub(super) fn alive(&self) -> Result<(), RequestAborted> {
         let live_workers = &self.context.live_workers;
         match live_workers.is_over(self.worker, self.incarnation) {
-            true => Err(Broken::Struck),
+            true => Err(RequestAborted::WorkerGone),
             false => Ok(()),
         }
     }
 }
 
 /// Something has happened that a fault may wait for. Returns when that has struck.
-pub(super) async fn happened<W>(
-    context: &RunContext<W>,
+pub(super) async fn happened<B>(
+    context: &RunContext<B>,
     worker: usize,
     kind: TriggerEvent,
     stock: Option<i64>,
@@ -303,13 +313,13 @@ pub(super) async fn happened<W>(
 
 /// Writes down for how long a worker that is asking for a lock has sent nothing that could take it, if it was
 /// for longer than a lease: it slept.
-pub(super) fn note_silence<W: Backend>(context: &RunContext<W>, worker: usize) {
+pub(super) fn record_idle_wait<B: Backend>(context: &RunContext<B>, worker: usize) {
     let silence = context.backend.silence(worker);
     let ttl_ns = context.spec.ttl_ms().saturating_mul(1_000_000);
     if let Some(silence) = silence
         && silence.until_ns.saturating_sub(silence.from_ns) > ttl_ns
     {
-        context.recorder.write(EventKind::Silent {
+        context.recorder.write(EventKind::IdleWhileWaiting {
             worker,
             op: silence.op,
             from_ns: silence.from_ns,

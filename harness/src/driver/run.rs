@@ -8,21 +8,21 @@ use futures_util::future::FusedFuture;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::buyer::Buyer;
+use super::client_driver::ClientDriver;
 use super::probe::probe;
-use super::requests::note_silence;
+use super::requests::record_idle_wait;
 use super::shutdown::Shutdown;
-use super::work::note_untested_extensions;
+use super::work::record_untested_extensions;
 use super::{stall, stock_store};
 use crate::backend::{Backend, Refusal};
 use crate::clock::millis;
 use crate::context::{DueFault, RunContext};
-use crate::custody::name_clients;
 use crate::history::{EndReason, Event, EventKind, FORMAT, Header, History, KeyName};
+use crate::key_history::name_clients;
 use crate::nemesis::Nemesis;
+use crate::proxy::CommandsSent;
 use crate::run_result::RunResult;
 use crate::spec::RunSpec;
-use crate::wire::CommandsSent;
 
 /// Why a run did not start.
 #[derive(Debug, thiserror::Error)]
@@ -47,8 +47,8 @@ pub enum RunError {
 ///
 /// # Errors
 /// A worker could not be started: there was no run.
-pub async fn run<W: Backend>(
-    context: Rc<RunContext<W>>,
+pub async fn run<B: Backend>(
+    context: Rc<RunContext<B>>,
     due: mpsc::UnboundedReceiver<DueFault>,
     interrupt: impl Future<Output = ()>,
 ) -> Result<RunResult, RunError> {
@@ -77,16 +77,16 @@ pub async fn run<W: Backend>(
     let watches = capabilities.can_stall().then(|| stall::begin(&context));
     let mut reason = run_workload(&context, buyers, interrupt.as_mut()).await;
     let mut end = Shutdown::begin(interrupt);
-    note_arrivals(&context);
-    note_untested(&context);
-    note_traffic(&context);
+    record_arrivals(&context);
+    record_untested(&context);
+    record_traffic(&context);
     faults.abort();
     nemesis.settle();
     end.step(nemesis.undo_all()).await;
     // Most workers have ended. The others must not hold a lock during the probe.
     end.step(context.backend.kill_all_workers()).await;
     if end.step(stock_store::count(&context)).await.is_none() {
-        stock_store::note_uncounted(&context);
+        stock_store::record_uncounted(&context);
     }
     let (stock_left, sold) = {
         let stock = context.stock.borrow();
@@ -102,8 +102,9 @@ pub async fn run<W: Backend>(
     }
     nemesis.close_endless_links();
     watches.iter().flatten().for_each(JoinHandle::abort);
-    stall::note_shortages(&context);
-    end.step(stall::note_life_signs(&context, true)).await;
+    stall::record_incidents(&context);
+    end.step(stall::record_liveness_events(&context, true))
+        .await;
     context.recorder.write(EventKind::End {
         reason,
         stock_left,
@@ -115,7 +116,7 @@ pub async fn run<W: Backend>(
     let lock = &context.spec.lock;
     let name = identity.name.filter(|_| lock.typed.is_none());
     let name = name.unwrap_or_else(|| lock.name.clone());
-    let mut result = RunResult::of(history(&context, &name, &mut end).await);
+    let mut result = RunResult::from_history(history(&context, &name, &mut end).await);
     result.lock_version = identity.version;
     result.phases.setup_ms = millis(setup);
     result.phases.workload_ms = millis(workload);
@@ -123,13 +124,13 @@ pub async fn run<W: Backend>(
 }
 
 /// The buyers begin, at the time zero.
-fn begin<W: Backend>(context: &RunContext<W>) {
+fn begin<B: Backend>(context: &RunContext<B>) {
     context.recorder.begin();
     context.backend.begin();
 }
 
 /// What came out of a run that is about Sentinels, with a lock that knows none: nobody bought anything.
-fn without_sentinels<W: Backend>(context: &RunContext<W>, message: String) -> RunResult {
+fn without_sentinels<B: Backend>(context: &RunContext<B>, message: String) -> RunResult {
     begin(context);
     let refused = EventKind::SentinelsRefused { message };
     context.recorder.write(refused);
@@ -140,14 +141,14 @@ fn without_sentinels<W: Backend>(context: &RunContext<W>, message: String) -> Ru
         sold: stock.sold(),
     });
     let lock = &context.spec.lock.name;
-    RunResult::of(History {
+    RunResult::from_history(History {
         header: header(context.backend.as_ref(), &context.spec, lock),
         events: context.recorder.take(),
     })
 }
 
 /// In an open loop: writes down how many buyers came.
-fn note_arrivals<W>(context: &RunContext<W>) {
+fn record_arrivals<B>(context: &RunContext<B>) {
     if let Some(arrivals) = &context.arrivals {
         context.recorder.write(EventKind::Arrivals {
             came: arrivals.came(),
@@ -157,12 +158,12 @@ fn note_arrivals<W>(context: &RunContext<W>) {
 }
 
 /// Writes down what the workers have sent to acquire, and who slept until the end.
-fn note_traffic<W: Backend>(context: &RunContext<W>) {
+fn record_traffic<B: Backend>(context: &RunContext<B>) {
     for worker in 0..context.spec.scenario.workload.workers {
         if !context.live_workers.is_down(worker) {
-            note_silence(context, worker);
+            record_idle_wait(context, worker);
         }
-        note_slow_start(context, worker);
+        record_slow_start(context, worker);
     }
     let CommandsSent { acquiring, holding } = context.backend.commands_sent();
     context.recorder.write(EventKind::CommandsSent {
@@ -172,7 +173,7 @@ fn note_traffic<W: Backend>(context: &RunContext<W>) {
 }
 
 /// Writes down when a worker sent its first command, if that was late.
-fn note_slow_start<W: Backend>(context: &RunContext<W>, worker: usize) {
+fn record_slow_start<B: Backend>(context: &RunContext<B>, worker: usize) {
     let shortest_ns = context.spec.ttl_ms().saturating_mul(1_000_000) / 10;
     let silence = context.backend.first_silence(worker);
     let late =
@@ -187,8 +188,8 @@ fn note_slow_start<W: Backend>(context: &RunContext<W>, worker: usize) {
 }
 
 /// What the driver has seen, with what the servers have.
-async fn history<W: Backend>(
-    context: &RunContext<W>,
+async fn history<B: Backend>(
+    context: &RunContext<B>,
     lock: &str,
     end: &mut Shutdown<'_, impl FusedFuture<Output = ()>>,
 ) -> History {
@@ -206,13 +207,13 @@ async fn history<W: Backend>(
     });
     match named {
         Ok(()) => {
-            header.custody = true;
-            header.custody_check = context.backend.custody_check().await;
+            header.key_history = true;
+            header.key_history_check = context.backend.key_history_check().await;
         }
         // Verdicts rest on what the driver saw, then, and the report says so.
         Err(reason) => {
             events.retain(|event| !matches!(event.what, EventKind::KeyChanged { .. }));
-            note_missing_custody(&mut events, reason);
+            record_missing_key_history(&mut events, reason);
         }
     }
     History { header, events }
@@ -228,8 +229,8 @@ fn is_of_key_with(part: &str, event: &Event) -> bool {
 }
 
 /// Where the clients of a process share its connections: whose command each change was.
-fn name_clients_of_changes<W: Backend>(
-    context: &RunContext<W>,
+fn name_clients_of_changes<B: Backend>(
+    context: &RunContext<B>,
     events: &mut [Event],
 ) -> Result<(), String> {
     if !context.backend.shares_connections() {
@@ -239,11 +240,11 @@ fn name_clients_of_changes<W: Backend>(
     name_clients(events, &context.spec.keys(), workload).map_err(|unnamed| unnamed.to_string())
 }
 
-fn note_missing_custody(events: &mut Vec<Event>, reason: String) {
+fn record_missing_key_history(events: &mut Vec<Event>, reason: String) {
     let end = events.pop();
     events.extend(end.as_ref().map(|end| Event {
         at_ns: end.at_ns,
-        what: EventKind::CustodyIncomplete { reason },
+        what: EventKind::KeyHistoryIncomplete { reason },
     }));
     events.extend(end);
 }
@@ -275,7 +276,7 @@ fn merge(driver: Vec<Event>, keys: Vec<Event>) -> Vec<Event> {
 }
 
 /// A run in a backend that the scenario is not made for is not judged.
-fn must_be_a_backend_of_the_scenario<W: Backend>(context: &RunContext<W>) {
+fn must_be_a_backend_of_the_scenario<B: Backend>(context: &RunContext<B>) {
     let scenario = &context.spec.scenario;
     let backend = context.backend.name();
     if !scenario.runs_in(backend) {
@@ -285,27 +286,29 @@ fn must_be_a_backend_of_the_scenario<W: Backend>(context: &RunContext<W>) {
     }
 }
 
-async fn start_workers<W: Backend>(context: &Rc<RunContext<W>>) -> Result<Vec<Buyer<W>>, RunError> {
+async fn start_workers<B: Backend>(
+    context: &Rc<RunContext<B>>,
+) -> Result<Vec<ClientDriver<B>>, RunError> {
     let workers = 0..context.spec.scenario.workload.workers;
     let starts = workers.map(|worker| async move {
-        let started = Buyer::start(context, worker, 0).await;
+        let started = ClientDriver::start(context, worker, 0).await;
         started.map_err(|refusal| RunError::Worker { worker, refusal })
     });
     futures_util::future::try_join_all(starts).await
 }
 
 /// What nobody came to ask of the lock, or what it does not offer.
-fn note_untested<W: Backend>(context: &RunContext<W>) {
-    note_untested_extensions(context);
-    if let Some(ability) = context.applicability.not_offered() {
-        context.recorder.write(EventKind::NotOffered { ability });
+fn record_untested<B: Backend>(context: &RunContext<B>) {
+    record_untested_extensions(context);
+    if let Some(feature) = context.applicability.not_offered() {
+        context.recorder.write(EventKind::NotOffered { feature });
     }
 }
 
 /// Runs the buyers, and returns why they ended.
-async fn run_workload<W: Backend>(
-    context: &Rc<RunContext<W>>,
-    buyers: Vec<Buyer<W>>,
+async fn run_workload<B: Backend>(
+    context: &Rc<RunContext<B>>,
+    buyers: Vec<ClientDriver<B>>,
     interrupt: impl Future<Output = ()>,
 ) -> EndReason {
     let workload = &context.spec.scenario.workload;
@@ -340,13 +343,13 @@ async fn run_workload<W: Backend>(
     }
 }
 
-async fn generate_arrivals<W>(context: Rc<RunContext<W>>) {
+async fn generate_arrivals<B>(context: Rc<RunContext<B>>) {
     if let Some(arrivals) = &context.arrivals {
         arrivals.come(&context.clock).await;
     }
 }
 
-fn header<W: Backend>(backend: &W, spec: &RunSpec, lock: &str) -> Header {
+fn header<B: Backend>(backend: &B, spec: &RunSpec, lock: &str) -> Header {
     let scenario = &spec.scenario;
     Header {
         format: FORMAT.to_owned(),
@@ -364,7 +367,7 @@ fn header<W: Backend>(backend: &W, spec: &RunSpec, lock: &str) -> Header {
         min_grants: scenario.judge.min_grants,
         progress_within_ms: millis(scenario.judge.progress_within.resolve(spec.ttl())),
         renews: spec.lock.renews,
-        custody: false,
-        custody_check: None,
+        key_history: false,
+        key_history_check: None,
     }
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use picklock_scenarios::{StockFault, TriggerEvent};
 
-use super::buyer::{Broken, Buyer, Hold};
+use super::client_driver::{ClientDriver, Hold, RequestAborted};
 use super::requests::happened;
 use super::stock_store::{self, Access};
 use super::work::Work;
@@ -12,10 +12,10 @@ use crate::backend::Backend;
 use crate::context::{FencedOff, RunContext};
 use crate::history::{Belated, EventKind};
 
-impl<W: Backend> Buyer<W> {
+impl<B: Backend> ClientDriver<B> {
     /// The critical section. Between its steps the worker must answer a ping, so that a frozen
     /// worker really stops in the middle.
-    pub(super) async fn critical_section(&mut self, mut hold: Hold) -> Result<(), Broken> {
+    pub(super) async fn critical_section(&mut self, mut hold: Hold) -> Result<(), RequestAborted> {
         self.ping(&hold).await?;
         match self.read_stock(&hold).await? {
             Some(stock) if stock > 0 => {
@@ -59,7 +59,7 @@ impl<W: Backend> Buyer<W> {
         fails
     }
 
-    async fn read_stock(&mut self, hold: &Hold) -> Result<Option<i64>, Broken> {
+    async fn read_stock(&mut self, hold: &Hold) -> Result<Option<i64>, RequestAborted> {
         let (worker, op, key) = (self.worker, hold.op, hold.key);
         // A replica knows no tokens.
         let old = self.context.stock_faults.reading(worker, key);
@@ -93,7 +93,7 @@ impl<W: Backend> Buyer<W> {
         }
     }
 
-    async fn change_stock(&mut self, hold: &Hold, read: i64) -> Result<(), Broken> {
+    async fn change_stock(&mut self, hold: &Hold, read: i64) -> Result<(), RequestAborted> {
         let sale = self.sale(hold, read);
         let Some(what) = sale.make(&self.context, None).await else {
             return Ok(());
@@ -113,10 +113,10 @@ impl<W: Backend> Buyer<W> {
         hold: &Hold,
         read: i64,
         by: StockFault,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
         let mut sale = self.sale(hold, read);
-        let asked_ns = context.clock.now_ns();
+        let requested_at_ns = context.clock.now_ns();
         let incarnation = self.incarnation;
         if by == StockFault::LateCommit {
             // Its statement has been admitted. The commit is not asked for a token.
@@ -133,7 +133,10 @@ impl<W: Backend> Buyer<W> {
                 if is_over && by != StockFault::LateWrite {
                     return;
                 }
-                let belated = Some(Belated { by, asked_ns });
+                let belated = Some(Belated {
+                    by,
+                    requested_at_ns,
+                });
                 if let Some(what) = sale.make(&context, belated).await {
                     let left = left_after(&what);
                     context.recorder.write(what);
@@ -175,9 +178,9 @@ struct Sale {
 
 impl Sale {
     /// Sells it. Returns what is to be written down.
-    async fn make<W: Backend>(
+    async fn make<B: Backend>(
         self,
-        context: &RunContext<W>,
+        context: &RunContext<B>,
         belated: Option<Belated>,
     ) -> Option<EventKind> {
         let (worker, op, key) = (self.worker, self.op, self.key);

@@ -3,7 +3,7 @@
 //! It also tells which servers and workers stood still or died although no fault asked for it.
 //!
 //! If the host takes the processors away, or the machine swaps, everything stalls for a while:
-//! buyers, nodes, the wire and the driver. Leases expire in the meantime, and the lock is not
+//! buyers, nodes, the proxy and the driver. Leases expire in the meantime, and the lock is not
 //! responsible. A sleep of the driver that ends late shows such a stall. A stall of other processes
 //! alone is not detected.
 //!
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use crate::backend::{Backend, Shortage};
+use crate::backend::{Backend, ProxyIncident};
 use crate::clock::millis;
 use crate::context::RunContext;
 use crate::history::{EndReason, EventKind};
@@ -34,16 +34,16 @@ const SHORTEST_STANDSTILL: Duration = Duration::from_millis(60);
 const TOLD_PART_OF_LEASE: u32 = 100;
 
 /// Begins to watch the machine, and servers and workers.
-pub(super) fn begin<W: Backend>(context: &Rc<RunContext<W>>) -> [JoinHandle<()>; 2] {
+pub(super) fn begin<B: Backend>(context: &Rc<RunContext<B>>) -> [JoinHandle<()>; 2] {
     [
         tokio::task::spawn_local(watch(Rc::clone(context))),
-        tokio::task::spawn_local(watch_life(Rc::clone(context))),
+        tokio::task::spawn_local(monitor_liveness(Rc::clone(context))),
     ]
 }
 
 /// Records each stall and each shortage, for as long as it is polled. Not needed in a backend whose
 /// time cannot stall.
-async fn watch<W: Backend>(context: Rc<RunContext<W>>) {
+async fn watch<B: Backend>(context: Rc<RunContext<B>>) {
     let clock = &context.clock;
     let long = SHORTEST.max(context.spec.ttl() / TOLD_PART_OF_LEASE);
     let mut looks = Looks(clock.elapsed());
@@ -52,9 +52,11 @@ async fn watch<W: Backend>(context: Rc<RunContext<W>>) {
         let late = looks.late(clock.elapsed());
         if late >= long {
             let late_ms = millis(late);
-            context.recorder.write(EventKind::Stalled { late_ms });
+            context
+                .recorder
+                .write(EventKind::HarnessStalled { late_ms });
         }
-        note_shortages(&context);
+        record_incidents(&context);
     }
 }
 
@@ -73,21 +75,21 @@ impl Looks {
 }
 
 /// Watches servers and workers, for as long as it is polled.
-async fn watch_life<W: Backend>(context: Rc<RunContext<W>>) {
+async fn monitor_liveness<B: Backend>(context: Rc<RunContext<B>>) {
     let shortest = SHORTEST_STANDSTILL.max(context.spec.shortest_delay());
     let tell = async {
         loop {
             tokio::time::sleep(LOOK).await;
-            note_life_signs(&context, false).await;
+            record_liveness_events(&context, false).await;
         }
     };
     // Somebody else ends the run.
-    tokio::join!(context.backend.watch_life(shortest), tell);
+    tokio::join!(context.backend.monitor_liveness(shortest), tell);
 }
 
 /// Records who stood still or died and was not told yet. A run without one of its servers ends.
-pub(super) async fn note_life_signs<W: Backend>(context: &RunContext<W>, at_end: bool) {
-    for mut sign in context.backend.take_life_signs(at_end) {
+pub(super) async fn record_liveness_events<B: Backend>(context: &RunContext<B>, at_end: bool) {
+    for mut sign in context.backend.take_liveness_events(at_end) {
         if let EventKind::NodeLost { node, reason } = &mut sign {
             if let Some(found) = context.backend.why_lost(*node).await {
                 *reason = found;
@@ -99,12 +101,12 @@ pub(super) async fn note_life_signs<W: Backend>(context: &RunContext<W>, at_end:
 }
 
 /// Records the shortages that the backend has not told yet.
-pub(super) fn note_shortages<W: Backend>(context: &RunContext<W>) {
-    for shortage in context.backend.take_shortages() {
+pub(super) fn record_incidents<B: Backend>(context: &RunContext<B>) {
+    for shortage in context.backend.take_incidents() {
         context.recorder.write(match shortage {
-            Shortage::Exhausted(reason) => EventKind::Shortage { reason },
-            Shortage::ClientGone { worker, sent } => EventKind::ClientGone { worker, sent },
-            Shortage::ClientRefused {
+            ProxyIncident::Exhausted(reason) => EventKind::ResourceExhausted { reason },
+            ProxyIncident::ClientGone { worker, sent } => EventKind::ClientGone { worker, sent },
+            ProxyIncident::ClientRefused {
                 worker,
                 user,
                 served,
@@ -119,7 +121,7 @@ pub(super) fn note_shortages<W: Backend>(context: &RunContext<W>) {
         });
     }
     let refused = context.refused.borrow();
-    let is_kept_out = |worker| refused.contains(&worker) && !context.backend.has_spoken(worker);
+    let is_kept_out = |worker| refused.contains(&worker) && !context.backend.has_sent_data(worker);
     if !refused.is_empty() && (0..context.spec.scenario.workload.workers).all(is_kept_out) {
         context.early_end.request(EndReason::ClientsRefused);
     }

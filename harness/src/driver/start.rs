@@ -3,16 +3,16 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_scenarios::{Ability, Seeds};
+use picklock_scenarios::{LockFeature, Seeds};
 
-use super::buyer::{Buyer, GRACE};
+use super::client_driver::{ClientDriver, GRACE};
 use super::worker_client::{Silence, WorkerClient};
 use crate::adapter::message::{Answer, Init, Offers, PROTOCOL, PROTOCOLS, RequestKind};
 use crate::backend::{Backend, Refusal};
 use crate::clock::millis;
 use crate::context::{LockIdentity, RunContext};
-use crate::entropy;
 use crate::history::EventKind;
+use crate::rng;
 use crate::spec::RunSpec;
 
 /// How long a worker may take to start. Nothing is tested by then, and a container or a virtual machine of a
@@ -62,15 +62,15 @@ fn node_timeout(spec: &RunSpec) -> Duration {
 }
 
 /// What the scenario asks for, and the lock does not offer, makes it not applicable.
-fn note_offers<W>(context: &RunContext<W>, extends: Option<bool>, offers: Offers) {
+fn record_offers<B>(context: &RunContext<B>, extends: Option<bool>, offers: Offers) {
     let (spec, applicability) = (&context.spec, &context.applicability);
     let extends = extends != Some(false) || spec.lock.renews;
     if !extends && spec.scenario.workload.extend.is_some() {
         applicability.cannot_extend("it says so in `ready`");
     }
-    let lacks = |ability: &Ability| !offers.has(*ability);
-    if let Some(ability) = spec.scenario.asks_for().into_iter().find(lacks) {
-        applicability.does_not_offer(ability);
+    let lacks = |feature: &LockFeature| !offers.has(*feature);
+    if let Some(feature) = spec.scenario.asks_for().into_iter().find(lacks) {
+        applicability.does_not_offer(feature);
     }
 }
 
@@ -80,13 +80,13 @@ fn broke(worker: usize, fault: &Silence) -> Refusal {
     ))
 }
 
-impl<W: Backend> Buyer<W> {
+impl<B: Backend> ClientDriver<B> {
     /// Starts a worker and sends it `init`.
     ///
     /// # Errors
     /// It could not be started, or did not answer `ready`.
     pub async fn start(
-        context: &Rc<RunContext<W>>,
+        context: &Rc<RunContext<B>>,
         worker: usize,
         incarnation: u32,
     ) -> Result<Self, Refusal> {
@@ -94,10 +94,10 @@ impl<W: Backend> Buyer<W> {
         let (session, nodes) = context.backend.start_worker(worker, incarnation).await?;
         let mut talk = WorkerClient::begin(context, worker, session);
         let seed = match spec.scenario.workload.seeds {
-            Seeds::Same => entropy::derive(spec.seed, "workers", 0),
+            Seeds::Same => rng::derive(spec.seed, "workers", 0),
             Seeds::Different => {
                 let purpose = format!("worker {worker}");
-                entropy::derive(spec.seed, &purpose, u64::from(incarnation))
+                rng::derive(spec.seed, &purpose, u64::from(incarnation))
             }
         };
         let init = init(spec, worker, nodes.clone(), seed);
@@ -114,7 +114,7 @@ impl<W: Backend> Buyer<W> {
             }) => {
                 let identity = LockIdentity::new(name, version);
                 context.identity.set(Some(identity));
-                note_offers(context, extends, offers);
+                record_offers(context, extends, offers);
             }
             Ok(Answer::Error { message, .. }) if spec.scenario.topology.sentinels > 0 => {
                 return Err(Refusal::NoSentinels(message));
@@ -136,13 +136,13 @@ impl<W: Backend> Buyer<W> {
             worker,
             incarnation,
         });
-        Ok(Buyer {
+        Ok(ClientDriver {
             context: Rc::clone(context),
             worker,
             incarnation,
             talk,
             patience: spec.command_timeout() * 2 + spec.longest_fault() + GRACE,
-            entropy: entropy::stream(
+            rng: rng::stream(
                 spec.seed,
                 &format!("buyer {worker}"),
                 u64::from(incarnation),
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn worker_warms_up_with_a_key_of_its_own_unless_it_starts_again() {
-        let lock = LockFactory::of(picklock_impls::find("set-nx-px").unwrap());
+        let lock = LockFactory::built_in(picklock_impls::find("set-nx-px").unwrap());
         let lock = lock.spec(&BTreeMap::new());
         let spec = RunSpec::simulated(lock, catalog::named("calm").unwrap(), 1);
         let of = |incarnation| {

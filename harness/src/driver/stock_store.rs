@@ -20,15 +20,15 @@ pub(super) enum Access<T> {
     Failed,
 }
 
-fn in_redis<W>(context: &RunContext<W>) -> bool {
+fn in_redis<B>(context: &RunContext<B>) -> bool {
     context.spec.scenario.workload.stock_in == StockPlace::Redis
 }
 
-fn name<W>(context: &RunContext<W>, key: u32) -> String {
+fn name<B>(context: &RunContext<B>, key: u32) -> String {
     format!("{}left:{key:04}", context.spec.key_prefix())
 }
 
-async fn ask<W: Backend>(context: &RunContext<W>, words: &[&str]) -> Option<i64> {
+async fn ask<B: Backend>(context: &RunContext<B>, words: &[&str]) -> Option<i64> {
     let answer = match context.backend.ask_stock_server(words).await {
         Ok(Some(number)) => return Some(number),
         Ok(None) => "there is no such key".to_owned(),
@@ -39,18 +39,18 @@ async fn ask<W: Backend>(context: &RunContext<W>, words: &[&str]) -> Option<i64>
 }
 
 /// What the stock is, or was, is not known.
-fn note<W>(context: &RunContext<W>, reason: String) {
+fn note<B>(context: &RunContext<B>, reason: String) {
     context.recorder.write(EventKind::StockUnknown { reason });
 }
 
 /// The user did not wait for [`count`].
-pub(super) fn note_uncounted<W>(context: &RunContext<W>) {
+pub(super) fn record_uncounted<B>(context: &RunContext<B>) {
     let reason = "the run was interrupted before it was counted";
     note(context, reason.into());
 }
 
 /// Puts the stock into Redis before the first buyer starts.
-pub(super) async fn fill<W: Backend>(context: &RunContext<W>) {
+pub(super) async fn fill<B: Backend>(context: &RunContext<B>) {
     if !in_redis(context) {
         return;
     }
@@ -62,7 +62,7 @@ pub(super) async fn fill<W: Backend>(context: &RunContext<W>) {
 }
 
 /// Reads how much is really left, after the buyers have ended.
-pub(super) async fn count<W: Backend>(context: &RunContext<W>) {
+pub(super) async fn count<B: Backend>(context: &RunContext<B>) {
     if !in_redis(context) {
         return;
     }
@@ -74,8 +74,8 @@ pub(super) async fn count<W: Backend>(context: &RunContext<W>) {
 }
 
 /// Reads the stock of a key.
-pub(super) async fn read<W: Backend>(
-    context: &RunContext<W>,
+pub(super) async fn read<B: Backend>(
+    context: &RunContext<B>,
     key: u32,
     fence: Option<u64>,
 ) -> Access<i64> {
@@ -91,8 +91,8 @@ pub(super) async fn read<W: Backend>(
 }
 
 /// Sells one unit, based on the stock that the buyer read before.
-pub(super) async fn sell<W: Backend>(
-    context: &RunContext<W>,
+pub(super) async fn sell<B: Backend>(
+    context: &RunContext<B>,
     key: u32,
     read: i64,
     fence: Option<u64>,

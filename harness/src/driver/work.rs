@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use picklock_scenarios::{Phase, TriggerEvent};
 
-use super::buyer::{Broken, Buyer, Hold};
+use super::client_driver::{ClientDriver, Hold, RequestAborted};
 use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
 use crate::context::RunContext;
@@ -21,11 +21,11 @@ pub(super) enum Work {
     Stopped,
 }
 
-impl<W: Backend> Buyer<W> {
+impl<B: Backend> ClientDriver<B> {
     /// Works for the length of a section. The work itself is a wait, as for a payment service. A
     /// holder that extends does so each time that it has worked for so long; what the extension
     /// takes is not work.
-    pub(super) async fn work(&mut self, hold: &mut Hold) -> Result<Work, Broken> {
+    pub(super) async fn work(&mut self, hold: &mut Hold) -> Result<Work, RequestAborted> {
         let workload = &self.context.spec.scenario.workload;
         let ttl = self.context.spec.ttl();
         let mut left = workload.section.resolve(ttl);
@@ -47,7 +47,7 @@ impl<W: Backend> Buyer<W> {
 
     /// Works for so long. If the lock reports its loss, or the worker dies on its own meanwhile, the section ends
     /// there and then. One that the nemesis has killed is in the history, and may come back at the end of its section.
-    pub(super) async fn pass(&mut self, op: u64, span: Duration) -> Result<Work, Broken> {
+    pub(super) async fn pass(&mut self, op: u64, span: Duration) -> Result<Work, RequestAborted> {
         let mut working = pin!(tokio::time::sleep(span));
         let loss = self.talk.loss(op);
         let silence = tokio::select! {
@@ -65,7 +65,7 @@ impl<W: Backend> Buyer<W> {
     /// Asks for an extension. A holder stops when it is refused: it has lost the lock. It also stops
     /// when the extension fails, as a program does that an exception ends. A lock that cannot be
     /// extended has neither lost nor failed anything: the run ends there.
-    async fn extend(&mut self, hold: &mut Hold) -> Result<Work, Broken> {
+    async fn extend(&mut self, hold: &mut Hold) -> Result<Work, RequestAborted> {
         let context = Rc::clone(&self.context);
         let (worker, op) = (self.worker, hold.op);
         let ttl_ms = context.spec.ttl_ms();
@@ -75,7 +75,7 @@ impl<W: Backend> Buyer<W> {
             ttl_ms,
         };
         self.write(EventKind::Extend { worker, op, ttl_ms })?;
-        context.applicability.note_asked_to_extend();
+        context.applicability.record_asked_to_extend();
         self.event(TriggerEvent::Extend, None).await;
         let answer = self.ask(Phase::Extend, op, ask, Duration::ZERO).await?;
         let failed = |message, definite| EventKind::ExtendFailed {
@@ -91,7 +91,7 @@ impl<W: Backend> Buyer<W> {
                 elapsed_ms,
                 ..
             } => {
-                context.applicability.note_extended();
+                context.applicability.record_extended();
                 hold.token.clone_from(&token);
                 self.write(EventKind::ExtendGranted {
                     worker,
@@ -106,9 +106,9 @@ impl<W: Backend> Buyer<W> {
             Answer::Unsupported { message } => {
                 let message = message.unwrap_or_else(|| "it does not say why".into());
                 self.write(failed(format!("not supported: {message}"), true))?;
-                // Its own renewals do what was asked for, and the custody shows them.
+                // Its own renewals do what was asked for, and the key history shows them.
                 if context.spec.lock.renews {
-                    context.applicability.note_extended();
+                    context.applicability.record_extended();
                     return Ok(Work::Whole);
                 }
                 if context.applicability.cannot_extend(&message) {
@@ -124,7 +124,7 @@ impl<W: Backend> Buyer<W> {
 }
 
 /// Holders were to extend their leases, and none could: the run did not do what its scenario says.
-pub(super) fn note_untested_extensions<W>(context: &RunContext<W>) {
+pub(super) fn record_untested_extensions<B>(context: &RunContext<B>) {
     if context.spec.scenario.workload.extend.is_none() {
         return;
     }
@@ -134,7 +134,7 @@ pub(super) fn note_untested_extensions<W>(context: &RunContext<W>) {
 }
 
 /// True if the scenario wants extensions, and the lock has said that it has none: nothing is left to find out.
-pub(super) fn cannot_be_extended<W>(context: &RunContext<W>) -> bool {
+pub(super) fn cannot_be_extended<B>(context: &RunContext<B>) -> bool {
     let untested = context.applicability.extension_untested();
     let Some(EventKind::ExtensionUntested { unsupported }) = untested else {
         return false;

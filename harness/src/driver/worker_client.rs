@@ -71,7 +71,7 @@ pub struct WorkerClient {
     answers: Receiver<Result<(u64, Answer), Silence>>,
     grants: Rc<RefCell<Grants>>,
     /// The lock has reported a loss.
-    told_loss: Rc<Notify>,
+    loss_report: Rc<Notify>,
     listener: tokio::task::JoinHandle<()>,
     /// Ends the wait for an answer. Reset for each request.
     patience: Pin<Box<Sleep>>,
@@ -88,20 +88,20 @@ impl Drop for WorkerClient {
 
 impl WorkerClient {
     /// Starts to listen. Events go into the history as they arrive.
-    pub fn begin<W: Backend>(
-        context: &Rc<RunContext<W>>,
+    pub fn begin<B: Backend>(
+        context: &Rc<RunContext<B>>,
         worker: usize,
-        session: W::Session,
+        session: B::Session,
     ) -> Self {
         let (requests, to_send) = local_channel();
         let (heard, answers) = local_channel();
         let grants = Rc::new(RefCell::new(Grants::default()));
-        let told_loss = Rc::new(Notify::new());
+        let loss_report = Rc::new(Notify::new());
         let listener = OutputListener {
             context: Rc::clone(context),
             worker,
             grants: Rc::clone(&grants),
-            told_loss: Rc::clone(&told_loss),
+            loss_report: Rc::clone(&loss_report),
             heard,
         };
         WorkerClient {
@@ -110,7 +110,7 @@ impl WorkerClient {
             requests,
             answers,
             grants,
-            told_loss,
+            loss_report,
             listener: tokio::task::spawn_local(listener.listen(session, to_send)),
             patience: Box::pin(tokio::time::sleep(Duration::ZERO)),
             has_cancelled: false,
@@ -122,9 +122,9 @@ impl WorkerClient {
     ///
     /// # Errors
     /// The worker is gone, broke the protocol, or was killed because it hung.
-    pub async fn ask<W: Backend>(
+    pub async fn ask<B: Backend>(
         &mut self,
-        context: &RunContext<W>,
+        context: &RunContext<B>,
         op: u64,
         ask: RequestKind,
         patience: Duration,
@@ -172,7 +172,7 @@ impl WorkerClient {
             "no answer to `{asked}` within {} s (wait, command timeouts, longest fault, margin); killed",
             patience.as_secs_f64()
         );
-        note_misbehaviour(context, self.worker, Misbehaviour::Hung, detail);
+        record_misbehaviour(context, self.worker, Misbehaviour::Hung, detail);
         Err(Silence::Hung {
             asked,
             within: patience,
@@ -181,20 +181,20 @@ impl WorkerClient {
 
     /// Waits until the lock reports the lease of this operation as lost.
     pub fn loss(&self, op: u64) -> impl Future<Output = ()> + use<> {
-        let (grants, told_loss) = (Rc::clone(&self.grants), Rc::clone(&self.told_loss));
+        let (grants, loss_report) = (Rc::clone(&self.grants), Rc::clone(&self.loss_report));
         async move {
             while !grants.borrow().lost.contains(&op) {
-                told_loss.notified().await;
+                loss_report.notified().await;
             }
         }
     }
 
     /// Waits until the worker is of no use any more, while it is asked nothing. Cancel-safe.
-    pub async fn silence<W>(&mut self, context: &RunContext<W>) -> Silence {
+    pub async fn silence<B>(&mut self, context: &RunContext<B>) -> Silence {
         match self.answers.next().await {
             Some(Ok((answered, _))) => {
                 let fault = ProtocolFault::wrong_id(self.next_id, answered).to_string();
-                note_misbehaviour(context, self.worker, Misbehaviour::OutOfTurn, fault.clone());
+                record_misbehaviour(context, self.worker, Misbehaviour::OutOfTurn, fault.clone());
                 Silence::BrokeProtocol(fault)
             }
             Some(Err(silence)) => silence,
@@ -203,14 +203,14 @@ impl WorkerClient {
     }
 
     /// Records an answer that does not fit what was asked. The worker is of no use after it.
-    pub fn broken_by<W>(
+    pub fn broken_by<B>(
         &self,
-        context: &RunContext<W>,
+        context: &RunContext<B>,
         op: &'static str,
         answer: &Answer,
     ) -> Silence {
         let fault = ProtocolFault::wrong_answer(op, answer.reply()).to_string();
-        note_misbehaviour(context, self.worker, Misbehaviour::OutOfTurn, fault.clone());
+        record_misbehaviour(context, self.worker, Misbehaviour::OutOfTurn, fault.clone());
         Silence::BrokeProtocol(fault)
     }
 
@@ -225,9 +225,9 @@ impl WorkerClient {
     }
 }
 
-async fn answer_to<W>(
+async fn answer_to<B>(
     answers: &mut Receiver<Result<(u64, Answer), Silence>>,
-    context: &RunContext<W>,
+    context: &RunContext<B>,
     worker: usize,
     id: u64,
 ) -> Result<Answer, Silence> {
@@ -235,7 +235,7 @@ async fn answer_to<W>(
         Some(Ok((answered, answer))) if answered == id => Ok(answer),
         Some(Ok((answered, _))) => {
             let fault = ProtocolFault::wrong_id(id, answered).to_string();
-            note_misbehaviour(context, worker, Misbehaviour::OutOfTurn, fault.clone());
+            record_misbehaviour(context, worker, Misbehaviour::OutOfTurn, fault.clone());
             Err(Silence::BrokeProtocol(fault))
         }
         Some(Err(silence)) => Err(silence),
@@ -244,16 +244,16 @@ async fn answer_to<W>(
 }
 
 /// The task that listens to the worker.
-struct OutputListener<W> {
-    context: Rc<RunContext<W>>,
+struct OutputListener<B> {
+    context: Rc<RunContext<B>>,
     worker: usize,
     grants: Rc<RefCell<Grants>>,
-    told_loss: Rc<Notify>,
+    loss_report: Rc<Notify>,
     heard: Sender<Result<(u64, Answer), Silence>>,
 }
 
-impl<W: Backend> OutputListener<W> {
-    async fn listen(self, mut session: W::Session, mut to_send: Receiver<Request>) {
+impl<B: Backend> OutputListener<B> {
+    async fn listen(self, mut session: B::Session, mut to_send: Receiver<Request>) {
         let mut budget = OutputBudget::default();
         loop {
             // In a fixed order: the random order of `select!` does not depend on the seed.
@@ -371,24 +371,24 @@ impl<W: Backend> OutputListener<W> {
         let is_lost = matches!(what, EventKind::Lost { .. });
         self.context.recorder.write(what);
         if is_lost {
-            self.told_loss.notify_one();
+            self.loss_report.notify_one();
         }
     }
 
     fn misbehaved(&self, kind: Misbehaviour, detail: String) {
-        note_misbehaviour(&self.context, self.worker, kind, detail);
+        record_misbehaviour(&self.context, self.worker, kind, detail);
     }
 }
 
 /// False for the client that takes the locks after the run: its number follows those of the workers.
-fn is_worker_of_the_run<W>(context: &RunContext<W>, worker: usize) -> bool {
+fn is_worker_of_the_run<B>(context: &RunContext<B>, worker: usize) -> bool {
     worker < context.spec.scenario.workload.workers
 }
 
 /// Records misbehaviour of a worker. The client that takes the locks after the run is not one of the
 /// run's workers: if it misbehaves, nothing is known about the locks.
-fn note_misbehaviour<W>(
-    context: &RunContext<W>,
+fn record_misbehaviour<B>(
+    context: &RunContext<B>,
     worker: usize,
     kind: Misbehaviour,
     detail: String,

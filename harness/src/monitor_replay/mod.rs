@@ -2,7 +2,7 @@
 //!
 //! A real server tells what it executes (`MONITOR`) and which keys expire (keyspace notifications), both
 //! on one connection, in the order in which they happen. That is replayed, so that both backends have
-//! the same changes of keys, and so the same custody. In the simulation each node keeps them itself.
+//! the same changes of keys, and so the same key history. In the simulation each node keeps them itself.
 //!
 //! - `monitor_stream`: what a server tells, taken apart
 //! - `server_report`: whose command each line is about

@@ -4,7 +4,7 @@
 //! Notifications are push frames of RESP3. Nothing else comes on such a connection but the answers
 //! with which it was set up.
 
-use crate::wire::{ReplyStream, bulk_strings};
+use crate::proxy::{ReplyStream, bulk_strings};
 
 /// How much of a line is quoted that is none, bytes.
 const QUOTED: usize = 200;

@@ -1,12 +1,12 @@
 use std::rc::Rc;
 
-use crate::custody::KeyRecord;
 #[cfg(feature = "servers")]
 use crate::history::Event;
 use crate::history::KeyChange;
+use crate::key_history::KeyRecord;
 use crate::key_watch::{KeyWatch, LookTime};
 use crate::model::{CommandKind, HeldValue, Now, ServerVersion};
-use crate::wire::CommandEffect;
+use crate::proxy::CommandEffect;
 
 use super::monitor_stream::{Loss, MonitorLine};
 use super::replayed_server::{ByWorker, Notice, Place, ReplayedServer};
@@ -110,7 +110,7 @@ impl MonitorReplay {
             self.unknown = unknown.or(lacking).cloned();
         }
         match place {
-            Place::Alone => self.note_of(server, at_ns, by.as_ref(), &name),
+            Place::Alone => self.record_of(server, at_ns, by.as_ref(), &name),
             Place::Begins | Place::Inside => {}
             Place::Ends => {
                 if let Some(unit) = &mut replayed.open {
@@ -175,10 +175,10 @@ impl MonitorReplay {
         };
         let notices = std::mem::take(&mut replayed.notices);
         let before = self.watch.changes();
-        self.note_of(server, unit.at_ns, unit.by.as_ref(), "");
+        self.record_of(server, unit.at_ns, unit.by.as_ref(), "");
         if let Some(declared) = &unit.declared {
             let declared = declared.iter().map(Vec::as_slice);
-            self.watch.note_undeclared(before, declared);
+            self.watch.record_undeclared(before, declared);
         }
         for notice in notices {
             self.lose(server, &notice);
@@ -223,7 +223,7 @@ impl MonitorReplay {
         started.load(keys);
         self.servers[server] = started;
         if is_master {
-            self.note_replacement(at_ns, &KeyChange::Restarted);
+            self.record_replacement(at_ns, &KeyChange::Restarted);
         }
     }
 
@@ -235,7 +235,7 @@ impl MonitorReplay {
             self.master = server;
             self.servers[server].is_replica = false;
             self.servers[server].model.watch_keys(true);
-            self.note_replacement(at_ns, &KeyChange::FailedOver);
+            self.record_replacement(at_ns, &KeyChange::FailedOver);
         }
     }
 
@@ -351,7 +351,7 @@ impl MonitorReplay {
     }
 
     /// Notes the changes of a command, and whose they are.
-    fn note_of(&mut self, server: usize, at_ns: u64, by: Option<&ByWorker>, name: &str) {
+    fn record_of(&mut self, server: usize, at_ns: u64, by: Option<&ByWorker>, name: &str) {
         let before = self.watch.changes();
         self.note(server, at_ns, || why(by, name));
         let request = by.and_then(|by| by.request);
@@ -366,7 +366,7 @@ impl MonitorReplay {
         }
     }
 
-    fn note_replacement(&mut self, at_ns: u64, why: &KeyChange) {
+    fn record_replacement(&mut self, at_ns: u64, why: &KeyChange) {
         let time = self.look_time(at_ns);
         let model = &mut self.servers[self.master].model;
         self.watch.look_at_all(model, time, why);

@@ -7,10 +7,10 @@ use picklock_scenarios::Phase;
 use super::replay::MonitorReplay;
 use super::server_report::ServerReport;
 use super::stored_key::{StoredKey, StoredValue};
-use crate::custody::KeyRecord;
 use crate::history::KeyChange;
+use crate::key_history::KeyRecord;
 use crate::model::ServerVersion;
-use crate::wire::{LinkId, SentRequests};
+use crate::proxy::{LinkId, SentRequests};
 
 /// One node with a server and a replica, whose lines come one after another.
 struct Told {
@@ -35,7 +35,7 @@ impl Told {
     fn new() -> Self {
         let mut told = Told {
             replay: MonitorReplay::new(ServerVersion::default(), 2, Rc::from(["k".to_owned()])),
-            reports: [ServerReport::of(0), ServerReport::of(1)],
+            reports: [ServerReport::for_server(0), ServerReport::for_server(1)],
             sent: sent(),
             at_ns: 0,
         };
@@ -75,11 +75,11 @@ impl Told {
 
     /// The changes of the keys: value, life, and why.
     fn changes(&mut self) -> Vec<String> {
-        self.replay.take().iter().map(in_words).collect()
+        self.replay.take().iter().map(describe).collect()
     }
 }
 
-fn in_words(record: &KeyRecord) -> String {
+fn describe(record: &KeyRecord) -> String {
     let value = record.value.as_deref().unwrap_or("-");
     let life = record.ttl_ms.map_or("ever".to_owned(), |ms| ms.to_string());
     let why = match &record.why {

@@ -134,7 +134,7 @@ impl ReplayedServer {
         if !goes_on {
             self.wall_us = line.wall_us;
         }
-        self.note_transaction(line, name);
+        self.record_transaction(line, name);
         if !CommandKind::of(name, "").is_none_or(CommandKind::is_replayed) {
             return;
         }
@@ -180,7 +180,7 @@ impl ReplayedServer {
         });
     }
 
-    fn note_transaction(&mut self, line: &MonitorLine, name: &str) {
+    fn record_transaction(&mut self, line: &MonitorLine, name: &str) {
         let Source::Client(address) = &line.source else {
             return;
         };

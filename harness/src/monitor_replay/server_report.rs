@@ -9,7 +9,7 @@ use memchr::memmem;
 
 use crate::history::KeyCommand;
 use crate::model::CommandKind;
-use crate::wire::{ExecutedRequest, SentRequests};
+use crate::proxy::{ExecutedRequest, SentRequests};
 
 use super::monitor_stream::{MonitorLine, MonitorStream, Source, Told};
 use super::replay::MonitorReplay;
@@ -34,7 +34,7 @@ pub struct ServerReport {
 
 impl ServerReport {
     /// The report of a node's server with this number.
-    pub fn of(server: usize) -> Self {
+    pub fn for_server(server: usize) -> Self {
         ServerReport {
             server,
             ..ServerReport::default()
@@ -124,7 +124,7 @@ impl ServerReport {
                 let sent = sent_requests.claim_words(conn, &line.words);
                 // Its reply may have come before its line did.
                 if let Some(sent) = &sent {
-                    self.note_closed(sent.closed_before, replay, sent_requests);
+                    self.record_closed(sent.closed_before, replay, sent_requests);
                 }
                 let replied_ns = sent.and_then(|sent| sent.replied_ns);
                 self.script_ns = replied_ns.map_or(now_ns, |at| at.min(now_ns));
@@ -141,7 +141,7 @@ impl ServerReport {
 
     /// A server does not tell that a connection is closed, so the replay hears it from the first
     /// request that was sent after that: what is pushed from then on goes to nobody who has left.
-    fn note_closed(
+    fn record_closed(
         &mut self,
         until: usize,
         replay: &mut MonitorReplay,
@@ -171,13 +171,13 @@ const MOMENT_NS: u64 = 1_000_000;
 
 /// The command of a worker, whose changes were noticed at this time.
 fn command(sent: &ExecutedRequest, line: &MonitorLine, noticed_ns: u64) -> KeyCommand {
-    let was_late = |went_on_ns: &u64| noticed_ns.saturating_sub(*went_on_ns) >= MOMENT_NS;
+    let was_late = |forwarded_at_ns: &u64| noticed_ns.saturating_sub(*forwarded_at_ns) >= MOMENT_NS;
     KeyCommand {
         worker: sent.link.worker,
         op: sent.op,
         phase: sent.phase,
         command: line.name().into(),
         sent_ns: sent.held_since_ns,
-        went_on_ns: sent.went_on_ns.filter(was_late),
+        forwarded_at_ns: sent.forwarded_at_ns.filter(was_late),
     }
 }

@@ -45,7 +45,7 @@ pub enum StoredValue {
 
 impl StoredValue {
     /// A value of a type as `TYPE` names it, from the words that a server gives for it.
-    pub fn of(kind: &str, mut words: Vec<Vec<u8>>) -> Self {
+    pub fn parse(kind: &str, mut words: Vec<Vec<u8>>) -> Self {
         match kind {
             "string" => StoredValue::String(words.pop().unwrap_or_default()),
             "hash" => StoredValue::Made("HSET", words),

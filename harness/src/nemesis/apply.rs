@@ -8,16 +8,16 @@ use picklock_scenarios::{
     Target, TaskScope, WorkerAction,
 };
 
+use super::active_faults::Undo;
 use super::clocks::ClockOf;
-use super::ongoing::Undo;
 use super::schedule::Nemesis;
 use crate::backend::{Backend, DataChange, Refusal};
 use crate::clock::nanos;
 use crate::context::{Location, OldStock};
 use crate::history::EventKind;
-use crate::wire::{Effect, LinkFault};
+use crate::proxy::{Effect, LinkFault};
 
-impl<W: Backend> Nemesis<W> {
+impl<B: Backend> Nemesis<B> {
     /// Each step is recorded when it is done. On a refusal the caller ends the fault, which undoes
     /// the steps before it.
     pub(super) async fn apply(
@@ -28,7 +28,7 @@ impl<W: Backend> Nemesis<W> {
         location: Location,
     ) -> Result<(), Refusal> {
         let actions = plan.actions().ok_or_else(|| {
-            let word = plan.kind.word();
+            let word = plan.kind.as_str();
             Refusal::Failed(format!("a field of `{word}` is missing"))
         })?;
         for action in actions {
@@ -56,7 +56,7 @@ impl<W: Backend> Nemesis<W> {
                     for clock in workers.chain(nodes) {
                         let backend = &*self.context.backend;
                         self.clocks.shift(backend, clock, fault, by_ns).await?;
-                        self.ongoing.record(fault, Undo::ResetClock(clock));
+                        self.active_faults.record(fault, Undo::ResetClock(clock));
                     }
                 }
                 Action::Stock(of_stock) => {
@@ -91,8 +91,8 @@ impl<W: Backend> Nemesis<W> {
         match action {
             WorkerAction::Freeze => {
                 backend.freeze_worker(worker).await?;
-                self.ongoing.record(fault, Undo::ThawWorker(worker));
-                self.begin_silences(fault, worker).await;
+                self.active_faults.record(fault, Undo::ThawWorker(worker));
+                self.expect_no_traffic_from(fault, worker).await;
             }
             WorkerAction::Kill => self.kill(fault, worker).await?,
             WorkerAction::Block(scope) => {
@@ -103,7 +103,7 @@ impl<W: Backend> Nemesis<W> {
                     scope,
                     due_ns: since_ns.saturating_add(nanos(lasts)),
                 };
-                self.ongoing.record(fault, step);
+                self.active_faults.record(fault, step);
             }
         }
         Ok(())
@@ -111,13 +111,13 @@ impl<W: Backend> Nemesis<W> {
 
     /// The kill is written down before it is done: a hold must never be longer than it was.
     async fn kill(&self, fault: u32, worker: usize) -> Result<(), Refusal> {
-        let mates = self.mates_of(worker);
-        let mut living = mates.filter(|mate| self.context.live_workers.mark_down(*mate, true));
+        let peers = self.process_peers(worker);
+        let mut living = peers.filter(|mate| self.context.live_workers.mark_down(*mate, true));
         let Some(first) = living.next() else {
             return Err(Refusal::Failed(format!("worker {worker} was dead already")));
         };
         for mate in std::iter::once(first).chain(living) {
-            self.ongoing.record(fault, Undo::ReviveWorker(mate));
+            self.active_faults.record(fault, Undo::ReviveWorker(mate));
             self.context.recorder.write(EventKind::WorkerDown {
                 worker: mate,
                 by_fault: true,
@@ -126,19 +126,19 @@ impl<W: Backend> Nemesis<W> {
             });
         }
         self.context.backend.kill_worker(worker).await?;
-        self.begin_silences(fault, worker).await;
+        self.expect_no_traffic_from(fault, worker).await;
         Ok(())
     }
 
     /// Nothing may come from the worker's process now.
-    async fn begin_silences(&self, fault: u32, worker: usize) {
-        for mate in self.mates_of(worker) {
-            self.silences.begin(&self.context, fault, mate).await;
+    async fn expect_no_traffic_from(&self, fault: u32, worker: usize) {
+        for mate in self.process_peers(worker) {
+            self.freeze_monitor.begin(&self.context, fault, mate).await;
         }
     }
 
-    pub(super) fn mates_of(&self, worker: usize) -> impl Iterator<Item = usize> + use<W> {
-        self.context.spec.scenario.workload.mates_of(worker)
+    pub(super) fn process_peers(&self, worker: usize) -> impl Iterator<Item = usize> + use<B> {
+        self.context.spec.scenario.workload.process_peers(worker)
     }
 
     async fn apply_to_node(
@@ -151,11 +151,11 @@ impl<W: Backend> Nemesis<W> {
         match action {
             NodeAction::Pause => {
                 backend.pause_node(node).await?;
-                self.ongoing.record(fault, Undo::ResumeNode(node));
+                self.active_faults.record(fault, Undo::ResumeNode(node));
             }
             NodeAction::Crash => {
                 backend.crash_node(node).await?;
-                self.ongoing.record(fault, Undo::RestartNode(node));
+                self.active_faults.record(fault, Undo::RestartNode(node));
             }
             NodeAction::CutReplication => backend.cut_replication(node).await?,
             NodeAction::FailOver => {
@@ -211,7 +211,7 @@ impl<W: Backend> Nemesis<W> {
             effect,
             frames: plan.frames,
         });
-        self.ongoing.record(fault, Undo::Lift(imposed));
+        self.active_faults.record(fault, Undo::Lift(imposed));
         Ok(())
     }
 
@@ -222,7 +222,7 @@ impl<W: Backend> Nemesis<W> {
             left: context.stock.borrow().left(),
         };
         context.stock_faults.impose(worker, of_stock, old);
-        self.ongoing
+        self.active_faults
             .record(fault, Undo::LiftStock(worker, of_stock));
     }
 
@@ -243,7 +243,7 @@ impl<W: Backend> Nemesis<W> {
             evicted += self.context.backend.change_data(*node, &change).await?;
             if let DataChange::Exhaust(resource) = change {
                 let step = Undo::Replenish(*node, resource);
-                self.ongoing.record(fault, step);
+                self.active_faults.record(fault, step);
             }
         }
         // If none of the keys exists, the fault has not struck.

@@ -26,9 +26,9 @@ pub(super) struct ClockShifts {
 impl ClockShifts {
     /// A fault shifts a clock.
     /// `Err`: the backend cannot do it. Then the clock is what it was.
-    pub(super) async fn shift<W: Backend>(
+    pub(super) async fn shift<B: Backend>(
         &self,
-        backend: &W,
+        backend: &B,
         clock: ClockOf,
         fault: u32,
         by_ns: i64,
@@ -46,7 +46,7 @@ impl ClockShifts {
     }
 
     /// A fault's shift of a clock ends.
-    pub(super) async fn reset<W: Backend>(&self, backend: &W, clock: ClockOf, fault: u32) {
+    pub(super) async fn reset<B: Backend>(&self, backend: &B, clock: ClockOf, fault: u32) {
         if let Some(shifts) = self.shifts.borrow_mut().get_mut(&clock) {
             shifts.remove(&fault);
         }
@@ -59,7 +59,7 @@ impl ClockShifts {
         self.shifts.borrow_mut().remove(&ClockOf::Node(node));
     }
 
-    async fn set<W: Backend>(&self, backend: &W, clock: ClockOf) -> Result<(), Refusal> {
+    async fn set<B: Backend>(&self, backend: &B, clock: ClockOf) -> Result<(), Refusal> {
         let off_ns = {
             let shifts = self.shifts.borrow();
             let of_it = shifts.get(&clock).into_iter().flat_map(BTreeMap::values);

@@ -4,16 +4,16 @@
 //! - `apply`: the actions of a fault, to everything that it strikes
 //! - `clocks`: by how much each wall clock is off
 //! - `sentinels`: the failover that the Sentinels decide
-//! - `silences`: the proof that a worker was frozen or dead
-//! - `ongoing`: the faults that have started, and what must be undone; `undo` does it
+//! - `freeze_monitor`: the proof that a worker was frozen or dead
+//! - `active_faults`: the faults that have started, and what must be undone; `undo` does it
 
+mod active_faults;
 mod apply;
 mod clocks;
-mod ongoing;
+mod freeze_monitor;
 mod schedule;
 mod sentinels;
-mod silences;
 mod undo;
 
 pub use schedule::Nemesis;
-pub use sentinels::tell_unasked_failovers;
+pub use sentinels::record_unrequested_failovers;

@@ -6,19 +6,19 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use picklock_scenarios::{
-    Action, FaultPlan, Lasts, LinkAction, NodeAction, Strikes, Target, TaskScope, WorkerAction,
+    Action, Affects, FaultPlan, Lasts, LinkAction, NodeAction, Target, TaskScope, WorkerAction,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use super::active_faults::{ActiveFaults, Undo};
 use super::clocks::ClockShifts;
-use super::ongoing::{Ongoing, Undo};
-use super::silences::Silences;
+use super::freeze_monitor::FreezeMonitor;
 use crate::backend::{Backend, Capabilities, Refusal};
 use crate::clock::{millis, nanos};
 use crate::context::{DueFault, Location, RunContext};
 use crate::history::{ClockShift, EventKind, MissedBecause};
-use crate::wire::ImposedId;
+use crate::proxy::ImposedId;
 
 /// How often it is checked whether a fault for so many frames has struck them all. The faults do
 /// not wait for it: it only decides when the history says that they have ended.
@@ -32,11 +32,11 @@ const SUPPOSED: &str =
 const NOTHING_PASSED: &str = "nothing passed that it could strike";
 
 /// The part of a run that makes things go wrong.
-pub struct Nemesis<W> {
-    pub(super) context: Rc<RunContext<W>>,
-    pub(super) ongoing: Ongoing,
+pub struct Nemesis<B> {
+    pub(super) context: Rc<RunContext<B>>,
+    pub(super) active_faults: ActiveFaults,
     pub(super) clocks: ClockShifts,
-    pub(super) silences: Silences,
+    pub(super) freeze_monitor: FreezeMonitor,
     next_id: Cell<u32>,
     /// The faults that strike so many frames and have not ended: their places in the plan, and what was imposed.
     counted: RefCell<BTreeMap<u32, (usize, ImposedId)>>,
@@ -46,15 +46,15 @@ pub struct Nemesis<W> {
     settled: RefCell<BTreeSet<usize>>,
 }
 
-impl<W: Backend> Nemesis<W> {
+impl<B: Backend> Nemesis<B> {
     /// Plans the faults of a run. What the backend cannot apply is written into the history, and
     /// never starts.
-    pub fn new(context: &Rc<RunContext<W>>, capabilities: &Capabilities) -> Rc<Self> {
+    pub fn new(context: &Rc<RunContext<B>>, capabilities: &Capabilities) -> Rc<Self> {
         let nemesis = Nemesis {
             context: Rc::clone(context),
-            ongoing: Ongoing::default(),
+            active_faults: ActiveFaults::default(),
             clocks: ClockShifts::default(),
-            silences: Silences::default(),
+            freeze_monitor: FreezeMonitor::default(),
             next_id: Cell::new(0),
             counted: RefCell::default(),
             endless: RefCell::default(),
@@ -125,17 +125,18 @@ impl<W: Backend> Nemesis<W> {
 
     /// Ends every fault that has an end, and what the others are watched for.
     pub async fn undo_all(&self) {
-        while let Some(id) = self.ongoing.last() {
+        while let Some(id) = self.active_faults.last() {
             self.end(id).await;
         }
-        self.silences.end_all(&self.context);
+        self.freeze_monitor.end_all(&self.context);
     }
 
     /// Writes down the planned faults that never started, and those that never end and struck nothing. For the time before
     /// the others end: a fault that is told as missed right after its end could not be applied.
     pub fn settle(&self) {
         for (id, (index, imposed)) in self.counted.borrow().iter() {
-            if self.ongoing.steps(*id).is_none() && self.context.backend.struck(*imposed) == 0 {
+            if self.active_faults.steps(*id).is_none() && self.context.backend.struck(*imposed) == 0
+            {
                 self.missed(*index, NOTHING_PASSED.into(), None);
             }
         }
@@ -183,14 +184,14 @@ impl<W: Backend> Nemesis<W> {
         });
         let id = self.begin(EventKind::FaultBegan {
             id: self.next_id.get(),
-            fault: plan.kind.word().to_owned(),
+            fault: plan.kind.as_str().to_owned(),
             detail: described(&plan, &target, ttl, location),
             workers: target.workers.clone(),
             nodes: target.nodes.clone(),
             clock,
             delay_ms: longest_delay(&plan, ttl).map(millis),
         });
-        let asked_ns = self.context.clock.now_ns();
+        let requested_at_ns = self.context.clock.now_ns();
         if let Err(refusal) = self.apply(id, &plan, &target, location).await {
             self.end(id).await;
             self.refused(index, &refusal);
@@ -199,19 +200,19 @@ impl<W: Backend> Nemesis<W> {
         if let Some(imposed) = plan.frames.and_then(|_| self.imposed(id)) {
             self.counted.borrow_mut().insert(id, (index, imposed));
         }
-        let since_ns = self.struck(id, &plan, asked_ns);
+        let since_ns = self.struck(id, &plan, requested_at_ns);
         let lasts = plan.lasts();
         match lasts {
             Lasts::AtOnce => self.keep(id),
             Lasts::Forever => {
-                if plan.kind.strikes() == Strikes::Links {
+                if plan.kind.affects() == Affects::Links {
                     self.endless.borrow_mut().push(target);
                 }
                 self.never_ends(id);
             }
-            Lasts::For(span) if plan.kind.strikes() == Strikes::Nodes => {
+            Lasts::For(span) if plan.kind.affects() == Affects::Nodes => {
                 let due_ns = since_ns.saturating_add(nanos(span.resolve(ttl)));
-                self.ongoing.is_due(id, due_ns);
+                self.active_faults.is_due(id, due_ns);
             }
             Lasts::For(_) | Lasts::Frames(_) => {}
         }
@@ -226,30 +227,30 @@ impl<W: Backend> Nemesis<W> {
                 let past = Duration::from_nanos(past_ns);
                 tokio::time::sleep(span.resolve(ttl).saturating_sub(past)).await;
             }
-            Lasts::Frames(frames) => self.all_struck(id, frames).await,
+            Lasts::Frames(frames) => self.all_fired(id, frames).await,
             Lasts::Forever => return,
         }
         self.end(id).await;
     }
 
     /// A fault that was asked for at this time has struck. Returns since when it counts.
-    fn struck(&self, id: u32, plan: &FaultPlan, asked_ns: u64) -> u64 {
+    fn struck(&self, id: u32, plan: &FaultPlan, requested_at_ns: u64) -> u64 {
         // A worker is frozen from the signal on. That everything below it has stopped shows later, much
         // later on a busy machine.
         if freezes_workers(plan) {
-            return asked_ns;
+            return requested_at_ns;
         }
-        if plan.kind.strikes() == Strikes::Nodes
-            && let Some(took_ms) = self.since_ms(asked_ns)
+        if plan.kind.affects() == Affects::Nodes
+            && let Some(took_ms) = self.since_ms(requested_at_ns)
         {
-            let struck = EventKind::FaultStruck { id, took_ms };
+            let struck = EventKind::FaultFired { id, took_ms };
             self.context.recorder.write(struck);
         }
         self.context.clock.now_ns()
     }
 
     /// Waits until a fault of links has struck as many frames as it was meant for.
-    async fn all_struck(&self, id: u32, frames: u32) {
+    async fn all_fired(&self, id: u32, frames: u32) {
         let Some(imposed) = self.imposed(id) else {
             return;
         };
@@ -260,7 +261,7 @@ impl<W: Backend> Nemesis<W> {
 
     /// What a fault has imposed on links; `None`: nothing, or it has ended.
     fn imposed(&self, id: u32) -> Option<ImposedId> {
-        let steps = self.ongoing.steps(id)?;
+        let steps = self.active_faults.steps(id)?;
         steps.into_iter().find_map(|step| match step {
             Undo::Lift(imposed) => Some(imposed),
             _ => None,
@@ -268,7 +269,7 @@ impl<W: Backend> Nemesis<W> {
     }
 
     /// The place in the plan of a fault that strikes so many frames and ends now, if it has struck none.
-    fn unstruck(&self, id: u32) -> Option<usize> {
+    fn unfired(&self, id: u32) -> Option<usize> {
         let (index, imposed) = self.counted.borrow_mut().remove(&id)?;
         (self.context.backend.struck(imposed) == 0).then_some(index)
     }
@@ -278,7 +279,7 @@ impl<W: Backend> Nemesis<W> {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
         self.context.recorder.write(began);
-        self.ongoing.start(id);
+        self.active_faults.start(id);
         id
     }
 
@@ -289,7 +290,7 @@ impl<W: Backend> Nemesis<W> {
 
     /// What the fault has done stays, whenever the fault ends.
     fn keep(&self, id: u32) {
-        for step in self.ongoing.keep(id) {
+        for step in self.active_faults.keep(id) {
             if let Undo::ReviveWorker(worker) = step {
                 self.context.live_workers.lose(worker);
             }
@@ -299,25 +300,25 @@ impl<W: Backend> Nemesis<W> {
     /// The fault stays, and the history tells of no end.
     pub(super) fn never_ends(&self, id: u32) {
         self.keep(id);
-        self.ongoing.remove(id);
+        self.active_faults.remove(id);
     }
 
     /// Undoes a fault, unless it has ended, and writes that it has.
     pub(super) async fn end(&self, id: u32) {
-        for step in self.ongoing.steps(id).unwrap_or_default() {
+        for step in self.active_faults.steps(id).unwrap_or_default() {
             self.undo(id, step).await;
         }
         // It leaves the list only now. Should the run end while it is undone, `undo_all` does it
         // again rather than not at all.
-        let due_ns = self.ongoing.due_ns(id);
-        if self.ongoing.remove(id) {
-            let unstruck = self.unstruck(id);
+        let due_ns = self.active_faults.due_ns(id);
+        if self.active_faults.remove(id) {
+            let unfired = self.unfired(id);
             if let Some(late_ms) = due_ns.and_then(|due_ns| self.since_ms(due_ns)) {
                 let overran = EventKind::FaultOverran { id, late_ms };
                 self.context.recorder.write(overran);
             }
             self.context.recorder.write(EventKind::FaultEnded { id });
-            if let Some(index) = unstruck {
+            if let Some(index) = unfired {
                 self.missed(index, NOTHING_PASSED.into(), None);
             }
         }
@@ -343,7 +344,7 @@ impl<W: Backend> Nemesis<W> {
     fn missed(&self, index: usize, reason: String, because: Option<MissedBecause>) {
         let plan = &self.plans()[index];
         self.context.recorder.write(EventKind::FaultMissed {
-            fault: plan.kind.word().to_owned(),
+            fault: plan.kind.as_str().to_owned(),
             reason,
             optional: plan.optional,
             because,
@@ -354,9 +355,9 @@ impl<W: Backend> Nemesis<W> {
         let workers = self.context.spec.scenario.workload.workers;
         let nodes = self.context.spec.nodes();
         let mut target = plan.target(location.worker, location.node, workers, nodes);
-        if strikes_processes(plan) {
+        if affects_processes(plan) {
             let struck = std::mem::take(&mut target.workers).into_iter();
-            let struck: BTreeSet<usize> = struck.flat_map(|one| self.mates_of(one)).collect();
+            let struck: BTreeSet<usize> = struck.flat_map(|one| self.process_peers(one)).collect();
             target.workers = struck.into_iter().collect();
         }
         target
@@ -374,7 +375,7 @@ fn freezes_workers(plan: &FaultPlan) -> bool {
 }
 
 /// True if whoever is struck is struck with the whole process.
-fn strikes_processes(plan: &FaultPlan) -> bool {
+fn affects_processes(plan: &FaultPlan) -> bool {
     use WorkerAction::{Block, Freeze, Kill};
     let whole = |action: &Action| {
         matches!(

@@ -12,13 +12,13 @@
 use futures_util::future::join_all;
 use picklock_scenarios::{Action, DataAction, FaultPlan, NodeAction, Resource};
 
-use super::ongoing::Undo;
+use super::active_faults::Undo;
 use super::schedule::Nemesis;
 use crate::backend::{Backend, Refusal};
 use crate::context::RunContext;
 use crate::history::EventKind;
 
-impl<W: Backend> Nemesis<W> {
+impl<B: Backend> Nemesis<B> {
     /// `started` is called when the Sentinels have promoted a replica, and if the old master is to
     /// continue at once, when it does.
     pub(super) async fn sentinel_failover(
@@ -72,10 +72,10 @@ impl<W: Backend> Nemesis<W> {
         frozen: u32,
         stale: &mut Vec<u32>,
     ) -> Result<(), Refusal> {
-        tell_unasked_failovers(&self.context).await;
+        record_unrequested_failovers(&self.context).await;
         for node in nodes {
             self.context.backend.pause_node(*node).await?;
-            self.ongoing.record(frozen, Undo::ResumeNode(*node));
+            self.active_faults.record(frozen, Undo::ResumeNode(*node));
         }
         for node in nodes {
             let words = self.context.backend.promoted_by_sentinels(*node).await?;
@@ -101,24 +101,30 @@ impl<W: Backend> Nemesis<W> {
 
 /// Sentinels take a master for dead that a busy machine holds up, and the new one need not have its keys. Where a fault
 /// of the plan silences servers, a failover is what it brings about.
-pub async fn tell_unasked_failovers<W: Backend>(context: &RunContext<W>) {
+pub async fn record_unrequested_failovers<B: Backend>(context: &RunContext<B>) {
     let scenario = &context.spec.scenario;
     if scenario.topology.sentinels == 0 || scenario.faults.iter().any(silences_nodes) {
         return;
     }
     for node in 0..context.spec.nodes() {
         if context.backend.failed_over_unasked(node).await {
-            context.recorder.write(EventKind::UnaskedFailover { node });
+            context
+                .recorder
+                .write(EventKind::UnrequestedFailover { node });
         }
     }
 }
 
 /// Whether the Sentinels may have to act, beside a failover that is left to them.
 fn silences_nodes(fault: &FaultPlan) -> bool {
-    let silences = |action: &Action| match action {
+    let freeze_monitor = |action: &Action| match action {
         Action::Node(NodeAction::Pause | NodeAction::Crash | NodeAction::FailOver) => true,
         Action::Data(DataAction::Exhaust(resource)) => *resource == Resource::Connections,
         _ => false,
     };
-    fault.actions().unwrap_or_default().iter().any(silences)
+    fault
+        .actions()
+        .unwrap_or_default()
+        .iter()
+        .any(freeze_monitor)
 }

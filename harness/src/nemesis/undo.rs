@@ -5,7 +5,7 @@ use std::time::Duration;
 use picklock_scenarios::TaskScope;
 use tokio::time::timeout_at;
 
-use super::ongoing::Undo;
+use super::active_faults::Undo;
 use super::schedule::Nemesis;
 use crate::backend::{Backend, DataChange, Refusal};
 use crate::clock::nanos;
@@ -18,7 +18,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// So much earlier than was asked a task may go on: clocks of timers are not that exact.
 const A_MOMENT_NS: u64 = 5_000_000;
 
-impl<W: Backend> Nemesis<W> {
+impl<B: Backend> Nemesis<B> {
     pub(super) async fn undo(&self, fault: u32, step: Undo) {
         let backend = &self.context.backend;
         let (what, undone) = match step {
@@ -27,8 +27,8 @@ impl<W: Backend> Nemesis<W> {
             Undo::ThawWorker(worker) => {
                 // Where another fault has frozen it too, it stays frozen until that one ends.
                 let mut is_free = true;
-                for mate in self.mates_of(worker) {
-                    is_free &= self.silences.end(&self.context, fault, mate);
+                for mate in self.process_peers(worker) {
+                    is_free &= self.freeze_monitor.end(&self.context, fault, mate);
                 }
                 if !is_free {
                     return;
@@ -48,14 +48,14 @@ impl<W: Backend> Nemesis<W> {
             }
             Undo::ResumeNode(node) => {
                 // Where another fault has paused it too, it stays paused until that one ends.
-                if self.ongoing.leaves_paused(fault, node) {
+                if self.active_faults.leaves_paused(fault, node) {
                     return;
                 }
                 let resumed = backend.resume_node(node).await;
                 (format!("thaw of node {node}"), resumed)
             }
             Undo::ReviveWorker(worker) => {
-                self.silences.end_of(&self.context, worker);
+                self.freeze_monitor.end_of(&self.context, worker);
                 return self.context.live_workers.revive(worker);
             }
             Undo::RestartNode(node) => {
@@ -100,12 +100,12 @@ impl<W: Backend> Nemesis<W> {
     /// A worker that says too early that it had been blocked was not.
     fn must_have_blocked(&self, id: u32, worker: usize, until_ns: Option<u64>, due_ns: u64) {
         let early_ns = until_ns.filter(|until_ns| until_ns.saturating_add(A_MOMENT_NS) < due_ns);
-        if let Some(came_ns) = early_ns {
-            self.context.recorder.write(EventKind::FaultEscaped {
+        if let Some(arrived_at_ns) = early_ns {
+            self.context.recorder.write(EventKind::FreezeBreach {
                 id,
                 worker,
                 node: None,
-                came_ns,
+                arrived_at_ns,
             });
         }
     }

@@ -103,7 +103,7 @@ fn every_thread(
     (pid, started_ticks): Member,
     is_so: impl Fn(&ProcessStat) -> bool,
 ) -> io::Result<bool> {
-    let process = if_there(ProcessStat::of(pid))?;
+    let process = if_there(ProcessStat::for_process(pid))?;
     if process.is_none_or(|stat| stat.started_ticks != started_ticks) {
         return Ok(true);
     }
@@ -158,7 +158,7 @@ mod tests {
     fn children_marked_orphans_and_their_children_are_members() {
         let mut lineage = Lineage::marked(MARK.into(), 5);
         lineage.begins_with(10, 5);
-        let table = ProcessTable::of([
+        let table = ProcessTable::from_entries([
             entry(10, 1, 5, None),
             entry(12, 11, 6, None),
             entry(11, 10, 6, None),
@@ -174,11 +174,11 @@ mod tests {
     fn who_was_seen_once_stays_a_member_until_its_number_is_another_s() {
         let mut lineage = Lineage::marked(MARK.into(), 5);
         lineage.begins_with(10, 5);
-        let family = ProcessTable::of([entry(10, 1, 5, None), entry(11, 10, 6, None)]);
+        let family = ProcessTable::from_entries([entry(10, 1, 5, None), entry(11, 10, 6, None)]);
         assert_eq!(pids(lineage.members(&family)), [10, 11]);
-        let orphan = ProcessTable::of([entry(11, 1, 6, None)]);
+        let orphan = ProcessTable::from_entries([entry(11, 1, 6, None)]);
         assert_eq!(pids(lineage.members(&orphan)), [11]);
-        let others = ProcessTable::of([entry(10, 1, 99, None), entry(11, 1, 98, None)]);
+        let others = ProcessTable::from_entries([entry(10, 1, 99, None), entry(11, 1, 98, None)]);
         assert_eq!(pids(lineage.members(&others)), [0; 0]);
         assert_eq!(pids(lineage.members(&orphan)), [0; 0], "it was forgotten");
     }
@@ -187,7 +187,7 @@ mod tests {
     fn a_parent_that_is_younger_is_no_parent() {
         let mut lineage = Lineage::marked(MARK.into(), 5);
         lineage.begins_with(10, 50);
-        let table = ProcessTable::of([entry(10, 1, 50, None), entry(11, 10, 6, None)]);
+        let table = ProcessTable::from_entries([entry(10, 1, 50, None), entry(11, 10, 6, None)]);
         assert_eq!(pids(lineage.members(&table)), [10]);
     }
 
@@ -221,7 +221,7 @@ time.sleep(3600)
         assert_eq!(line, "begun\n");
         let pid = Pid::from_child(&parent);
         kill_process(pid, Signal::STOP).unwrap();
-        let started = ProcessStat::of(parent.id()).unwrap().started_ticks;
+        let started = ProcessStat::for_process(parent.id()).unwrap().started_ticks;
         let member = (parent.id(), started);
         let (stopped, held) = (is_stopped(member).unwrap(), is_held(member).unwrap());
         kill_process_group(pid, Signal::KILL).unwrap();

@@ -3,7 +3,7 @@
 //! - [`stat`]: one process or thread
 //! - [`process_table`]: all processes at one time, with the marks that they inherited
 //! - [`peers`]: whom processes are connected to
-//! - [`standstill`]: whether a process stands still
+//! - [`stall`]: whether a process stands still
 //! - [`lineage`]: which of them descend from one process that was started here
 
 mod lineage;
@@ -11,7 +11,7 @@ mod lineage;
 mod peers;
 mod process_table;
 #[cfg(feature = "servers")]
-mod standstill;
+mod stall;
 mod stat;
 
 pub(crate) use lineage::{Lineage, Member, is_held, is_stopped};
@@ -21,7 +21,7 @@ pub(crate) use peers::peers_of;
 pub(crate) use process_table::variable_of;
 pub(crate) use process_table::{MARK_VARIABLE, ProcessTable};
 #[cfg(feature = "servers")]
-pub(crate) use standstill::{Motion, families};
+pub(crate) use stall::{Motion, families};
 pub(crate) use stat::{ProcessStat, tracer_of_this_process};
 #[cfg(feature = "servers")]
 pub(crate) use stat::{all_processes, ran_ns, waited_ns};

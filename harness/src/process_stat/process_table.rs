@@ -41,7 +41,7 @@ impl ProcessTable {
             return Ok(ProcessTable { processes });
         }
         for pid in all_processes()? {
-            let stat = match ProcessStat::of(pid) {
+            let stat = match ProcessStat::for_process(pid) {
                 Ok(stat) if stat.has_ended() => continue,
                 Ok(stat) => stat,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -65,7 +65,7 @@ impl ProcessTable {
     }
 
     #[cfg(test)]
-    pub(super) fn of(entries: impl IntoIterator<Item = (u32, Entry)>) -> ProcessTable {
+    pub(super) fn from_entries(entries: impl IntoIterator<Item = (u32, Entry)>) -> ProcessTable {
         ProcessTable {
             processes: entries.into_iter().collect(),
         }

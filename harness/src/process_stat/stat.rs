@@ -32,7 +32,7 @@ pub(crate) struct ProcessStat {
 
 impl ProcessStat {
     /// Of one process; `NotFound` if there is none.
-    pub(crate) fn of(pid: u32) -> io::Result<ProcessStat> {
+    pub(crate) fn for_process(pid: u32) -> io::Result<ProcessStat> {
         Self::read(Path::new(&format!("/proc/{pid}/stat")))
     }
 
@@ -185,9 +185,13 @@ mod tests {
 
     #[test]
     fn this_process_is_found_and_an_impossible_one_is_not() {
-        assert!(!ProcessStat::of(std::process::id()).unwrap().has_ended());
+        assert!(
+            !ProcessStat::for_process(std::process::id())
+                .unwrap()
+                .has_ended()
+        );
         assert!(all_processes().unwrap().contains(&std::process::id()));
-        let kind = ProcessStat::of(u32::MAX).unwrap_err().kind();
+        let kind = ProcessStat::for_process(u32::MAX).unwrap_err().kind();
         assert_eq!(kind, io::ErrorKind::NotFound);
     }
 }

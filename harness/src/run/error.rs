@@ -27,7 +27,7 @@ pub enum RunFailure {
     /// The run did not begin because this process ran out of something.
     #[cfg(feature = "servers")]
     #[error("the harness itself ran short while the workers were started: {0}")]
-    Shortage(String),
+    ResourceExhausted(String),
     /// The servers could not be started, or not be ended.
     #[cfg(feature = "servers")]
     #[error(transparent)]

@@ -18,6 +18,7 @@ use crate::clock::{Clock, millis};
 use crate::context::{RunContext, Triggers};
 use crate::driver::{self, RunError, Shutdown};
 use crate::external_servers::SharedServers;
+use crate::proxy::Proxy;
 use crate::record::Redis;
 use crate::run_result::RunResult;
 use crate::server_backend::{Parts, ServerBackend};
@@ -26,7 +27,6 @@ use crate::servers::{
     WallClockShim, WorkerContainers, adopt_orphans, sweep,
 };
 use crate::spec::RunSpec;
-use crate::wire::Proxy;
 
 /// This many of the last lines of a worker's log explain why it did not start.
 const LAST_LINES: usize = 8;
@@ -60,9 +60,9 @@ pub(super) async fn run(
 ) -> Result<RunResult, RunFailure> {
     let mut interrupt = std::pin::pin!(interrupt.fuse());
     let clock = Clock::start();
-    let (triggers, due) = Triggers::of(&spec.scenario.faults, spec.needed_nodes());
+    let (triggers, due) = Triggers::for_plans(&spec.scenario.faults, spec.needed_nodes());
     let triggers = Arc::new(triggers);
-    let wire = Proxy::new(clock.clone(), spec.keys(), spec.seed, triggers.clone());
+    let proxy = Proxy::new(clock.clone(), spec.keys(), spec.seed, triggers.clone());
     observer.phase(RunPhase::Setup);
     let adoption = adopt_orphans();
     let adoption = backend.starts_only_runs.then_some(adoption);
@@ -73,7 +73,7 @@ pub(super) async fn run(
             reaper.finish_within(ANSWER).await;
             return Err(RunFailure::Interrupted);
         }
-        prepared = prepare(spec, backend, &reaper, (&wire, &clock)) => prepared?,
+        prepared = prepare(spec, backend, &reaper, (&proxy, &clock)) => prepared?,
     };
     let listener = Rc::clone(&observer);
     let backend = Rc::new(backend);
@@ -90,18 +90,18 @@ pub(super) async fn run(
     let end = Shutdown::begin(interrupt);
     let down = take_down(spec, &backend, &reaper, adoption, end).await;
     let mut result = ran.map_err(|error| {
-        let shortages = wire.take_shortages();
+        let shortages = proxy.take_incidents();
         if shortages.is_empty() {
             return with_log(error, dir.path());
         }
         let words: Vec<String> = shortages.iter().map(ToString::to_string).collect();
-        RunFailure::Shortage(words.join("; "))
+        RunFailure::ResourceExhausted(words.join("; "))
     })?;
     let left_behind = down?;
     result.phases.teardown_ms = millis(clock.elapsed().saturating_sub(before));
     Ok(RunResult {
         redis,
-        wire_log: Some(wire.log().clone()),
+        command_log: Some(proxy.log().clone()),
         logs: Some(dir),
         left_behind,
         ..result
@@ -152,7 +152,7 @@ async fn prepare(
     spec: &RunSpec,
     backend: ServerSetup,
     reaper: &Reaper,
-    (wire, clock): (&Proxy, &Clock),
+    (proxy, clock): (&Proxy, &Clock),
 ) -> Result<(ServerBackend, Redis, RunDir), RunFailure> {
     let nodes = spec.nodes();
     // Removes what an earlier run left behind.
@@ -202,13 +202,13 @@ async fn prepare(
     let (image, environment) = (&backend.worker.image, &backend.worker.environment);
     let containers = WorkerContainers::prepare(image.as_deref(), environment, reaper).await?;
     let parts = Parts {
-        shared: external.map(|external| Rc::new(SharedServers::of(external))),
+        shared: external.map(|external| Rc::new(SharedServers::from_servers(external))),
         clock_shim,
         name,
         nodes,
         workload: spec.scenario.workload.clone(),
         blocks_tasks: spec.scenario.blocks_tasks(),
-        wire: wire.clone(),
+        proxy: proxy.clone(),
         clock: clock.clone(),
         command: backend.worker,
         logs: dir.path().to_owned(),

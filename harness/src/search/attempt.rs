@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use picklock_scenarios::Property;
 
-use super::moments::{Moment, moments};
+use super::injection_points::{InjectionPoint, injection_points};
 use super::novelty::{Features, features};
 use super::plan::{Plan, Target};
 use crate::check::{Status, Verdicts, judge};
-use crate::finds::{Violation, Wanted};
+use crate::counterexamples::{Violation, ViolationFilter};
 use crate::history::{EventKind, History};
 use crate::run_result::RunResult;
 use crate::sim::run_many;
@@ -19,11 +19,11 @@ pub struct Shown {
     /// Its finds.
     pub violations: Vec<Violation>,
     /// The properties that were neither held nor violated, although they apply.
-    pub unjudged: Vec<Property>,
+    pub inconclusive: Vec<Property>,
     /// A fault of the plan did not strike.
     pub missed: bool,
     /// Its moments in order, if they were asked for.
-    pub moments: Vec<Moment>,
+    pub injection_points: Vec<InjectionPoint>,
     /// What steers a hunt, if it was asked for.
     pub(super) features: Features,
 }
@@ -35,15 +35,20 @@ pub enum Keep {
     #[default]
     Nothing,
     /// Its moments.
-    Moments,
-    /// What steers a hunt: patterns of custody and protocol.
+    InjectionPoints,
+    /// What steers a hunt: patterns of key history and protocol.
     Features,
 }
 
 /// Runs the plans one after the other, and says of each what it has shown; `None`: its simulation did not end, or it
 /// does not fit the lock.
-pub fn show(target: &Target, wanted: &Wanted, plans: &[Plan], keep: Keep) -> Vec<Option<Shown>> {
-    let logs = keep == Keep::Moments;
+pub fn show(
+    target: &Target,
+    wanted: &ViolationFilter,
+    plans: &[Plan],
+    keep: Keep,
+) -> Vec<Option<Shown>> {
+    let logs = keep == Keep::InjectionPoints;
     let simulations = plans.iter().map(|plan| target.simulation(plan, logs));
     let simulations: Vec<_> = simulations.collect();
     let fits: Vec<bool> = simulations.iter().map(Option::is_some).collect();
@@ -59,35 +64,40 @@ pub fn show(target: &Target, wanted: &Wanted, plans: &[Plan], keep: Keep) -> Vec
 }
 
 /// The same for one plan.
-pub fn show_one(target: &Target, wanted: &Wanted, plan: &Plan, keep: Keep) -> Option<Shown> {
+pub fn show_one(
+    target: &Target,
+    wanted: &ViolationFilter,
+    plan: &Plan,
+    keep: Keep,
+) -> Option<Shown> {
     let mut shown = show(target, wanted, std::slice::from_ref(plan), keep);
     shown.pop().flatten()
 }
 
 impl Shown {
     /// What a history and its verdicts show.
-    pub fn of(history: &History, verdicts: &Verdicts, wanted: &Wanted) -> Shown {
-        let unjudged = verdicts.iter().filter(|(property, verdict)| {
+    pub fn new(history: &History, verdicts: &Verdicts, wanted: &ViolationFilter) -> Shown {
+        let inconclusive = verdicts.iter().filter(|(property, verdict)| {
             verdict.status == Status::Unknown && wanted.counts(**property)
         });
         Shown {
             violations: wanted.among(verdicts),
-            unjudged: unjudged.map(|(property, _)| *property).collect(),
+            inconclusive: inconclusive.map(|(property, _)| *property).collect(),
             missed: missed(history),
             ..Shown::default()
         }
     }
 }
 
-fn shown(result: &RunResult, wanted: &Wanted, keep: Keep) -> Shown {
+fn shown(result: &RunResult, wanted: &ViolationFilter, keep: Keep) -> Shown {
     let history = &result.history;
     Shown {
-        moments: moments(result),
+        injection_points: injection_points(result),
         features: match keep {
             Keep::Features => features(history),
             _ => Features::default(),
         },
-        ..Shown::of(history, &judge(history), wanted)
+        ..Shown::new(history, &judge(history), wanted)
     }
 }
 

@@ -1,26 +1,26 @@
 //! Candidates: the plans that shrinking tries in the place of another, pass by pass.
 
 use picklock_scenarios::{
-    FaultPlan, LeaseDuration, Selection, SignedDuration, Strikes, Trigger, TriggerEvent, Who,
+    Affects, FaultPlan, LeaseDuration, Selection, SignedDuration, Trigger, TriggerEvent, Who,
     Workload,
 };
 
 use super::attempt::{Keep, show_one};
-use super::moments::event;
+use super::fault_model::{FaultModel, Group};
+use super::injection_points::event;
 use super::plan::{Plan, Target};
-use super::size::{ROUND, moment_rank, nodes_struck, size_of};
-use super::vocabulary::{Group, Vocabulary};
-use crate::finds::Wanted;
+use super::size::{ROUND, nodes_affected, size_of, trigger_rank};
+use crate::counterexamples::ViolationFilter;
 
 /// So many moments are tried for one fault, the simplest ones.
-const MOST_MOMENTS: usize = 200;
+const MAX_INJECTION_POINTS: usize = 200;
 
 /// So many seeds are tried for what is smaller only with other latencies.
 const SEEDS: u64 = 8;
 
 pub(super) struct Shrunken<'a> {
     pub(super) target: &'a Target,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: ViolationFilter,
 }
 
 /// One way to make a plan smaller.
@@ -34,15 +34,15 @@ pub(super) const PASSES: [Pass; 9] = [
     weaker_faults,
     usual_workload,
     rounder_times,
-    simpler_moments,
+    simpler_triggers,
     moved_faults,
     other_seeds,
 ];
 
 impl Shrunken<'_> {
-    fn vocabulary(&self, plan: &Plan) -> Vocabulary {
+    fn fault_model(&self, plan: &Plan) -> FaultModel {
         let nodes = self.target.nodes(&plan.scenario);
-        Vocabulary::new(&Group::ALL, nodes, &plan.scenario.topology)
+        FaultModel::new(&Group::ALL, nodes, &plan.scenario.topology)
     }
 }
 
@@ -125,19 +125,19 @@ fn fewer_operations(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
 
 /// Each fault as each weaker one of the vocabulary at the same moment, and on fewer nodes.
 fn weaker_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
-    let vocabulary = shrunken.vocabulary(plan);
+    let fault_model = shrunken.fault_model(plan);
     let mut weaker = Vec::new();
     for (index, fault) in plan.scenario.faults.iter().enumerate() {
         let one_node = |node| FaultPlan {
             nodes: Some(Selection::List(vec![node])),
             ..fault.clone()
         };
-        if nodes_struck(fault, shrunken.target.nodes(&plan.scenario)) > 1 {
+        if nodes_affected(fault, shrunken.target.nodes(&plan.scenario)) > 1 {
             let nodes = 0..shrunken.target.nodes(&plan.scenario);
             weaker.extend(nodes.map(|node| plan.replacing(index, one_node(node))));
         }
         let Some(when) = &fault.when else { continue };
-        let others = vocabulary.at(when).into_iter();
+        let others = fault_model.at(when).into_iter();
         weaker.extend(others.map(|other| plan.replacing(index, other)));
     }
     weaker
@@ -150,7 +150,7 @@ fn usual_workload(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
         &|it| (it.arrivals, it.duration) = (None, None),
         &|it| it.extend = None,
         &|it| it.update = usual.update,
-        &|it| it.opening = usual.opening,
+        &|it| it.start = usual.start,
         &|it| it.seeds = usual.seeds,
         &|it| it.ttl = usual.ttl,
         &|it| (it.section, it.extend) = (usual.section, None),
@@ -194,7 +194,7 @@ fn rounder_times(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
 }
 
 /// Each fault at the first steps of anybody and of each worker, and at the first events of its sort.
-fn simpler_moments(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
+fn simpler_triggers(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     const STEPS: [TriggerEvent; 5] = [
         TriggerEvent::Granted,
         TriggerEvent::StockRead,
@@ -210,15 +210,15 @@ fn simpler_moments(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let first: Vec<Trigger> = steps.chain([taking]).collect();
     let mut simpler = Vec::new();
     for (index, fault) in plan.scenario.faults.iter().enumerate() {
-        let mut moments = first.clone();
+        let mut injection_points = first.clone();
         if let Some(when) = &fault.when {
             let mut of_anybody = when.clone();
             of_anybody.worker = None;
             let mut anywhere = of_anybody.clone();
             anywhere.node = None;
-            moments.extend([anywhere, of_anybody]);
+            injection_points.extend([anywhere, of_anybody]);
         }
-        for moment in moments {
+        for moment in injection_points {
             for nth in 1..=3 {
                 let mut moment = moment.clone();
                 moment.nth = nth;
@@ -226,7 +226,7 @@ fn simpler_moments(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
             }
         }
     }
-    simpler.sort_by_key(|plan| plan.scenario.faults.iter().map(moment_rank).sum::<u32>());
+    simpler.sort_by_key(|plan| plan.scenario.faults.iter().map(trigger_rank).sum::<u32>());
     simpler
 }
 
@@ -251,15 +251,20 @@ fn moved_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let mut moved = Vec::new();
     for (index, fault) in plan.scenario.faults.iter().enumerate() {
         let without = plan.without(index);
-        let shown = show_one(shrunken.target, &shrunken.wanted, &without, Keep::Moments);
-        let moments = shown.unwrap_or_default().moments;
-        let mut moments: Vec<Plan> = moments
+        let shown = show_one(
+            shrunken.target,
+            &shrunken.wanted,
+            &without,
+            Keep::InjectionPoints,
+        );
+        let injection_points = shown.unwrap_or_default().injection_points;
+        let mut injection_points: Vec<Plan> = injection_points
             .into_iter()
             .map(|moment| plan.replacing(index, at(fault, moment.trigger)))
             .collect();
-        moments.sort_by_key(|plan| moment_rank(&plan.scenario.faults[index]));
-        moments.truncate(MOST_MOMENTS);
-        moved.extend(moments);
+        injection_points.sort_by_key(|plan| trigger_rank(&plan.scenario.faults[index]));
+        injection_points.truncate(MAX_INJECTION_POINTS);
+        moved.extend(injection_points);
     }
     moved
 }
@@ -270,7 +275,7 @@ fn at(fault: &FaultPlan, moment: Trigger) -> FaultPlan {
         Some(Selection::Word(who)) => who == Who::Same,
         Some(Selection::List(_)) => false,
         // By default a fault of nodes strikes the one of its moment, and one of links strikes all.
-        None => fault.kind.strikes() == Strikes::Nodes,
+        None => fault.kind.affects() == Affects::Nodes,
     };
     let old_node = fault.when.as_ref().and_then(|when| when.node);
     let nodes = match moment.on.is_message() {

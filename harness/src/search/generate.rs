@@ -7,17 +7,17 @@
 use std::time::Duration;
 
 use picklock_scenarios::{
-    Direction, FaultKind, FaultPlan, LeaseDuration, Opening, Phase, Scenario, Seeds, Selection,
-    ServerError, SignedDuration, Strikes, Trigger, TriggerEvent, Update, Who, Workload,
+    Affects, Direction, FaultKind, FaultPlan, LeaseDuration, Phase, Scenario, Seeds, Selection,
+    ServerError, SignedDuration, StartOrder, Trigger, TriggerEvent, Update, Who, Workload,
 };
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::moments::at_worker;
+use super::fault_model::{Group, needs_replicas};
+use super::injection_points::at_worker;
 use super::novelty::Memory;
 use super::plan::Plan;
-use super::vocabulary::{Group, needs_replicas};
-use crate::entropy;
+use crate::rng;
 use crate::spec::LockSpec;
 
 /// What the plans of a hunt are drawn from.
@@ -32,7 +32,7 @@ pub struct Draw<'a> {
     /// The seed of everything that is drawn.
     pub seed: u64,
     /// Everything is equally likely, and no plan is like an earlier one.
-    pub plain: bool,
+    pub uniform: bool,
     /// Which part of the plans, counted from 1, of how many.
     pub shard: (u64, u64),
 }
@@ -45,7 +45,7 @@ impl Draw<'_> {
         let number = number * of + shard - 1;
         let fits = |plan: &Plan| plan.scenario.check_for(self.lock.nodes).is_ok();
         let kept = memory.kept();
-        if !self.plain && !kept.is_empty() && number.is_multiple_of(2) {
+        if !self.uniform && !kept.is_empty() && number.is_multiple_of(2) {
             // Later plans were harder to reach.
             let back = (number / 2 % 16) as usize * kept.len() / 24;
             let plan = self.mutated(&kept[kept.len() - 1 - back], number, memory);
@@ -63,7 +63,7 @@ impl Draw<'_> {
 
     /// What is drawn for a number.
     fn drawn(&self, number: u64, memory: &Memory) -> Plan {
-        let mut rng = entropy::stream(self.seed, "hunt", number);
+        let mut rng = rng::stream(self.seed, "hunt", number);
         let mut plan = Plan {
             scenario: Scenario {
                 workload: self.workload(&mut rng),
@@ -81,7 +81,7 @@ impl Draw<'_> {
 
     /// A plan that differs from this one in one thing.
     fn mutated(&self, plan: &Plan, number: u64, memory: &Memory) -> Plan {
-        let mut rng = entropy::stream(self.seed, "hunt: mutation", number);
+        let mut rng = rng::stream(self.seed, "hunt: mutation", number);
         let mut plan = plan.clone();
         let faults = plan.scenario.faults.len();
         let which = rng.random_range(0..faults.max(1));
@@ -138,7 +138,7 @@ impl Draw<'_> {
             extend: extends.then(|| third(section)),
             ttl: LeaseDuration::Absolute(ttl),
             update: rarely(rng, 0.15, Update::Write, Update::Decrement),
-            opening: rarely(rng, 0.15, Opening::OneFirst, Opening::Together),
+            start: rarely(rng, 0.15, StartOrder::OneFirst, StartOrder::Together),
             seeds: rarely(rng, 0.05, Seeds::Same, Seeds::Different),
             wait: LeaseDuration::Ttl(one_of(rng, &[0.3, 1.0, 3.0, 3.0, 8.0])),
             command_timeout: LeaseDuration::Ttl(one_of(rng, &[0.2, 0.5, 2.0, 3.0])),
@@ -150,7 +150,7 @@ impl Draw<'_> {
         let workload = &plan.scenario.workload;
         let kind = one_of(rng, &self.kinds(&plan.scenario.faults));
         let mut fault = FaultPlan::of(kind);
-        match rng.random_bool(if !self.plain { 0.85 } else { 0.5 }) {
+        match rng.random_bool(if !self.uniform { 0.85 } else { 0.5 }) {
             true => fault.when = Some(self.trigger(rng, workload, kind, memory)),
             false => fault.at = Some(self.time(rng)),
         }
@@ -169,7 +169,7 @@ impl Draw<'_> {
                 && (has_replicas || !needs_replicas(*kind))
         });
         let mut kinds: Vec<FaultKind> = kinds.collect();
-        if !self.plain {
+        if !self.uniform {
             use FaultKind as Kind;
             let often = [
                 Kind::PauseClient,
@@ -203,10 +203,10 @@ impl Draw<'_> {
         memory: &Memory,
     ) -> Trigger {
         use TriggerEvent as On;
-        let at_message = match kind.strikes() {
-            Strikes::Workers => 0.0,
+        let at_message = match kind.affects() {
+            Affects::Workers => 0.0,
             // What befalls a node counts while somebody holds the lock, and that is told by steps.
-            Strikes::Nodes if !self.plain => 0.4,
+            Affects::Nodes if !self.uniform => 0.4,
             _ => 0.7,
         };
         let on = match rng.random_bool(at_message) {
@@ -223,25 +223,25 @@ impl Draw<'_> {
                     On::Request,
                     On::Reply,
                 ];
-                steps.retain(|on| self.plain || *on != On::Extend || workload.extend.is_some());
+                steps.retain(|on| self.uniform || *on != On::Extend || workload.extend.is_some());
                 one_of(rng, &steps)
             }
         };
         let worker = rng.random_range(0..workload.workers);
-        let nth = match self.plain {
+        let nth = match self.uniform {
             false => one_of(rng, &[1, 1, 1, 2, 2, 3]),
             true => rng.random_range(1..12),
         };
         let mut when = at_worker(on, worker, nth);
-        if self.plain || rng.random_bool(0.5) {
+        if self.uniform || rng.random_bool(0.5) {
             when.worker = rng.random_bool(0.5).then_some(worker);
         }
         // Each client takes such a step once for each purchase.
         let purchases = workload.purchases.unwrap_or(u32::MAX);
-        if !self.plain && !on.is_message() && when.worker.is_some() {
+        if !self.uniform && !on.is_message() && when.worker.is_some() {
             when.nth = when.nth.min(purchases);
         }
-        if on.is_message() && rng.random_bool(if !self.plain { 0.8 } else { 0.3 }) {
+        if on.is_message() && rng.random_bool(if !self.uniform { 0.8 } else { 0.3 }) {
             let mut phases = vec![
                 Phase::Acquire,
                 Phase::Extend,
@@ -249,7 +249,7 @@ impl Draw<'_> {
                 Phase::Release,
                 Phase::Idle,
             ];
-            if !self.plain {
+            if !self.uniform {
                 phases.retain(|phase| memory.has_seen(*phase));
             }
             when.during = Some(one_of(rng, &phases));
@@ -258,7 +258,7 @@ impl Draw<'_> {
             when.names_key = rng.random_bool(0.3);
         }
         // The last unit, or the last but one.
-        if on == On::StockRead && !self.plain && rng.random_bool(0.5) {
+        if on == On::StockRead && !self.uniform && rng.random_bool(0.5) {
             when.stock = Some(rng.random_range(1..=workload.stock.min(2)));
             when.nth = 1;
         }
@@ -267,19 +267,19 @@ impl Draw<'_> {
 
     fn strike(&self, rng: &mut StdRng, fault: &mut FaultPlan, workers: usize, nodes: usize) {
         let on = fault.when.as_ref().map(|when| when.on);
-        let strikes = fault.kind.strikes();
-        if strikes != Strikes::Nodes {
+        let affects = fault.kind.affects();
+        if affects != Affects::Nodes {
             let same = on.is_some() && rng.random_bool(0.85);
             fault.workers = Some(match same {
                 true => Selection::Word(Who::Same),
                 false => Selection::List(vec![rng.random_range(0..workers)]),
             });
         }
-        if strikes != Strikes::Workers {
+        if affects != Affects::Workers {
             let at_node = on.is_some_and(TriggerEvent::is_message);
             // A quorum does not notice that one link is down.
             let is_down = matches!(fault.kind, FaultKind::Partition | FaultKind::Hold);
-            let rarely = is_down && nodes > 1 && !self.plain;
+            let rarely = is_down && nodes > 1 && !self.uniform;
             let same = at_node && rng.random_bool(if rarely { 0.2 } else { 0.7 });
             let least = nodes / 2 + 1;
             let counts = [1, least.saturating_sub(1).max(1), least, nodes];
@@ -333,7 +333,7 @@ impl Draw<'_> {
     }
 
     fn span(&self, rng: &mut StdRng) -> LeaseDuration {
-        LeaseDuration::Ttl(match self.plain {
+        LeaseDuration::Ttl(match self.uniform {
             false => one_of(rng, &[0.1, 0.3, 0.6, 0.9, 1.0, 1.1, 1.2, 1.5, 1.5, 2.0]),
             true => f64::from(rng.random_range(1..30)) / 10.0,
         })

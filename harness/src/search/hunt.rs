@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use picklock_scenarios::Scenario;
 
 use super::attempt::{Keep, Shown, show};
+use super::fault_model::Group;
 use super::generate::Draw;
 use super::novelty::Memory;
 use super::plan::{Plan, Target};
 use super::share::share;
 use super::sweep::{Progress, Tried};
-use super::vocabulary::Group;
-use crate::finds::Wanted;
+use crate::counterexamples::ViolationFilter;
 
 /// Plans in a generation, and how many of them a thread runs at a time.
 const GENERATION: u64 = 128;
@@ -33,11 +33,11 @@ pub struct Hunt {
     /// The groups of faults.
     pub groups: Vec<Group>,
     /// What counts as a find.
-    pub wanted: Wanted,
+    pub wanted: ViolationFilter,
     /// The most plans; `None`: until it is stopped.
     pub runs: Option<u64>,
     /// Without bias and memory, to compare with.
-    pub plain: bool,
+    pub uniform: bool,
     /// Which part of the plans, counted from 1, of how many. Each part has a memory of its own.
     pub shard: (u64, u64),
 }
@@ -61,7 +61,7 @@ impl Hunt {
             base: &self.base,
             groups: &self.groups,
             seed: self.seed,
-            plain: self.plain,
+            uniform: self.uniform,
             shard: self.shard,
         };
         let most = self.runs.map(|runs| self.own_part(runs));
@@ -83,7 +83,7 @@ impl Hunt {
             tell(&Progress {
                 schedules: tried.schedules,
                 done: most.map(|most| next as f64 / most as f64),
-                finds: &tried.finds,
+                counterexamples: &tried.counterexamples,
             });
         }
         tried.complete = most.is_some_and(|most| next >= most);

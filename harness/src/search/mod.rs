@@ -26,21 +26,21 @@
 
 mod attempt;
 mod candidates;
+pub mod fault_model;
 mod generate;
 mod hunt;
-pub mod moments;
+pub mod injection_points;
 mod novelty;
 mod plan;
+mod robust;
 mod share;
 mod shrink;
 mod shrink_all;
 mod size;
-mod steady;
 mod sweep;
-pub mod vocabulary;
 pub mod workload;
 
-pub use crate::finds::{Place, Violation, Wanted};
+pub use crate::counterexamples::{Place, Violation, ViolationFilter};
 pub use attempt::{Keep, Shown, show_one};
 pub use generate::Draw;
 pub use hunt::Hunt;
@@ -51,7 +51,7 @@ pub use shrink_all::{Effort, shrink_all};
 pub use sweep::{Progress, Sweep, SweepError, Tried};
 
 /// Plans that have the same violation in the same shape.
-pub type FindGroup = crate::finds::FindGroup<Plan>;
+pub type CounterexampleGroup = crate::counterexamples::CounterexampleGroup<Plan>;
 
 /// All finds of a search, by violation and shape.
-pub type Finds = crate::finds::Finds<Plan>;
+pub type Counterexamples = crate::counterexamples::Counterexamples<Plan>;

@@ -1,4 +1,4 @@
-//! Patterns of custody and protocol: what a hunt takes for new, remembers, and steers by.
+//! Patterns of key history and protocol: what a hunt takes for new, remembers, and steers by.
 //!
 //! A pattern is three steps of one lock that follow each other, each without names and times: what happened, and
 //! whether it was by or to the client that was granted the lock last.
@@ -93,7 +93,7 @@ fn hash(of: &impl Hash) -> u64 {
 }
 
 /// So many plans are kept, the latest ones.
-const MOST_KEPT: usize = 512;
+const MAX_KEPT: usize = 512;
 
 /// What a hunt remembers.
 #[derive(Debug, Default)]
@@ -131,7 +131,7 @@ impl Memory {
         self.patterns.extend(&shown.patterns);
         if self.patterns.len() > before {
             self.kept.push(plan);
-            if self.kept.len() > MOST_KEPT {
+            if self.kept.len() > MAX_KEPT {
                 self.kept.remove(0);
             }
         }

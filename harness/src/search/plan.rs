@@ -44,32 +44,32 @@ impl Plan {
     }
 
     /// The kinds of its faults, and at what they strike: `pause-client at reply SET during acquire`. Sorted.
-    pub fn shape(&self) -> Vec<String> {
-        let strikes = self.strikes();
-        let mut shape: Vec<String> = strikes
+    pub fn signature(&self) -> Vec<String> {
+        let affects = self.affects();
+        let mut signature: Vec<String> = affects
             .map(|(kind, at)| format!("{kind} at {at}"))
             .collect();
-        shape.sort();
-        shape
+        signature.sort();
+        signature
     }
 
     /// The kind of each fault, and the sort of its moment: `reply SET during acquire`.
-    pub(super) fn strikes(&self) -> impl Iterator<Item = (&'static str, String)> {
+    pub(super) fn affects(&self) -> impl Iterator<Item = (&'static str, String)> {
         let faults = self.scenario.faults.iter();
-        faults.map(|fault| (fault.kind.word(), moment_of(fault)))
+        faults.map(|fault| (fault.kind.as_str(), trigger_of(fault)))
     }
 }
 
-fn moment_of(fault: &FaultPlan) -> String {
+fn trigger_of(fault: &FaultPlan) -> String {
     let Some(when) = &fault.when else {
         return "a time".to_owned();
     };
-    let mut words = when.on.word().to_owned();
+    let mut words = when.on.as_str().to_owned();
     if let Some(command) = &when.command {
         words.push_str(&format!(" {command}"));
     }
     if let Some(phase) = when.during {
-        words.push_str(&format!(" during {}", phase.word()));
+        words.push_str(&format!(" during {}", phase.as_str()));
     }
     words
 }
@@ -87,7 +87,7 @@ pub struct Target {
 
 impl Target {
     /// A lock with its default options, on the default server.
-    pub fn of(lock: LockFactory) -> Target {
+    pub fn new(lock: LockFactory) -> Target {
         Target {
             spec: lock.spec(&std::collections::BTreeMap::new()),
             servers: ServerChoice::default(),

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::attempt::{Keep, show};
 use super::candidates::{PASSES, Shrunken};
 use super::plan::{Plan, Target};
+use super::robust::is_robust;
 use super::size::size_of;
-use super::steady::is_steady;
-use crate::finds::{Violation, Wanted};
+use crate::counterexamples::{Violation, ViolationFilter};
 
 /// So many candidates are run at a time: the first of them that is good ends the rest.
 const CHUNK: usize = 24;
@@ -22,7 +22,7 @@ pub struct Demand {
     /// The violation.
     pub violation: Violation,
     /// With other latencies, too.
-    pub steady: bool,
+    pub robust: bool,
 }
 
 /// The smallest plan that is found to show what is demanded, from one that does. At most `budget` candidates are run,
@@ -31,7 +31,7 @@ pub fn shrink(target: &Target, plan: Plan, demand: Demand, budget: u64, stop: &A
     let mut shrinking = Shrinking {
         of: Shrunken {
             target,
-            wanted: Wanted {
+            wanted: ViolationFilter {
                 properties: vec![demand.violation.property],
                 outlived_lease: true,
             },
@@ -87,8 +87,8 @@ impl Shrinking<'_> {
             for (candidate, shown) in chunk.iter().zip(shown) {
                 let has_it = shown
                     .is_some_and(|it| !it.missed && it.violations.contains(&self.demand.violation));
-                let Demand { violation, steady } = self.demand;
-                if has_it && (!steady || is_steady(target, candidate, violation)) {
+                let Demand { violation, robust } = self.demand;
+                if has_it && (!robust || is_robust(target, candidate, violation)) {
                     return Some(candidate.clone());
                 }
             }

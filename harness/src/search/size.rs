@@ -14,11 +14,11 @@ pub struct Size {
     faults: usize,
     workers: usize,
     operations: u64,
-    nodes_struck: usize,
+    nodes_affected: usize,
     strength: u32,
     workload: usize,
     times: usize,
-    moments: u32,
+    injection_points: u32,
 }
 
 /// How large a plan is.
@@ -32,15 +32,18 @@ pub(super) fn size_of(plan: &Plan, target: &Target) -> Size {
         faults: faults.len(),
         workers: workload.workers,
         operations: (stock + each) * workload.keys as u64,
-        nodes_struck: faults.iter().map(|fault| nodes_struck(fault, nodes)).sum(),
+        nodes_affected: faults
+            .iter()
+            .map(|fault| nodes_affected(fault, nodes))
+            .sum(),
         strength: faults.iter().map(strength).sum(),
         workload: unusual(workload),
         times: times(plan).map(|span| oddness(*span)).sum(),
-        moments: faults.iter().map(moment_rank).sum(),
+        injection_points: faults.iter().map(trigger_rank).sum(),
     }
 }
 
-pub(super) fn nodes_struck(fault: &FaultPlan, nodes: usize) -> usize {
+pub(super) fn nodes_affected(fault: &FaultPlan, nodes: usize) -> usize {
     let target = fault.target(Some(0), Some(0), 1, nodes);
     target.nodes.len()
 }
@@ -82,7 +85,7 @@ fn unusual(workload: &Workload) -> usize {
         workload.extend.is_some(),
         workload.arrivals.is_some(),
         workload.update != usual.update,
-        workload.opening != usual.opening,
+        workload.start != usual.start,
         workload.seeds != usual.seeds,
         workload.sold_out != usual.sold_out,
         workload.stock_in != usual.stock_in,
@@ -115,7 +118,7 @@ fn oddness(span: LeaseDuration) -> usize {
 
 /// How hard a moment is to understand, and to meet on real servers: that of whoever comes first is easier than that of
 /// one client, a step of the driver easier than a message, the first easier than the tenth.
-pub(super) fn moment_rank(fault: &FaultPlan) -> u32 {
+pub(super) fn trigger_rank(fault: &FaultPlan) -> u32 {
     let Some(when) = &fault.when else { return 5000 };
     let event = match when.on {
         TriggerEvent::Granted => 0,

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use picklock_scenarios::{Property, Scenario};
 
 use super::attempt::{Keep, Shown, show, show_one};
-use super::moments::{Moment, since_last_struck};
+use super::fault_model::{FaultModel, Group};
+use super::injection_points::{InjectionPoint, since_last_fired};
 use super::plan::{Plan, Target};
 use super::share::share;
-use super::vocabulary::{Group, Vocabulary};
-use super::{FindGroup, Finds};
-use crate::finds::{Place, Wanted};
+use super::{CounterexampleGroup, Counterexamples};
+use crate::counterexamples::{Place, ViolationFilter};
 
 /// So many plans are run on a thread before it is asked for: a thread costs more than a small run.
 const CHUNK: usize = 64;
@@ -33,7 +33,7 @@ pub struct Sweep {
     /// The groups of faults.
     pub groups: Vec<Group>,
     /// What counts as a find.
-    pub wanted: Wanted,
+    pub wanted: ViolationFilter,
     /// Which part of the sweep, counted from 1, of how many.
     pub shard: (u64, u64),
 }
@@ -46,7 +46,7 @@ pub struct Progress<'a> {
     /// About which part of the work is done, from 0 to 1. `None`: nobody knows how much there is.
     pub done: Option<f64>,
     /// What was found.
-    pub finds: &'a Finds,
+    pub counterexamples: &'a Counterexamples,
 }
 
 /// What a search has tried, and what came out.
@@ -57,23 +57,23 @@ pub struct Tried {
     /// How many of them had a find.
     pub violations: u64,
     /// The moments of the run without faults.
-    pub moments: u64,
+    pub injection_points: u64,
     /// Places for the first fault.
     pub placements: u64,
     /// Plans that were not run because another one is the same run.
-    pub folded: u64,
+    pub pruned: u64,
     /// Runs in which a fault did not strike.
     pub missed: u64,
     /// How often each kind of fault was placed at each sort of moment, and how many of those runs had a find.
     pub placed: BTreeMap<(String, &'static str), (u64, u64)>,
     /// Runs in which a property was not judged.
-    pub unjudged: BTreeMap<Property, u64>,
+    pub inconclusive: BTreeMap<Property, u64>,
     /// Plans whose simulation did not end.
     pub stuck: u64,
     /// True if everything was done that there is to do.
     pub complete: bool,
     /// What was found.
-    pub finds: Finds,
+    pub counterexamples: Counterexamples,
 }
 
 impl Tried {
@@ -85,26 +85,26 @@ impl Tried {
         };
         self.schedules += 1;
         self.missed += u64::from(shown.missed);
-        for property in &shown.unjudged {
-            *self.unjudged.entry(*property).or_default() += 1;
+        for property in &shown.inconclusive {
+            *self.inconclusive.entry(*property).or_default() += 1;
         }
-        let is_find = !shown.violations.is_empty();
-        for (fault, moment) in plan.strikes() {
-            let (schedules, finds) = self.placed.entry((moment, fault)).or_default();
+        let is_counterexample = !shown.violations.is_empty();
+        for (fault, moment) in plan.affects() {
+            let (schedules, counterexamples) = self.placed.entry((moment, fault)).or_default();
             *schedules += 1;
-            *finds += u64::from(is_find);
+            *counterexamples += u64::from(is_counterexample);
         }
-        if is_find {
+        if is_counterexample {
             self.violations += 1;
-            let shape = plan.shape();
+            let signature = plan.signature();
             for violation in &shown.violations {
-                self.finds.add(FindGroup {
+                self.counterexamples.add(CounterexampleGroup {
                     violation: *violation,
-                    shape: shape.clone(),
+                    signature: signature.clone(),
                     plan: plan.clone(),
                     place: place.clone(),
                     count: 1,
-                    steady: false,
+                    robust: false,
                     unshrunk: Vec::new(),
                 });
             }
@@ -114,18 +114,18 @@ impl Tried {
     pub(super) fn append(&mut self, other: Tried) {
         self.schedules += other.schedules;
         self.violations += other.violations;
-        self.folded += other.folded;
+        self.pruned += other.pruned;
         self.missed += other.missed;
         self.stuck += other.stuck;
         self.complete &= other.complete;
-        for (property, count) in other.unjudged {
-            *self.unjudged.entry(property).or_default() += count;
+        for (property, count) in other.inconclusive {
+            *self.inconclusive.entry(property).or_default() += count;
         }
-        for (place, (schedules, finds)) in other.placed {
+        for (place, (schedules, counterexamples)) in other.placed {
             let sum = self.placed.entry(place).or_default();
-            *sum = (sum.0 + schedules, sum.1 + finds);
+            *sum = (sum.0 + schedules, sum.1 + counterexamples);
         }
-        self.finds.append(other.finds);
+        self.counterexamples.append(other.counterexamples);
     }
 }
 
@@ -153,13 +153,13 @@ impl Sweep {
             scenario: self.base.clone(),
             seed: self.seed,
         };
-        let shown =
-            show_one(&self.target, &self.wanted, &root, Keep::Moments).ok_or(SweepError::NoRun)?;
+        let shown = show_one(&self.target, &self.wanted, &root, Keep::InjectionPoints)
+            .ok_or(SweepError::NoRun)?;
         let (shard, of) = self.shard;
-        let (first, _) = self.below(&root, &shown.moments);
+        let (first, _) = self.below(&root, &shown.injection_points);
         let placements = first.len() as u64;
         let mut tried = Tried {
-            moments: shown.moments.len() as u64,
+            injection_points: shown.injection_points.len() as u64,
             placements,
             complete: true,
             ..Tried::default()
@@ -192,7 +192,7 @@ impl Sweep {
             tell(&Progress {
                 schedules: tried.schedules,
                 done: Some(work_done / all_work),
-                finds: &tried.finds,
+                counterexamples: &tried.counterexamples,
             });
         });
         tried.complete &= self.depth == 0 || done == wanted;
@@ -216,7 +216,7 @@ impl Sweep {
         let keep = if is_last {
             Keep::Nothing
         } else {
-            Keep::Moments
+            Keep::InjectionPoints
         };
         for chunk in plans.chunks(CHUNK) {
             if stop.load(Ordering::Relaxed) {
@@ -231,8 +231,8 @@ impl Sweep {
                 let Some(shown) = shown.filter(|shown| !is_last && !shown.missed) else {
                     continue;
                 };
-                let (below, folded) = self.below(plan, &shown.moments);
-                tried.folded += folded;
+                let (below, pruned) = self.below(plan, &shown.injection_points);
+                tried.pruned += pruned;
                 let below = (0..).zip(below).map(|(number, plan)| {
                     let path = path.iter().copied().chain([number]).collect();
                     (path, plan)
@@ -244,24 +244,24 @@ impl Sweep {
     }
 
     /// The plans with one more fault, at a moment not before the last one struck; and how many were folded.
-    fn below(&self, plan: &Plan, moments: &[Moment]) -> (Vec<Plan>, u64) {
-        let vocabulary = self.vocabulary();
-        let since = since_last_struck(moments);
-        let (before, _) = moments.split_at(moments.len() - since.len());
-        let at = |moment: &Moment| vocabulary.at(&moment.trigger);
-        let folded = before.iter().map(|moment| at(moment).len() as u64).sum();
+    fn below(&self, plan: &Plan, injection_points: &[InjectionPoint]) -> (Vec<Plan>, u64) {
+        let fault_model = self.fault_model();
+        let since = since_last_fired(injection_points);
+        let (before, _) = injection_points.split_at(injection_points.len() - since.len());
+        let at = |moment: &InjectionPoint| fault_model.at(&moment.trigger);
+        let pruned = before.iter().map(|moment| at(moment).len() as u64).sum();
         let faults = since.iter().flat_map(at);
-        (faults.map(|fault| plan.with(fault)).collect(), folded)
+        (faults.map(|fault| plan.with(fault)).collect(), pruned)
     }
 
     /// The faults that are placed.
-    pub fn vocabulary(&self) -> Vocabulary {
+    pub fn fault_model(&self) -> FaultModel {
         let nodes = self.target.nodes(&self.base);
         let replicas = self.target.spec.replicas.max(self.base.topology.replicas);
         let topology = picklock_scenarios::Topology {
             replicas,
             ..self.base.topology.clone()
         };
-        Vocabulary::new(&self.groups, nodes, &topology)
+        FaultModel::new(&self.groups, nodes, &topology)
     }
 }

@@ -1,5 +1,5 @@
 //! The data and the settings of servers: deletes keys and scripts, uses up memory or connections.
-//! The commands go directly to the server, not through the wire.
+//! The commands go directly to the server, not through the proxy.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -27,11 +27,11 @@ pub(super) struct Administrator {
 /// be refused; and while this one stays, no other client takes its place.
 struct Kept {
     connection: MultiplexedConnection,
-    shortages: Vec<Shortage>,
+    shortages: Vec<ProxyIncident>,
 }
 
 /// Something that is used up, and what the settings were before.
-struct Shortage {
+struct ProxyIncident {
     resource: Resource,
     times: u32,
     before: Vec<(&'static str, String)>,
@@ -79,7 +79,7 @@ impl Data for ServerBackend {
         };
         let changed = self.administrator.change(server, change).await;
         changed.map_err(|error| {
-            self.note_if_short(&format!("node {node} cannot be changed"), &error);
+            self.record_if_exhausted(&format!("node {node} cannot be changed"), &error);
             refused(server, &error)
         })
     }
@@ -123,7 +123,7 @@ async fn exhaust(
         Ok::<_, RedisError>(before)
     };
     let before = set.await?;
-    known.shortages.push(Shortage {
+    known.shortages.push(ProxyIncident {
         resource,
         times: 1,
         before,

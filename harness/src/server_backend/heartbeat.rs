@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use super::life_watch::{LifeWatch, Watched};
+use super::liveness_monitor::{LivenessMonitor, Watched};
 use crate::clock::{Clock, nanos};
 use crate::process_stat::ran_ns;
 use crate::servers::ServerAddress;
@@ -48,7 +48,7 @@ enum Beat {
 /// The heartbeat of one node.
 pub(super) struct Heartbeat<'a> {
     pub(super) node: usize,
-    pub(super) life: &'a LifeWatch,
+    pub(super) life: &'a LivenessMonitor,
     pub(super) clock: &'a Clock,
     /// Where its server listens now. `None`: the servers are taken down.
     pub(super) address: &'a dyn Fn() -> Option<ServerAddress>,

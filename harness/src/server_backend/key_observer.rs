@@ -1,4 +1,4 @@
-//! Listens to what the servers execute, and replays it for the custody of their keys.
+//! Listens to what the servers execute, and replays it for the key history of their keys.
 //!
 //! Each server is told on a connection of its own, which no fault touches, to report what it executes
 //! (MONITOR) and which keys expire (keyspace notifications). A second connection sends marks: when
@@ -16,14 +16,14 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::stored_keys::{self, ANSWER, Look, Stored};
+use super::stored_keys::{self, ANSWER, KeyInspection, Stored};
 use crate::clock::Clock;
-use crate::custody::KeyRecord;
 use crate::external_servers::SharedServers;
 use crate::history::Event;
+use crate::key_history::KeyRecord;
 use crate::monitor_replay::{MonitorReplay, MonitorStream, ServerReport, Told};
+use crate::proxy::{CommandEffect, Proxy};
 use crate::servers::ServerAddress;
-use crate::wire::{CommandEffect, Proxy};
 
 /// A server that is about to be killed is asked for so long to tell everything first.
 const LAST_WORDS: Duration = Duration::from_millis(200);
@@ -40,7 +40,7 @@ pub(super) struct ObservedNode {
     shared: Option<Rc<SharedServers>>,
     /// What the words of its marks begin with.
     mark: String,
-    wire: Proxy,
+    proxy: Proxy,
     clock: Clock,
 }
 
@@ -74,7 +74,7 @@ impl ObservedNode {
         servers: Vec<ServerAddress>,
         shared: Option<Rc<SharedServers>>,
         replay: MonitorReplay,
-        wire: Proxy,
+        proxy: Proxy,
         clock: Clock,
     ) -> io::Result<Rc<Self>> {
         let count = servers.len();
@@ -94,7 +94,7 @@ impl ObservedNode {
             shared,
             mark,
             servers: servers.into_iter().map(observed).collect(),
-            wire,
+            proxy,
             clock,
         });
         for server in 0..count {
@@ -159,7 +159,7 @@ impl ObservedNode {
         }
     }
 
-    /// What a command of this connection did, given by its number; without one, nothing. The wire knows
+    /// What a command of this connection did, given by its number; without one, nothing. The proxy knows
     /// the names of all keys then that were written before. `None`: it is not known.
     pub(super) async fn effect_of(
         self: &Rc<Self>,
@@ -184,10 +184,10 @@ impl ObservedNode {
         self.replay.borrow_mut().begin_attempt(op, lock);
     }
 
-    /// Tells the wire which keys hold locks under names of another kind, if there are new ones.
+    /// Tells the proxy which keys hold locks under names of another kind, if there are new ones.
     fn name_keys(&self, replay: &mut MonitorReplay) {
         if let Some(derived) = replay.new_derived_keys() {
-            self.wire.derive_keys(self.node, &derived);
+            self.proxy.derive_keys(self.node, &derived);
         }
     }
 
@@ -214,8 +214,8 @@ impl ObservedNode {
             return true;
         }
         let Stored { keys, wall_us } = match stored_keys::look(address, &own).await {
-            Look::Keys(stored) => stored,
-            Look::Gone | Look::Frozen | Look::Failed(_) => return false,
+            KeyInspection::Keys(stored) => stored,
+            KeyInspection::Gone | KeyInspection::Frozen | KeyInspection::Failed(_) => return false,
         };
         // What was executed before the look.
         self.settle().await;
@@ -276,9 +276,11 @@ impl ObservedNode {
         }
         let asked = [self.mark.clone().into_bytes()];
         match stored_keys::look(observed.address.get(), &asked).await {
-            Look::Gone => self.must_have_told_all(server),
-            Look::Keys(_) | Look::Frozen => self.gap(server, "a server has ended its report"),
-            Look::Failed(why) => {
+            KeyInspection::Gone => self.must_have_told_all(server),
+            KeyInspection::Keys(_) | KeyInspection::Frozen => {
+                self.gap(server, "a server has ended its report")
+            }
+            KeyInspection::Failed(why) => {
                 let reason = format!("a server has ended its report, and its keys: {why}");
                 self.gap(server, &reason);
             }
@@ -322,9 +324,9 @@ impl ObservedNode {
         self.must_have_told_all(server);
     }
 
-    /// A server has died. The wire has seen its replies, so it knows what the server has not told.
+    /// A server has died. The proxy has seen its replies, so it knows what the server has not told.
     fn must_have_told_all(&self, server: usize) {
-        let sent = self.wire.sent_requests();
+        let sent = self.proxy.sent_requests();
         let is_untold = sent.is_some_and(|sent| sent.has_untold(self.node));
         if server == self.replay.borrow().master() && is_untold {
             let reason = "a server died before it had told all that it had executed";
@@ -369,13 +371,13 @@ impl ObservedNode {
     }
 
     async fn read(self: Rc<Self>, server: usize, mut reader: OwnedReadHalf) {
-        let mut report = ServerReport::of(server);
+        let mut report = ServerReport::for_server(server);
         if let Some(shared) = &self.shared {
             report.skip_strangers(shared.prefix.clone());
         }
         let mut chunk = vec![0; 1 << 16];
         // They are kept since before the first connection.
-        while let Some(sent) = self.wire.sent_requests() {
+        while let Some(sent) = self.proxy.sent_requests() {
             let count = reader.read(&mut chunk).await.unwrap_or(0);
             if count == 0 {
                 break;

@@ -1,4 +1,4 @@
-//! Links: the wire. Where the clients of a process share its connections, all that they send is on the link of the
+//! Links: the proxy. Where the clients of a process share its connections, all that they send is on the link of the
 //! first of them.
 
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use picklock_scenarios::Phase;
 
 use super::ServerBackend;
 use crate::backend::Links;
-use crate::wire::{AcquireSilence, CommandsSent, FreezeLeak, ImposedId, LinkFault};
+use crate::proxy::{CommandsSent, FreezeBreach, IdleWait, ImposedId, LinkFault};
 
 impl ServerBackend {
     /// The worker on whose link this one's commands are.
@@ -32,7 +32,7 @@ impl ServerBackend {
     }
 
     /// What is asked of a process with one link: of what its clients were asked for, that which matters most. Whose
-    /// command it is says the custody.
+    /// command it is says the key history.
     fn phase_of_process(&self, worker: usize, op: u64, phase: Phase) -> (u64, Phase) {
         let mut phases = self.phases.borrow_mut();
         let clients = phases.entry(self.process_of(worker)).or_default();
@@ -52,20 +52,20 @@ impl ServerBackend {
 impl Links for ServerBackend {
     fn impose(&self, mut fault: LinkFault) -> ImposedId {
         fault.workers = fault.workers.map(|workers| self.on_links_of(&workers));
-        self.parts.wire.impose(fault)
+        self.parts.proxy.impose(fault)
     }
 
     fn lift(&self, id: ImposedId) {
-        self.parts.wire.lift(id);
+        self.parts.proxy.lift(id);
     }
 
     fn struck(&self, id: ImposedId) -> u64 {
-        self.parts.wire.struck(id)
+        self.parts.proxy.struck(id)
     }
 
     fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) -> usize {
         let workers = workers.map(|workers| self.on_links_of(workers));
-        self.parts.wire.cut(workers.as_deref(), nodes)
+        self.parts.proxy.cut(workers.as_deref(), nodes)
     }
 
     fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
@@ -74,7 +74,7 @@ impl Links for ServerBackend {
             true => (number, self.phase_of_process(worker, op, phase)),
             false => (worker, (op, phase)),
         };
-        self.parts.wire.set_phase(worker, op, phase);
+        self.parts.proxy.set_phase(worker, op, phase);
     }
 
     fn begin_attempt(&self, op: u64, key: u32) {
@@ -88,53 +88,53 @@ impl Links for ServerBackend {
         if self.shares_link(self.process_of(worker)) {
             return None;
         }
-        let log = self.parts.wire.log();
+        let log = self.parts.proxy.log();
         log.last_request_naming(worker, op, phase, key)
     }
 
-    fn silence(&self, worker: usize) -> Option<AcquireSilence> {
+    fn silence(&self, worker: usize) -> Option<IdleWait> {
         match self.shares_link(self.process_of(worker)) {
             true => None,
-            false => self.parts.wire.silence(worker),
+            false => self.parts.proxy.silence(worker),
         }
     }
 
     fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
         match self.shares_link(self.process_of(worker)) {
             true => None,
-            false => self.parts.wire.first_silence(worker),
+            false => self.parts.proxy.first_silence(worker),
         }
     }
 
     fn commands_sent(&self) -> CommandsSent {
-        self.parts.wire.commands_sent()
+        self.parts.proxy.commands_sent()
     }
 
     fn begin(&self) {
-        self.parts.wire.log().begin();
+        self.parts.proxy.log().begin();
     }
 
-    fn has_spoken(&self, worker: usize) -> bool {
+    fn has_sent_data(&self, worker: usize) -> bool {
         let worker = self.on_link_of(worker);
-        self.parts.wire.silences().has_spoken(worker)
+        self.parts.proxy.freeze_monitor().has_sent_data(worker)
     }
 
-    async fn begin_silence(&self, worker: usize) {
+    async fn expect_no_traffic(&self, worker: usize) {
         if self.on_link_of(worker) != worker {
             return;
         }
-        if let Err(error) = self.parts.wire.silences().begin(worker).await {
-            self.parts.wire.note_shortage(format!(
+        if let Err(error) = self.parts.proxy.freeze_monitor().begin(worker).await {
+            self.parts.proxy.record_incident(format!(
                 "it is not known whether a fault of worker {worker} has struck, because the kernel's table of connections cannot be read: {error}"
             ));
         }
     }
 
-    fn escape(&self, worker: usize) -> Option<FreezeLeak> {
-        self.parts.wire.silences().escape(worker)
+    fn freeze_breach(&self, worker: usize) -> Option<FreezeBreach> {
+        self.parts.proxy.freeze_monitor().freeze_breach(worker)
     }
 
-    fn end_silence(&self, worker: usize) {
-        self.parts.wire.silences().end(worker);
+    fn allow_traffic(&self, worker: usize) {
+        self.parts.proxy.freeze_monitor().end(worker);
     }
 }

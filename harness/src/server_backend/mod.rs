@@ -1,14 +1,14 @@
-//! The server backends: Redis servers, the wire and worker processes, put together. There is one file
+//! The server backends: Redis servers, the proxy and worker processes, put together. There is one file
 //! for each trait of a backend.
 
 mod clocks;
-mod custody;
 mod data;
 mod heartbeat;
+mod key_history;
 mod key_observer;
-mod life;
-mod life_watch;
 mod links;
+mod liveness;
+mod liveness_monitor;
 mod nodes;
 mod probe;
 mod replication;
@@ -32,7 +32,7 @@ use tokio::time::timeout;
 
 use self::data::Administrator;
 use self::key_observer::ObservedNode;
-use self::life_watch::{LifeWatch, Watched};
+use self::liveness_monitor::{LivenessMonitor, Watched};
 use self::sentinels::NO_SENTINELS;
 use crate::adapter::control::{self, WorkerControl};
 use crate::adapter::shared_process::{SharedProcess, Unblocked};
@@ -40,12 +40,12 @@ use crate::adapter::worker_command::WorkerCommand;
 use crate::backend::{Backend, Capabilities, Refusal};
 use crate::clock::Clock;
 use crate::external_servers::SharedServers;
-use crate::history::CustodyCheck;
+use crate::history::KeyHistoryCheck;
+use crate::proxy::{LinkId, Proxy, ProxyIncident, SentinelAddresses};
 use crate::servers::{
     BackendError, Reaper, Registration, ServerAddress, Servers, ShiftedWallClock, WallClockShim,
     WorkerContainer, WorkerContainers, master_name,
 };
-use crate::wire::{LinkId, Proxy, SentinelAddresses, Shortage};
 
 /// How many times an aborted task is given a chance to end.
 const YIELDS: usize = 1000;
@@ -62,7 +62,7 @@ struct RunningWorker {
 /// What each client of a process was asked for last, and in which attempt.
 type AskedPhases = BTreeMap<usize, (u64, Phase)>;
 
-/// Redis servers, the wire, and worker processes.
+/// Redis servers, the proxy, and worker processes.
 pub struct ServerBackend {
     parts: Parts,
     /// `None` after they were taken down.
@@ -95,9 +95,9 @@ pub struct ServerBackend {
     observed: RefCell<Vec<Rc<ObservedNode>>>,
     /// Why nobody listens to the servers, where they do not allow it.
     unobserved: RefCell<Option<String>>,
-    /// What the look at the keys has confirmed, once the custody was taken.
-    look: Cell<Option<CustodyCheck>>,
-    life: LifeWatch,
+    /// What the look at the keys has confirmed, once the key history was taken.
+    look: Cell<Option<KeyHistoryCheck>>,
+    life: LivenessMonitor,
 }
 
 /// What a server backend works with beside the servers.
@@ -110,8 +110,8 @@ pub struct Parts {
     pub workload: Workload,
     /// Workers are to block their own tasks.
     pub blocks_tasks: bool,
-    /// The wire, with the run's clock and watcher.
-    pub wire: Proxy,
+    /// The proxy, with the run's clock and watcher.
+    pub proxy: Proxy,
     /// The run's clock.
     pub clock: Clock,
     /// What starts each worker.
@@ -131,7 +131,7 @@ impl ServerBackend {
     /// Over these servers, which are started. `containers`: where workers in containers come from; `None`:
     /// they are processes of this machine.
     pub fn new(servers: Servers, containers: Option<WorkerContainers>, parts: Parts) -> Self {
-        parts.wire.log_in(&servers.password().text());
+        parts.proxy.log_in(&servers.password().text());
         ServerBackend {
             parts,
             servers: RefCell::new(Some(Rc::new(servers))),
@@ -151,7 +151,7 @@ impl ServerBackend {
             observed: RefCell::default(),
             unobserved: RefCell::default(),
             look: Cell::default(),
-            life: LifeWatch::default(),
+            life: LivenessMonitor::default(),
         }
     }
 
@@ -164,7 +164,7 @@ impl ServerBackend {
         if let Some(containers) = self.containers.take().and_then(Rc::into_inner) {
             containers.end().await;
         }
-        self.parts.wire.close().await;
+        self.parts.proxy.close().await;
         let Some(mut servers) = self.servers.take() else {
             return Ok(());
         };
@@ -214,11 +214,11 @@ impl ServerBackend {
 
     /// Opens the worker's links, and returns the URLs of the nodes for it.
     async fn open_links(&self, worker: usize) -> Result<Vec<String>, Refusal> {
-        let (servers, wire) = (self.servers()?, &self.parts.wire);
+        let (servers, proxy) = (self.servers()?, &self.parts.proxy);
         let cluster = self.cluster()?;
         if !cluster.is_empty() {
             let link = LinkId { worker, node: 0 };
-            let opened = wire.open_cluster(link, &cluster).await;
+            let opened = proxy.open_cluster(link, &cluster).await;
             let links = opened.map_err(failed)?;
             let links: Vec<String> = links.iter().map(ToString::to_string).collect();
             return Ok(vec![format!("redis+cluster://{}", links.join(","))]);
@@ -232,7 +232,7 @@ impl ServerBackend {
                 Some(_) => servers.address(node),
                 None => self.address(node)?,
             };
-            let opened = wire.open(link, upstream.socket()).await;
+            let opened = proxy.open(link, upstream.socket()).await;
             let address = opened.map_err(failed)?;
             urls.push(format!("redis://{address}"));
             let Some(watch) = servers.watch() else {
@@ -241,7 +241,7 @@ impl ServerBackend {
             let mut links = vec![address];
             for replica in 1..watch.servers(node).len() {
                 let upstream = servers.replica_address(node, replica - 1);
-                let opened = wire.open_server(link, replica, upstream.socket()).await;
+                let opened = proxy.open_server(link, replica, upstream.socket()).await;
                 links.push(opened.map_err(failed)?);
             }
             book.extend(watch.servers(node).iter().copied().zip(links));
@@ -256,7 +256,7 @@ impl ServerBackend {
                 announced: *announced,
             })
             .collect();
-        let opened = wire.open_sentinels(worker, &sentinels, &book).await;
+        let opened = proxy.open_sentinels(worker, &sentinels, &book).await;
         let hosts = opened.map_err(failed)?;
         let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
         let url = |node| format!("redis+sentinel://{}/{}", hosts.join(","), master_name(node));
@@ -292,7 +292,7 @@ impl ServerBackend {
     fn must_have_ended(&self, worker: usize, control: &WorkerControl) {
         if !control.has_ended() {
             let sentence = format!("worker {worker} {}", control::STILL_THERE);
-            self.parts.wire.note_shortage(sentence);
+            self.parts.proxy.record_incident(sentence);
         }
     }
 
@@ -325,7 +325,7 @@ impl Backend for ServerBackend {
     }
 
     async fn capabilities(&self) -> Capabilities {
-        let mut capabilities = Capabilities::of(self.parts.name);
+        let mut capabilities = Capabilities::for_backend(self.parts.name);
         let Ok(servers) = self.servers() else {
             return capabilities;
         };
@@ -341,8 +341,8 @@ impl Backend for ServerBackend {
         capabilities
     }
 
-    fn take_shortages(&self) -> Vec<Shortage> {
-        self.parts.wire.take_shortages()
+    fn take_incidents(&self) -> Vec<ProxyIncident> {
+        self.parts.proxy.take_incidents()
     }
 }
 

@@ -2,11 +2,11 @@
 
 use picklock_scenarios::Direction;
 
-use super::life_watch::Watched;
+use super::liveness_monitor::Watched;
 use super::{ServerBackend, failed};
 use crate::backend::{Nodes, Refusal};
+use crate::proxy::{Effect, LinkFault};
 use crate::servers::BackendError;
-use crate::wire::{Effect, LinkFault};
 
 impl Nodes for ServerBackend {
     async fn pause_node(&self, node: usize) -> Result<(), Refusal> {
@@ -31,14 +31,14 @@ impl Nodes for ServerBackend {
     async fn crash_node(&self, node: usize) -> Result<(), Refusal> {
         self.kill_master(node).await?;
         // Nobody reaches it before its observer does.
-        self.parts.wire.close_node(node);
+        self.parts.proxy.close_node(node);
         Ok(())
     }
 
     async fn restart_node(&self, node: usize) -> Result<(), Refusal> {
         let address = self.servers()?.restart(node).await.map_err(failed)?;
         self.observe_again(node, address).await?;
-        let redirected = self.parts.wire.redirect(node, address.socket());
+        let redirected = self.parts.proxy.redirect(node, address.socket());
         redirected.map_err(failed)?;
         self.life.go_on(Watched::Node(node));
         Ok(())
@@ -47,7 +47,7 @@ impl Nodes for ServerBackend {
 
 impl ServerBackend {
     /// Kills the node's master, after it has told everything that it has executed. Requests wait meanwhile,
-    /// and are lost with it: one that it carried out after its last words would be in no custody.
+    /// and are lost with it: one that it carried out after its last words would be in no key history.
     /// `Err`: it cannot be killed.
     pub(super) async fn kill_master(&self, node: usize) -> Result<(), Refusal> {
         let servers = self.servers()?;
@@ -55,14 +55,14 @@ impl ServerBackend {
         let Some(observer) = self.observer(node) else {
             return servers.crash(node).await.map_err(failed);
         };
-        let held = self.parts.wire.impose(LinkFault {
+        let held = self.parts.proxy.impose(LinkFault {
             nodes: Some(vec![node]),
             direction: Some(Direction::Request),
             ..LinkFault::everywhere(Effect::Hold)
         });
         observer.master_dies().await;
         let killed = servers.crash(node).await.map_err(failed);
-        self.parts.wire.lift(held);
+        self.parts.proxy.lift(held);
         killed
     }
 }

@@ -14,10 +14,10 @@ impl StockServer for ServerBackend {
         let mut store = match open {
             Some(store) => store,
             None => {
-                // It is the server after the last node. The wire has no link to it.
+                // It is the server after the last node. The proxy has no link to it.
                 let address = self.servers()?.address(self.parts.nodes);
                 let opened = address.connection(ANSWER).await.map_err(|error| {
-                    self.note_if_short("the server of the stock cannot be asked", &error);
+                    self.record_if_exhausted("the server of the stock cannot be asked", &error);
                     failed(error)
                 })?;
                 self.store.borrow_mut().get_or_insert(opened).clone()
@@ -37,7 +37,7 @@ impl Probe for ServerBackend {
     async fn why_lost(&self, node: usize) -> Option<String> {
         let address = self.address(node).ok()?;
         let error = address.query::<()>(&["PING"], ANSWER).await.err()?;
-        self.note_if_short(&format!("node {node} cannot be asked"), &error);
+        self.record_if_exhausted(&format!("node {node} cannot be asked"), &error);
         let mut reason = format!("it does not answer any more: {error}");
         // A promoted replica has another process.
         let is_first = !self.promoted.borrow().contains_key(&node);
@@ -75,7 +75,7 @@ impl ServerBackend {
             Ok(left) => (left != -2).then_some(left),
             Err(error) => {
                 let what = format!("the keys of node {server} cannot be looked at");
-                self.note_if_short(&what, &error);
+                self.record_if_exhausted(&what, &error);
                 None
             }
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::FromRedisValue;
 use tokio::time::timeout;
 
-use super::life_watch::Watched;
+use super::liveness_monitor::Watched;
 use super::{ServerBackend, failed, refused};
 use crate::backend::{Refusal, Replication};
 use crate::servers::ServerAddress;
@@ -43,7 +43,7 @@ impl Replication for ServerBackend {
             observer.promoted(1).await;
         }
         self.promoted.borrow_mut().insert(node, replica);
-        let redirected = self.parts.wire.redirect(node, replica.socket());
+        let redirected = self.parts.proxy.redirect(node, replica.socket());
         redirected.map_err(failed)?;
         self.life.go_on(Watched::Node(node));
         Ok(())

@@ -6,23 +6,23 @@ use std::io;
 use std::sync::Arc;
 
 use super::ServerBackend;
-use crate::wire::is_shortage;
+use crate::proxy::is_resource_exhaustion;
 
 impl ServerBackend {
     /// Notes that a look at a server failed, if the reason is a shortage of this process: then what was
     /// not seen says nothing about the lock.
-    pub(super) fn note_if_short(&self, what: &str, error: &(dyn Error + 'static)) {
-        if is_from_shortage(error) {
-            self.parts.wire.note_shortage(format!("{what}: {error}"));
+    pub(super) fn record_if_exhausted(&self, what: &str, error: &(dyn Error + 'static)) {
+        if is_from_resource_exhaustion(error) {
+            self.parts.proxy.record_incident(format!("{what}: {error}"));
         }
     }
 }
 
 /// True if the error, or what it came from, is a shortage.
-fn is_from_shortage(error: &(dyn Error + 'static)) -> bool {
+fn is_from_resource_exhaustion(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(cause) = next {
-        if io_error(cause).is_some_and(is_shortage) {
+        if io_error(cause).is_some_and(is_resource_exhaustion) {
             return true;
         }
         next = cause.source();
@@ -47,8 +47,8 @@ mod tests {
     #[test]
     fn a_shortage_is_found_behind_the_errors_of_the_client_library() {
         let full = io::Error::from_raw_os_error(Errno::MFILE.raw_os_error());
-        assert!(is_from_shortage(&redis::RedisError::from(full)));
+        assert!(is_from_resource_exhaustion(&redis::RedisError::from(full)));
         let gone = io::Error::from(io::ErrorKind::ConnectionRefused);
-        assert!(!is_from_shortage(&redis::RedisError::from(gone)));
+        assert!(!is_from_resource_exhaustion(&redis::RedisError::from(gone)));
     }
 }

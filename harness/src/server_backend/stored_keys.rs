@@ -7,8 +7,8 @@ use redis::Value;
 use tokio::net::TcpStream;
 
 use crate::monitor_replay::{StoredKey, StoredValue};
+use crate::proxy::is_resource_exhaustion;
 use crate::servers::ServerAddress;
-use crate::wire::is_shortage;
 
 /// A server that does not answer within this time is frozen or gone.
 pub(super) const ANSWER: Duration = Duration::from_secs(2);
@@ -24,7 +24,7 @@ pub(super) struct Stored {
 }
 
 /// What came of a look at a server's keys.
-pub(super) enum Look {
+pub(super) enum KeyInspection {
     /// It has these.
     Keys(Stored),
     /// It is not there.
@@ -36,21 +36,21 @@ pub(super) enum Look {
 }
 
 /// Looks at what a server has: of these keys, or of all where there are none.
-pub(super) async fn look(address: ServerAddress, keys: &[Vec<u8>]) -> Look {
+pub(super) async fn look(address: ServerAddress, keys: &[Vec<u8>]) -> KeyInspection {
     let error = match read(address, keys).await {
-        Ok(stored) => return Look::Keys(stored),
+        Ok(stored) => return KeyInspection::Keys(stored),
         Err(error) => error,
     };
     if error.kind() == io::ErrorKind::TimedOut {
-        return Look::Frozen;
+        return KeyInspection::Frozen;
     }
     // The error does not say whether there is a server.
     match TcpStream::connect(address.socket()).await {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Look::Gone,
-        Err(error) if is_shortage(&error) => {
-            Look::Failed(format!("the observer ran short: {error}"))
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => KeyInspection::Gone,
+        Err(error) if is_resource_exhaustion(&error) => {
+            KeyInspection::Failed(format!("the observer ran short: {error}"))
         }
-        _ => Look::Failed(error.to_string()),
+        _ => KeyInspection::Failed(error.to_string()),
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) async fn read(address: ServerAddress, keys: &[Vec<u8>]) -> io::Result
         .into_iter()
         .map(|(name, kind, ttl_ms, value)| StoredKey {
             name,
-            value: StoredValue::of(&kind, value.iter().map(bytes).collect()),
+            value: StoredValue::parse(&kind, value.iter().map(bytes).collect()),
             ttl_ms,
         });
     Ok(Stored {

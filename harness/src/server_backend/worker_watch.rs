@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::life_watch::{LifeWatch, Watched};
+use super::liveness_monitor::{LivenessMonitor, Watched};
 use crate::clock::Clock;
 use crate::process_stat::{Motion, families, waited_ns};
 
@@ -26,7 +26,7 @@ type Families = BTreeMap<usize, BTreeSet<u32>>;
 
 /// Watches the workers for as long as it is polled. `leaders`: the process of each worker that runs.
 pub(super) async fn watch(
-    life: &LifeWatch,
+    life: &LivenessMonitor,
     clock: &Clock,
     leaders: impl Fn() -> BTreeMap<usize, u32>,
 ) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use picklock_scenarios::TaskScope;
 use tokio::process::Command;
 
-use super::life_watch::Watched;
+use super::liveness_monitor::Watched;
 use super::{RunningWorker, ServerBackend, failed};
 use crate::adapter::local_channel::Closed;
 use crate::adapter::message::Request;
@@ -17,8 +17,8 @@ use crate::adapter::process::{ProcessError, WorkerOutput, WorkerProcess};
 use crate::adapter::shared_process::{ClientLine, SharedProcess};
 use crate::backend::{Refusal, Session, Workers};
 use crate::clock::millis;
+use crate::proxy::is_resource_exhaustion;
 use crate::servers::parent_death_signal;
-use crate::wire::is_shortage;
 
 /// The driver's connection to a worker process, or to one client of a process that several share.
 pub enum ProcessSession {
@@ -176,7 +176,8 @@ impl ServerBackend {
     fn has_shared_line(&self, worker: usize) -> bool {
         let workload = &self.parts.workload;
         let is_of_the_run = worker < workload.workers;
-        is_of_the_run && (self.parts.blocks_tasks || workload.mates_of(worker).nth(1).is_some())
+        is_of_the_run
+            && (self.parts.blocks_tasks || workload.process_peers(worker).nth(1).is_some())
     }
 
     /// The URLs of a worker's links, which are opened if they are not.
@@ -194,7 +195,7 @@ impl ServerBackend {
     async fn start_shared(&self, number: usize) -> Result<Rc<SharedProcess>, Refusal> {
         let urls = self.urls_of(number).await?;
         let WorkerProcess { stdin, stdout, .. } = self.start_process(number).await?;
-        let is_shared = self.parts.workload.mates_of(number).nth(1).is_some();
+        let is_shared = self.parts.workload.process_peers(number).nth(1).is_some();
         let process =
             SharedProcess::begin(stdin, stdout, is_shared, urls, self.parts.clock.clone());
         let known = Rc::clone(&process);
@@ -225,8 +226,8 @@ impl ServerBackend {
         argv.extend(container.iter().map(|it| it.name().to_owned()));
         let process = WorkerProcess::spawn(&argv, &log, prepare).map_err(|error| {
             let failure = format!("worker {worker}: {error}");
-            if error.source_io().is_some_and(is_shortage) {
-                self.parts.wire.note_shortage(failure.clone());
+            if error.source_io().is_some_and(is_resource_exhaustion) {
+                self.parts.proxy.record_incident(failure.clone());
             }
             Refusal::Failed(failure)
         })?;

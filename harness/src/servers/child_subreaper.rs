@@ -69,7 +69,7 @@ fn children() -> Vec<(Member, bool)> {
     let own = std::process::id();
     let all = all_processes().unwrap_or_default().into_iter();
     let children = all.filter_map(|pid| {
-        let stat = ProcessStat::of(pid).ok()?;
+        let stat = ProcessStat::for_process(pid).ok()?;
         (stat.parent == own).then_some(((pid, stat.started_ticks), stat.has_ended()))
     });
     children.collect()

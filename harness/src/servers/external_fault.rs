@@ -122,7 +122,7 @@ impl ExternalFault {
 fn rights(prefix: &str) -> String {
     format!(
         "  = help: the user needs the commands of the lock, and +ping +pttl +set +del +scan, on the keys ~*{prefix}*; for \
-         the custody of the keys also +monitor +echo +info +config|get +psubscribe, and the channels &__keyevent@*__:expired &__keyevent@*__:evicted \
+         the key history of the keys also +monitor +echo +info +config|get +psubscribe, and the channels &__keyevent@*__:expired &__keyevent@*__:evicted \
          (`picklock docs servers` has them all)"
     )
 }

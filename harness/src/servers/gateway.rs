@@ -1,7 +1,7 @@
 //! A port on loopback that leads to a server which somebody else has started.
 //!
 //! Everything of a run speaks to its servers there, in plain and with the run's own password, as to servers that
-//! it has started itself. So the wire leads to loopback alone, and where the server is, how it is spoken to, and as whom,
+//! it has started itself. So the proxy leads to loopback alone, and where the server is, how it is spoken to, and as whom,
 //! is known here and in `upstream` only.
 
 use std::io;
@@ -58,7 +58,7 @@ async fn serve(listener: TcpListener, upstream: Arc<Upstream>, password: Passwor
                 Ok((client, _)) => {
                     connections.spawn(carry(client, Arc::clone(&upstream), password));
                 }
-                // This process has run out of descriptors, which the wire notes.
+                // This process has run out of descriptors, which the proxy notes.
                 Err(_) => sleep(ACCEPT_PAUSE).await,
             },
             Some(_) = connections.join_next() => {}
@@ -122,7 +122,7 @@ mod tests {
             while client.read_u8().await.unwrap() != b'\n' {}
             client.write_all(b"+PONG\r\n").await.unwrap();
         });
-        let servers = ExternalServers::of(&table, |_| None).unwrap();
+        let servers = ExternalServers::new(&table, |_| None).unwrap();
         let upstream = Upstream::all(&servers).unwrap().remove(0);
         Gateway::open(upstream, password).await.unwrap()
     }

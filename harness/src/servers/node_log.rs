@@ -63,13 +63,13 @@ impl NodeLog {
     }
 
     /// The last lines, as the end of an error message.
-    pub(super) fn last_words(&self) -> String {
-        last_words(&self.tail(10))
+    pub(super) fn worker_stderr(&self) -> String {
+        worker_stderr(&self.tail(10))
     }
 }
 
 /// The end of a log, as the end of an error message.
-pub(super) fn last_words(tail: &str) -> String {
+pub(super) fn worker_stderr(tail: &str) -> String {
     match tail.trim().is_empty() {
         true => "it said nothing".to_owned(),
         false => format!("its last words:\n{}", tail.trim_end()),

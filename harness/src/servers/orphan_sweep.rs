@@ -33,7 +33,7 @@ fn orphans() -> Vec<u32> {
     let mut all = all_processes().unwrap_or_default();
     all.retain(|pid| {
         owner_of(*pid).is_some_and(|owner| owner.is_gone(wall_clock()))
-            && ProcessStat::of(*pid).is_ok_and(|stat| !stat.has_ended())
+            && ProcessStat::for_process(*pid).is_ok_and(|stat| !stat.has_ended())
     });
     all
 }

@@ -32,7 +32,7 @@ impl ProcessIdentity {
         let digits = |c: &char| c.is_ascii_digit();
         Ok(ProcessIdentity {
             pid,
-            started_ticks: ProcessStat::of(pid)?.started_ticks,
+            started_ticks: ProcessStat::for_process(pid)?.started_ticks,
             boot: boot.trim().to_owned(),
             namespace: namespace.to_string_lossy().chars().filter(digits).collect(),
         })
@@ -73,7 +73,7 @@ impl ProcessIdentity {
 
     /// True if the process exists, or may exist.
     fn is_seen(&self) -> bool {
-        match ProcessStat::of(self.pid) {
+        match ProcessStat::for_process(self.pid) {
             Ok(stat) => stat.started_ticks == self.started_ticks && !stat.has_ended(),
             // `/proc` may hide the processes of other users. A signal 0 still tells whether they
             // exist.

@@ -26,7 +26,7 @@ const READ: u64 = 64 * 1024;
 
 impl ProgramFault {
     /// What the file says; `None`: nothing is wrong with it, or it cannot be read.
-    pub fn of(program: &Path) -> Option<ProgramFault> {
+    pub fn find(program: &Path) -> Option<ProgramFault> {
         let mut bytes = Vec::new();
         let file = std::fs::File::open(program).ok()?;
         file.take(READ).read_to_end(&mut bytes).ok()?;
@@ -114,14 +114,14 @@ mod tests {
         let id = std::process::id();
         let path = std::env::temp_dir().join(format!("picklock-program-fault-{id}-{name}"));
         std::fs::write(&path, bytes).unwrap();
-        let fault = ProgramFault::of(&path);
+        let fault = ProgramFault::find(&path);
         std::fs::remove_file(&path).unwrap();
         fault
     }
 
     #[test]
     fn this_program_has_no_fault() {
-        assert_eq!(ProgramFault::of(&std::env::current_exe().unwrap()), None);
+        assert_eq!(ProgramFault::find(&std::env::current_exe().unwrap()), None);
     }
 
     #[test]

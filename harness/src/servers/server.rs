@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use futures_util::future::LocalBoxFuture;
 
-use super::node_log::last_words;
+use super::node_log::worker_stderr;
 use super::server_order::ServerOrder;
 use super::{BackendError, ServerAddress};
 use crate::record;
@@ -100,6 +100,6 @@ pub(super) trait Server {
 
     /// How it is, as the end of an error message.
     fn condition(&self) -> LocalBoxFuture<'_, String> {
-        Box::pin(async move { last_words(&self.log_tail(10).await) })
+        Box::pin(async move { worker_stderr(&self.log_tail(10).await) })
     }
 }

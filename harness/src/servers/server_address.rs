@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::entropy;
+use crate::rng;
 
 /// How a server answers the right password.
 const WELCOME: &[u8] = b"+OK\r\n";
@@ -23,7 +23,7 @@ impl Password {
     /// A new one, for one run.
     /// `Err`: the operating system cannot provide entropy.
     pub(super) fn fresh() -> io::Result<Password> {
-        let bytes = entropy::fresh_secret();
+        let bytes = rng::fresh_secret();
         Ok(Password(
             bytes.map_err(|error| io::Error::other(error.to_string()))?,
         ))

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use super::container_host::ContainerHost;
 use super::engine::{self, confine, labels, refused};
 use super::error::{io_error, not_ready};
-use super::node_log::{last_words, says_ready};
+use super::node_log::{says_ready, worker_stderr};
 use super::server::{Answer, Host, Server};
 use super::server_order::ServerOrder;
 use super::{BackendError, Password, ServerAddress, container_removal, server_queries};
@@ -114,7 +114,7 @@ impl ServerContainer {
             Ok(true) => {}
             Ok(false) => return Err(server.died_at_start(host).await),
             Err(_) => {
-                let log = last_words(&server.log("10").await);
+                let log = worker_stderr(&server.log("10").await);
                 return Err(not_ready(&server.name, START_PATIENCE, &log));
             }
         }
@@ -176,7 +176,7 @@ impl ServerContainer {
             node: self.name.clone(),
             program: program.into(),
             status,
-            log: last_words(&self.log("10").await),
+            log: worker_stderr(&self.log("10").await),
         }
     }
 

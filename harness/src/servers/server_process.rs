@@ -205,7 +205,7 @@ impl Server for ServerProcess {
                     Err(_) => "its process runs".to_owned(),
                 },
             };
-            format!("{is_there}; {}", state.log.last_words())
+            format!("{is_there}; {}", state.log.worker_stderr())
         })
     }
 }
@@ -248,10 +248,10 @@ async fn run(
                 node: order.name.clone(),
                 program: host.program.clone(),
                 status: status.map_or_else(|e| e.to_string(), |status| status.to_string()),
-                log: log.last_words(),
+                log: log.worker_stderr(),
             })
         }
-        Err(_) => Err(not_ready(&order.name, START_PATIENCE, &log.last_words())),
+        Err(_) => Err(not_ready(&order.name, START_PATIENCE, &log.worker_stderr())),
     }
 }
 
@@ -284,7 +284,7 @@ fn spawn(
 ) -> Result<RunningServer, BackendError> {
     let cannot_run = |source| BackendError::CannotRun {
         program: host.program.clone(),
-        why: ProgramFault::of(&host.program),
+        why: ProgramFault::find(&host.program),
         source,
     };
     let mut command = Command::new(&host.program);

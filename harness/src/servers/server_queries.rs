@@ -1,4 +1,4 @@
-//! Commands that the backend sends to a server directly, not through the wire.
+//! Commands that the backend sends to a server directly, not through the proxy.
 
 use std::net::SocketAddr;
 use std::time::Duration;

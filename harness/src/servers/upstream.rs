@@ -22,7 +22,7 @@ use crate::external_servers::{ExternalServer, ExternalServers};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The longest answer to a login that is read.
-const LONGEST_LINE: usize = 1024;
+const MAX_LINE_LENGTH: usize = 1024;
 
 /// A connection in plain or in TLS.
 pub(super) trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -143,7 +143,7 @@ pub(super) async fn line(connection: &mut (impl AsyncRead + Unpin)) -> io::Resul
     loop {
         match connection.read_u8().await? {
             b'\n' => break,
-            byte if line.len() < LONGEST_LINE => line.push(byte),
+            byte if line.len() < MAX_LINE_LENGTH => line.push(byte),
             _ => return Err(io::ErrorKind::InvalidData.into()),
         }
     }

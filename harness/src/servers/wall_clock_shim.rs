@@ -174,7 +174,8 @@ impl ShiftedWallClock {
     /// True when a process of the group that `leader` leads has loaded the library.
     pub fn is_loaded_by(&self, leader: u32) -> bool {
         let library = self.library.as_os_str().as_encoded_bytes();
-        let of_the_group = |pid: &u32| ProcessStat::of(*pid).is_ok_and(|stat| stat.group == leader);
+        let of_the_group =
+            |pid: &u32| ProcessStat::for_process(*pid).is_ok_and(|stat| stat.group == leader);
         let all = all_processes().unwrap_or_default();
         all.into_iter().filter(of_the_group).any(|pid| {
             let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();

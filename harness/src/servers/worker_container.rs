@@ -1,6 +1,6 @@
 //! Worker processes in containers: the lock under test as an image.
 //!
-//! The container shares the host's network, because the wire listens on loopback only. It gets no
+//! The container shares the host's network, because the proxy listens on loopback only. It gets no
 //! capabilities, and bounds of memory and processes. It is frozen and killed by the engine, so no process
 //! in it can get away.
 

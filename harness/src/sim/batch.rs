@@ -56,7 +56,7 @@ pub fn run_with_patience(
     simulation: Simulation,
     patience: Duration,
 ) -> Result<RunResult, SimError> {
-    let nothing = || Err(SimError::Broken("nothing was simulated".into()));
+    let nothing = || Err(SimError::RequestAborted("nothing was simulated".into()));
     let ran = batch(vec![simulation], |result| result, patience).pop();
     ran.unwrap_or_else(nothing)
 }
@@ -129,7 +129,7 @@ where
         });
     match begun {
         Ok(_) => Ok(ended),
-        Err(error) => Err(SimError::Broken(error.to_string())),
+        Err(error) => Err(SimError::RequestAborted(error.to_string())),
     }
 }
 
@@ -142,7 +142,7 @@ fn wait(ended: &mpsc::Receiver<Infallible>, monitor: &Watchdog, patience: Durati
         match ended.recv_timeout(look) {
             Ok(never) => match never {},
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return SimError::Broken("its thread panicked".into());
+                return SimError::RequestAborted("its thread panicked".into());
             }
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }

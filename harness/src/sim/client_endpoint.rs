@@ -11,7 +11,7 @@ use super::submission_queue::{
     Channel, Inbox, RequestError, RequestId, Submission, SubmissionQueue,
 };
 use crate::model::Reply;
-use crate::wire::LinkId;
+use crate::proxy::LinkId;
 
 /// The clients' end of one simulation's network. On any thread but its own every request fails at
 /// once.
@@ -54,7 +54,7 @@ impl ClientEndpoint {
     }
 
     /// An attempt to open a connection on this channel was refused.
-    pub(super) fn note_refusal(self, channel: usize, at_ns: u64) {
+    pub(super) fn record_refusal(self, channel: usize, at_ns: u64) {
         self.queue(|queue| {
             if let Some(channel) = queue.channels.get_mut(channel) {
                 channel.refused_ns = Some(at_ns);
@@ -350,7 +350,7 @@ mod tests {
         endpoint.close(one, Some(1));
         assert_eq!(endpoint.connection(one), Ok(0));
         endpoint.close(one, Some(0));
-        endpoint.note_refusal(one, 7);
+        endpoint.record_refusal(one, 7);
         assert_eq!(endpoint.connection(one), Err(7));
         assert_eq!(endpoint.connection(one), Ok(2));
         assert_eq!(endpoint.take(Vec::new(), &mut Vec::new()).len(), 1);

@@ -16,7 +16,7 @@ use super::client_endpoint::{ClientEndpoint, OpenInbox, ReplyFuture};
 use super::submission_queue::RequestError;
 use crate::clock::Clock;
 use crate::model::Reply;
-use crate::wire::LinkId;
+use crate::proxy::LinkId;
 
 /// How long a client waits after a refused attempt to connect, as the real workers do.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -150,12 +150,14 @@ impl ClientChannel {
         match reply {
             Ok(reply) => Ok(reply.into_value()),
             Err(RequestError::Refused) => {
-                self.endpoint.note_refusal(self.number, self.clock.now_ns());
+                self.endpoint
+                    .record_refusal(self.number, self.clock.now_ns());
                 Err(io(ErrorKind::ConnectionRefused, "connection refused"))
             }
             Err(RequestError::TooManyClients) => {
                 // redis-rs sees a connection that ends before its handshake is answered.
-                self.endpoint.note_refusal(self.number, self.clock.now_ns());
+                self.endpoint
+                    .record_refusal(self.number, self.clock.now_ns());
                 let why = "ERR max number of clients reached";
                 Err(io(ErrorKind::ConnectionAborted, why))
             }

@@ -8,7 +8,7 @@ use super::client_endpoint::ClientEndpoint;
 use super::frame::{CommandTag, Frame};
 use super::submission_queue::{RequestError, RequestId};
 use crate::model::ClientId;
-use crate::wire::{LinkId, LinkState, is_handshake_blocked};
+use crate::proxy::{LinkId, LinkState, is_handshake_blocked};
 
 /// Names one direction of one connection.
 pub(super) type ConnectionDirection = (u64, Direction);

@@ -15,8 +15,8 @@ use super::network::{LATENCY, Network};
 use super::network_state::NetworkState;
 use super::submission_queue::RequestError;
 use crate::model::Reply;
-use crate::wire::{
-    Acquired, FrameOutcome, Gate, InterceptedFrame, LinkId, Step, Terms, Verdict, held_back,
+use crate::proxy::{
+    Acquired, FrameBarrier, FrameOutcome, InterceptedFrame, LinkId, Step, Terms, Verdict, held_back,
 };
 
 impl Network {
@@ -45,18 +45,18 @@ impl Network {
             }
             None => {
                 connection.established = true;
-                self.note_sent(&frame);
+                self.record_sent(&frame);
                 let path = connection.path(direction);
-                let at_ns = path.depart(now_ns, &mut known.entropy);
+                let at_ns = path.depart(now_ns, &mut known.rng);
                 let times = (now_ns, Some(at_ns));
                 self.log_frame(link, &known.names, &frame, times, FrameOutcome::Forwarded);
-                let tie = known.entropy.random();
+                let tie = known.rng.random();
                 known.events.add(at_ns, tie, NetworkEvent::Arrival(frame));
             }
         }
     }
 
-    /// Sends every frame of one direction that nothing keeps back. As on the real wire a frame is
+    /// Sends every frame of one direction that nothing keeps back. As on the real proxy a frame is
     /// shown to the interceptor and judged when it is next in order; it leaves when it is due and
     /// neither held nor stopped by a partition.
     pub(super) fn advance(&self, way: ConnectionDirection, now_ns: u64) {
@@ -126,7 +126,7 @@ impl Network {
         match path.link.step(now_ns) {
             Step::Empty | Step::WaitForFaults => return false,
             Step::WaitUntil(due_ns) => {
-                let tie = known.entropy.random();
+                let tie = known.rng.random();
                 known.events.add(due_ns, tie, NetworkEvent::Due(way));
                 return false;
             }
@@ -137,17 +137,17 @@ impl Network {
         };
         let tag = &mut sent.frame.tag;
         tag.sent_ns = (tag.sent_ns).and_then(|sent_ns| held_back(sent_ns, now_ns));
-        self.note_sent(&sent.frame);
-        let at_ns = path.depart(now_ns, &mut known.entropy);
-        let times = (sent.came_ns, Some(at_ns));
+        self.record_sent(&sent.frame);
+        let at_ns = path.depart(now_ns, &mut known.rng);
+        let times = (sent.arrived_at_ns, Some(at_ns));
         self.log_frame(link, &known.names, &sent.frame, times, sent.outcome);
-        let tie = known.entropy.random();
+        let tie = known.rng.random();
         (known.events).add(at_ns, tie, NetworkEvent::Arrival(sent.frame));
         true
     }
 
     /// The gate at which a frame waits because a fault strikes there, if one does.
-    fn gate(&self, link: LinkId, frame: &Frame, command: &str) -> Option<Gate> {
+    fn gate(&self, link: LinkId, frame: &Frame, command: &str) -> Option<FrameBarrier> {
         if !frame.is_message() || !self.interceptor.is_armed(link.worker) {
             return None;
         }
@@ -171,8 +171,8 @@ impl Network {
 
 impl Path {
     /// A frame goes on its way. Returns when it arrives: after a latency that is drawn from the seed.
-    fn depart(&mut self, now_ns: u64, entropy: &mut StdRng) -> u64 {
-        let latency_ns = entropy.random_range(LATENCY);
+    fn depart(&mut self, now_ns: u64, rng: &mut StdRng) -> u64 {
+        let latency_ns = rng.random_range(LATENCY);
         self.latest_arrival_ns = (now_ns + latency_ns).max(self.latest_arrival_ns + 1);
         self.latest_arrival_ns
     }

@@ -4,7 +4,7 @@ use picklock_scenarios::{Direction, Phase, ServerError};
 
 use super::args::Args;
 use crate::model::Reply;
-use crate::wire::Acquired;
+use crate::proxy::Acquired;
 
 /// What the links know about a command.
 #[derive(Debug, Clone, Copy)]

@@ -19,7 +19,7 @@ use crate::adapter::process::WorkerOutput;
 use crate::clock::Clock;
 
 /// After this many turns at one instant the lock will never let the clock move.
-const MOST_TURNS: u32 = 100_000;
+const MAX_TURNS: u32 = 100_000;
 
 /// Which of a host's tasks a turn polls first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -71,14 +71,14 @@ pub(super) struct Host {
 impl Host {
     /// Starts a worker that runs `work`, and everything that it spawns with `spawn_local`. `heard`
     /// receives what it says, and how it ended.
-    pub(super) fn start<W>(
+    pub(super) fn start<B>(
         worker: usize,
         around: HostContext,
         heard: Sender<WorkerOutput>,
-        work: impl FnOnce(Sender<WorkerOutput>) -> W,
+        work: impl FnOnce(Sender<WorkerOutput>) -> B,
     ) -> Self
     where
-        W: Future<Output = String> + 'static,
+        B: Future<Output = String> + 'static,
     {
         let (outbox, said) = local_channel();
         let exit = outbox.clone();
@@ -201,9 +201,9 @@ impl Future for HostFuture {
             self.count = 0;
         }
         self.count += 1;
-        if self.count > MOST_TURNS {
+        if self.count > MAX_TURNS {
             let how = format!(
-                "stuck: took {MOST_TURNS} turns at one instant; it waits for something without letting time pass"
+                "stuck: took {MAX_TURNS} turns at one instant; it waits for something without letting time pass"
             );
             self.heard.send(WorkerOutput::Exited(how)).ok();
             return Poll::Ready(());

@@ -7,10 +7,10 @@ use super::event_queue::NetworkEvent;
 use super::frame::{Frame, Payload, error_reply};
 use super::network::{LATENCY, Network};
 use super::node::Node;
-use super::node_observer::NodeMoment;
+use super::node_observer::NodeStep;
 use super::submission_queue::RequestError;
 use crate::model::{ClientId, Reply};
-use crate::wire::{Acquired, FrameOutcome, LinkId, REFUSED};
+use crate::proxy::{Acquired, FrameOutcome, LinkId, REFUSED};
 
 fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply {
     // Commands with more words than this are rare; only they need an allocation.
@@ -105,10 +105,10 @@ impl Network {
         };
         let client = connection.client;
         if self.sent.is_some() {
-            state.nodes[link.node].observe(NodeMoment::Executing { conn, client }, at_ns);
+            state.nodes[link.node].observe(NodeStep::Executing { conn, client }, at_ns);
         }
         if tag.answer.is_none() {
-            state.note_command(link, &tag, at_ns);
+            state.record_command(link, &tag, at_ns);
         }
         let asked = self.interceptor.is_armed(link.worker)
             && self.interceptor.waits_for_effect(link, tag.phase);
@@ -121,10 +121,10 @@ impl Network {
                 error_reply(error)
             }
         };
-        state.note_key_changes(link, &mut tag, &args, at_ns);
+        state.record_key_changes(link, &mut tag, &args, at_ns);
         if asked {
             let effect = state.nodes[link.node].effect_since(before);
-            tag.acquired = Acquired::of(Some(effect), tag.phase);
+            tag.acquired = Acquired::from_effect(Some(effect), tag.phase);
         }
         self.used.borrow_mut().push(args);
         match reply {
@@ -133,7 +133,7 @@ impl Network {
                 drop(state);
             }
             reply => {
-                self.note_replied(conn, &reply, at_ns);
+                self.record_replied(conn, &reply, at_ns);
                 let payload = Payload::Reply(reply);
                 self.send(state, Frame { conn, tag, payload }, at_ns);
             }
@@ -149,7 +149,7 @@ impl Network {
     /// meanwhile, and sends publications to those who have subscribed.
     fn send_messages(&self, at_ns: u64, node: usize) {
         let answered = {
-            let replied = |conn, reply: &Reply| self.note_replied(conn, reply, at_ns);
+            let replied = |conn, reply: &Reply| self.record_replied(conn, reply, at_ns);
             self.state.borrow_mut().send_messages(node, replied)
         };
         for conn in answered {

@@ -1,4 +1,4 @@
-//! Writes what passes on the simulated network into a command log, as the real wire does.
+//! Writes what passes on the simulated network into a command log, as the real proxy does.
 //!
 //! A frame's `at_ns` is when it was admitted to its link, after its gate; its line is written when
 //! it leaves; `sent_ns` is when it *arrives* at its other end. Without a log nothing here is
@@ -10,7 +10,7 @@ use super::args::Args;
 use super::connection_state::Connection;
 use super::frame::{CommandTag, Frame, Payload};
 use super::network::Network;
-use crate::wire::{
+use crate::proxy::{
     CommandName, FrameOutcome, LinkId, LogRecord, preview_of_command, preview_of_reply,
 };
 
@@ -22,7 +22,7 @@ impl Network {
         link: LinkId,
         names: &[Arc<str>],
         frame: &Frame,
-        (came_ns, arrives_ns): (u64, Option<u64>),
+        (arrived_at_ns, arrives_ns): (u64, Option<u64>),
         outcome: FrameOutcome,
     ) {
         let Some(log) = &self.log else { return };
@@ -41,7 +41,7 @@ impl Network {
         };
         let name = names.get(name).map_or("", |name| name);
         let record = LogRecord {
-            at_ns: came_ns.saturating_sub(ahead_ns),
+            at_ns: arrived_at_ns.saturating_sub(ahead_ns),
             sent_ns: arrives_ns.map(|at_ns| at_ns.saturating_sub(ahead_ns)),
             link,
             conn: frame.conn,
@@ -82,13 +82,13 @@ impl Network {
         let Some(log) = &self.log else { return };
         log.mark_lost(conn, from_ns.saturating_sub(self.ahead_ns()), outcome);
         let state = self.state.borrow();
-        let write = |frame: &Frame, came_ns| {
-            let times = (came_ns, None);
+        let write = |frame: &Frame, arrived_at_ns| {
+            let times = (arrived_at_ns, None);
             self.log_frame(connection.link, &state.names, frame, times, outcome);
         };
         for path in [&connection.request, &connection.reply] {
             for waiting in path.link.iter() {
-                write(&waiting.frame, waiting.came_ns);
+                write(&waiting.frame, waiting.arrived_at_ns);
             }
             for frame in &path.arriving {
                 write(frame, from_ns);
@@ -109,7 +109,7 @@ impl Network {
     }
 }
 
-/// How many bytes a command has on a wire: `*N`, then each word with its length before it.
+/// How many bytes a command has on a proxy: `*N`, then each word with its length before it.
 fn size(args: &Args) -> usize {
     let digits = |number: usize| number.checked_ilog10().map_or(1, |tens| tens as usize + 1);
     let words = args.iter().map(|word| 5 + digits(word.len()) + word.len());

@@ -7,7 +7,7 @@
 //!   (redis-rs)     (waits for reply)   (of this thread)     │
 //!                                                           v
 //!            node <── ingress <── event_queue <── egress: interceptor, gate, then
-//!                                (latency, from           the wire's link_state, one for each
+//!                                (latency, from           the proxy's link_state, one for each
 //!                                 the seed)               direction of a connection_state
 //! ```
 //!
@@ -51,5 +51,5 @@ mod watchdog;
 pub use crate::lock_factory::LockFactory;
 pub use backend::SimBackend;
 pub use batch::{run, run_many, run_with_patience};
-pub use node_observer::{NodeMoment, NodeObserver, NodeObservers, ObservedNode, ObservedServers};
+pub use node_observer::{NodeObserver, NodeObservers, NodeStep, ObservedNode, ObservedServers};
 pub use runner::{SimError, Simulation, run_observed};

@@ -1,7 +1,7 @@
 //! The simulated network: carries commands to nodes and replies back, through gates and faults.
 //!
 //! It is one task. Connections submit their commands at the [`ClientEndpoint`]. Each command passes
-//! the interceptor and the link's faults, which are the same as on the real wire, travels for a
+//! the interceptor and the link's faults, which are the same as on the real proxy, travels for a
 //! time that is drawn from the seed, and is executed by its node when it arrives.
 
 use std::cell::{Cell, RefCell};
@@ -21,18 +21,18 @@ use super::connection_state::{ConnectionDirection, Path};
 use super::frame::{CommandTag, Frame, Payload};
 use super::network_state::NetworkState;
 use super::node::Node;
-use super::node_observer::NodeMoment;
+use super::node_observer::NodeStep;
 use super::run_budget::RunBudget;
 use super::submission_queue::{RequestError, RequestId, Submission};
 use super::timer::Timer;
 use crate::clock::Clock;
-use crate::custody::KeyRecord;
 use crate::history::{Event, KeyChange, KeyCommand};
+use crate::key_history::KeyRecord;
 use crate::model::Reply;
-use crate::spec::RunSpec;
-use crate::wire::{
-    Answered, FrameOutcome, ImposedFaults, Interceptor, LinkId, LinkState, SentRequests, WireLog,
+use crate::proxy::{
+    Answered, CommandLog, FrameOutcome, ImposedFaults, Interceptor, LinkId, LinkState, SentRequests,
 };
+use crate::spec::RunSpec;
 
 /// How long a frame travels one way, in nanoseconds: as between machines of one data centre.
 pub(super) const LATENCY: std::ops::Range<u64> = 50_000..250_000;
@@ -60,7 +60,7 @@ pub(super) struct Network {
     pub(super) run_clock: Clock,
     seed: u64,
     /// Where what passes is logged, if a log is wanted.
-    pub(super) log: Option<WireLog>,
+    pub(super) log: Option<CommandLog>,
     /// What was sent to the nodes, if somebody observes them.
     pub(super) sent: Option<Rc<SentRequests>>,
     /// An empty buffer for the next submissions.
@@ -78,12 +78,12 @@ impl Network {
         interceptor: Arc<dyn Interceptor>,
         clock: Clock,
         run_clock: Clock,
-        (log, sent): (Option<WireLog>, Option<Rc<SentRequests>>),
+        (log, sent): (Option<CommandLog>, Option<Rc<SentRequests>>),
         budget: Rc<RunBudget>,
     ) -> Rc<Self> {
-        let entropy = crate::entropy::stream(spec.seed, "network", 0);
+        let rng = crate::rng::stream(spec.seed, "network", 0);
         Rc::new(Network {
-            state: RefCell::new(NetworkState::new(nodes, &spec.keys(), entropy)),
+            state: RefCell::new(NetworkState::new(nodes, &spec.keys(), rng)),
             endpoint: ClientEndpoint::new(),
             faults: Arc::new(ImposedFaults::new()),
             interceptor,
@@ -273,7 +273,7 @@ impl Network {
     }
 
     /// A frame is about to leave: what is sent is remembered for those who tell what was executed.
-    pub(super) fn note_sent(&self, frame: &Frame) {
+    pub(super) fn record_sent(&self, frame: &Frame) {
         let Some(sent) = &self.sent else { return };
         match &frame.payload {
             Payload::Command(args) => {
@@ -286,7 +286,7 @@ impl Network {
     }
 
     /// A node has answered a connection's oldest unanswered request.
-    pub(super) fn note_replied(&self, conn: u64, reply: &Reply, at_ns: u64) {
+    pub(super) fn record_replied(&self, conn: u64, reply: &Reply, at_ns: u64) {
         let Some(sent) = &self.sent else { return };
         let answered = match reply {
             Reply::Error(text) => Answered::error(text.as_bytes()),
@@ -301,7 +301,7 @@ impl Network {
         let mut state = self.state.borrow_mut();
         for (node, it) in state.nodes.iter_mut().enumerate() {
             let event = &|record| now.key_changed(node, record);
-            it.observe(NodeMoment::AccountTaken { event }, now.sim_ns);
+            it.observe(NodeStep::HistoryTaken { event }, now.sim_ns);
         }
         let mut events = Vec::with_capacity(key_changes(&state.nodes));
         state.take_key_records(|node, record| {

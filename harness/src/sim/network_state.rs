@@ -13,17 +13,19 @@ use super::event_queue::{EventQueue, NetworkEvent};
 use super::frame::{CommandTag, Frame, Payload};
 use super::node::Node;
 use super::submission_queue::RequestId;
-use crate::custody::KeyRecord;
 use crate::history::{KeyChange, KeyCommand};
+use crate::key_history::KeyRecord;
 use crate::key_watch::declared_keys;
 use crate::model::Reply;
-use crate::wire::{AcquireTraffic, DerivedKeys, Gate, LastCommands, LinkId, may_take_free_key};
+use crate::proxy::{
+    AcquireTraffic, DerivedKeys, FrameBarrier, LastCommands, LinkId, may_take_free_key,
+};
 
 /// What one worker is busy with, and was. Times are the simulation's.
 pub(super) struct Worker {
     op: u64,
     phase: Phase,
-    pub(super) has_spoken: bool,
+    pub(super) has_sent_data: bool,
     /// What it sends while it acquires.
     pub(super) traffic: AcquireTraffic,
     /// The last commands that named a key, and when they arrived.
@@ -69,7 +71,7 @@ pub(super) struct NetworkState {
     /// Connections that were reset, and that their clients have not closed yet.
     pub(super) broken: BTreeSet<u64>,
     pub(super) events: EventQueue,
-    pub(super) entropy: StdRng,
+    pub(super) rng: StdRng,
     /// By their numbers, up to the highest that has done anything.
     pub(super) workers: Vec<Worker>,
     /// Names of commands, in upper case; the first is empty.
@@ -79,18 +81,18 @@ pub(super) struct NetworkState {
     keys: Vec<Finder<'static>>,
     derived: DerivedKeys,
     /// New gates, which the network's task does not poll yet.
-    pub(super) gates: Vec<(ConnectionDirection, Gate)>,
+    pub(super) gates: Vec<(ConnectionDirection, FrameBarrier)>,
 }
 
 impl NetworkState {
-    pub(super) fn new(nodes: Vec<Node>, keys: &[String], entropy: StdRng) -> Self {
+    pub(super) fn new(nodes: Vec<Node>, keys: &[String], rng: StdRng) -> Self {
         let keys = keys.iter();
         NetworkState {
             nodes,
             connections: Connections::default(),
             broken: BTreeSet::new(),
             events: EventQueue::default(),
-            entropy,
+            rng,
             workers: Vec::new(),
             names: vec![Arc::from("")],
             takers: vec![false],
@@ -113,7 +115,7 @@ impl NetworkState {
             let idle = || Worker {
                 op: 0,
                 phase: Phase::Idle,
-                has_spoken: false,
+                has_sent_data: false,
                 traffic: AcquireTraffic::default(),
                 last: LastCommands::default(),
             };
@@ -127,7 +129,7 @@ impl NetworkState {
         let name = self.name(args.iter().next().unwrap_or_default());
         let may_take = self.takers[name];
         let worker = self.worker(worker);
-        worker.has_spoken = true;
+        worker.has_sent_data = true;
         worker.traffic.sent(now_ns, may_take);
         let &mut Worker { op, phase, .. } = worker;
         CommandTag {
@@ -249,7 +251,7 @@ impl NetworkState {
         answered
     }
 
-    /// The tag of a frame that answers no command of this worker, as the real wire has it.
+    /// The tag of a frame that answers no command of this worker, as the real proxy has it.
     fn unrequested(&mut self, worker: usize) -> CommandTag {
         let &mut Worker { op, phase, .. } = self.worker(worker);
         CommandTag {
@@ -259,7 +261,7 @@ impl NetworkState {
         }
     }
 
-    pub(super) fn note_command(&mut self, link: LinkId, tag: &CommandTag, at_ns: u64) {
+    pub(super) fn record_command(&mut self, link: LinkId, tag: &CommandTag, at_ns: u64) {
         let Some(key) = tag.key else { return };
         let nodes = self.nodes.len();
         let worker = self.worker(link.worker);
@@ -271,7 +273,7 @@ impl NetworkState {
 
     /// A command was executed: the keys that it has changed are noted. If that shows that one of them
     /// holds a lock under a name of another kind, the command has named it.
-    pub(super) fn note_key_changes(
+    pub(super) fn record_key_changes(
         &mut self,
         link: LinkId,
         tag: &mut CommandTag,
@@ -281,20 +283,20 @@ impl NetworkState {
         let command = &self.names[tag.name];
         let node = &mut self.nodes[link.node];
         let before = node.watch.changes();
-        node.note_changes(at_ns, || {
+        node.record_changes(at_ns, || {
             KeyChange::Command(KeyCommand {
                 worker: link.worker,
                 op: tag.op,
                 phase: tag.phase,
                 command: Arc::clone(command),
                 sent_ns: tag.sent_ns,
-                went_on_ns: None,
+                forwarded_at_ns: None,
             })
         });
         if node.watch.changes() > before
             && let Some(declared) = declared_keys(command, args.iter())
         {
-            node.watch.note_undeclared(before, declared);
+            node.watch.record_undeclared(before, declared);
         }
         if let Some(derived) = node.watch.new_derived_keys() {
             self.derived.replace(link.node, &derived);

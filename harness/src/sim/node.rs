@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use picklock_scenarios::{Persistence, Resource};
 
 use super::frame::Frame;
-use super::node_observer::{NodeMoment, NodeObserver, ObservedServers};
+use super::node_observer::{NodeObserver, NodeStep, ObservedServers};
 use super::wall_clock::SimWallClock;
 use crate::backend::{DataChange, keys_to_evict};
 use crate::clock::Clock;
 use crate::history::KeyChange;
 use crate::key_watch::{KeyWatch, LookTime};
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
-use crate::wire::CommandEffect;
+use crate::proxy::CommandEffect;
 
 /// An append-only file that is synced every second keeps what it held at the last whole second.
 const SYNC_NS: u64 = 1_000_000_000;
@@ -116,11 +116,11 @@ impl Node {
 
     pub(super) fn be_observed(&mut self, observer: Box<dyn NodeObserver>) {
         self.observer = Some(observer);
-        self.observe(NodeMoment::Began, 0);
+        self.observe(NodeStep::Began, 0);
     }
 
     /// Tells the observer, if there is one.
-    pub(super) fn observe(&mut self, moment: NodeMoment<'_>, sim_ns: u64) {
+    pub(super) fn observe(&mut self, moment: NodeStep<'_>, sim_ns: u64) {
         if let Some(observer) = &mut self.observer {
             let servers = ObservedServers {
                 master: &mut self.server,
@@ -132,8 +132,8 @@ impl Node {
         }
     }
 
-    pub(super) fn note_changes(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
-        self.observe(NodeMoment::Operated, sim_ns);
+    pub(super) fn record_changes(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
+        self.observe(NodeStep::Operated, sim_ns);
         self.look(sim_ns, why);
     }
 
@@ -154,7 +154,7 @@ impl Node {
     }
 
     /// The data, or the whole server, was replaced.
-    fn note_replacement(&mut self, sim_ns: u64, why: &KeyChange) {
+    fn record_replacement(&mut self, sim_ns: u64, why: &KeyChange) {
         let time = self.look_time(sim_ns);
         self.watch.look_at_all(&mut self.server, time, why);
     }
@@ -215,7 +215,7 @@ impl Node {
     pub(super) fn fail_over(&mut self, sim_ns: u64) -> bool {
         if let Some(replica) = &mut self.replica {
             replica.catch_up(u64::MAX, sim_ns);
-            self.observe(NodeMoment::Replacing, sim_ns);
+            self.observe(NodeStep::Replacing, sim_ns);
         }
         let Some(replica) = self.replica.take() else {
             return false;
@@ -231,8 +231,8 @@ impl Node {
         self.backlog.clear();
         self.exhausted.clear();
         self.set_limits();
-        self.note_replacement(sim_ns, &KeyChange::FailedOver);
-        self.observe(NodeMoment::Promoted, sim_ns);
+        self.record_replacement(sim_ns, &KeyChange::FailedOver);
+        self.observe(NodeStep::Promoted, sim_ns);
         true
     }
 
@@ -278,7 +278,7 @@ impl Node {
     /// It starts with what its disk has kept.
     pub(super) fn restart(&mut self, sim_ns: u64) {
         let now = self.now(sim_ns);
-        self.observe(NodeMoment::Replacing, sim_ns);
+        self.observe(NodeStep::Replacing, sim_ns);
         // What ran out while it was down was not lost by the start, and is not loaded.
         self.server.expire_cycle(now);
         self.look(sim_ns, || KeyChange::Expired);
@@ -291,8 +291,8 @@ impl Node {
         // A start reads the original settings.
         self.exhausted.clear();
         self.set_limits();
-        self.note_replacement(sim_ns, &KeyChange::Restarted);
-        self.observe(NodeMoment::Restarted, sim_ns);
+        self.record_replacement(sim_ns, &KeyChange::Restarted);
+        self.observe(NodeStep::Restarted, sim_ns);
     }
 
     /// Changes data or settings; returns how many keys an eviction removed.
@@ -303,7 +303,7 @@ impl Node {
                 let mut words: Vec<&[u8]> = vec![b"DEL"];
                 words.extend(keys.iter().map(String::as_bytes));
                 let removed = self.administer(&words, sim_ns);
-                self.note_changes(sim_ns, || KeyChange::Evicted);
+                self.record_changes(sim_ns, || KeyChange::Evicted);
                 match removed {
                     Reply::Int(removed) => return u64::try_from(removed).unwrap_or_default(),
                     _ => return 0,
@@ -311,7 +311,7 @@ impl Node {
             }
             DataChange::FlushAll => {
                 self.administer(&[b"FLUSHALL"], sim_ns);
-                self.note_changes(sim_ns, || KeyChange::Flushed);
+                self.record_changes(sim_ns, || KeyChange::Flushed);
             }
             DataChange::FlushScripts => self.server.flush_scripts(),
             DataChange::Exhaust(resource) => self.exhausted.push(*resource),
@@ -373,7 +373,7 @@ impl Node {
         let reply = self.server.execute(client, args, now);
         self.server.disconnect(client);
         // It changes nothing, but may have found a key expired.
-        self.note_changes(sim_ns, || KeyChange::Found);
+        self.record_changes(sim_ns, || KeyChange::Found);
         reply
     }
 

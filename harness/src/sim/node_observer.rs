@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use crate::custody::KeyRecord;
 use crate::history::Event;
+use crate::key_history::KeyRecord;
 use crate::model::{ClientId, Now, Server, ServerVersion};
-use crate::wire::SentRequests;
+use crate::proxy::SentRequests;
 
 /// Makes the observer of each node that has locks, on the thread of the simulation.
 pub type NodeObservers = Box<dyn Fn(ObservedNode) -> Box<dyn NodeObserver> + Send>;
@@ -21,7 +21,7 @@ pub struct ObservedNode {
     pub version: ServerVersion,
     /// The names of the locks.
     pub locks: Rc<[String]>,
-    /// What the simulated wire has forwarded, to all nodes.
+    /// What the simulated proxy has forwarded, to all nodes.
     pub sent: Rc<SentRequests>,
 }
 
@@ -39,7 +39,7 @@ pub struct ObservedServers<'a> {
 
 /// What happens at a node.
 #[derive(Clone, Copy)]
-pub enum NodeMoment<'a> {
+pub enum NodeStep<'a> {
     /// Nothing has happened yet.
     Began,
     /// A connection's command is about to be executed.
@@ -57,8 +57,8 @@ pub enum NodeMoment<'a> {
     Restarted,
     /// The replica, which is the master now, has replaced it.
     Promoted,
-    /// The run's custody of the keys is being taken.
-    AccountTaken {
+    /// The run's key history of the keys is being taken.
+    HistoryTaken {
         /// A change of a key as an event of the history.
         event: &'a dyn Fn(KeyRecord) -> Event,
     },
@@ -67,5 +67,5 @@ pub enum NodeMoment<'a> {
 /// Sees what happens at one node. It may ask the servers, but what it changes there is changed in the run.
 pub trait NodeObserver {
     /// Something happens, or has just happened.
-    fn at(&mut self, moment: NodeMoment<'_>, servers: ObservedServers<'_>);
+    fn at(&mut self, moment: NodeStep<'_>, servers: ObservedServers<'_>);
 }

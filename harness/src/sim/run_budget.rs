@@ -21,8 +21,8 @@ const BYTES: (u64, u64) = (512 << 20, 2 << 10);
 const STEPS: (u64, u64) = (20_000_000, 100);
 
 /// So many units count of a stock, and so many buyers: the most that a scenario may have.
-const MOST_UNITS: u64 = 100_000;
-const MOST_BUYERS: u64 = 1_000_000;
+const MAX_UNITS: u64 = 100_000;
+const MAX_BUYERS: u64 = 1_000_000;
 
 /// After so many commands the changed keys are counted.
 const KEYS_AFTER: u64 = 4096;
@@ -42,17 +42,17 @@ pub(super) struct RunBudget {
 }
 
 impl RunBudget {
-    pub(super) fn of(spec: &RunSpec) -> Self {
+    pub(super) fn for_spec(spec: &RunSpec) -> Self {
         let workload = &spec.scenario.workload;
         let units = match (workload.arrivals, workload.duration) {
             (Some(rate), Some(duration)) => {
                 let ttl = spec.ttl();
-                rate.within(duration.resolve(ttl), ttl).min(MOST_BUYERS)
+                rate.within(duration.resolve(ttl), ttl).min(MAX_BUYERS)
             }
             _ => {
                 let keys = u64::try_from(workload.keys).unwrap_or(u64::MAX);
                 let stock = u64::try_from(workload.stock).unwrap_or(0);
-                stock.saturating_mul(keys).min(MOST_UNITS)
+                stock.saturating_mul(keys).min(MAX_UNITS)
             }
         };
         let most = |(always, each): (u64, u64)| always + each * units;

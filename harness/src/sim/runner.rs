@@ -15,10 +15,10 @@ use crate::context::{RunContext, Triggers};
 use crate::driver::{self, RunError};
 use crate::history::{EndReason, Event, EventKind, History};
 use crate::lock_factory::LockFactory;
+use crate::proxy::CommandLog;
 use crate::record::Redis;
 use crate::run_result::RunResult;
 use crate::spec::RunSpec;
-use crate::wire::WireLog;
 
 /// What shall be simulated: a specification, with the code that data cannot hold.
 #[derive(Debug, Clone)]
@@ -49,12 +49,12 @@ pub enum SimError {
     Run(#[from] RunError),
     /// The simulation itself broke down: a defect of Picklock.
     #[error("the simulation broke down: {0}")]
-    Broken(String),
+    RequestAborted(String),
 }
 
 /// Simulates on this thread. `monitor`: what others can see of it meanwhile.
 pub(super) fn run_here(simulation: Simulation, monitor: Watchdog) -> Result<RunResult, SimError> {
-    let budget = RunBudget::of(&simulation.spec);
+    let budget = RunBudget::for_spec(&simulation.spec);
     run_within(budget, simulation, monitor, None)
 }
 
@@ -69,11 +69,11 @@ pub fn run_observed(
     let running = std::thread::spawn(move || {
         let monitor = Watchdog::default();
         monitor.claim_thread();
-        let budget = RunBudget::of(&simulation.spec);
+        let budget = RunBudget::for_spec(&simulation.spec);
         run_within(budget, simulation, monitor, Some(observers))
     });
     let ran = running.join();
-    ran.unwrap_or_else(|_| Err(SimError::Broken("its thread panicked".into())))
+    ran.unwrap_or_else(|_| Err(SimError::RequestAborted("its thread panicked".into())))
 }
 
 fn run_within(
@@ -85,8 +85,8 @@ fn run_within(
     monitor.begin_simulation();
     match turns::block_on(play(budget, simulation, monitor, observers)) {
         Ok(Ok(played)) => played,
-        Ok(Err(error)) => Err(SimError::Broken(error.to_string())),
-        Err(error) => Err(SimError::Broken(error.to_string())),
+        Ok(Err(error)) => Err(SimError::RequestAborted(error.to_string())),
+        Err(error) => Err(SimError::RequestAborted(error.to_string())),
     }
 }
 
@@ -98,12 +98,14 @@ async fn play(
 ) -> Result<RunResult, SimError> {
     let spec = Rc::new(simulation.spec);
     let clock = Clock::start();
-    let (triggers, due) = Triggers::of(&spec.scenario.faults, spec.needed_nodes());
+    let (triggers, due) = Triggers::for_plans(&spec.scenario.faults, spec.needed_nodes());
     let triggers = Arc::new(match simulation.logs_commands {
         true => triggers.listing_events(),
         false => triggers,
     });
-    let log = simulation.logs_commands.then(|| WireLog::new(&spec.keys()));
+    let log = simulation
+        .logs_commands
+        .then(|| CommandLog::new(&spec.keys()));
     let budget = Rc::new(budget);
     let backend = Rc::new(SimBackend::new(Parts {
         spec: &spec,
@@ -130,7 +132,7 @@ async fn play(
     bounding.abort();
     carrying.abort();
     let mut result = ran?;
-    note_unknown_commands(&mut result.history, network.unknown_commands());
+    record_unknown_commands(&mut result.history, network.unknown_commands());
     // Only real servers take time to set up.
     result.phases.setup_ms = 0;
     Ok(RunResult {
@@ -140,14 +142,14 @@ async fn play(
         },
         // Nobody asks for the version of code that is in this process.
         lock_version: None,
-        wire_log: log,
+        command_log: log,
         seen_events: triggers.seen_events(),
         ..result
     })
 }
 
 /// Ends a run that has used up a budget. What it has shown until then is judged.
-async fn end_when_spent<W>(budget: Rc<RunBudget>, context: Rc<RunContext<W>>) {
+async fn end_when_spent<B>(budget: Rc<RunBudget>, context: Rc<RunContext<B>>) {
     let (budget, most) = budget.spent().await;
     let what = EventKind::BudgetSpent { budget, most };
     context.recorder.write(what);
@@ -156,7 +158,7 @@ async fn end_when_spent<W>(budget: Rc<RunBudget>, context: Rc<RunContext<W>>) {
 
 /// A command that the model does not know was answered with an error, which no real server would
 /// have given: nothing about the run can be believed.
-fn note_unknown_commands(history: &mut History, unknown: BTreeSet<String>) {
+fn record_unknown_commands(history: &mut History, unknown: BTreeSet<String>) {
     let Some(end) = history.events.pop() else {
         return;
     };
@@ -175,11 +177,11 @@ mod tests {
     use picklock_scenarios::catalog;
 
     use super::*;
-    use crate::check::{Property, Status, Unjudged, judge};
+    use crate::check::{InconclusiveReason, Property, Status, judge};
     use crate::history::Budget;
 
     fn run_with(budget: RunBudget, lock: &str) -> History {
-        let lock = LockFactory::of(picklock_impls::find(lock).unwrap());
+        let lock = LockFactory::built_in(picklock_impls::find(lock).unwrap());
         let scenario = catalog::named("gc-pause").unwrap();
         let simulation = Simulation {
             spec: RunSpec::simulated(lock.spec(&BTreeMap::new()), scenario, 1),
@@ -211,7 +213,7 @@ mod tests {
             for (property, verdict) in judge(&history) {
                 assert_ne!(verdict.status, Status::Held, "{property}");
                 if verdict.status == Status::Unknown {
-                    let reason = Unjudged::BudgetSpent { budget, most };
+                    let reason = InconclusiveReason::BudgetSpent { budget, most };
                     assert!(verdict.reasons.contains(&reason), "{property}: {verdict:?}");
                 }
             }

@@ -11,7 +11,7 @@ use std::task::Waker;
 
 use super::args::Args;
 use crate::model::Reply;
-use crate::wire::LinkId;
+use crate::proxy::LinkId;
 
 /// Why no reply came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub(super) struct SubmissionQueue {
 }
 
 /// More unused argument buffers than this are not kept.
-const MOST_SPARE: usize = 64;
+const MAX_SPARE: usize = 64;
 
 thread_local! {
     /// The queue of the simulation that this thread runs; there is never more than one.
@@ -201,7 +201,7 @@ impl SubmissionQueue {
     }
 
     pub(super) fn recycle(&mut self, used: &mut Vec<Args>) {
-        let room = MOST_SPARE.saturating_sub(self.spare.len());
+        let room = MAX_SPARE.saturating_sub(self.spare.len());
         let kept = used.drain(..).filter(Args::is_usual).take(room);
         self.spare.extend(kept.map(Args::cleared));
     }

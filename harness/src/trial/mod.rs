@@ -39,19 +39,19 @@
 //! let build = |nodes: Vec<Node>, _: Context| MyLock(nodes.into_iter().next().unwrap(), 0);
 //!
 //! // While nothing goes wrong it works.
-//! let calm = Trial::of("calm")?.seeds(0..5).run("my-lock", 1, build)?;
+//! let calm = Trial::scenario("calm")?.seeds(0..5).run("my-lock", 1, build)?;
 //! calm.assert_held(Property::Lease);
 //!
 //! // A holder that sleeps past its lease deletes the next holder's lock.
-//! let paused = Trial::of("gc-pause")?.seeds(0..5).run("my-lock", 1, build)?;
+//! let paused = Trial::scenario("gc-pause")?.seeds(0..5).run("my-lock", 1, build)?;
 //! let theft = paused.violation(Property::Ownership).expect("it releases without looking");
 //! println!("seed {}: {}", theft.seed, theft.verdicts[&Property::Ownership].story.join("\n"));
 //! # Ok::<(), picklock_harness::TrialError>(())
 //! ```
 
 mod error;
-mod kept_run;
 mod outcome;
+mod saved_run;
 mod search;
 #[cfg(feature = "servers")]
 mod servers;
@@ -102,9 +102,9 @@ impl Trial {
     ///
     /// # Errors
     /// There is none of that name; the error names the nearest one.
-    pub fn of(name: &str) -> Result<Self, TrialError> {
+    pub fn scenario(name: &str) -> Result<Self, TrialError> {
         Ok(Trial {
-            code: format!("Trial::of({name:?})?"),
+            code: format!("Trial::scenario({name:?})?"),
             source: ScenarioSource::Named(name.to_owned()),
             ..Trial::of_scenario(catalog::named(name)?)
         })
@@ -114,7 +114,7 @@ impl Trial {
     ///
     /// # Errors
     /// What is wrong with it, and where.
-    pub fn of_toml(text: &str) -> Result<Self, TrialError> {
+    pub fn from_toml(text: &str) -> Result<Self, TrialError> {
         Ok(Trial::of_scenario(Scenario::parse(text, "the scenario")?))
     }
 
@@ -134,7 +134,7 @@ impl Trial {
     }
 
     /// The scenario. Its `expect` says what the catalog expects of which lock.
-    pub fn scenario(&self) -> &Scenario {
+    pub fn planned_scenario(&self) -> &Scenario {
         &self.scenario
     }
 
@@ -180,7 +180,7 @@ impl Trial {
     ///
     /// fn my_lock() -> LockFactory {
     /// #   let lock = picklock_impls::find("set-nx-px").unwrap();
-    /// #   LockFactory::of(lock)
+    /// #   LockFactory::built_in(lock)
     ///     // LockFactory::new("my-lock", 1, MyLock::new)
     /// }
     ///
@@ -188,7 +188,7 @@ impl Trial {
     ///     if serve_worker(&[my_lock()])? {
     ///         return Ok(());
     ///     }
-    ///     let trial = Trial::of("gc-pause")?.seeds([1]).on_redis(WorkerEntry::main());
+    ///     let trial = Trial::scenario("gc-pause")?.seeds([1]).on_redis(WorkerEntry::main());
     ///     trial.run_lock(&my_lock())?.assert_held(Property::Ownership);
     ///     Ok(())
     /// }
@@ -319,7 +319,7 @@ impl Trial {
                 lock: lock.clone(),
                 logs_commands: false,
             });
-            TrialRun::of(seed, result.map_err(RunFailure::from))
+            TrialRun::new(seed, result.map_err(RunFailure::from))
         });
         runs.collect()
     }

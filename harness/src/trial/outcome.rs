@@ -7,16 +7,16 @@ use std::path::PathBuf;
 use picklock_scenarios::{BackendName, Scenario};
 
 use super::error::TrialError;
-use super::kept_run::keep;
+use super::saved_run::keep;
 use crate::assemble::About;
 use crate::check::{Cause, Property, Status, Verdict, Verdicts, judge};
 use crate::expectation::{Expected, Tables, fits};
 use crate::history::History;
 use crate::lock_factory::LockFactory;
+use crate::proxy::CommandLog;
 use crate::run::{RunFailure, RunResult};
 use crate::sim::{Simulation, run as simulate};
 use crate::spec::RunSpec;
-use crate::wire::WireLog;
 
 /// One run of a trial.
 #[derive(Debug, Clone)]
@@ -29,11 +29,11 @@ pub struct TrialRun {
     pub verdicts: Verdicts,
     /// What only its backend knows.
     about: About,
-    wire_log: Option<WireLog>,
+    command_log: Option<CommandLog>,
 }
 
 impl TrialRun {
-    pub(super) fn of(
+    pub(super) fn new(
         seed: u64,
         result: Result<RunResult, RunFailure>,
     ) -> Result<TrialRun, TrialError> {
@@ -50,7 +50,7 @@ impl TrialRun {
             verdicts: judge(&result.history),
             history: result.history,
             about,
-            wire_log: result.wire_log,
+            command_log: result.command_log,
         })
     }
 }
@@ -121,7 +121,7 @@ impl Outcome {
     pub fn assert_as_expected(&self) {
         let scenario = &self.scenario;
         // The caller asks for it, so the expectation binds this lock.
-        let expected = Expected::of(scenario, self.lock.name(), Tables::NamedOrAll);
+        let expected = Expected::for_lock(scenario, self.lock.name(), Tables::NamedOrAll);
         if expected == Expected::default() {
             panic!(
                 "the scenario `{}` says nothing about what it expects",
@@ -187,14 +187,14 @@ impl Outcome {
         // A lock that does not repeat itself has another run now, whose commands are not this run's.
         let again = again.and_then(Result::ok);
         let again = again.filter(|again| again.history == run.history);
-        let logged = again.and_then(|again| again.wire_log);
+        let logged = again.and_then(|again| again.command_log);
         let about = About {
             summary: self.scenario.summary.clone(),
             backend_reason: "chosen by the trial".to_owned(),
             reproduce: code.to_owned(),
             ..run.about.clone()
         };
-        let wire_log = run.wire_log.as_ref().or(logged.as_ref());
-        keep(&run.history, run.verdicts.clone(), wire_log, about)
+        let command_log = run.command_log.as_ref().or(logged.as_ref());
+        keep(&run.history, run.verdicts.clone(), command_log, about)
     }
 }

@@ -9,14 +9,14 @@ use super::outcome::TrialRun;
 use crate::check::{Cause, Property};
 use crate::run::RunFailure;
 use crate::search::{
-    Effort, FindGroup, Hunt, Plan, Sweep, SweepError, Target, Tried, Wanted, shrink_all,
-    vocabulary, workload,
+    CounterexampleGroup, Effort, Hunt, Plan, Sweep, SweepError, Target, Tried, ViolationFilter,
+    fault_model, shrink_all, workload,
 };
 use crate::sim::run as simulate;
 
 const EFFORT: Effort = Effort {
     runs: 1_000,
-    shapes: 3,
+    signatures: 3,
 };
 
 /// What a search has tried, and what it has found.
@@ -28,7 +28,7 @@ pub struct Searched {
     /// True if a sweep has tried every placement.
     pub exhaustive: bool,
     /// What was found, shrunk, the simplest first.
-    pub finds: Vec<Found>,
+    pub counterexamples: Vec<Found>,
 }
 
 /// One way in which the lock fails.
@@ -51,10 +51,13 @@ impl Searched {
     /// Something was. The message tells the story, and the scenario.
     #[track_caller]
     pub fn assert_nothing_against(&self, property: Property) {
-        let mut against = self.finds.iter().filter(|it| it.property == property);
+        let mut against = self
+            .counterexamples
+            .iter()
+            .filter(|it| it.property == property);
         if let Some(found) = against.next() {
             let faults = found.scenario.faults.iter();
-            let faults: Vec<String> = faults.map(|fault| fault.in_words()).collect();
+            let faults: Vec<String> = faults.map(|fault| fault.sentence()).collect();
             panic!(
                 "`{}`: {property} is violated ({}), found in {} schedules\n  {}\n\n{}",
                 self.lock,
@@ -79,8 +82,8 @@ pub(super) fn sweep(
         base: workload::without_faults(base),
         seed,
         depth,
-        groups: vocabulary::Group::ALL.to_vec(),
-        wanted: Wanted::default(),
+        groups: fault_model::Group::ALL.to_vec(),
+        wanted: ViolationFilter::default(),
         shard: (1, 1),
     };
     let never = AtomicBool::new(false);
@@ -102,10 +105,10 @@ pub(super) fn hunt(
             ..workload::for_hunts()?
         },
         seed,
-        groups: vocabulary::Group::ALL.to_vec(),
-        wanted: Wanted::default(),
+        groups: fault_model::Group::ALL.to_vec(),
+        wanted: ViolationFilter::default(),
         runs: Some(runs),
-        plain: false,
+        uniform: false,
         shard: (1, 1),
     };
     let never = AtomicBool::new(false);
@@ -119,16 +122,16 @@ fn searched(
     can_be_exhaustive: bool,
 ) -> Result<Searched, TrialError> {
     let never = AtomicBool::new(false);
-    let groups = shrink_all(target, tried.finds, EFFORT, threads(), &never);
+    let groups = shrink_all(target, tried.counterexamples, EFFORT, threads(), &never);
     Ok(Searched {
         lock: target.lock.name().to_owned(),
         schedules: tried.schedules,
         exhaustive: can_be_exhaustive && tried.complete && tried.stuck == 0,
-        finds: found(target, groups)?,
+        counterexamples: found(target, groups)?,
     })
 }
 
-fn found(target: &Target, groups: Vec<FindGroup>) -> Result<Vec<Found>, TrialError> {
+fn found(target: &Target, groups: Vec<CounterexampleGroup>) -> Result<Vec<Found>, TrialError> {
     let found = groups.into_iter().map(|group| {
         let Plan { scenario, seed } = group.plan.clone();
         let lost = || TrialError::Sweep(SweepError::NoRun);
@@ -138,7 +141,7 @@ fn found(target: &Target, groups: Vec<FindGroup>) -> Result<Vec<Found>, TrialErr
             property: group.violation.property,
             cause: group.violation.cause,
             scenario,
-            run: TrialRun::of(seed, result)?,
+            run: TrialRun::new(seed, result)?,
         })
     });
     found.collect()

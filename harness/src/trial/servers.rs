@@ -34,7 +34,7 @@ const ANSWERS: &str = "/proc/self/fd/3";
 /// ```
 /// # use picklock_harness::lock_factory::LockFactory;
 /// # use picklock_harness::trial::serve_worker;
-/// # fn my_lock() -> LockFactory { LockFactory::of(picklock_impls::find("set-nx-px").unwrap()) }
+/// # fn my_lock() -> LockFactory { LockFactory::built_in(picklock_impls::find("set-nx-px").unwrap()) }
 /// # fn main() -> Result<(), picklock_harness::TrialError> {
 /// if serve_worker(&[my_lock()])? {
 ///     return Ok(());
@@ -132,7 +132,7 @@ async fn one_run(spec: &RunSpec, entry: &WorkerEntry) -> Result<TrialRun, TrialE
         let entry = entry.clone();
         return Err(WorkerError::NoEntry { entry, helper }.into());
     }
-    TrialRun::of(spec.seed, output)
+    TrialRun::new(spec.seed, output)
 }
 
 async fn again_while<T, E>(

@@ -2,7 +2,7 @@
 //!
 //! - [`sim`]: the simulated backend; needs nothing
 //! - [`articles`]: what articles say of the built-in locks; needs nothing
-//! - [`wire`]: the links between real sockets; needs nothing
+//! - [`proxy`]: the links between real sockets; needs nothing
 //! - [`adapter`]: the adapter protocol; needs `redis-server`
 //! - [`real`]: Redis servers as processes and in containers, and adapters in Python;
 //!   needs `redis-server`, Docker and redis-py
@@ -18,7 +18,7 @@
 
 mod adapter;
 mod articles;
+mod proxy;
 mod real;
 mod search;
 mod sim;
-mod wire;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::check::{Verdicts, shortest_pause_ms, unjudged_for};
+use crate::check::{Verdicts, reason_for, shortest_pause_ms};
 use crate::history::{EndReason, EndedBy, EventKind, History, Misbehaviour};
-use crate::record::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
+use crate::record::{Counts, FORMAT, FiredFault, Latency, LockInfo, Phases, Redis, RunRecord};
 
 /// What the record says besides what the history shows.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +33,7 @@ pub fn assemble(history: &History, verdicts: Verdicts, about: About) -> RunRecor
     RunRecord {
         format: FORMAT.to_owned(),
         picklock: about.picklock,
-        lock: Subject {
+        lock: LockInfo {
             name: header.lock.clone(),
             version: about.lock_version,
         },
@@ -65,10 +65,10 @@ pub fn counts(history: &History) -> Counts {
     let keys = i64::try_from(history.header.keys.len()).unwrap_or(i64::MAX);
     let mut counts = Counts {
         stock_start: history.header.stock_start.saturating_mul(keys),
-        custody: history.header.custody_check,
+        key_history: history.header.key_history_check,
         ..Counts::default()
     };
-    let time_spent = || TimeSpent::of(history.header.workers);
+    let time_spent = || TimeSpent::new(history.header.workers);
     let (mut waiting, mut holding) = (time_spent(), time_spent());
     for event in &history.events {
         let at_ns = event.at_ns;
@@ -133,7 +133,7 @@ struct TimeSpent {
 }
 
 impl TimeSpent {
-    fn of(workers: usize) -> Self {
+    fn new(workers: usize) -> Self {
         TimeSpent {
             since_ns: vec![None; workers],
             spent_ns: 0,
@@ -175,9 +175,9 @@ fn sum(units: &[i64]) -> i64 {
     units.iter().fold(0, add)
 }
 
-fn faults(history: &History) -> Vec<StruckFault> {
+fn faults(history: &History) -> Vec<FiredFault> {
     let mut ids = Vec::new();
-    let mut faults: Vec<StruckFault> = Vec::new();
+    let mut faults: Vec<FiredFault> = Vec::new();
     let mut just_ended = None;
     for event in &history.events {
         let ended: Option<usize> = just_ended.take();
@@ -191,7 +191,7 @@ fn faults(history: &History) -> Vec<StruckFault> {
                 ..
             } => {
                 ids.push(Some(*id));
-                faults.push(StruckFault {
+                faults.push(FiredFault {
                     fault: fault.clone(),
                     detail: detail.clone(),
                     began_ns: Some(event.at_ns),
@@ -213,10 +213,10 @@ fn faults(history: &History) -> Vec<StruckFault> {
                     faults.remove(index);
                 }
                 ids.push(None);
-                faults.push(StruckFault {
+                faults.push(FiredFault {
                     fault: fault.clone(),
                     detail: format!("{fault}: {reason}"),
-                    ..StruckFault::default()
+                    ..FiredFault::default()
                 });
             }
             _ => {}
@@ -229,16 +229,16 @@ fn faults(history: &History) -> Vec<StruckFault> {
 /// nothing where a list is cut. Short stalls are left out.
 fn trouble(history: &History) -> Vec<String> {
     let shortest_ms = shortest_pause_ms(&history.header);
-    let in_words = |event: &EventKind| match event {
-        EventKind::Stalled { late_ms } if *late_ms < shortest_ms => None,
+    let describe = |event: &EventKind| match event {
+        EventKind::HarnessStalled { late_ms } if *late_ms < shortest_ms => None,
         event => trouble_in_words(event, &history.header.keys),
     };
-    let is_stall = |what: &EventKind| matches!(what, EventKind::Stalled { .. });
+    let is_stall = |what: &EventKind| matches!(what, EventKind::HarnessStalled { .. });
     let events = || history.events.iter().map(|event| &event.what);
     let others = events().filter(|what| !is_stall(what));
     let stalls = events().filter(|what| is_stall(what));
-    let told = others.filter_map(in_words).chain(delays(history));
-    told.chain(stalls.filter_map(in_words)).collect()
+    let told = others.filter_map(describe).chain(delays(history));
+    told.chain(stalls.filter_map(describe)).collect()
 }
 
 /// How long each worker waited for the processor: one line for each, however often that was.
@@ -276,8 +276,8 @@ pub fn trouble_in_words(event: &EventKind, locks: &[String]) -> Option<String> {
             by_fault: false,
             reason,
             ended_by,
-        } => EndedBy::in_words(*ended_by, *worker, reason),
-        EventKind::FaultEscaped { worker, .. } => {
+        } => EndedBy::describe(*ended_by, *worker, reason),
+        EventKind::FreezeBreach { worker, .. } => {
             format!("worker {worker} went on although it was frozen or dead")
         }
         EventKind::GrantWithoutCommand { worker, .. } => format!(
@@ -287,22 +287,24 @@ pub fn trouble_in_words(event: &EventKind, locks: &[String]) -> Option<String> {
             "a script of {command} changed the key {} and had not declared it: Redis Cluster and Dragonfly refuse that",
             key.text(locks)
         ),
-        EventKind::Shortage { reason } => format!("the harness ran short: {reason}"),
-        EventKind::Stalled { late_ms } => format!("the machine stalled for {late_ms} ms"),
-        EventKind::NodeStoodStill { node, stood_ms, .. } => {
-            format!("node {node} stood still for {stood_ms} ms, and no fault asked for it")
+        EventKind::ResourceExhausted { reason } => format!("the harness ran short: {reason}"),
+        EventKind::HarnessStalled { late_ms } => format!("the machine stalled for {late_ms} ms"),
+        EventKind::NodeStalled {
+            node, stalled_ms, ..
+        } => {
+            format!("node {node} stood still for {stalled_ms} ms, and no fault asked for it")
         }
-        EventKind::WorkerStoodStill {
-            worker, stood_ms, ..
-        } => format!("worker {worker} stood still for {stood_ms} ms, and no fault asked for it"),
-        EventKind::CustodyIncomplete { reason } => {
+        EventKind::WorkerStalled {
+            worker, stalled_ms, ..
+        } => format!("worker {worker} stood still for {stalled_ms} ms, and no fault asked for it"),
+        EventKind::KeyHistoryIncomplete { reason } => {
             format!("the account of the servers' keys is not complete: {reason}")
         }
         // Faults and delays have lists of their own, and that the user interrupted the run is no trouble.
         EventKind::FaultMissed { .. } | EventKind::WorkerDelayed { .. } | EventKind::End { .. } => {
             return None;
         }
-        other => unjudged_for(other)?.to_string(),
+        other => reason_for(other)?.to_string(),
     })
 }
 
@@ -333,7 +335,7 @@ mod tests {
     fn stalls_come_after_all_other_trouble() {
         let mut history =
             read_history(&include_bytes!("../tests/histories/calm.jsonl")[..]).unwrap();
-        let stalled = |late_ms| EventKind::Stalled { late_ms };
+        let stalled = |late_ms| EventKind::HarnessStalled { late_ms };
         let lost = EventKind::NodeLost {
             node: 0,
             reason: "killed".into(),

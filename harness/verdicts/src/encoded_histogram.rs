@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
 /// The longest latency, microseconds; a longer one counts as this long.
-pub(crate) const LONGEST_US: u64 = 3_600_000_000;
+pub(crate) const MAX_US: u64 = 3_600_000_000;
 
 /// Percentiles are exact to this many decimal digits.
 const SIGNIFICANT_DIGITS: u8 = 3;
@@ -23,7 +23,7 @@ const BEFORE: usize = 8;
 const HEAD: usize = 40;
 
 /// The longest count in the format, bytes.
-const LONGEST_COUNT: usize = 9;
+const MAX_COUNT_LENGTH: usize = 9;
 
 /// Why a text is no histogram of ours.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +35,7 @@ pub enum DecodeError {
     #[error("it is no compressed HdrHistogram: {0}")]
     Compression(#[from] io::Error),
     /// Another program wrote it: these are its bounds, in words. What it asks for could take gigabytes.
-    #[error("its values are {0}; expected {SIGNIFICANT_DIGITS} digits of 1 to {LONGEST_US}")]
+    #[error("its values are {0}; expected {SIGNIFICANT_DIGITS} digits of 1 to {MAX_US}")]
     Bounds(String),
     /// What follows the head is damaged.
     #[error("{0}")]
@@ -44,7 +44,7 @@ pub enum DecodeError {
 
 /// An empty histogram of latencies in microseconds, with the bounds of all histograms in records.
 pub fn empty_histogram() -> Histogram<u64> {
-    Histogram::<u64>::new_with_bounds(1, LONGEST_US, SIGNIFICANT_DIGITS)
+    Histogram::<u64>::new_with_bounds(1, MAX_US, SIGNIFICANT_DIGITS)
         .expect("the bounds are constants that the histogram accepts")
 }
 
@@ -67,8 +67,8 @@ pub fn decode(text: &str) -> Result<Histogram<u64>, DecodeError> {
     ZlibDecoder::new(bytes.get(BEFORE..).unwrap_or_default()).read_exact(&mut head)?;
     let [length, digits] = [4, 12].map(|at| number(&head[at..at + 4]) as u32);
     let [low, high] = [16, 24].map(|at| number(&head[at..at + 8]));
-    let most = empty_histogram().distinct_values() * LONGEST_COUNT;
-    let is_ours = (digits, low, high) == (SIGNIFICANT_DIGITS.into(), 1, LONGEST_US);
+    let most = empty_histogram().distinct_values() * MAX_COUNT_LENGTH;
+    let is_ours = (digits, low, high) == (SIGNIFICANT_DIGITS.into(), 1, MAX_US);
     if !is_ours || usize::try_from(length).is_ok_and(|length| length > most) {
         let values = format!("{digits} digits of {low} to {high} in {length} bytes");
         return Err(DecodeError::Bounds(values));
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read() {
         let mut histogram = empty_histogram();
-        for value_us in [0, 1, 5_000, LONGEST_US] {
+        for value_us in [0, 1, 5_000, MAX_US] {
             histogram.record_n(value_us, u64::from(u32::MAX)).unwrap();
         }
         assert_eq!(decode(&encode(&histogram)).unwrap(), histogram);
@@ -124,15 +124,12 @@ mod tests {
 
     #[test]
     fn a_few_bytes_cannot_ask_for_gigabytes() {
-        assert_eq!(
-            decode(&text(0, 3, 1, LONGEST_US)).unwrap(),
-            empty_histogram()
-        );
+        assert_eq!(decode(&text(0, 3, 1, MAX_US)).unwrap(), empty_histogram());
         for (length, digits, low, high) in [
-            (u32::MAX, 3, 1, LONGEST_US),
-            (0, 5, 1, LONGEST_US),
+            (u32::MAX, 3, 1, MAX_US),
+            (0, 5, 1, MAX_US),
             (0, 3, 1, u64::MAX),
-            (0, 3, 2, LONGEST_US),
+            (0, 3, 2, MAX_US),
         ] {
             let refused = decode(&text(length, digits, low, high));
             let is_bounds = matches!(refused, Err(DecodeError::Bounds { .. }));

@@ -14,8 +14,10 @@ use std::collections::BTreeMap;
 pub use picklock_scenarios::Expectation;
 use picklock_scenarios::{OTHERS, Scenario};
 
-use crate::check::{Cause, Property, Status, Unjudged, Verdict, Verdicts, machine_was_too_slow};
-use crate::record::Surprise;
+use crate::check::{
+    Cause, InconclusiveReason, Property, Status, Verdict, Verdicts, machine_was_too_slow,
+};
+use crate::record::Mismatch;
 
 /// Which `[expect]` tables of a scenario apply to a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub struct Expected(BTreeMap<Property, Expectation>);
 
 impl Expected {
     /// What the scenario expects of `lock`; nothing if no table applies.
-    pub fn of(scenario: &Scenario, lock: &str, tables: Tables) -> Expected {
+    pub fn for_lock(scenario: &Scenario, lock: &str, tables: Tables) -> Expected {
         let named = scenario.expect.get(lock);
         let all = || scenario.expect.get(OTHERS);
         let table = match tables {
@@ -43,7 +45,7 @@ impl Expected {
             return Expected::default();
         };
         let others = table.get(OTHERS).unwrap_or(&Expectation::Held);
-        let expectation = |property: Property| table.get(property.word()).unwrap_or(others);
+        let expectation = |property: Property| table.get(property.as_str()).unwrap_or(others);
         let every = Property::ALL.map(|property| (property, expectation(property).clone()));
         Expected(every.into())
     }
@@ -76,7 +78,7 @@ impl Expected {
     }
 
     /// In the words of records, by property: those of scenario files without the reasons.
-    pub fn in_words(&self) -> BTreeMap<Property, String> {
+    pub fn describe(&self) -> BTreeMap<Property, String> {
         let words = |one: &Expectation| match one {
             Expectation::Any { .. } => Expectation::Any { reason: None }.into(),
             other => other.clone().into(),
@@ -86,17 +88,17 @@ impl Expected {
     }
 
     /// The verdicts of one run that differ, in the order of reports.
-    pub fn surprises(&self, verdicts: &Verdicts) -> Vec<Surprise> {
+    pub fn mismatches(&self, verdicts: &Verdicts) -> Vec<Mismatch> {
         let differs = |(property, expectation): (&Property, &Expectation)| {
             let verdict = verdicts.get(property);
             let is_any = matches!(expectation, Expectation::Any { .. });
             if is_any || verdict.is_some_and(|verdict| fits(expectation, verdict)) {
                 return None;
             }
-            Some(Surprise {
+            Some(Mismatch {
                 property: *property,
                 expected: expectation.clone().into(),
-                got: verdict.map_or_else(|| Status::Unknown.word().to_owned(), in_words),
+                got: verdict.map_or_else(|| Status::Unknown.as_str().to_owned(), verdict_text),
                 runs: 1,
             })
         };
@@ -117,13 +119,13 @@ impl Expected {
         if violated.any(|(property, _)| should_hold(*property)) {
             return false;
         }
-        let surprises = self.surprises(verdicts);
-        let by_chance = |it: &Surprise| {
+        let mismatches = self.mismatches(verdicts);
+        let by_chance = |it: &Mismatch| {
             let verdict = verdicts.get(&it.property);
-            let lasts = |it: &Verdict| it.reasons.iter().any(Unjudged::is_lasting);
+            let lasts = |it: &Verdict| it.reasons.iter().any(InconclusiveReason::is_lasting);
             !it.is_judged() && verdict.is_some_and(|it| !lasts(it))
         };
-        machine_was_too_slow(verdicts) || !surprises.is_empty() && surprises.iter().all(by_chance)
+        machine_was_too_slow(verdicts) || !mismatches.is_empty() && mismatches.iter().all(by_chance)
     }
 }
 
@@ -133,17 +135,17 @@ pub fn fits(expectation: &Expectation, verdict: &Verdict) -> bool {
         (Expectation::Any { .. }, _) | (_, Status::NotApplicable) => true,
         (Expectation::Held, status) => status == Status::Held,
         (Expectation::Violated { cause }, status) => {
-            let came_out = verdict.cause.map(Cause::word);
+            let came_out = verdict.cause.map(Cause::as_str);
             status == Status::Violated && (cause.is_none() || cause.as_deref() == came_out)
         }
     }
 }
 
 /// A verdict in the words of expectations: `held`, `violated: race`, `unknown`.
-pub fn in_words(verdict: &Verdict) -> String {
+pub fn verdict_text(verdict: &Verdict) -> String {
     match (verdict.status, verdict.cause) {
         (Status::Violated, Some(cause)) => format!("{}: {cause}", Status::Violated),
-        (status, _) => status.word().to_owned(),
+        (status, _) => status.as_str().to_owned(),
     }
 }
 
@@ -181,76 +183,76 @@ exclusion = "any: the clock decides"
             .into()
     }
 
-    fn words(found: &[Surprise]) -> Vec<String> {
-        let words = |one: &Surprise| format!("{}: {} -> {}", one.property, one.expected, one.got);
+    fn words(found: &[Mismatch]) -> Vec<String> {
+        let words = |one: &Mismatch| format!("{}: {} -> {}", one.property, one.expected, one.got);
         found.iter().map(words).collect()
     }
 
     #[test]
     fn a_table_of_ones_own_replaces_that_of_everybody_whole() {
-        let fenced = Expected::of(&scenario(), "fenced", Tables::NamedOrAll);
+        let fenced = Expected::for_lock(&scenario(), "fenced", Tables::NamedOrAll);
         let mut verdicts = every(Verdict::held());
         verdicts.insert(Property::Exclusion, violated(Cause::Race));
-        assert!(fenced.surprises(&verdicts).is_empty());
+        assert!(fenced.mismatches(&verdicts).is_empty());
         verdicts.insert(Property::Fencing, violated(Cause::Race));
         assert_eq!(
-            words(&fenced.surprises(&verdicts)),
+            words(&fenced.mismatches(&verdicts)),
             ["fencing: held -> violated: race"]
         );
     }
 
     #[test]
     fn a_table_speaks_of_every_property() {
-        let fenced = Expected::of(&scenario(), "fenced", Tables::NamedOnly).in_words();
+        let fenced = Expected::for_lock(&scenario(), "fenced", Tables::NamedOnly).describe();
         assert_eq!(fenced.len(), Property::ALL.len());
         assert_eq!(fenced[&Property::Exclusion], "any");
         assert_eq!(fenced[&Property::Claims], "held");
-        let others = Expected::of(&scenario(), "redlock", Tables::NamedOrAll).in_words();
+        let others = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll).describe();
         assert_eq!(others[&Property::Claims], "any");
         assert_eq!(others[&Property::Fencing], "violated");
     }
 
     #[test]
     fn what_does_not_apply_is_never_a_surprise() {
-        let expected = Expected::of(&scenario(), "redlock", Tables::NamedOrAll);
-        let found = expected.surprises(&every(Verdict::not_applicable()));
+        let expected = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll);
+        let found = expected.mismatches(&every(Verdict::not_applicable()));
         assert_eq!(found, []);
     }
 
     #[test]
     fn rules_overrule_property_by_property() {
         let rules = [(Property::Lease, Expectation::Violated { cause: None })];
-        let fenced = Expected::of(&scenario(), "fenced", Tables::NamedOnly);
-        let words = fenced.overruled(rules.clone()).in_words();
+        let fenced = Expected::for_lock(&scenario(), "fenced", Tables::NamedOnly);
+        let words = fenced.overruled(rules.clone()).describe();
         assert_eq!(words[&Property::Lease], "violated");
         assert_eq!(words[&Property::Exclusion], "any");
-        let stranger = Expected::default().overruled(rules).in_words();
+        let stranger = Expected::default().overruled(rules).describe();
         assert_eq!(stranger.len(), 1);
     }
 
     #[test]
     fn strangers_are_bound_by_their_name_only() {
-        let strange = Expected::of(&scenario(), "mine", Tables::NamedOnly);
+        let strange = Expected::for_lock(&scenario(), "mine", Tables::NamedOnly);
         assert_eq!(strange, Expected::default());
-        let known = Expected::of(&scenario(), "mine", Tables::NamedOrAll);
+        let known = Expected::for_lock(&scenario(), "mine", Tables::NamedOrAll);
         assert_eq!(known.get(Property::Lease), Some(&Expectation::Held));
-        let named = Expected::of(&scenario(), "fenced", Tables::NamedOnly);
+        let named = Expected::for_lock(&scenario(), "fenced", Tables::NamedOnly);
         assert_eq!(named.get(Property::Resource), Some(&Expectation::Held));
     }
 
     #[test]
     fn every_way_to_differ_is_named() {
-        let expected = Expected::of(&scenario(), "redlock", Tables::NamedOrAll);
+        let expected = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll);
         let calm = Verdicts::from([
             (Property::Exclusion, Verdict::held()),
             (
                 Property::Lease,
-                Verdict::unknown(vec![Unjudged::NobodyCompeted]),
+                Verdict::unknown(vec![InconclusiveReason::NobodyCompeted]),
             ),
             (Property::Fencing, violated(Cause::Undetermined)),
         ]);
         assert_eq!(
-            words(&expected.surprises(&calm)),
+            words(&expected.mismatches(&calm)),
             [
                 "exclusion: violated: outlived-lease -> held",
                 "lease: held -> unknown"
@@ -262,7 +264,7 @@ exclusion = "any: the clock decides"
             (Property::Fencing, Verdict::held()),
         ]);
         assert_eq!(
-            words(&expected.surprises(&other)),
+            words(&expected.mismatches(&other)),
             [
                 "exclusion: violated: outlived-lease -> violated: race",
                 "fencing: violated -> held"
@@ -272,24 +274,24 @@ exclusion = "any: the clock decides"
 
     #[test]
     fn what_is_expected_is_no_surprise() {
-        let expected = Expected::of(&scenario(), "redlock", Tables::NamedOrAll);
+        let expected = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll);
         let as_expected = Verdicts::from([
             (Property::Exclusion, violated(Cause::OutlivedLease)),
             (Property::Lease, Verdict::held()),
             (Property::Resource, violated(Cause::Race)),
             (Property::Fencing, Verdict::not_applicable()),
         ]);
-        assert!(expected.surprises(&as_expected).is_empty());
+        assert!(expected.mismatches(&as_expected).is_empty());
     }
 
     #[test]
     fn a_run_is_made_again_unless_it_proves_a_violation_of_what_should_hold() {
-        let by_chance = Verdict::unknown(vec![Unjudged::NobodyCompeted]);
-        let too_slow = Verdict::unknown(vec![Unjudged::UnaskedFailover { node: 0 }]);
-        let lasting = Verdict::unknown(vec![Unjudged::EverybodyDied]);
+        let by_chance = Verdict::unknown(vec![InconclusiveReason::NobodyCompeted]);
+        let too_slow = Verdict::unknown(vec![InconclusiveReason::UnrequestedFailover { node: 0 }]);
+        let lasting = Verdict::unknown(vec![InconclusiveReason::EverybodyDied]);
         let race = violated(Cause::Race);
         let nothing = Expected::default();
-        let table = Expected::of(&scenario(), "redlock", Tables::NamedOrAll);
+        let table = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll);
         let mut expected = every(Verdict::held());
         expected.insert(Property::Exclusion, violated(Cause::OutlivedLease));
         expected.insert(Property::Fencing, Verdict::not_applicable());
@@ -327,7 +329,7 @@ exclusion = "any: the clock decides"
 
     #[test]
     fn a_standard_is_only_what_its_lock_keeps() {
-        let standard = Expected::of(&scenario(), "redlock", Tables::NamedOrAll).as_standard();
+        let standard = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll).as_standard();
         let kept = standard.get(Property::Lease);
         let broken = standard.get(Property::Exclusion);
         let any = Expectation::Any { reason: None };
@@ -337,17 +339,17 @@ exclusion = "any: the clock decides"
             (Property::Lease, Verdict::held()),
             (Property::Fencing, Verdict::not_applicable()),
         ]);
-        assert!(standard.surprises(&verdicts).is_empty());
+        assert!(standard.mismatches(&verdicts).is_empty());
         verdicts.insert(Property::Lease, violated(Cause::Race));
         assert_eq!(
-            words(&standard.surprises(&verdicts)),
+            words(&standard.mismatches(&verdicts)),
             ["lease: held -> violated: race"]
         );
     }
 
     #[test]
     fn a_verdict_that_is_missing_is_unknown() {
-        let expected = Expected::of(&scenario(), "redlock", Tables::NamedOrAll);
-        assert_eq!(expected.surprises(&Verdicts::new()).len(), 3);
+        let expected = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll);
+        assert_eq!(expected.mismatches(&Verdicts::new()).len(), 3);
     }
 }

@@ -5,11 +5,11 @@
 
 pub mod assemble;
 pub mod check;
-pub mod custody;
+pub mod counterexamples;
 mod encoded_histogram;
 pub mod expectation;
-pub mod finds;
 pub mod history;
+pub mod key_history;
 pub mod latency;
 pub mod record;
 pub mod timeline;

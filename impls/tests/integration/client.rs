@@ -88,7 +88,7 @@ pub fn build_with(
     let context = Context {
         canceller: picklock_impls::Canceller::default(),
         wall_clock,
-        entropy: StdRng::seed_from_u64(seed),
+        rng: StdRng::seed_from_u64(seed),
         options: lock.read_options(options.iter().copied()).unwrap(),
     };
     (lock.build)(nodes, context)

@@ -6,7 +6,7 @@ use picklock_impls::{LeaseDuration, NotADuration};
 use proptest::prelude::*;
 
 /// The longest valid duration.
-const LONGEST_US: u64 = 7 * 24 * 3600 * 1_000_000;
+const MAX_US: u64 = 7 * 24 * 3600 * 1_000_000;
 
 fn read(text: &str) -> Result<LeaseDuration, NotADuration> {
     text.parse()
@@ -24,7 +24,7 @@ fn units_are_told_apart() {
     assert_eq!(read("1m"), Ok(micros(60_000_000)));
     assert_eq!(read("0.5h"), Ok(micros(1_800_000_000)));
     assert_eq!(read("0ttl"), Ok(LeaseDuration::Ttl(0.0)));
-    assert_eq!(read("168h"), Ok(micros(LONGEST_US)));
+    assert_eq!(read("168h"), Ok(micros(MAX_US)));
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn nonsense_is_refused() {
 proptest! {
     /// Whole microseconds: the resolution of options.
     #[test]
-    fn absolute_spans_come_back(us in 0..=LONGEST_US) {
+    fn absolute_spans_come_back(us in 0..=MAX_US) {
         prop_assert_eq!(read(&micros(us).to_string()), Ok(micros(us)));
     }
 

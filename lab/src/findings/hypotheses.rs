@@ -18,7 +18,7 @@ pub enum Decision {
     /// It came out in none.
     Refuted(Seen),
     /// No run could be judged.
-    NotJudged,
+    Inconclusive,
     /// There is no such run.
     NotRun,
 }
@@ -32,19 +32,19 @@ impl Decision {
         let predicted = &hypothesis.predicts;
         let seen = Seen::of(cell, predicted.property, predicted.cause);
         match seen {
-            Seen { judged: 0, .. } => Decision::NotJudged,
+            Seen { judged: 0, .. } => Decision::Inconclusive,
             Seen { runs: 0, .. } => Decision::Refuted(seen),
             _ if seen.is_repeated() => Decision::Confirmed(seen),
             _ => Decision::Sometimes(seen),
         }
     }
 
-    fn in_words(self) -> String {
+    fn describe(self) -> String {
         match self {
-            Decision::Confirmed(seen) => format!("**confirmed**, {}", seen.in_words()),
-            Decision::Sometimes(seen) => format!("not always: {}", seen.in_words()),
-            Decision::Refuted(seen) => format!("**refuted**, {}", seen.in_words()),
-            Decision::NotJudged => "not judged".to_owned(),
+            Decision::Confirmed(seen) => format!("**confirmed**, {}", seen.describe()),
+            Decision::Sometimes(seen) => format!("not always: {}", seen.describe()),
+            Decision::Refuted(seen) => format!("**refuted**, {}", seen.describe()),
+            Decision::Inconclusive => "not judged".to_owned(),
             Decision::NotRun => "not run".to_owned(),
         }
     }
@@ -72,7 +72,7 @@ pub fn section(text: &mut String, library: &Library, cells: &[Cell]) -> std::fmt
             code(&one.scenario),
             code(&one.lock),
             one.predicts.property,
-            Decision::of(one, cells).in_words(),
+            Decision::of(one, cells).describe(),
             prose(&one.means),
         )?;
     }

@@ -36,7 +36,7 @@ fn overview(text: &mut String, input: &ReportInput, libraries: &[Library]) -> st
          | commands | acquired in |"
     )?;
     writeln!(text, "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")?;
-    let scores = Scorecard::of(&input.matrix).map_or_else(Vec::new, |all| all.locks);
+    let scores = Scorecard::from_matrix(&input.matrix).map_or_else(Vec::new, |all| all.locks);
     for library in libraries {
         for lock in &library.locks {
             let score = scores.iter().find(|score| score.lock == lock.name);

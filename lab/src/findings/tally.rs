@@ -22,7 +22,11 @@ impl Seen {
             return Seen { runs: 0, judged: 0 };
         };
         let runs = match cause {
-            Some(cause) => tally.causes.get(cause.word()).copied().unwrap_or_default(),
+            Some(cause) => tally
+                .causes
+                .get(cause.as_str())
+                .copied()
+                .unwrap_or_default(),
             None => tally.violated,
         };
         let judged = tally.held + tally.violated + tally.not_applicable;
@@ -36,7 +40,7 @@ impl Seen {
     }
 
     /// `10 of 10 runs`.
-    pub fn in_words(self) -> String {
+    pub fn describe(self) -> String {
         match self.judged {
             1 => format!("{} of 1 run", self.runs),
             _ => format!("{} of {} runs", self.runs, self.judged),

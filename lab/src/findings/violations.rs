@@ -36,7 +36,7 @@ pub fn section(text: &mut String, library: &Library, cell: &Cell) -> std::fmt::R
             read_as(cell, group.0, &group.1)
         )?;
     }
-    writeln!(text, "\n{}\n", custody(cell))?;
+    writeln!(text, "\n{}\n", key_history(cell))?;
     if let Some(story) = story(cell) {
         writeln!(text, "{}\n", block(story))?;
     }
@@ -51,7 +51,7 @@ fn violations(cell: &Cell) -> Vec<Violation> {
     let mut found = Vec::new();
     for (property, tally) in &cell.tally {
         let causes = Cause::ALL.into_iter();
-        let named = causes.filter(|cause| tally.causes.contains_key(cause.word()));
+        let named = causes.filter(|cause| tally.causes.contains_key(cause.as_str()));
         let named: Vec<Option<Cause>> = named.map(Some).collect();
         let causes = match named.is_empty() && tally.violated > 0 {
             true => vec![None],
@@ -87,7 +87,7 @@ fn words(violation: &Violation) -> String {
     let cause = violation
         .cause
         .map_or(String::new(), |cause| format!(" ({cause})"));
-    let often = violation.seen.in_words();
+    let often = violation.seen.describe();
     let mut text = format!("**{}**{cause} in {often}", violation.property);
     if !violation.seen.is_repeated() {
         text.push_str(", which is less than nine of ten: it does not always come out");
@@ -112,10 +112,10 @@ pub fn kind(library: &Library, cell: &Cell) -> Option<Kind> {
     }
 }
 
-/// True if the custody was confirmed, and names a cause for each.
+/// True if the key history was confirmed, and names a cause for each.
 fn is_proven(cell: &Cell, violations: &[Violation]) -> bool {
     let is_named = |one: &Violation| one.cause.is_some_and(|cause| cause != Cause::Undetermined);
-    has_custody(cell) && violations.iter().all(is_named)
+    has_key_history(cell) && violations.iter().all(is_named)
 }
 
 fn read_as(cell: &Cell, reading: Option<&Reading>, violations: &[Violation]) -> String {
@@ -125,8 +125,8 @@ fn read_as(cell: &Cell, reading: Option<&Reading>, violations: &[Violation]) -> 
     let word = match reading.kind {
         Kind::Limit => "A known limit",
         Kind::Defect if is_proven(cell, violations) => "A defect",
-        // No accusation without custody.
-        Kind::Defect => "Perhaps a defect, but the custody does not name the cause",
+        // No accusation without key history.
+        Kind::Defect => "Perhaps a defect, but the key history does not name the cause",
     };
     let mut text = format!("*{word}*: {}", prose(&reading.because));
     if let Some(documented) = &reading.documented {
@@ -140,19 +140,20 @@ pub fn quoted(words: &Quotation) -> String {
     format!("“{}” ({})", prose(&words.quote), prose(&words.source))
 }
 
-/// True if the custody was confirmed in every run.
-fn has_custody(cell: &Cell) -> bool {
-    cell.custody
-        .is_some_and(|custody| custody.runs > 0 && custody.confirmed_runs == custody.runs)
+/// True if the key history was confirmed in every run.
+fn has_key_history(cell: &Cell) -> bool {
+    cell.key_history.is_some_and(|key_history| {
+        key_history.runs > 0 && key_history.confirmed_runs == key_history.runs
+    })
 }
 
-fn custody(cell: &Cell) -> String {
-    match cell.custody {
-        Some(custody) => format!(
-            "Custody: confirmed whole in {} of {} runs.",
-            custody.confirmed_runs, custody.runs
+fn key_history(cell: &Cell) -> String {
+    match cell.key_history {
+        Some(key_history) => format!(
+            "Key history: confirmed whole in {} of {} runs.",
+            key_history.confirmed_runs, key_history.runs
         ),
-        None => "Custody: none.".to_owned(),
+        None => "KeyHistory: none.".to_owned(),
     }
 }
 

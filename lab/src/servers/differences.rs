@@ -6,7 +6,7 @@ use picklock_verdicts::check::Property;
 use picklock_verdicts::record::Cell;
 
 use super::pairing::{Column, Found, Row, lock_name, scenario_name, server_names};
-use super::results::{Similarity, compare, in_words};
+use super::results::{Similarity, compare, describe};
 use picklock_reports::markdown::quoted::prose;
 
 /// A line of a table; without a property it is about the whole cell.
@@ -72,7 +72,7 @@ fn table(text: &mut String, columns: &[Column], rows: &[Row], lines: &[Line]) ->
     for (row, property) in lines {
         let lock = lock_name(row.cell);
         let scenario = scenario_name(row.cell, rows);
-        let about = property.map_or("all", Property::word);
+        let about = property.map_or("all", Property::as_str);
         write!(text, "| {lock} | {scenario} | {about} |")?;
         for found in &row.found {
             write!(text, " {} |", in_cell(found, *property))?;
@@ -95,10 +95,10 @@ fn in_cell(found: &Found, property: Option<Property>) -> String {
     let Some(property) = property else {
         return "was run".to_owned();
     };
-    let mut words = in_words(cell, property);
-    let mut surprises = cell.surprises.iter();
-    if let Some(surprise) = surprises.find(|one| one.property == property) {
-        words.push_str(&format!(" ‼ expected {}", prose(&surprise.expected)));
+    let mut words = describe(cell, property);
+    let mut mismatches = cell.mismatches.iter();
+    if let Some(mismatch) = mismatches.find(|one| one.property == property) {
+        words.push_str(&format!(" ‼ expected {}", prose(&mismatch.expected)));
     }
     words
 }

@@ -35,8 +35,8 @@ fn servers(text: &mut String, columns: &[Column]) -> std::fmt::Result {
     for column in columns {
         let mut backends: Vec<&str> = Vec::new();
         for cell in &column.matrix.cells {
-            if !backends.contains(&cell.backend.word()) {
-                backends.push(cell.backend.word());
+            if !backends.contains(&cell.backend.as_str()) {
+                backends.push(cell.backend.as_str());
             }
         }
         let counts = Counts::of(column.matrix.cells.iter());
@@ -89,22 +89,22 @@ impl Counts {
     fn of<'a>(cells: impl Iterator<Item = &'a Cell>) -> Counts {
         let mut counts = Counts::default();
         for cell in cells {
-            let count = match CellOutcome::of(cell) {
+            let count = match CellOutcome::from_cell(cell) {
                 CellOutcome::AsExpected => &mut counts.as_expected,
-                CellOutcome::Surprising => &mut counts.otherwise,
-                CellOutcome::NotJudged | CellOutcome::NotRun | CellOutcome::NotApplicable => {
+                CellOutcome::Unexpected => &mut counts.otherwise,
+                CellOutcome::Inconclusive | CellOutcome::NotRun | CellOutcome::NotApplicable => {
                     &mut counts.not_judged
                 }
-                CellOutcome::OpenHeld | CellOutcome::OpenViolated | CellOutcome::OpenNotJudged => {
-                    &mut counts.open
-                }
+                CellOutcome::HeldNoExpectation
+                | CellOutcome::ViolatedNoExpectation
+                | CellOutcome::InconclusiveNoExpectation => &mut counts.open,
             };
             *count += 1;
         }
         counts
     }
 
-    fn in_words(&self) -> String {
+    fn describe(&self) -> String {
         let mut parts = Vec::new();
         if self.otherwise > 0 {
             parts.push(format!("**{} otherwise than expected**", self.otherwise));
@@ -139,7 +139,7 @@ fn scenarios(text: &mut String, columns: &[Column], rows: &[Row]) -> std::fmt::R
         write!(text, "| {scenario} |")?;
         for index in 0..columns.len() {
             let cells: Vec<&Cell> = rows.iter().filter_map(|r| r.found[index].cell()).collect();
-            let expected = Counts::of(cells.iter().copied()).in_words();
+            let expected = Counts::of(cells.iter().copied()).describe();
             match (cells.len(), index) {
                 (0, _) => write!(text, " no cell |")?,
                 (1, 0) => write!(text, " 1 lock; {expected} |")?,

@@ -137,7 +137,7 @@ pub fn rows<'a>(columns: &[Column<'a>]) -> Result<Vec<Row<'a>>, Refusal> {
 
 fn place(cell: &Cell) -> Place<'_> {
     (
-        cell.backend.word(),
+        cell.backend.as_str(),
         &cell.scenario,
         &cell.lock.name,
         &cell.options,
@@ -187,10 +187,10 @@ pub fn lock_name(cell: &Cell) -> String {
 
 /// The scenario of a cell, with its backend if there are several.
 pub fn scenario_name(cell: &Cell, rows: &[Row]) -> String {
-    let backends: BTreeSet<&str> = rows.iter().map(|row| row.cell.backend.word()).collect();
+    let backends: BTreeSet<&str> = rows.iter().map(|row| row.cell.backend.as_str()).collect();
     let name = code(&cell.scenario);
     match backends.len() {
         0 | 1 => name,
-        _ => format!("{name} ({})", cell.backend.word()),
+        _ => format!("{name} ({})", cell.backend.as_str()),
     }
 }

@@ -48,7 +48,7 @@ pub fn compare(one: &Cell, other: &Cell, property: Property) -> Similarity {
 }
 
 fn judged<'a>(results: &Results<'a>) -> Results<'a> {
-    let unknown = Status::Unknown.word();
+    let unknown = Status::Unknown.as_str();
     let all = results.iter().copied();
     all.filter(|(status, _)| *status != unknown).collect()
 }
@@ -71,10 +71,10 @@ fn results(cell: &Cell, property: Property) -> Results<'_> {
             _ if runs == 0 => {}
             Status::Violated if !tally.causes.is_empty() => {
                 let causes = tally.causes.keys();
-                results.extend(causes.map(|cause| (status.word(), cause.as_str())));
+                results.extend(causes.map(|cause| (status.as_str(), cause.as_str())));
             }
             _ => {
-                results.insert((status.word(), ""));
+                results.insert((status.as_str(), ""));
             }
         }
     }
@@ -92,7 +92,7 @@ fn by_status(tally: &Tally) -> [(Status, u64); 4] {
 
 /// The results in words: `held`, `violated: race`, and of several runs
 /// `held in 17, violated in 3: race`. Causes are words of Picklock's own.
-pub fn in_words(cell: &Cell, property: Property) -> String {
+pub fn describe(cell: &Cell, property: Property) -> String {
     let Some(tally) = cell.tally.get(&property) else {
         return Status::NotApplicable.sign().to_owned();
     };
@@ -103,8 +103,8 @@ pub fn in_words(cell: &Cell, property: Property) -> String {
         }
         let mut part = match status {
             Status::NotApplicable => status.sign().to_owned(),
-            Status::Violated => format!("**{}**", status.word()),
-            _ => status.word().to_owned(),
+            Status::Violated => format!("**{}**", status.as_str()),
+            _ => status.as_str().to_owned(),
         };
         if cell.runs > 1 {
             part.push_str(&format!(" in {runs}"));

@@ -3,7 +3,7 @@
 //! - [`account`]: the account of the keys, made a second time from what simulated servers tell
 //! - [`checkers`]: the checkers, beside reference checkers that are slow and obviously correct
 //! - [`history_format`]: any events written to a history file, and read again
-//! - [`museum`]: every class of bugs has a piece or a reason, and searches find a sample of the pieces
+//! - [`bug_corpus`]: every class of bugs has a piece or a reason, and searches find a sample of the pieces
 //! - [`mutants`]: each mutant is caught by a scenario, and the page that says by which
 //! - [`pages`]: the pages about libraries and servers
 //! - [`truth_table`]: the page of the truth table is what the simulation gives
@@ -13,10 +13,10 @@
     reason = "these are tests, which clippy only knows where they are marked"
 )]
 
-mod account;
+mod bug_corpus;
 mod checkers;
 mod history_format;
-mod museum;
+mod key_history;
 mod mutants;
 mod pages;
 mod truth_table;

@@ -1,4 +1,4 @@
-//! Why two clients were inside together, from the custody.
+//! Why two clients were inside together, from the key history.
 //!
 //! What section 5 leaves open, and how this judge reads it:
 //!
@@ -12,7 +12,7 @@
 //! | a value that would have run out anyway before the later one was written | it ran out: its loss, or a leap of the clock, changed nothing. Unless a clock was set on that node: then that is not known |
 //! | a takeover by writing over | `clock-skew` if a client's clock was struck before, else `race` |
 //! | a grant with nothing behind it | the cause if the other lease ran when it arrived; after that an honest lock would have let the second client in, too |
-//! | a grant with nothing behind it that was over when it arrived | either cause: it was late by its own figure, and the custody says "never written at all"; without the one or the other the second client would not have been inside |
+//! | a grant with nothing behind it that was over when it arrived | either cause: it was late by its own figure, and the key history says "never written at all"; without the one or the other the second client would not have been inside |
 //! | a grant on some nodes, but too few | that, and what freed those nodes |
 //! | a lease that had lapsed and was told anew | `phantom-extend` |
 //! | an extension that was told after the value was gone | `phantom-extend`, besides how it had gone |
@@ -21,15 +21,15 @@
 
 use std::collections::BTreeSet;
 
-use super::account::{Account, Author, End, Value};
 use super::attempt::{Attempt, overlap};
+use super::key_history::{Author, End, KeyHistory, Value};
 use super::line::{File, Line, MS};
 
 /// Everything that was read from a history.
 pub struct Case<'a> {
     pub file: &'a File,
     pub attempts: &'a [Attempt],
-    pub account: &'a Account,
+    pub key_history: &'a KeyHistory,
 }
 
 type Causes = BTreeSet<&'static str>;
@@ -46,7 +46,7 @@ impl Case<'_> {
 
     /// The nodes on which the grant of an attempt rests.
     pub fn backing<'b>(&'b self, attempt: &'b Attempt) -> Vec<&'b Value> {
-        let written = self.account.of_attempt(attempt);
+        let written = self.key_history.of_attempt(attempt);
         let mut nodes = Vec::<&Value>::new();
         for value in written.filter(|value| value.from <= attempt.from()) {
             if !is_undone(value, attempt) && !nodes.iter().any(|known| known.node == value.node) {
@@ -74,7 +74,7 @@ impl Case<'_> {
 
     /// Why two leases ran together.
     pub fn of_leases(&self, one: &Attempt, other: &Attempt, at: u64) -> Causes {
-        if !self.file.custody {
+        if !self.file.key_history {
             return ["undetermined"].into();
         }
         let mut causes = Causes::new();
@@ -97,14 +97,17 @@ impl Case<'_> {
         // The lease that ran had been told by an extension after the value was gone.
         for attempt in [one, other] {
             let last = attempt.told.iter().rfind(|told| told.at <= at);
-            let ended = self.account.of_attempt(attempt).map(|value| value.until);
+            let ended = self
+                .key_history
+                .of_attempt(attempt)
+                .map(|value| value.until);
             let gone = ended.max().unwrap_or_default();
             if last.is_some_and(|told| !told.is_grant && told.at > gone) {
                 causes.extend(["phantom-extend", "foreign-renewal"]);
             }
         }
         let rests_on = |attempt| {
-            let values = self.account.of_attempt(attempt);
+            let values = self.key_history.of_attempt(attempt);
             values.filter(move |value| !is_undone(value, attempt))
         };
         for mine in rests_on(one) {
@@ -160,7 +163,7 @@ impl Case<'_> {
         };
         let lost = |by: &Author| by.phase == "acquire" && !granted(by.op);
         let over = matches!(&value.end, End::Overwritten(by) if lost(by));
-        let between = self.account.values.iter().filter(|one| {
+        let between = self.key_history.values.iter().filter(|one| {
             let here = (one.node, &one.key) == (value.node, &value.key);
             let in_time = value.until <= one.from && one.until <= later.from;
             over && here && in_time && one.author.as_ref().is_some_and(lost)
@@ -208,7 +211,7 @@ impl Case<'_> {
             let author = one.author.as_ref();
             author.is_some_and(|author| author.op == by.op && author.worker == by.worker)
         };
-        let mut all = self.account.values.iter().filter(mine);
+        let mut all = self.key_history.values.iter().filter(mine);
         let here = |one: &&Value| {
             one.node == value.node && one.key == value.key && one.from == value.until
         };
@@ -297,7 +300,7 @@ impl Case<'_> {
         };
         // The second was let in while the first one's lease ran, by a grant that had nothing behind it.
         let ran = first.deadline_at(second.from()) > second.from();
-        let unbacked = self.file.custody && ran && !self.is_backed(second);
+        let unbacked = self.file.key_history && ran && !self.is_backed(second);
         if unbacked && !expired(second) {
             return ["unbacked-grant"].into();
         }

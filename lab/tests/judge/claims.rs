@@ -18,14 +18,14 @@
 //! | a release that says `true` of what was gone | its value had ended 2 ms before the release was sent, on so many nodes that the rest is no quorum, the release changed no key, and the lease that was asked for was over, counted from the grant |
 //! | an expiry that is off | the last one that one request to acquire or extend wrote to a value, not that of a background renewal |
 
-use super::account::{End, Value};
 use super::answer::{Answer, Finding};
 use super::attempt::{self, Attempt, Told};
 use super::cause::Case;
+use super::key_history::{End, Value};
 use super::line::{Line, MS};
 
 pub fn claims(case: &Case) -> Finding {
-    if !case.file.custody {
+    if !case.file.key_history {
         return Finding::plain(Answer::NotApplicable);
     }
     let mut found: Vec<(u64, Finding)> = Vec::new();
@@ -99,7 +99,7 @@ fn of_told(case: &Case, attempt: &Attempt, told: &Told) -> Option<(u64, Finding)
     if told.least <= worth.saturating_add(MS) {
         return None;
     }
-    let wrote = case.account.of_attempt(attempt).next().is_some();
+    let wrote = case.key_history.of_attempt(attempt).next().is_some();
     if !wrote && worth <= told.at {
         return Some((
             told.at,
@@ -123,11 +123,11 @@ fn rested_on<'a>(
     attempt: &'a Attempt,
     told: &Told,
 ) -> impl Iterator<Item = &'a Value> {
-    let own = case.account.of_attempt(attempt);
+    let own = case.key_history.of_attempt(attempt);
     let mut own = own.filter(|value| value.from <= told.at);
     let wrote = own.next().is_some();
     let at = told.at;
-    let values = case.account.of_lock(attempt.key);
+    let values = case.key_history.of_lock(attempt.key);
     values.filter(move |value| match wrote {
         true => value.owner == Some((attempt.worker, attempt.op)),
         false => {
@@ -165,8 +165,8 @@ fn false_release(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         let taken_again = case.attempts.iter().find(of_owner).is_some_and(in_doubt);
         by_release && taken_again && stays(value)
     };
-    let left = case.account.of_attempt(attempt).filter(stays).count();
-    let counted_down = case.account.of_lock(attempt.key).filter(counted_down);
+    let left = case.key_history.of_attempt(attempt).filter(stays).count();
+    let counted_down = case.key_history.of_lock(attempt.key).filter(counted_down);
     let left = left + counted_down.count();
     // So many that the rest is no quorum.
     let enough = (case.file.nodes + 1).saturating_sub(case.need());
@@ -199,7 +199,7 @@ fn left(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         let own = matches!(&value.end, End::Removed(by) | End::Overwritten(by) if by.worker == attempt.worker);
         let expires = value.expiries.last().is_some_and(|last| last.ttl.is_some());
         // Who writes over what stands there may take no lock.
-        let over = case.account.values.iter().any(|other| {
+        let over = case.key_history.values.iter().any(|other| {
             (other.node, &other.key, other.until) == (value.node, &value.key, value.from)
                 && matches!(other.end, End::Overwritten(_))
         });
@@ -209,14 +209,14 @@ fn left(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
             && !own
             && (expires || lease > until)
     };
-    let left = case.account.of_attempt(attempt).filter(stays).count();
+    let left = case.key_history.of_attempt(attempt).filter(stays).count();
     let note = format!("op {} was answered at {at}, {left} values left", attempt.op);
     if left < need {
         return None;
     }
     // A few milliseconds more or less decide nothing.
     let near = |value: &Value| value.until < until + 5 * MS;
-    let finding = match case.account.of_attempt(attempt).filter(stays).any(near) {
+    let finding = match case.key_history.of_attempt(attempt).filter(stays).any(near) {
         true => Finding {
             note,
             ..Finding::plain(Answer::Undecided("about to end"))
@@ -234,7 +234,7 @@ fn released_what_was_gone(case: &Case, attempt: &Attempt) -> Option<(u64, Findin
     let sent = attempt
         .release
         .filter(|_| at > attempt.from() + attempt.ttl)?;
-    let own: Vec<&Value> = case.account.of_attempt(attempt).collect();
+    let own: Vec<&Value> = case.key_history.of_attempt(attempt).collect();
     let mut clocks = case.file.of("fault-began").filter(|line| line.has("clock"));
     let was_set = |value: &&Value, line: &Line| line.list("nodes").contains(&(value.node as i64));
     if clocks.any(|line| own.iter().any(|value| was_set(value, line))) {
@@ -273,7 +273,7 @@ fn refused_extension(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
             value.from <= asked && value.stands(at) && left > attempt.ttl / 10
         };
         let mut nodes: Vec<u64> = case
-            .account
+            .key_history
             .of_attempt(attempt)
             .filter(stands)
             .map(|value| value.node)
@@ -299,7 +299,7 @@ fn off(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         _ => None,
     };
     let mut first: Option<(u64, Finding)> = None;
-    for value in case.account.of_attempt(attempt) {
+    for value in case.key_history.of_attempt(attempt) {
         for (index, expiry) in value.expiries.iter().enumerate() {
             let Some(by) = &expiry.by else { continue };
             // A second command of the same request may set it right.
@@ -337,12 +337,12 @@ fn shared(case: &Case) -> Option<(u64, Finding)> {
             .attempts
             .iter()
             .find(|one| (one.worker, one.op) == owner)?;
-        let keys = &case.account.keys[attempt.key as usize];
+        let keys = &case.key_history.keys[attempt.key as usize];
         keys.contains(&value.key).then_some(attempt.key)
     };
-    for (index, value) in case.account.values.iter().enumerate() {
+    for (index, value) in case.key_history.values.iter().enumerate() {
         let Some(lock) = lock_of(value) else { continue };
-        for earlier in &case.account.values[..index] {
+        for earlier in &case.key_history.values[..index] {
             if earlier.key == value.key && lock_of(earlier).is_some_and(|other| other != lock) {
                 let note = format!("key {} of locks, at {}", value.key, value.from);
                 return Some((value.from, Finding::violated(["shared-key"], note)));

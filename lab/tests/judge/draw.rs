@@ -131,8 +131,8 @@ impl Dice {
             true => format!(", worker = {}", self.below(workers)),
             false => String::new(),
         };
-        let wire = matches!(on, "request" | "reply");
-        let during = match wire {
+        let proxy = matches!(on, "request" | "reply");
+        let during = match proxy {
             true => {
                 let during = self.of(&["acquire", "acquire", "release", "extend"]);
                 format!(", names_key = true, during = \"{during}\"")
@@ -141,7 +141,7 @@ impl Dice {
         };
         let nth = 1 + self.below(3);
         let when = format!("when = {{ on = \"{on}\"{worker}{during}, nth = {nth} }}");
-        (when, wire)
+        (when, proxy)
     }
 
     fn fault(&mut self, workers: usize, keys: usize, nodes: usize, replicas: usize) -> String {
@@ -172,7 +172,7 @@ impl Dice {
         if replicas == 0 && matches!(kind, "failover" | "cut-replication") {
             return String::new();
         }
-        let (moment, wire) = self.moment(workers);
+        let (moment, proxy) = self.moment(workers);
         let by_event = moment.starts_with("when");
         let mut text = format!("[[fault]]\nkind = \"{kind}\"\n{moment}\noptional = true\n");
         let on_workers = matches!(kind, "pause-client" | "crash-client" | "clock-skew");
@@ -189,7 +189,7 @@ impl Dice {
             }
         }
         if !on_workers {
-            match wire && self.once_in(2) {
+            match proxy && self.once_in(2) {
                 true => text.push_str("nodes = \"same\"\n"),
                 false => writeln!(text, "nodes = {}", self.some(nodes)).unwrap_or_default(),
             }

@@ -79,7 +79,7 @@ pub struct File {
     /// The bound on progress, nanoseconds.
     pub bound: u64,
     /// True if the changes of the keys are in the history.
-    pub custody: bool,
+    pub key_history: bool,
     /// What happened.
     pub lines: Vec<Line>,
 }
@@ -113,9 +113,9 @@ impl File {
             ttl: number("ttl_ms") * MS,
             stock: head["stock_start"].as_i64().expect("stock_start"),
             min_grants: number("min_grants") as usize,
-            needs_replicas: head["subject"].as_str() == Some("replicated"),
+            needs_replicas: head["lock"].as_str() == Some("replicated"),
             bound: number("progress_within_ms") * MS,
-            custody: head["custody"].as_bool() == Some(true),
+            key_history: head["key_history"].as_bool() == Some(true),
             lines: lines.collect(),
         }
     }

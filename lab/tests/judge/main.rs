@@ -23,13 +23,13 @@
     reason = "the comparison is printed for those who asked for it"
 )]
 
-mod account;
 mod answer;
 mod attempt;
 mod cause;
 mod claims;
 mod compare;
 mod draw;
+mod key_history;
 mod line;
 mod overlaps;
 mod progress;

@@ -206,7 +206,7 @@ fn of_access(case: &Case, accesses: &[&Line], at: usize) -> Vec<&'static str> {
 /// The cause that a change has of its own, because it came later than it was asked for.
 fn came_late(change: &Line, rival: &Attempt) -> Option<&'static str> {
     let belated = change.raw("belated");
-    let asked = belated["asked_ns"].as_u64()?;
+    let asked = belated["requested_at_ns"].as_u64()?;
     match belated["by"].as_str()? {
         "unchecked-write" => Some("unchecked-write"),
         _ if rival.from() < asked => None,

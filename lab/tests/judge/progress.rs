@@ -20,10 +20,10 @@
 
 use std::collections::BTreeMap;
 
-use super::account::{Account, End};
 use super::answer::{Answer, Finding};
 use super::attempt::{self, Attempt};
 use super::cause::Case;
+use super::key_history::{End, KeyHistory};
 use super::line::{Line, MS};
 
 type Span = (u64, u64);
@@ -109,7 +109,7 @@ fn is_late(case: &Case, faults: &[Fault], worker: u64, span: Span) -> bool {
 fn lease(case: &Case) -> u64 {
     let ttl = case.file.ttl;
     let most = ttl.div_ceil(1000 * MS) * 1000 * MS;
-    let values = case.account.values.iter();
+    let values = case.key_history.values.iter();
     let written = values.flat_map(|value| value.expiries.iter().filter_map(|one| one.ttl));
     written
         .filter(|written| *written <= most)
@@ -157,7 +157,7 @@ fn kept_alive(case: &Case, key: u64) -> Vec<Span> {
         return Vec::new();
     }
     let mut spans = Vec::new();
-    for value in case.account.of_lock(key) {
+    for value in case.key_history.of_lock(key) {
         let Some((owner, _)) = value.owner else {
             continue;
         };
@@ -417,9 +417,9 @@ fn too_long(case: &Case, key: u64, free: Span, note: String) -> Finding {
 
 /// What kept the lock from those who waited for it.
 fn of_wait(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
-    let account: &Account = case.account;
+    let key_history: &KeyHistory = case.key_history;
     let at = free.1.min(free.0.saturating_add(case.file.bound));
-    let standing: Vec<_> = (account.of_lock(key))
+    let standing: Vec<_> = (key_history.of_lock(key))
         .filter(|value| value.stands(at))
         .collect();
     let mut causes = Vec::new();
@@ -466,7 +466,7 @@ fn of_wait(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
         causes.extend((owners.len() > 1).then_some("split-vote"));
         causes.push("undetermined");
     }
-    let slept = case.file.of("silent").any(|line| {
+    let slept = case.file.of("idle-while-waiting").any(|line| {
         let time = |name: &str| line.num(name).unwrap_or_default();
         time("from_ns") <= free.0 && at <= time("until_ns")
     });

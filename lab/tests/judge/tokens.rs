@@ -15,15 +15,15 @@
 //! | the order of holds | the order in which they were taken on the servers, where both wrote a value; else that in which the grants arrived. A grant may arrive late, and a later one before it: the counter was right all the same |
 //! | why tokens went wrong | how the key that held the counter was lost between the two grants |
 
-use super::account::{Account, Author, End, Value};
 use super::answer::{Answer, Finding};
 use super::attempt::Attempt;
 use super::cause::Case;
+use super::key_history::{Author, End, KeyHistory, Value};
 
 pub fn ownership(case: &Case) -> Finding {
     let mut found: Vec<(u64, usize, Vec<&'static str>, String)> = Vec::new();
     for lock in 0..case.file.locks.len() as u64 {
-        for value in case.account.of_lock(lock) {
+        for value in case.key_history.of_lock(lock) {
             found.extend(prolonged(value));
             let (by, replaced) = match &value.end {
                 End::Removed(by) => (by, false),
@@ -75,7 +75,7 @@ fn prolonged(value: &Value) -> Vec<(u64, usize, Vec<&'static str>, String)> {
 
 /// True if a removal by an attempt to acquire takes the lock over.
 fn takes_over(case: &Case, value: &Value, by: &Author) -> bool {
-    let mut later = case.account.values.iter().filter(|other| {
+    let mut later = case.key_history.values.iter().filter(|other| {
         (other.node, &other.key) == (value.node, &value.key) && other.line > value.line
     });
     let written = later.next().is_some_and(|next| {
@@ -114,7 +114,7 @@ pub fn fencing(case: &Case) -> Finding {
     let mut found: Option<(u64, Vec<&'static str>, String)> = None;
     let mut grants: Vec<&Attempt> = case.attempts.iter().filter(|one| one.granted()).collect();
     let taken = |one: &Attempt| {
-        let values = case.account.of_attempt(one);
+        let values = case.key_history.of_attempt(one);
         let written = values.filter(|value| value.from <= one.from());
         written.map(|value| value.from).min().unwrap_or(one.from())
     };
@@ -127,7 +127,7 @@ pub fn fencing(case: &Case) -> Finding {
             if earlier.key != later.key || low < high {
                 continue;
             }
-            let causes = of_tokens(case.account, earlier, later);
+            let causes = of_tokens(case.key_history, earlier, later);
             let note = format!("ops {} ({low}) and {} ({high})", earlier.op, later.op);
             let at = later.from().max(earlier.from());
             if found.as_ref().is_none_or(|(known, _, _)| *known > at) {
@@ -142,14 +142,14 @@ pub fn fencing(case: &Case) -> Finding {
 }
 
 /// How a key that held the first token was lost before the second grant.
-fn of_tokens(account: &Account, earlier: &Attempt, later: &Attempt) -> Vec<&'static str> {
+fn of_tokens(key_history: &KeyHistory, earlier: &Attempt, later: &Attempt) -> Vec<&'static str> {
     let token = earlier.fence.map(|fence| fence.to_string());
-    let counters = account.values.iter().filter(|value| {
-        let lock = account.keys[earlier.key as usize].contains(&value.key);
+    let counters = key_history.values.iter().filter(|value| {
+        let lock = key_history.keys[earlier.key as usize].contains(&value.key);
         !lock && Some(&value.text) == token.as_ref()
     });
     let counters: Vec<&str> = counters.map(|value| value.key.as_str()).collect();
-    let ends = account
+    let ends = key_history
         .values
         .iter()
         .filter(|value| counters.contains(&value.key.as_str()) && value.until <= later.from());

@@ -12,10 +12,10 @@
 
 use std::collections::BTreeMap;
 
-use super::account::Account;
 use super::answer::{Answer, Finding};
 use super::attempt::{Attempt, attempts, overlap};
 use super::cause::Case;
+use super::key_history::KeyHistory;
 use super::line::{File, Line};
 use super::{claims, overlaps, progress, tokens};
 
@@ -34,11 +34,11 @@ pub const PROPERTIES: [&str; 7] = [
 pub fn judge(text: &str) -> BTreeMap<&'static str, Finding> {
     let file = File::read(text);
     let attempts = attempts(&file);
-    let account = Account::read(&file, &attempts);
+    let key_history = KeyHistory::read(&file, &attempts);
     let case = Case {
         file: &file,
         attempts: &attempts,
-        account: &account,
+        key_history: &key_history,
     };
     let mut found: BTreeMap<&'static str, Finding> = BTreeMap::new();
     for property in PROPERTIES {
@@ -58,8 +58,8 @@ pub fn judge(text: &str) -> BTreeMap<&'static str, Finding> {
 
 /// Events that tell that the harness, or the lock, did not do what the scenario says.
 const NOT_DONE: [&str; 10] = [
-    "stalled",
-    "shortage",
+    "harness-stalled",
+    "resource-exhausted",
     "client-gone",
     "node-lost",
     "fault-not-undone",
@@ -72,7 +72,11 @@ const NOT_DONE: [&str; 10] = [
 
 fn gated(file: &File, attempts: &[Attempt], finding: Finding) -> Finding {
     let untrue = |event| file.of(event).next();
-    let says_nothing = ["grant-without-command", "fault-escaped", "unasked-failover"];
+    let says_nothing = [
+        "grant-without-command",
+        "freeze-breach",
+        "unrequested-failover",
+    ];
     if let Some(line) = says_nothing.into_iter().find_map(untrue) {
         return Finding {
             lines: vec![line.number],

@@ -115,10 +115,10 @@ mod real {
 
     #[test]
     fn every_version_but_one_has_a_server() {
-        let left_out: Vec<_> = (ServerVersion::ALL.into_iter())
+        let omitted: Vec<_> = (ServerVersion::ALL.into_iter())
             .filter(|version| BROUGHT.iter().all(|(one, _)| one != version))
             .collect();
-        assert_eq!(left_out, [ServerVersion::Redis84]);
+        assert_eq!(omitted, [ServerVersion::Redis84]);
     }
 }
 
@@ -189,7 +189,7 @@ fn only_a_known_crash_is_no_difference() {
 struct Compared {
     transcripts: usize,
     /// In how many of them was something that the model leaves out.
-    left_out: usize,
+    omitted: usize,
 }
 
 /// Compares random transcripts. The error is the smallest one that differs.
@@ -208,18 +208,18 @@ fn compare(version: ServerVersion, program: &Path, ordinary: u32) -> Result<(), 
     for part in parts {
         let part = part?;
         whole.transcripts += part.transcripts;
-        whole.left_out += part.left_out;
+        whole.omitted += part.omitted;
     }
     let Compared {
         transcripts,
-        left_out,
+        omitted,
     } = whole;
     // Where the model leaves something out, the rest of the transcript proves nothing.
-    if left_out * 20 < transcripts {
+    if omitted * 20 < transcripts {
         return Ok(());
     }
     Err(format!(
-        "{version:?}: {left_out} of {transcripts} transcripts came to what the model leaves out"
+        "{version:?}: {omitted} of {transcripts} transcripts came to what the model leaves out"
     ))
 }
 
@@ -236,14 +236,14 @@ fn compare_part(
         compare_one(&bench, (version, program), &steps).map_err(TestCaseError::fail)
     });
     let Bench {
-        left_out,
+        omitted,
         transcripts,
         ..
     } = bench.into_inner();
     match outcome {
         Ok(()) => Ok(Compared {
             transcripts,
-            left_out,
+            omitted,
         }),
         Err(TestError::Fail(reason, steps)) => {
             let lines: Vec<String> = steps.iter().map(Step::to_string).collect();

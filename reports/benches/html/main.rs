@@ -43,7 +43,7 @@ fn main() {
             run_dir: "long".into(),
             record,
             history: Some(history),
-            wire: None,
+            proxy: None,
             has_repro: false,
         }];
         let clock = Clock::start();

@@ -94,8 +94,7 @@ pub enum Direction {
     /// Violated where it held, undecided where it was decided, not run where it was.
     Worse,
     /// An expected violation no longer shows: the fault lost its effect, or the lock was fixed.
-    #[serde(rename = "alarm-gone-dead")]
-    Dead,
+    UnexpectedPass,
     /// Violated with another cause.
     Other,
     /// The opposite of worse.
@@ -215,11 +214,11 @@ fn place(cell: &Cell) -> Place {
 const VIOLATED: u8 = 2;
 
 fn direction(before: u8, after: u8, expected: Option<&str>) -> Direction {
-    let is_alarm = expected.is_some_and(|wanted| wanted.starts_with(Status::Violated.word()));
+    let is_alarm = expected.is_some_and(|wanted| wanted.starts_with(Status::Violated.as_str()));
     match before.cmp(&after) {
         Ordering::Less => Direction::Worse,
         Ordering::Equal => Direction::Other,
-        Ordering::Greater if before == VIOLATED && is_alarm => Direction::Dead,
+        Ordering::Greater if before == VIOLATED && is_alarm => Direction::UnexpectedPass,
         Ordering::Greater => Direction::Better,
     }
 }
@@ -281,7 +280,7 @@ fn came_out(cell: &Cell, property: Property) -> RankedVerdict {
         // The most frequent cause stands for all.
         let causes = tally.causes.iter();
         let most = causes.max_by_key(|(cause, times)| (**times, Reverse(*cause)));
-        let shown = || verdict.and_then(|verdict| verdict.cause).map(Cause::word);
+        let shown = || verdict.and_then(|verdict| verdict.cause).map(Cause::as_str);
         let cause = most.map(|(cause, _)| cause.as_str()).or_else(shown);
         let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
         return (VIOLATED, format!("violated{cause}{}", rate(tally.violated)));
@@ -289,7 +288,10 @@ fn came_out(cell: &Cell, property: Property) -> RankedVerdict {
     if tally.unknown > 0 || shown == Some(Status::Unknown) {
         return (1, format!("unknown{}", rate(tally.unknown)));
     }
-    (0, shown.unwrap_or(Status::NotApplicable).word().to_owned())
+    (
+        0,
+        shown.unwrap_or(Status::NotApplicable).as_str().to_owned(),
+    )
 }
 
 fn ratios(before: &Cell, after: &Cell) -> Result<Vec<Ratio>, FormatError> {

@@ -47,7 +47,7 @@ impl fmt::Display for Place {
 
 /// What has changed: a property, or the whole cell.
 fn what(change: &Change) -> &'static str {
-    change.property.map_or("cell", Property::word)
+    change.property.map_or("cell", Property::as_str)
 }
 
 fn named(place: &Place) -> String {
@@ -57,7 +57,7 @@ fn named(place: &Place) -> String {
 fn sign(direction: Direction) -> &'static str {
     match direction {
         Direction::Worse => "✘ worse ",
-        Direction::Dead => "‼ dead  ",
+        Direction::UnexpectedPass => "‼ dead  ",
         Direction::Other => "≠ other ",
         Direction::Better => "✔ better",
     }
@@ -69,11 +69,11 @@ fn tally(comparison: &Comparison) -> String {
     }
     let of = |wanted| comparison.changed(wanted).count();
     let [worse, other] = [Direction::Worse, Direction::Other].map(of);
-    let [dead, better] = [Direction::Dead, Direction::Better].map(of);
+    let [dead, better] = [Direction::UnexpectedPass, Direction::Better].map(of);
     let dead = match dead {
         0 => String::new(),
-        1 => "1 dead alarm, ".to_owned(),
-        alarms => format!("{alarms} dead alarms, "),
+        1 => "1 unexpected pass, ".to_owned(),
+        alarms => format!("{alarms} unexpected passes, "),
     };
     format!("{worse} worse, {dead}{other} with another cause, {better} better")
 }
@@ -115,12 +115,12 @@ fn notes(comparison: &Comparison) -> impl Iterator<Item = (&'static str, String)
         .into_iter()
         .flat_map(|(kind, places)| places.iter().map(move |place| (kind, named(place))));
     let servers = comparison.other_server.iter();
-    places.chain(servers.map(|other| ("Server changed", other.in_words())))
+    places.chain(servers.map(|other| ("Server changed", other.describe())))
 }
 
 impl OtherServer {
     /// `redlock × calm × process: redis 7.0.15 → redis 8.0.2`.
-    pub(crate) fn in_words(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         format!("{}: {} → {}", named(&self.place), self.before, self.after)
     }
 }

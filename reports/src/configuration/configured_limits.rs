@@ -1,9 +1,8 @@
 //! The limits of a `[[limit]]` table.
 
-use picklock_scenarios::ScenarioError;
+use picklock_scenarios::{LeaseDuration, ScenarioError};
 use toml::{Spanned, Value};
 
-use super::limit_text;
 use super::source::Source;
 use super::tables::LimitTable;
 use crate::gate::{Limit, Metric, Reference, Side};
@@ -29,12 +28,6 @@ impl LimitScope<'_> {
     /// The first mistake, where it stands.
     pub fn limits(&self, at: usize, table: &LimitTable) -> Result<Vec<Limit>, ScenarioError> {
         let mut limits = Vec::new();
-        for text in &table.require {
-            let at = text.span().start;
-            for limit in self.of_text(at, text.get_ref())? {
-                limits.push(self.checked(at, limit)?);
-            }
-        }
         let bounds = [
             (Side::Max, Reference::Number, &table.max),
             (Side::Min, Reference::Number, &table.min),
@@ -67,20 +60,11 @@ impl LimitScope<'_> {
         Ok(limits)
     }
 
-    fn of_text(&self, at: usize, text: &str) -> Result<Vec<Limit>, ScenarioError> {
-        let word = limit_text::metric_word(text);
-        let metric = self.metric(at, word)?;
-        limit_text::limits(&metric, text).ok_or_else(|| {
-            let hint = format!("write metric = \"{word}\", and the bound as max, max_vs_baseline or max_vs_control (`picklock docs gate`)");
-            self.source.hinted(at, format!("`{text}` is not a limit"), hint)
-        })
-    }
-
     fn metric(&self, at: usize, word: &str) -> Result<Metric, ScenarioError> {
         Metric::named(word).ok_or_else(|| {
             let problem = format!("unknown metric `{word}`; the metrics are acquire., release., handover. and told. with p50, p90, p99, p999, max, count; violations. and unknown. with a property; granted, refused, failed, sold, commands.grant, commands.waited_second, commands.held_second, undeclared_keys");
             let known = Metric::all();
-            self.source.unknown(at, problem, word, known.iter().map(Metric::word))
+            self.source.unknown(at, problem, word, known.iter().map(Metric::as_str))
         })
     }
 
@@ -93,14 +77,17 @@ impl LimitScope<'_> {
     ) -> Result<f64, ScenarioError> {
         let is_time = metric.is_time() && reference == Reference::Number;
         match (given.get_ref(), is_time) {
-            (Value::String(text), true) => limit_text::micros(text),
+            (Value::String(text), true) => micros(text),
             (Value::Integer(number), false) => Some(*number as f64),
             (Value::Float(number), false) => Some(*number),
             _ => None,
         }
         .ok_or_else(|| {
             let problem = match is_time {
-                true => format!("{} is a time; expected one as in \"200ms\"", metric.word()),
+                true => format!(
+                    "{} is a time; expected one as in \"200ms\"",
+                    metric.as_str()
+                ),
                 false => "expected a number".to_owned(),
             };
             self.source.wrong(given.span().start, problem)
@@ -118,7 +105,7 @@ impl LimitScope<'_> {
             self.source.wrong(at, problem)
         } else if is_of_control && !limit.metric.is_time() {
             let why = "only times are compared with the control, to cancel out the machine's speed";
-            let problem = format!("{} is not a time: {why}", limit.metric.word());
+            let problem = format!("{} is not a time: {why}", limit.metric.as_str());
             self.source.wrong(at, problem)
         } else if !self.has_control && (is_of_control || is_real_time) {
             let problem = "it is compared with a control, as all times in a server backend are, and none is configured";
@@ -132,5 +119,13 @@ impl LimitScope<'_> {
             return Ok(limit);
         };
         Err(error)
+    }
+}
+
+/// Returns an absolute time in microseconds, or `None` for a multiple of the lease or invalid text.
+fn micros(text: &str) -> Option<f64> {
+    match text.parse() {
+        Ok(LeaseDuration::Absolute(time)) => Some(time.as_micros() as f64),
+        _ => None,
     }
 }

@@ -21,15 +21,11 @@ pub struct ConfiguredRules<'a> {
     /// The lock that latencies in server backends are compared with.
     pub control: Option<&'a str>,
     /// Configured cells that are not applicable: a table may be for them alone.
-    pub left_out: &'a [SkippedCell],
+    pub omitted: &'a [SkippedCell],
 }
 
-/// The keys that select cells, each with its older name.
-const SELECTORS: [(&str, &str); 3] = [
-    ("lock", "subject"),
-    ("scenario", "scenario"),
-    ("backend", "world"),
-];
+/// The keys that select cells.
+const SELECTORS: [&str; 3] = ["lock", "scenario", "backend"];
 
 impl ConfiguredRules<'_> {
     /// Expectations and limits, checked against the cells, each with the offset of the table that it is from.
@@ -80,17 +76,17 @@ impl ConfiguredRules<'_> {
         names: [Option<&Spanned<String>>; 3],
         cells: &'a mut [(CellKey, CellRules)],
     ) -> Result<Vec<&'a mut (CellKey, CellRules)>, ScenarioError> {
-        let left_out: Vec<CellKey> = self.left_out.iter().map(CellKey::left_out).collect();
+        let omitted: Vec<CellKey> = self.omitted.iter().map(CellKey::omitted).collect();
         let parts: [fn(&CellKey) -> &str; 3] = [
             |key| &key.lock,
             |key| &key.scenario,
-            |key| key.backend.word(),
+            |key| key.backend.as_str(),
         ];
-        for ((name, part), (what, _)) in names.into_iter().zip(parts).zip(SELECTORS) {
+        for ((name, part), what) in names.into_iter().zip(parts).zip(SELECTORS) {
             let Some(name) = name else { continue };
             let word = name.get_ref();
             let known = cells.iter().map(|(key, _)| part(key));
-            let known: BTreeSet<&str> = known.chain(left_out.iter().map(part)).collect();
+            let known: BTreeSet<&str> = known.chain(omitted.iter().map(part)).collect();
             if !known.contains(word.as_str()) {
                 let problem = format!("no cell of [[cells]] has the {what} `{word}`");
                 return Err(self.source.unknown(name.span().start, problem, word, known));
@@ -101,7 +97,7 @@ impl ConfiguredRules<'_> {
             each.all(|(name, part)| name.is_none_or(|name| name.get_ref() == part(key)))
         };
         let selected: Vec<_> = cells.iter_mut().filter(|(key, _)| fits(key)).collect();
-        if selected.is_empty() && !left_out.iter().any(fits) {
+        if selected.is_empty() && !omitted.iter().any(fits) {
             let problem = "no cell of [[cells]] matches all of these names";
             return Err(self.source.wrong(at, problem));
         }
@@ -119,14 +115,13 @@ impl ConfiguredRules<'_> {
         let mut properties = BTreeMap::new();
         for (key, value) in table {
             let word = key.get_ref().as_str();
-            let selects = |(name, older): &(&str, &str)| word == *name || word == *older;
-            if let Some(index) = SELECTORS.iter().position(selects) {
+            if let Some(index) = SELECTORS.iter().position(|name| word == *name) {
                 names[index] = Some(value);
                 continue;
             }
             let property = Property::named(word).ok_or_else(|| {
-                let properties = Property::ALL.map(Property::word);
-                let known: Vec<&str> = SELECTORS.iter().map(|it| it.0).chain(properties).collect();
+                let properties = Property::ALL.map(Property::as_str);
+                let known: Vec<&str> = SELECTORS.into_iter().chain(properties).collect();
                 let all = known.join("`, `");
                 let problem = format!("unknown field `{word}`, expected one of `{all}`");
                 self.source.unknown(key.span().start, problem, word, known)
@@ -179,7 +174,7 @@ mod tests {
             source: &source,
             tables: &tables,
             control: None,
-            left_out: &[],
+            omitted: &[],
         };
         let cell = |backend| CellKey {
             lock: "redlock".to_owned(),
@@ -222,7 +217,7 @@ mod tests {
         assert_eq!(error.hint.as_deref(), Some("did you mean `lease`?"));
         let message = &error.problem;
         assert!(message.starts_with("unknown field `leese`, expected one of `lock`"));
-        for word in Property::ALL.map(Property::word) {
+        for word in Property::ALL.map(Property::as_str) {
             assert!(message.contains(&format!("`{word}`")), "{message}");
         }
     }

@@ -4,7 +4,6 @@
 
 pub mod configured_limits;
 pub mod configured_rules;
-pub mod limit_text;
 pub mod source;
 pub mod tables;
 

@@ -2,9 +2,6 @@
 
 use picklock_scenarios::{ScenarioError, did_you_mean};
 
-/// Keys that are understood, and that nobody should write any more.
-const OLDER: [&str; 5] = ["worlds", "world", "subjects", "subject", "require"];
-
 /// The text of a file, for errors that point into it. Those of scenario files and of configurations
 /// look alike.
 #[derive(Debug, Clone)]
@@ -52,9 +49,6 @@ impl Source {
     pub fn unreadable(&self, error: &toml::de::Error, otherwise: usize) -> ScenarioError {
         // The parser's names for types, in plain words.
         let message = error.message().trim().replace('\n', "; ");
-        let message = OLDER.iter().fold(message, |message, older| {
-            message.replace(&format!("`{older}`, "), "")
-        });
         let message = message.replace("expected u64", "expected a whole number");
         let message = message.replace("expected usize", "expected a whole number");
         let at = error.span().map_or(otherwise, |span| span.start);

@@ -66,7 +66,7 @@ pub struct ImplTable {
     pub renews: bool,
     #[serde(default)]
     pub fences: bool,
-    pub like: Option<Spanned<String>>,
+    pub reference: Option<Spanned<String>>,
 }
 
 /// `[[cells]]`.
@@ -74,10 +74,8 @@ pub struct ImplTable {
 #[serde(deny_unknown_fields)]
 pub struct CellsTable {
     /// Not `auto`: the gate must run the same cells every time.
-    #[serde(alias = "worlds")]
     pub backends: Vec<BackendName>,
     /// Each a name or a [`LockTable`].
-    #[serde(alias = "subjects")]
     pub locks: Option<Vec<Spanned<Value>>>,
     pub scenarios: Option<Vec<Spanned<String>>>,
     pub profile: Option<Spanned<String>>,
@@ -105,10 +103,8 @@ pub type ExpectTable = BTreeMap<Spanned<String>, Spanned<String>>;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitTable {
-    #[serde(alias = "subject")]
     pub lock: Option<Spanned<String>>,
     pub scenario: Option<Spanned<String>>,
-    #[serde(alias = "world")]
     pub backend: Option<Spanned<String>>,
     pub metric: Option<Spanned<String>>,
     pub max: Option<Spanned<Value>>,
@@ -117,8 +113,5 @@ pub struct LimitTable {
     pub min_vs_baseline: Option<Spanned<Value>>,
     pub max_vs_control: Option<Spanned<Value>>,
     pub min_vs_control: Option<Spanned<Value>>,
-    /// The form of older configurations.
-    #[serde(default)]
-    pub require: Vec<Spanned<String>>,
     pub slack: Option<Spanned<Value>>,
 }

@@ -99,7 +99,7 @@ impl Baseline {
 
     /// The next baseline after a complete run: only the metrics that limits use, so that only
     /// relevant changes show up in it.
-    pub fn of(rules: &Rules, ran: &GateRuns) -> Baseline {
+    pub fn new(rules: &Rules, ran: &GateRuns) -> Baseline {
         let cells = ran.matrix.cells.iter();
         let mut cells: Vec<BaselineCell> =
             cells.map(|cell| baseline_cell(rules, ran, cell)).collect();
@@ -134,14 +134,14 @@ impl Baseline {
 }
 
 fn baseline_cell(rules: &Rules, ran: &GateRuns, cell: &Cell) -> BaselineCell {
-    let key = CellKey::of(cell);
+    let key = CellKey::new(cell);
     let limits = rules.of(&key).limits.iter();
     let wanted = limits.filter(|limit| limit.reference == Reference::Baseline);
     let (mut metrics, mut relative) = (BTreeMap::new(), BTreeMap::new());
     let paired = ran.paired.iter().find(|paired| paired.key == key);
     for limit in wanted {
         let metric = &limit.metric;
-        let word = metric.word().to_owned();
+        let word = metric.as_str().to_owned();
         if metric.is_time() && !key.is_simulated() {
             let ratio = paired.and_then(|paired| ratios(paired, metric));
             relative.extend(ratio.map(|ratio| (word, rounded(ratio.estimate))));

@@ -26,7 +26,7 @@ pub struct CellKey {
 
 impl CellKey {
     /// Of a cell that was run.
-    pub fn of(cell: &Cell) -> CellKey {
+    pub fn new(cell: &Cell) -> CellKey {
         CellKey {
             lock: cell.lock.name.clone(),
             options: cell.options.clone(),
@@ -36,7 +36,7 @@ impl CellKey {
     }
 
     /// Of a cell that was left out.
-    pub fn left_out(cell: &SkippedCell) -> CellKey {
+    pub fn omitted(cell: &SkippedCell) -> CellKey {
         CellKey {
             lock: cell.lock.clone(),
             options: BTreeMap::new(),

@@ -54,7 +54,7 @@ impl Decision {
         match kinds.first() {
             None => GateOutcome::AsExpected,
             Some(Kind::NotRun) => GateOutcome::NotRun,
-            Some(Kind::NotJudged) => GateOutcome::Inconclusive,
+            Some(Kind::Inconclusive) => GateOutcome::Inconclusive,
             Some(_) => GateOutcome::Differs,
         }
     }
@@ -62,7 +62,7 @@ impl Decision {
 
 /// Compares the results with the rules and the baseline.
 pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Decision {
-    let is_applicable = |cell: &&Cell| CellOutcome::of(cell) != CellOutcome::NotApplicable;
+    let is_applicable = |cell: &&Cell| CellOutcome::from_cell(cell) != CellOutcome::NotApplicable;
     let cells = || ran.matrix.cells.iter().filter(is_applicable);
     let compared = cells().count();
     let mut decision = Decision {
@@ -74,11 +74,11 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Dec
     if compared == 0 {
         let nothing = "nothing was run: a gate that checks nothing fails";
         let mut finding = Finding::general(Kind::EmptyRun, nothing);
-        let left_out = ran.matrix.skipped.iter().take(5).map(|one| {
+        let omitted = ran.matrix.skipped.iter().take(5).map(|one| {
             let (lock, scenario, backend) = (&one.lock, &one.scenario, one.backend);
             format!("{lock} × {scenario} × {backend}: {}", one.reason)
         });
-        finding.story = left_out.collect();
+        finding.story = omitted.collect();
         decision.findings.push(finding);
     }
     if baseline.is_none() && rules.need_baseline() {
@@ -101,12 +101,12 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Dec
 
 /// Cells that are missing from the run or from the baseline.
 fn missing(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Vec<Finding> {
-    let there: BTreeSet<CellKey> = ran.matrix.cells.iter().map(CellKey::of).collect();
+    let there: BTreeSet<CellKey> = ran.matrix.cells.iter().map(CellKey::new).collect();
     let mut found = Vec::new();
     let wanted = rules.cells.iter().map(|(key, _)| key);
     for key in wanted.filter(|key| !there.contains(*key)) {
         let problem = "it is configured, but not in the run";
-        found.push(Finding::of(Kind::MissingCell, key, problem));
+        found.push(Finding::new(Kind::MissingCell, key, problem));
     }
     let Some(baseline) = baseline else {
         return found;
@@ -120,13 +120,13 @@ fn missing(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Vec<Fi
         });
         let why = skipped.map_or_else(String::new, |one| format!(": {}", one.reason));
         let problem = format!("it is in the baseline, but not in the run{why}");
-        found.push(Finding::of(Kind::MissingCell, &before.key, problem).help(
+        found.push(Finding::new(Kind::MissingCell, &before.key, problem).help(
             "restore it in the configuration; to remove it for good, run `picklock gate --update-baseline`",
         ));
     }
     for key in there.iter().filter(|key| baseline.find(key).is_none()) {
         let problem = "it is in the run, but not in the baseline";
-        found.push(Finding::of(Kind::MissingCell, key, problem).help(UPDATE));
+        found.push(Finding::new(Kind::MissingCell, key, problem).help(UPDATE));
     }
     found
 }
@@ -138,7 +138,7 @@ fn one_cell(
     cell: &Cell,
     decision: &mut Decision,
 ) {
-    let key = CellKey::of(cell);
+    let key = CellKey::new(cell);
     let rules_of_cell = rules.of(&key);
     let mut expected = cell.expected.clone();
     expected.extend(rules_of_cell.expects.clone());
@@ -153,14 +153,14 @@ fn one_cell(
         findings.retain(|one| one.kind == Kind::Verdict);
         findings.push(Finding {
             reproduce: Some(cell.reproduce.clone()),
-            ..Finding::of(Kind::NotRun, &key, error.clone())
+            ..Finding::new(Kind::NotRun, &key, error.clone())
         });
         decision.findings.extend(findings);
         return;
     }
     if expected.is_empty() && findings.is_empty() && rules_of_cell.limits.is_empty() {
         let problem = "nothing is expected of it, and no limit applies to it";
-        findings.push(Finding::of(Kind::NotJudged, &key, problem).help(EXPECT));
+        findings.push(Finding::new(Kind::Inconclusive, &key, problem).help(EXPECT));
     }
     decision.expectations += expected.len();
     decision.findings.extend(findings);
@@ -174,7 +174,7 @@ fn one_cell(
         key: &key,
     };
     if let Some(problem) = stale {
-        let finding = Finding::of(Kind::StaleBaseline, &key, problem);
+        let finding = Finding::new(Kind::StaleBaseline, &key, problem);
         decision.findings.push(finding.help(UPDATE));
     }
     for limit in &rules_of_cell.limits {
@@ -185,7 +185,7 @@ fn one_cell(
             }
             Err(None) => {}
             Err(Some((kind, why))) => {
-                let mut finding = Finding::of(kind, &key, format!("{limit}: {why}"));
+                let mut finding = Finding::new(kind, &key, format!("{limit}: {why}"));
                 if kind == Kind::StaleBaseline {
                     finding = finding.help(UPDATE);
                 }

@@ -18,7 +18,7 @@ pub enum Kind {
     /// A verdict is not as expected.
     Verdict,
     /// An expected violation no longer shows.
-    DeadAlarm,
+    UnexpectedPass,
     /// A limit is broken.
     Limit,
     /// A cell is in only one of run and baseline.
@@ -32,7 +32,7 @@ pub enum Kind {
     /// A cell could not be run.
     NotRun,
     /// Too little happened to judge.
-    NotJudged,
+    Inconclusive,
 }
 
 impl Kind {
@@ -40,14 +40,14 @@ impl Kind {
     pub fn title(self) -> &'static str {
         match self {
             Kind::Verdict => "verdict differs",
-            Kind::DeadAlarm => "dead alarm",
+            Kind::UnexpectedPass => "unexpected pass",
             Kind::Limit => "limit broken",
             Kind::MissingCell => "missing cell",
             Kind::StaleBaseline => "stale baseline",
             Kind::NoBaseline => "no baseline",
             Kind::EmptyRun => "empty run",
             Kind::NotRun => "could not be run",
-            Kind::NotJudged => "could not be judged",
+            Kind::Inconclusive => "could not be judged",
         }
     }
 }
@@ -78,7 +78,7 @@ pub struct Finding {
 
 impl Finding {
     /// A finding about a cell.
-    pub(super) fn of(kind: Kind, cell: &CellKey, problem: impl Into<String>) -> Finding {
+    pub(super) fn new(kind: Kind, cell: &CellKey, problem: impl Into<String>) -> Finding {
         Finding {
             cell: Some(cell.clone()),
             ..Finding::general(kind, problem)

@@ -81,7 +81,7 @@ impl Limit {
 /// `acquire.p99 <= baseline * 1.3 + 2ms`.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (word, sign) = (self.metric.word(), self.side.sign());
+        let (word, sign) = (self.metric.as_str(), self.side.sign());
         let of = match self.reference {
             Reference::Number => {
                 return write!(f, "{word} {sign} {}", self.amount(self.bound(1.0)));

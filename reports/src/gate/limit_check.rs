@@ -72,7 +72,7 @@ impl LimitCheck<'_> {
         let is_exact = measured.interval.is_none();
         (!measured.kept).then(|| Finding {
             reproduce: is_exact.then(|| self.cell.reproduce.clone()),
-            ..Finding::of(Kind::Limit, self.key, measured.words.clone())
+            ..Finding::new(Kind::Limit, self.key, measured.words.clone())
         })
     }
 
@@ -106,7 +106,7 @@ impl LimitCheck<'_> {
         }
         let words = format!(
             "{} is {}, and {} {} {} ({limit}{based})",
-            metric.word(),
+            metric.as_str(),
             shown(metric, value),
             if kept { "keeps to" } else { "must be" },
             limit.side.sign(),
@@ -155,14 +155,14 @@ impl LimitCheck<'_> {
         })?;
         let words = format!(
             "{} is {:.2} times its bound, with 95 % confidence between {:.2} and {:.2} ({limit}; median of {} pairs of runs with {}, interval of the sign test)",
-            metric.word(),
+            metric.as_str(),
             found.estimate,
             found.low,
             found.high,
             pairs.len(),
             paired.control,
         );
-        let in_words = |ratio: f64| format!("{ratio:.2} × {}", paired.control);
+        let describe = |ratio: f64| format!("{ratio:.2} × {}", paired.control);
         let now = ratios(paired, metric);
         Ok(Measurement {
             cell: self.key.clone(),
@@ -174,22 +174,22 @@ impl LimitCheck<'_> {
             interval: Some([found.low, found.high]),
             pairs,
             words,
-            before: before.map(in_words),
-            now: now.map_or_else(String::new, |ratio| in_words(ratio.estimate)),
+            before: before.map(describe),
+            now: now.map_or_else(String::new, |ratio| describe(ratio.estimate)),
         })
     }
 
     /// What the baseline has of a metric that repeats exactly.
     fn exact_before(&self, metric: &Metric) -> Option<f64> {
         let exact = self.before?.exact.as_ref()?;
-        exact.metrics.get(metric.word()).copied()
+        exact.metrics.get(metric.as_str()).copied()
     }
 
     /// What the baseline has of a metric, as a multiple of this control's.
     fn times_control(&self, metric: &Metric, control: &str) -> Option<f64> {
         let relative = self.before?.relative.as_ref();
         let relative = relative.filter(|relative| relative.control == control)?;
-        relative.ratios.get(metric.word()).copied()
+        relative.ratios.get(metric.as_str()).copied()
     }
 
     /// The same cell of the control, without options.
@@ -200,16 +200,16 @@ impl LimitCheck<'_> {
             ..self.key.clone()
         };
         let mut cells = self.ran.matrix.cells.iter();
-        cells.find(|cell| CellKey::of(cell) == wanted)
+        cells.find(|cell| CellKey::new(cell) == wanted)
     }
 }
 
 fn not_judged(why: &str) -> Unchecked {
-    Some((Kind::NotJudged, why.to_owned()))
+    Some((Kind::Inconclusive, why.to_owned()))
 }
 
 fn stale(limit: &Limit) -> Unchecked {
-    let metric = limit.metric.word();
+    let metric = limit.metric.as_str();
     let why = format!("the baseline has no {metric} of this cell, or only against another control");
     Some((Kind::StaleBaseline, why))
 }

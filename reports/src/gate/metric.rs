@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use picklock_scenarios::BackendName;
 use picklock_verdicts::check::Property;
-use picklock_verdicts::latency::{ASKED, HANDOVER, TOLD};
+use picklock_verdicts::latency::{ASKED, HANDOVER, LOSS_REPORT};
 use picklock_verdicts::record::{Cell, Counts, Latency};
 
 /// Microseconds.
@@ -36,8 +36,8 @@ enum Of {
 }
 
 /// In an open loop, `acquire` is timed from the buyer's arrival, [`ASKED`] from the worker's request.
-/// [`HANDOVER`] and [`TOLD`] come from the servers' keys.
-const OPERATIONS: [&str; 5] = ["acquire", ASKED, "release", HANDOVER, TOLD];
+/// [`HANDOVER`] and [`LOSS_REPORT`] come from the servers' keys.
+const OPERATIONS: [&str; 5] = ["acquire", ASKED, "release", HANDOVER, LOSS_REPORT];
 
 const TIMES: [(&str, TimeOf); 5] = [
     ("p50", |latency| latency.p50_us),
@@ -93,7 +93,7 @@ impl Metric {
     }
 
     /// The word that limits use.
-    pub fn word(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         &self.word
     }
 
@@ -114,7 +114,7 @@ impl Metric {
             Of::Successes(operation) => match cell.latency.get(operation) {
                 Some(latency) => latency.count,
                 // What never happened has no latency.
-                None if matches!(operation, HANDOVER | TOLD) && has_custody(cell) => 0,
+                None if matches!(operation, HANDOVER | LOSS_REPORT) && has_key_history(cell) => 0,
                 None => return None,
             },
             Of::Violations(property) => cell.tally.get(&property)?.violated,
@@ -145,8 +145,10 @@ impl Metric {
 }
 
 /// True if it is known of every run what happened to the servers' keys. The simulation always knows.
-fn has_custody(cell: &Cell) -> bool {
-    let confirmed = cell.custody.map(|custody| custody.confirmed_runs);
+fn has_key_history(cell: &Cell) -> bool {
+    let confirmed = cell
+        .key_history
+        .map(|key_history| key_history.confirmed_runs);
     cell.backend == BackendName::Sim || confirmed == Some(cell.runs)
 }
 
@@ -159,8 +161,8 @@ mod tests {
         let all = Metric::all();
         assert_eq!(all.len(), 30 + 7 + 7 + 9);
         for metric in all {
-            let found = Metric::named(metric.word()).unwrap();
-            assert_eq!(found.word(), metric.word());
+            let found = Metric::named(metric.as_str()).unwrap();
+            assert_eq!(found.as_str(), metric.as_str());
             assert_eq!(format!("{found:?}"), format!("{metric:?}"));
         }
         assert!(Metric::named("acquire.p95").is_none());

@@ -50,11 +50,11 @@ pub struct Pair {
 /// Merges another run of the same cell into a cell. It shows the verdicts of the more severe run.
 pub fn absorb(cell: &mut Cell, other: Cell) {
     cell.runs += other.runs;
-    cell.repeats += other.repeats;
+    cell.reruns += other.reruns;
     let elapsed_ms = cell.elapsed_ms.into_iter().chain(other.elapsed_ms);
     cell.elapsed_ms = elapsed_ms.reduce(|one, other| one + other);
     cell.latency = latency::merge([&cell.latency, &other.latency]);
-    cell.custody = match (cell.custody, other.custody) {
+    cell.key_history = match (cell.key_history, other.key_history) {
         (Some(one), Some(other)) => Some(one.and(other)),
         (one, other) => one.or(other),
     };
@@ -65,19 +65,19 @@ pub fn absorb(cell: &mut Cell, other: Cell) {
         let causes = verdicts.values().filter_map(|verdict| verdict.cause);
         causes.count()
     };
-    let has_more = (other.surprises.len(), violations(&other.verdicts))
-        > (cell.surprises.len(), violations(&cell.verdicts));
+    let has_more = (other.mismatches.len(), violations(&other.verdicts))
+        > (cell.mismatches.len(), violations(&cell.verdicts));
     if has_more || cell.verdicts.is_empty() {
         cell.verdicts = other.verdicts;
         cell.seed = other.seed;
         cell.counts = other.counts;
         cell.reproduce = other.reproduce;
     }
-    for surprise in other.surprises {
-        let mut known = cell.surprises.iter_mut();
-        match known.find(|one| one.property == surprise.property && one.got == surprise.got) {
-            Some(known) => known.runs += surprise.runs,
-            None => cell.surprises.push(surprise),
+    for mismatch in other.mismatches {
+        let mut known = cell.mismatches.iter_mut();
+        match known.find(|one| one.property == mismatch.property && one.got == mismatch.got) {
+            Some(known) => known.runs += mismatch.runs,
+            None => cell.mismatches.push(mismatch),
         }
     }
     cell.error = cell.error.take().or(other.error);

@@ -27,7 +27,7 @@ pub(super) fn against_expectations(
 pub(super) fn open_violations(cell: &Cell, limits: &[Limit]) -> Vec<Finding> {
     let is_counted = |property: Property| {
         let word = format!("violations.{property}");
-        limits.iter().any(|limit| limit.metric.word() == word)
+        limits.iter().any(|limit| limit.metric.as_str() == word)
     };
     let all = cell.tally.iter().map(|(it, tally)| (*it, tally.violated));
     let open = all.filter(|(property, times)| *times > 0 && !is_counted(*property));
@@ -35,7 +35,7 @@ pub(super) fn open_violations(cell: &Cell, limits: &[Limit]) -> Vec<Finding> {
         let of = cell.runs;
         let problem =
             format!("{property} was violated {times} of {of} times, and nothing is expected of it");
-        let mut finding = Finding::of(Kind::Verdict, &CellKey::of(cell), problem).help(EXPECT);
+        let mut finding = Finding::new(Kind::Verdict, &CellKey::new(cell), problem).help(EXPECT);
         finding.severity = describe(property).severity;
         let shown = cell.verdicts.get(&property);
         finding.shown_by(cell, shown.filter(|one| one.status == Status::Violated))
@@ -63,8 +63,8 @@ impl Judged<'_> {
             }
             Ok(Expectation::Any { .. }) => return found,
             Err(problem) => {
-                let key = CellKey::of(self.cell);
-                return vec![Finding::of(Kind::NotJudged, &key, problem)];
+                let key = CellKey::new(self.cell);
+                return vec![Finding::new(Kind::Inconclusive, &key, problem)];
             }
         }
         let judged = tally.held + tally.violated + tally.not_applicable;
@@ -95,7 +95,7 @@ impl Judged<'_> {
             // A violation was expected, but with another cause.
             Some(_) => u8::MAX,
         };
-        let is_shown = |cause: Cause| causes.contains(&cause.word());
+        let is_shown = |cause: Cause| causes.contains(&cause.as_str());
         let shown = self.shown();
         let shown = shown.filter(|verdict| verdict.cause.is_some_and(is_shown));
         Some(finding.shown_by(self.cell, shown))
@@ -106,8 +106,8 @@ impl Judged<'_> {
         if held == 0 {
             return None;
         }
-        let mut finding = self.finding(Kind::DeadAlarm, "held", held);
-        finding.problem.push_str(": dead alarm");
+        let mut finding = self.finding(Kind::UnexpectedPass, "held", held);
+        finding.problem.push_str(": unexpected pass");
         finding.help = Some(
             "an expected violation no longer shows: either the lock was fixed (then change the expectation), or the fault no longer has its effect"
                 .into(),
@@ -120,7 +120,7 @@ impl Judged<'_> {
 
     fn not_judged(&self, runs: u64) -> Finding {
         let shown = self.shown().filter(|one| one.status == Status::Unknown);
-        let finding = self.finding(Kind::NotJudged, "unknown", runs);
+        let finding = self.finding(Kind::Inconclusive, "unknown", runs);
         finding.shown_by(self.cell, shown)
     }
 
@@ -130,7 +130,7 @@ impl Judged<'_> {
             all => format!(" in {runs} of {all} runs"),
         };
         let problem = format!("{} {got}{often}, expected {}", self.property, self.words);
-        Finding::of(kind, &CellKey::of(self.cell), problem)
+        Finding::new(kind, &CellKey::new(self.cell), problem)
     }
 
     fn shown(&self) -> Option<&Verdict> {

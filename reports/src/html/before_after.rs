@@ -33,9 +33,9 @@ const SCRIPT: &str = concat!(
 );
 
 /// Further changes of one direction, and further ratios of one kind, are only counted.
-const MOST_ROWS: usize = 1_000;
+const MAX_ROWS: usize = 1_000;
 /// Further cells of one set are only counted.
-const MOST_PLACES: usize = 200;
+const MAX_PLACES: usize = 200;
 
 #[derive(Template)]
 #[template(path = "before_after.html")]
@@ -179,7 +179,12 @@ fn change_counts(comparison: &Comparison) -> Vec<Count> {
     let one_sided = comparison.only_before.len() + comparison.only_after.len();
     let all = [
         ("lock", violated, of(Direction::Worse), "got worse"),
-        ("surprise", "‼", of(Direction::Dead), "dead alarms"),
+        (
+            "mismatch",
+            "‼",
+            of(Direction::UnexpectedPass),
+            "unexpected passes",
+        ),
         ("client", "≠", of(Direction::Other), "with another cause"),
         ("held", held, of(Direction::Better), "got better"),
         ("client", "▲", beyond("client"), "latencies grew"),
@@ -212,11 +217,11 @@ fn groups(comparison: &Comparison, after: &[Cell]) -> Vec<Group> {
             ("lock", Status::Violated.sign()),
         ),
         (
-            Direction::Dead,
+            Direction::UnexpectedPass,
             "Dead alarms",
             "The scenario expects this violation, and it no longer shows: the lock was fixed, or \
              the fault no longer has its effect.",
-            ("surprise", "‼"),
+            ("mismatch", "‼"),
         ),
         (
             Direction::Other,
@@ -233,7 +238,7 @@ fn groups(comparison: &Comparison, after: &[Cell]) -> Vec<Group> {
     ];
     let group = |(direction, title, about, (tone, sign))| {
         let changed = |change: &Change| changed(change, after.get(change.after_index));
-        let shown = comparison.changed(direction).take(MOST_ROWS);
+        let shown = comparison.changed(direction).take(MAX_ROWS);
         let mut rows: Vec<Changed> = shown.map(changed).collect();
         if let [only] = &mut rows[..] {
             only.open = only.story.is_some();
@@ -256,7 +261,7 @@ fn changed(change: &Change, after: Option<&Cell>) -> Changed {
         let lines = cell_status::story(after?, property);
         let own = after?.verdicts.get(&property)?.story == lines;
         (own && !lines.is_empty()).then(|| Story {
-            properties: property.word().to_owned(),
+            properties: property.as_str().to_owned(),
             lines: lines.iter().map(|line| story_line(line)).collect(),
         })
     };
@@ -264,36 +269,36 @@ fn changed(change: &Change, after: Option<&Cell>) -> Changed {
     Changed {
         lock: name(&change.place.lock),
         scenario: name(&change.place.scenario),
-        backend: name(change.place.backend.word()),
+        backend: name(change.place.backend.as_str()),
         letter: change.property.map(|property| describe(property).letter),
-        property: change.property.map_or("cell", Property::word),
+        property: change.property.map_or("cell", Property::as_str),
         before: sentence(&change.before),
         after: sentence(&change.after),
         expected: change.expected.as_ref().map(|expected| name(expected)),
         open: false,
         story: change.property.and_then(story),
-        command: Command::of(reproduce),
+        command: Command::for_command(reproduce),
     }
 }
 
 fn lists(comparison: &Comparison) -> Vec<PlaceList> {
-    let in_words = |places: &[Place]| places.iter().map(Place::to_string).collect::<Vec<_>>();
-    let servers = comparison.other_server.iter().map(OtherServer::in_words);
+    let describe = |places: &[Place]| places.iter().map(Place::to_string).collect::<Vec<_>>();
+    let servers = comparison.other_server.iter().map(OtherServer::describe);
     let all = [
         (
             "Only before",
             "Cells that are only in the set before.",
-            in_words(&comparison.only_before),
+            describe(&comparison.only_before),
         ),
         (
             "Only after",
             "Cells that are only in the set after.",
-            in_words(&comparison.only_after),
+            describe(&comparison.only_after),
         ),
         (
             "Scenario changed",
             "Same name, different content: the scenario may be the reason for a change.",
-            in_words(&comparison.other_scenario),
+            describe(&comparison.other_scenario),
         ),
         (
             "Server changed",
@@ -305,10 +310,10 @@ fn lists(comparison: &Comparison) -> Vec<PlaceList> {
     let list = |(title, about, cells): (_, _, Vec<String>)| PlaceList {
         title,
         about,
-        more: cells.len().saturating_sub(MOST_PLACES),
+        more: cells.len().saturating_sub(MAX_PLACES),
         places: cells
             .iter()
-            .take(MOST_PLACES)
+            .take(MAX_PLACES)
             .map(|cell| sentence(cell))
             .collect(),
     };
@@ -329,7 +334,7 @@ fn tables(comparison: &Comparison, axis: Axis) -> Vec<RatioTable> {
     let table = |(is_noise, title, about): (bool, &str, &'static str)| {
         let ratios = all.iter().filter(|ratio| ratio.within_noise == is_noise);
         let number = ratios.clone().count();
-        let rows = ratios.take(MOST_ROWS);
+        let rows = ratios.take(MAX_ROWS);
         let rows: Vec<RatioRow> = rows.map(|ratio| ratio_row(ratio, axis)).collect();
         RatioTable {
             title: format!("{title}: {number} of {}", all.len()),
@@ -352,7 +357,7 @@ fn ratio_row(ratio: &Ratio, axis: Axis) -> RatioRow {
     RatioRow {
         lock: name(&ratio.place.lock),
         scenario: name(&ratio.place.scenario),
-        backend: name(ratio.place.backend.word()),
+        backend: name(ratio.place.backend.as_str()),
         operation: name(&ratio.operation),
         percentile: percentile(ratio.quantile),
         words: ratio_in_words(ratio),

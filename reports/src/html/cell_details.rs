@@ -1,8 +1,8 @@
 //! The details of one cell: verdicts, stories, timeline, figures, and the command that repeats it.
 
 use picklock_verdicts::check::{Property, Status, Verdicts, describe};
-use picklock_verdicts::latency::{ASKED, HANDOVER, TOLD};
-use picklock_verdicts::record::{Cell, StruckFault};
+use picklock_verdicts::latency::{ASKED, HANDOVER, LOSS_REPORT};
+use picklock_verdicts::record::{Cell, FiredFault};
 use picklock_verdicts::timeline::Timeline;
 
 use super::embedded_json;
@@ -16,10 +16,10 @@ use crate::costs::commands_in_words;
 use crate::matrix::CellOutcome;
 use crate::report_input::{Evidence, ReportInput};
 use crate::responsibility::responsibility;
-use crate::units::{count, moment_ns, span_ms, span_us};
+use crate::units::{count, span_ms, span_us, trigger_ns};
 
 /// Further troubles are omitted.
-const MOST_TROUBLES: usize = 50;
+const MAX_TROUBLES: usize = 50;
 
 pub(super) struct CellDetails {
     pub(super) index: usize,
@@ -49,7 +49,7 @@ pub(super) struct CellDetails {
     pub(super) has_log: bool,
     /// True if the log is only a part of what happened.
     pub(super) log_is_part: bool,
-    pub(super) left_out: Vec<String>,
+    pub(super) omitted: Vec<String>,
     pub(super) figures: Figures,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct VerdictRow {
     pub(super) cause: &'static str,
     pub(super) rate: Option<String>,
     pub(super) expected: Name,
-    pub(super) surprising: bool,
+    pub(super) unexpected: bool,
 }
 
 /// A story, once for all properties that share it.
@@ -90,7 +90,7 @@ pub(super) fn all_cell_details(input: &ReportInput) -> impl Iterator<Item = Cell
     let details = move |(index, cell): (usize, &Cell)| {
         let mut verdicts = cell.verdicts.values();
         let is_quiet = verdicts.all(|verdict| verdict.status != Status::Violated);
-        let room = Room::of(cells.len(), is_quiet);
+        let room = Room::for_cells(cells.len(), is_quiet);
         cell_details(index, cell, input.of(cell), room)
     };
     cells.iter().enumerate().map(details)
@@ -98,60 +98,60 @@ pub(super) fn all_cell_details(input: &ReportInput) -> impl Iterator<Item = Cell
 
 fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> CellDetails {
     let history = found.and_then(|evidence| evidence.history.as_ref());
-    let wire = found.and_then(|evidence| evidence.wire.as_ref());
-    let timeline = history.map(Timeline::of);
+    let proxy = found.and_then(|evidence| evidence.proxy.as_ref());
+    let timeline = history.map(Timeline::new);
     let track =
-        (timeline.as_ref()).map(|timeline| timeline_data(timeline, wire, &cell.verdicts, room));
+        (timeline.as_ref()).map(|timeline| timeline_data(timeline, proxy, &cell.verdicts, room));
     let record = found.map(|evidence| &evidence.record);
     CellDetails {
         index,
         lock: name(&cell.lock.name),
         version: name(&cell.lock.version),
         scenario: name(&cell.scenario),
-        backend: name(cell.backend.word()),
+        backend: name(cell.backend.as_str()),
         summary: sentence(&cell.summary),
         tile: tile(cell),
         error: cell.error.as_ref().map(|error| sentence(error)),
         responsibility: responsibility(&cell.verdicts)
-            .filter(|_| CellOutcome::of(cell) != CellOutcome::NotRun),
+            .filter(|_| CellOutcome::from_cell(cell) != CellOutcome::NotRun),
         verdicts: verdict_rows(cell),
         stories: stories(&cell.verdicts),
-        command: Command::of(&cell.reproduce),
+        command: Command::for_command(&cell.reproduce),
         run_dir: cell.run_dir.as_ref().map(|run_dir| name(run_dir)),
         is_gone: found.is_none(),
         has_repro: found.is_some_and(|evidence| evidence.has_repro),
         facts: facts(cell, found),
         trouble: record.map_or_else(Vec::new, |record| {
-            let trouble = record.trouble.iter().take(MOST_TROUBLES);
+            let trouble = record.trouble.iter().take(MAX_TROUBLES);
             trouble.map(|words| sentence(words)).collect()
         }),
         faults: record.map_or_else(Vec::new, |record| faults(&record.faults)),
         has_log: track.as_ref().is_some_and(|track| !track.log.is_empty()),
         log_is_part: track.as_ref().is_some_and(|track| track.log_is_part),
-        left_out: left_out(track.as_ref(), cell, room),
+        omitted: omitted(track.as_ref(), cell, room),
         has_messages: (track.as_ref()).is_some_and(|track| track.messages.is_some()),
         track: track.map(|track| embedded_json::json(&track)),
         figures: timeline.as_ref().map_or_else(
             || figures::of_cell(cell),
-            |timeline| figures::of_timeline(timeline, wire),
+            |timeline| figures::of_timeline(timeline, proxy),
         ),
     }
 }
 
 /// What the timeline does not show.
-fn left_out(track: Option<&TimelineData>, cell: &Cell, room: Room) -> Vec<String> {
+fn omitted(track: Option<&TimelineData>, cell: &Cell, room: Room) -> Vec<String> {
     let Some(track) = track else {
         return Vec::new();
     };
-    let mut left_out = track.left_out.clone();
+    let mut omitted = track.omitted.clone();
     if let Some(run_dir) = cell.run_dir.as_ref().filter(|_| room.is_without_commands()) {
-        left_out.push(format!(
+        omitted.push(format!(
             "Nothing was violated, and this page has many cells: single commands and values of keys are \
              left out. `picklock report {}` shows them.",
             shell_words::quote(&name(run_dir).shown)
         ));
     }
-    left_out
+    omitted
 }
 
 fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
@@ -162,15 +162,15 @@ fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
             property,
             letter: describe(property).letter,
             sign: verdict.status.sign(),
-            status: verdict.status.word(),
+            status: verdict.status.as_str(),
             meaning: sentence(&verdict_line(property, verdict)),
-            cause: verdict.cause.map_or("", |cause| cause.word()),
+            cause: verdict.cause.map_or("", |cause| cause.as_str()),
             rate: tally.map(tile::rate_of),
             expected: match verdict.status {
                 Status::NotApplicable => name("–"),
                 _ => name(cell.expected.get(&property).map_or("", String::as_str)),
             },
-            surprising: cell.surprises.iter().any(|s| s.property == property),
+            unexpected: cell.mismatches.iter().any(|s| s.property == property),
         })
     };
     Property::ALL.into_iter().filter_map(row).collect()
@@ -183,8 +183,8 @@ fn stories(verdicts: &Verdicts) -> Vec<Story> {
             continue;
         }
         match told.iter_mut().find(|(_, lines)| *lines == verdict.story) {
-            Some((properties, _)) => properties.push(property.word()),
-            None => told.push((vec![property.word()], &verdict.story)),
+            Some((properties, _)) => properties.push(property.as_str()),
+            None => told.push((vec![property.as_str()], &verdict.story)),
         }
     }
     let story = |(properties, lines): (Vec<&str>, &[String])| Story {
@@ -206,10 +206,10 @@ pub(super) fn story_line(line: &str) -> StoryLine {
     }
 }
 
-fn faults(faults: &[StruckFault]) -> Vec<FaultRow> {
+fn faults(faults: &[FiredFault]) -> Vec<FaultRow> {
     let moment =
-        |ns: Option<u64>, otherwise: &str| ns.map_or_else(|| otherwise.to_owned(), moment_ns);
-    let row = |fault: &StruckFault| FaultRow {
+        |ns: Option<u64>, otherwise: &str| ns.map_or_else(|| otherwise.to_owned(), trigger_ns);
+    let row = |fault: &FiredFault| FaultRow {
         at: moment(fault.began_ns, "never struck"),
         detail: sentence(&fault.detail),
         until: match fault.began_ns {
@@ -217,7 +217,7 @@ fn faults(faults: &[StruckFault]) -> Vec<FaultRow> {
             None => String::new(),
         },
     };
-    faults.iter().take(MOST_TROUBLES).map(row).collect()
+    faults.iter().take(MAX_TROUBLES).map(row).collect()
 }
 
 fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
@@ -272,7 +272,7 @@ fn latencies(cell: &Cell) -> Vec<Fact> {
             ASKED => ("asked", "; from the request"),
             "release" => ("release", ""),
             HANDOVER => ("handover", "; free while somebody waited"),
-            TOLD => ("told of a loss", "; after it"),
+            LOSS_REPORT => ("told of a loss", "; after it"),
             _ => continue,
         };
         let spans = [latency.p50_us, latency.p99_us, latency.max_us].map(span_us);

@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_leap_stays_and_a_skew_that_ends_does_not() {
         let (node, worker) = (ClockOwner::Node(1), ClockOwner::Worker(0));
-        let clocks = clock_offsets(&Timeline::of(&history(vec![
+        let clocks = clock_offsets(&Timeline::new(&history(vec![
             (10, began(0, "clock-jump", node, shift(1_500, true))),
             (10, EventKind::FaultEnded { id: 0 }),
             (20, began(1, "clock-skew", worker, shift(-200, false))),
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn faults_of_one_clock_add_up_until_another_master_comes() {
         let node = ClockOwner::Node(0);
-        let clocks = clock_offsets(&Timeline::of(&history(vec![
+        let clocks = clock_offsets(&Timeline::new(&history(vec![
             (10, began(0, "clock-jump", node, shift(1_000, false))),
             (20, began(1, "clock-jump", node, shift(500, false))),
             (30, began(2, "clock-jump", node, shift(-1_500, false))),
@@ -221,7 +221,7 @@ mod tests {
             optional: false,
             because: None,
         };
-        let clocks = clock_offsets(&Timeline::of(&history(vec![
+        let clocks = clock_offsets(&Timeline::new(&history(vec![
             (
                 10,
                 began(0, "clock-skew", ClockOwner::Worker(0), shift(5, true)),

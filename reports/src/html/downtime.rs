@@ -57,7 +57,7 @@ mod tests {
             worker: 1,
             incarnation: 1,
         };
-        let dead = downtimes(&Timeline::of(&history(vec![
+        let dead = downtimes(&Timeline::new(&history(vec![
             (10, down()),
             (20, up),
             (30, down()),

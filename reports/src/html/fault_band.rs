@@ -1,6 +1,6 @@
 //! Faults, each as a band over its duration.
 
-use picklock_verdicts::timeline::{FaultSpan, Timeline, strikes_once};
+use picklock_verdicts::timeline::{FaultSpan, Timeline, is_instantaneous};
 use serde::Serialize;
 
 use super::name::{name, sentence};
@@ -23,7 +23,7 @@ pub(super) struct FaultBand {
 pub(super) fn fault_bands(timeline: &Timeline<'_>) -> Vec<FaultBand> {
     let band = |span: &FaultSpan<'_>| FaultBand {
         from_ns: span.began_ns,
-        to_ns: match strikes_once(span.fault) && span.fault != "crash-client" {
+        to_ns: match is_instantaneous(span.fault) && span.fault != "crash-client" {
             true => span.began_ns,
             false => span.ended_ns.unwrap_or(timeline.end_ns()),
         },

@@ -7,15 +7,15 @@ use picklock_verdicts::timeline::Timeline;
 
 use super::name::{Name, sentence};
 use super::percentiles::{Drawing, drawing};
+use crate::command_log::{CommandLog, Cost};
 use crate::measures::{Measures, Orphan, Phase, Recovery, Speed, cost, measure};
-use crate::units::{count, moment_ns, span_ns};
-use crate::wire_log::{CommandLog, Cost};
+use crate::units::{count, span_ns, trigger_ns};
 
 /// The name of a curve.
 const ALL_RUNS: &str = "all runs";
 
 /// Further rows of a table are omitted.
-const MOST_ROWS: usize = 50;
+const MAX_ROWS: usize = 50;
 
 /// All figures of a cell.
 #[derive(Default)]
@@ -52,22 +52,18 @@ pub(super) struct Row {
 }
 
 /// The figures of a shown run, phase by phase.
-pub(super) fn of_timeline(timeline: &Timeline<'_>, wire: Option<&CommandLog>) -> Figures {
+pub(super) fn of_timeline(timeline: &Timeline<'_>, proxy: Option<&CommandLog>) -> Figures {
     let measures = measure(timeline);
     let (recoveries, orphans) = (&measures.recoveries, &measures.orphans);
-    let more = |all: usize| all.saturating_sub(MOST_ROWS);
+    let more = |all: usize| all.saturating_sub(MAX_ROWS);
     Figures {
         drawings: drawings(&measures.speeds),
         drawn_from: "the run that is shown, phase by phase",
         speeds: measures.speeds.iter().map(speed_row).collect(),
         fairness: fairness(&measures),
-        commands: wire.and_then(|log| cost(timeline, log)).map(commands),
-        recoveries: recoveries
-            .iter()
-            .take(MOST_ROWS)
-            .map(recovery_row)
-            .collect(),
-        orphans: orphans.iter().take(MOST_ROWS).map(orphan_row).collect(),
+        commands: proxy.and_then(|log| cost(timeline, log)).map(commands),
+        recoveries: recoveries.iter().take(MAX_ROWS).map(recovery_row).collect(),
+        orphans: orphans.iter().take(MAX_ROWS).map(orphan_row).collect(),
         more_rows: more(recoveries.len()) + more(orphans.len()),
     }
 }
@@ -170,7 +166,7 @@ fn fairness(measures: &Measures) -> Vec<String> {
             "Longest wait: worker {} for {} from {}, {outcome}.",
             wait.worker,
             span_ns(wait.waited_ns),
-            moment_ns(wait.from_ns)
+            trigger_ns(wait.from_ns)
         ));
     }
     lines
@@ -187,7 +183,7 @@ fn commands(cost: Cost) -> String {
 
 fn recovery_row(recovery: &Recovery) -> Row {
     Row {
-        at: moment_ns(recovery.over_ns),
+        at: trigger_ns(recovery.ended_at_ns),
         what: sentence(&recovery.detail),
         cost: match recovery.next_grant_ns {
             Some(ns) => format!("next grant after {}", span_ns(ns)),
@@ -206,7 +202,7 @@ fn orphan_row(orphan: &Orphan) -> Row {
         None => "never granted again".to_owned(),
     };
     Row {
-        at: moment_ns(orphan.from_ns),
+        at: trigger_ns(orphan.from_ns),
         what: sentence(&format!("worker {} {lost}", orphan.worker)),
         cost: format!(
             "kept others waiting for {}; {over}",

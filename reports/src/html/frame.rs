@@ -82,7 +82,7 @@ pub(super) struct Command {
 }
 
 impl Command {
-    pub(super) fn of(command: &str) -> Self {
+    pub(super) fn for_command(command: &str) -> Self {
         Command {
             shown: sentence(command),
             copied: match visible(command) {

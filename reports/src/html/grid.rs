@@ -44,8 +44,8 @@ pub(super) enum Slot {
 
 /// The tables of a matrix.
 pub(super) fn backends(matrix: &MatrixRecord) -> Vec<BackendGrid> {
-    let run = matrix.cells.iter().map(|cell| cell.backend.word());
-    let words = distinct(run.chain(matrix.skipped.iter().map(|one| one.backend.word())));
+    let run = matrix.cells.iter().map(|cell| cell.backend.as_str());
+    let words = distinct(run.chain(matrix.skipped.iter().map(|one| one.backend.as_str())));
     let ranked = ranked_locks(matrix);
     let backends = words.into_iter().filter_map(|word| word.parse().ok());
     let grids = backends.map(|backend| grid(matrix, backend, &ranked));
@@ -60,7 +60,7 @@ fn ranked_locks(matrix: &MatrixRecord) -> Vec<&Cell> {
             locks.push(cell);
         }
     }
-    if let Some(scorecard) = Scorecard::of(matrix) {
+    if let Some(scorecard) = Scorecard::from_matrix(matrix) {
         let place = |lock: &Cell| {
             let name = lock_with_options(lock);
             scorecard.locks.iter().position(|score| score.lock == name)
@@ -111,7 +111,7 @@ fn grid(matrix: &MatrixRecord, backend: BackendName, ranked: &[&Cell]) -> Backen
     families.sort_by_key(|(family, rows)| (!rows.iter().any(Row::is_red), *family));
     let names = locks.iter().map(|lock| name(&lock_with_options(lock)));
     BackendGrid {
-        backend: name(backend.word()),
+        backend: name(backend.as_str()),
         locks: names.collect(),
         families: families.into_iter().map(family_rows).collect(),
     }
@@ -138,7 +138,7 @@ fn family_rows((family, mut rows): (Option<Family>, Vec<Row>)) -> FamilyRows {
     rows.sort_by_key(Row::order);
     let red = rows.iter().filter(|row| row.is_red()).count();
     let scenarios = count(rows.len(), "scenario");
-    let title = family.map(Family::word);
+    let title = family.map(Family::as_str);
     let title = title.map(|name| format!("{name}: {scenarios}, something violated in {red}"));
     FamilyRows {
         title: title.unwrap_or_default(),
@@ -159,11 +159,11 @@ impl Row {
         self.tiles().any(Tile::is_red)
     }
 
-    /// The worst first: surprises, then faults of locks, then other violations.
+    /// The worst first: unexpected results, then faults of locks, then other violations.
     fn order(&self) -> Reverse<(usize, usize, usize)> {
         let tiles = |is: &dyn Fn(&Tile) -> bool| self.tiles().filter(|tile| is(tile)).count();
         Reverse((
-            tiles(&|tile| tile.is_surprising),
+            tiles(&|tile| tile.is_unexpected),
             tiles(&|tile| tile.tone == "lock"),
             tiles(&Tile::is_red),
         ))

@@ -22,7 +22,7 @@ pub(super) fn jump_targets(overlaps: &[(u64, u64, u32)], verdicts: &Verdicts) ->
         let (Status::Violated, Some(at_ns)) = (verdict.status, verdict.at_ns) else {
             continue;
         };
-        let cause = verdict.cause.map_or("", |cause| cause.word());
+        let cause = verdict.cause.map_or("", |cause| cause.as_str());
         let words = format!("{property} violated: {cause}");
         let mut targets = jump_targets.iter_mut();
         match targets.find(|target| target.from_ns == at_ns) {

@@ -6,11 +6,11 @@ use picklock_scenarios::{Direction, Phase};
 use serde::Serialize;
 
 use super::column::Texts;
+use crate::command_log::{CommandLog, Message};
 use crate::escape::visible;
-use crate::wire_log::{CommandLog, Message};
 
 /// The text of a message is truncated after this many characters.
-const LONGEST_WORDS: usize = 64;
+const MAX_WORDS_LENGTH: usize = 64;
 
 /// One message, in the form of [`Messages::rows`].
 type Row = (u64, i64, usize, usize, u8, u64, u8, usize, usize);
@@ -18,7 +18,7 @@ type Row = (u64, i64, usize, usize, u8, u64, u8, usize, usize);
 /// Messages as rows of numbers; texts and outcomes are indexes into lists.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Messages {
-    /// Time at the wire, delay until it was forwarded (-1: it was not), worker, node, 1 for a
+    /// Time at the proxy, delay until it was forwarded (-1: it was not), worker, node, 1 for a
     /// reply, attempt, the worker's operation (0 idle, 1 acquire, 2 extend, 3 release), outcome,
     /// text.
     rows: Vec<Row>,
@@ -32,19 +32,19 @@ pub(super) fn messages(
     log: &CommandLog,
     ops: &BTreeSet<u64>,
     most: usize,
-    left_out: &mut Vec<String>,
+    omitted: &mut Vec<String>,
 ) -> Messages {
-    if log.left_out > 0 {
-        left_out.push(format!(
+    if log.omitted > 0 {
+        omitted.push(format!(
             "The command log had no room for its oldest {} lines.",
-            log.left_out
+            log.omitted
         ));
     }
     let mut chosen: Vec<&Message> = log.messages.iter().collect();
     if chosen.len() > most {
-        left_out.push(format!(
+        omitted.push(format!(
             "Of {} commands and replies {most} are shown: those of overlaps come first, then the \
-             earliest. The rest is in the run's wire.jsonl.",
+             earliest. The rest is in the run's commands.jsonl.",
             chosen.len()
         ));
         chosen.sort_by_key(|message| !ops.contains(&message.op));
@@ -54,7 +54,7 @@ pub(super) fn messages(
     let mut shown = Messages::default();
     for message in chosen {
         let outcome = shown.outcomes.index(&visible(&message.outcome));
-        let cut: String = message.preview.chars().take(LONGEST_WORDS).collect();
+        let cut: String = message.preview.chars().take(MAX_WORDS_LENGTH).collect();
         let words = shown.words.index(&visible(&cut));
         let later_ns = message.sent_ns.map_or(-1, |sent_ns| {
             i64::try_from(sent_ns.saturating_sub(message.at_ns)).unwrap_or(i64::MAX)
@@ -106,7 +106,7 @@ mod tests {
     fn overlaps_come_first_and_what_is_missing_is_said() {
         let log = CommandLog {
             messages: (0..10).map(|n| message(n, n)).collect(),
-            left_out: 2,
+            omitted: 2,
         };
         let mut said = Vec::new();
         let shown = messages(&log, &BTreeSet::from([8, 9]), 4, &mut said);

@@ -6,11 +6,11 @@ use askama::filters::HtmlSafe;
 use crate::escape::{shortened, visible};
 
 /// Longer names are truncated.
-const LONGEST_NAME: usize = 48;
+const MAX_NAME_LENGTH: usize = 48;
 /// Longer sentences are truncated.
-const LONGEST_SENTENCE: usize = 600;
+const MAX_SENTENCE_LENGTH: usize = 600;
 /// The limit of the text on hover.
-const LONGEST_WHOLE: usize = 12_000;
+const MAX_WHOLE_LENGTH: usize = 12_000;
 
 /// Untrusted text. In a template it renders as escaped HTML.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Template)]
@@ -29,18 +29,18 @@ impl HtmlSafe for Name {}
 
 /// A name, truncated to some fifty characters.
 pub(super) fn name(text: &str) -> Name {
-    cut(text, LONGEST_NAME)
+    cut(text, MAX_NAME_LENGTH)
 }
 
 /// A sentence, or a command.
 pub(super) fn sentence(text: &str) -> Name {
-    cut(text, LONGEST_SENTENCE)
+    cut(text, MAX_SENTENCE_LENGTH)
 }
 
 fn cut(text: &str, most: usize) -> Name {
     let text = visible(text);
     let whole = match text.chars().nth(most) {
-        Some(_) => text.chars().take(LONGEST_WHOLE).collect(),
+        Some(_) => text.chars().take(MAX_WHOLE_LENGTH).collect(),
         None => String::new(),
     };
     Name {
@@ -70,11 +70,11 @@ mod tests {
     fn long_names_are_cut_and_whole_on_hover() {
         let long = "é".repeat(10_000);
         let cut = name(&long);
-        assert_eq!(cut.shown.chars().count(), LONGEST_NAME);
+        assert_eq!(cut.shown.chars().count(), MAX_NAME_LENGTH);
         assert!(cut.shown.ends_with('…'));
         assert_eq!(cut.whole, long);
         assert_eq!(name("redlock").whole, "");
-        assert_eq!(name(&"x".repeat(LONGEST_NAME)).whole, "");
+        assert_eq!(name(&"x".repeat(MAX_NAME_LENGTH)).whole, "");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::fault_band::FaultBand;
 use super::name::sentence;
 
 /// Further nodes have no row.
-const MOST_NODES: usize = 64;
+const MAX_NODES: usize = 64;
 
 #[derive(Debug, Serialize)]
 pub(super) struct NodeRow {
@@ -37,7 +37,7 @@ pub(super) fn node_rows(
     clocks: &mut BTreeMap<usize, Vec<ClockOffset>>,
 ) -> Vec<NodeRow> {
     let (history, end_ns) = (timeline.history(), timeline.end_ns());
-    let mut nodes: Vec<NodeRow> = (0..history.header.nodes.min(MOST_NODES))
+    let mut nodes: Vec<NodeRow> = (0..history.header.nodes.min(MAX_NODES))
         .map(|node| NodeRow {
             node,
             spans: Vec::new(),
@@ -116,7 +116,7 @@ mod tests {
             (50, began(3, "partition", &[0, 1])),
             (90, EventKind::Refused { worker: 0, op: 1 }),
         ]);
-        let timeline = Timeline::of(&history);
+        let timeline = Timeline::new(&history);
         let nodes = node_rows(&timeline, &fault_bands(&timeline), &mut BTreeMap::new());
         let seen = |node: usize| -> Vec<(u64, u64, &str)> {
             let spans = nodes[node].spans.iter();

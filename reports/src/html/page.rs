@@ -44,10 +44,10 @@ const SCRIPT: &str = concat!(
 );
 
 /// Further things that were skipped are only counted: all directories of a matrix may be gone.
-const MOST_NOTICES: usize = 5;
+const MAX_NOTICES: usize = 5;
 
 /// Further reasons why cells are not applicable are only counted.
-const MOST_REASONS: usize = 100;
+const MAX_REASONS: usize = 100;
 
 #[derive(Template)]
 #[template(path = "page.html")]
@@ -95,7 +95,7 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
         }
     };
     let inapplicable = inapplicable(matrix);
-    let reasons = inapplicable.iter().take(MOST_REASONS);
+    let reasons = inapplicable.iter().take(MAX_REASONS);
     let mut details = all_cell_details(input);
     let only = match matrix.cells.len() {
         1 => details.next(),
@@ -111,8 +111,8 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
         facts: facts(input),
         reproduce: sentence(&matrix.reproduce),
         many_runs: matrix.cells.iter().any(|cell| cell.runs > 1),
-        inapplicable: reasons.map(|group| sentence(&group.in_words())).collect(),
-        inapplicable_more: inapplicable.len().saturating_sub(MOST_REASONS),
+        inapplicable: reasons.map(|group| sentence(&group.describe())).collect(),
+        inapplicable_more: inapplicable.len().saturating_sub(MAX_REASONS),
         inapplicable_cells: inapplicable.iter().map(|group| group.locks.len()).sum(),
         not_applicable: NOT_APPLICABLE,
         backends: grid::backends(matrix),
@@ -142,11 +142,11 @@ fn signs() -> [&'static str; 4] {
 fn notices(input: &ReportInput) -> Vec<Name> {
     let interrupted = input.matrix.interrupted;
     let interrupted = interrupted.then(|| sentence("Interrupted by the user: cells are missing."));
-    let skipped = input.skipped.iter().take(MOST_NOTICES);
-    let left_out = skipped.map(|words| sentence(&format!("Skipped: {words}")));
-    let more = input.skipped.len().saturating_sub(MOST_NOTICES);
+    let skipped = input.skipped.iter().take(MAX_NOTICES);
+    let omitted = skipped.map(|words| sentence(&format!("Skipped: {words}")));
+    let more = input.skipped.len().saturating_sub(MAX_NOTICES);
     let more = (more > 0).then(|| sentence(&format!("Skipped: {more} more.")));
-    let notices = interrupted.into_iter().chain(left_out);
+    let notices = interrupted.into_iter().chain(omitted);
     notices.chain(more).collect()
 }
 
@@ -162,10 +162,10 @@ fn cell_counts(input: &ReportInput) -> Vec<Count> {
         tiles.filter(|tile| tile.tone == tone).count()
     };
     let [held, violated, unknown, absent] = signs();
-    let surprising = cells.iter().filter(|cell| cell.is_surprising()).count();
-    let left_out = of_tone("absent") + input.matrix.skipped.len();
+    let unexpected = cells.iter().filter(|cell| cell.is_unexpected()).count();
+    let omitted = of_tone("absent") + input.matrix.skipped.len();
     let all = [
-        ("surprise", "‼", surprising, "not as expected"),
+        ("mismatch", "‼", unexpected, "not as expected"),
         ("held", held, of_tone("held"), "held"),
         ("lock", violated, of_tone("lock"), "the lock’s fault"),
         ("redis", violated, of_tone("redis"), "Redis lost the lock"),
@@ -173,9 +173,9 @@ fn cell_counts(input: &ReportInput) -> Vec<Count> {
         ("fenced", "◆", of_tone("fenced"), "saved by fencing"),
         ("unknown", unknown, of_tone("unknown"), "not judged"),
         ("failed", "!", of_tone("failed"), "not run"),
-        ("absent", absent, left_out, NOT_APPLICABLE),
+        ("absent", absent, omitted, NOT_APPLICABLE),
     ];
-    counts(all, "surprise")
+    counts(all, "mismatch")
 }
 
 /// How it was run.

@@ -15,7 +15,7 @@ const BOTTOM: f64 = 34.0;
 /// Points of a line.
 const POINTS: u32 = 120;
 /// The axis ends at 99.999 %, however many values there are.
-const MOST_NINES: f64 = 5.0;
+const MAX_NINES: f64 = 5.0;
 
 pub(super) struct Drawing {
     pub(super) title: &'static str,
@@ -60,7 +60,7 @@ pub(super) fn drawing(
     let low_us = filled.iter().map(|(_, _, h)| h.min()).min()?.max(1);
     let high_us = filled.iter().map(|(_, _, h)| h.max()).max()?.max(1);
     let most = filled.iter().map(|(_, _, h)| h.len()).max()?;
-    let nines = (most as f64).log10().clamp(1.0, MOST_NINES);
+    let nines = (most as f64).log10().clamp(1.0, MAX_NINES);
     // At least a decade, so that a flat line looks flat.
     let low = (low_us as f64).log10().floor();
     let high = (high_us as f64).log10().ceil().max(low + 1.0);

@@ -10,7 +10,7 @@ const MARGIN: f64 = 14.0;
 /// The axis spans at least half to double, and at most a 64th to 64 times: beyond that, an interval
 /// leaves the edge.
 const LEAST_DOUBLINGS: f64 = 1.0;
-const MOST_DOUBLINGS: f64 = 6.0;
+const MAX_DOUBLINGS: f64 = 6.0;
 
 /// The axis that all rows share.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,7 +52,7 @@ impl Axis {
             }
         }
         Axis {
-            doublings: doublings.ceil().min(MOST_DOUBLINGS),
+            doublings: doublings.ceil().min(MAX_DOUBLINGS),
         }
     }
 
@@ -132,7 +132,7 @@ mod tests {
             ratio(0.001, Some(1e9), Some(1e12)),
         ];
         let axis = Axis::of(&cases);
-        assert_eq!(axis.doublings, MOST_DOUBLINGS);
+        assert_eq!(axis.doublings, MAX_DOUBLINGS);
         for case in &cases {
             let mark = axis.mark(case);
             let places = [Some(mark.low), mark.dot, Some(mark.high)];

@@ -32,19 +32,19 @@ pub(super) struct Score {
 
 /// Nothing if the matrix is too small to compare anything.
 pub(super) fn scorecard(input: &ReportInput) -> Option<ScorecardView> {
-    let scorecard = Scorecard::of(&input.matrix)?;
+    let scorecard = Scorecard::from_matrix(&input.matrix)?;
     let parts = |words: &str| words.split('`').map(|it| sentence(it).shown).collect();
     Some(ScorecardView {
         advice: scorecard.advice.iter().map(|it| parts(&it.words)).collect(),
-        families: Family::ALL.map(Family::word).into(),
+        families: Family::ALL.map(Family::as_str).into(),
         rows: scorecard.locks.iter().map(row).collect(),
     })
 }
 
 fn row(of: &LockScore) -> ScoreRow {
-    let families = Family::ALL.map(|family| of.families.get(family.word()).copied());
+    let families = Family::ALL.map(|family| of.families.get(family.as_str()).copied());
     let scores = std::iter::once(Some(of.all)).chain(families);
-    let latency = |it: Option<Percentiles>| it.map_or_else(none, Percentiles::in_words);
+    let latency = |it: Option<Percentiles>| it.map_or_else(none, Percentiles::describe);
     let costs = &of.costs;
     ScoreRow {
         lock: name(&of.lock),
@@ -68,8 +68,8 @@ fn none() -> String {
 
 fn score(of: Option<FamilyScore>) -> Score {
     let (words, tone) = match of.filter(|of| of.judged > 0) {
-        Some(of) if of.survived == of.judged => (of.in_words(), "good"),
-        Some(of) => (of.in_words(), "some"),
+        Some(of) if of.survived == of.judged => (of.describe(), "good"),
+        Some(of) => (of.describe(), "some"),
         None => (none(), "none"),
     };
     Score { words, tone }

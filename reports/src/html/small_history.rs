@@ -5,7 +5,7 @@ use picklock_verdicts::history::{Event, EventKind, History, read_history};
 /// A history of two workers, two nodes and one lock.
 pub(super) fn history(events: Vec<(u64, EventKind)>) -> History {
     let header = concat!(
-        r#"{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
+        r#"{"format":"picklock-history/1","scenario":"s","lock":"s","backend":"sim","#,
         r#""seed":1,"workers":2,"nodes":2,"keys":["a"],"ttl_ms":100,"stock_start":3,"#,
         r#""update":"decrement","min_grants":0,"progress_within_ms":3000}"#,
     );

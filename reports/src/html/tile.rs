@@ -4,7 +4,7 @@ use picklock_verdicts::check::{Cause, Property, Responsible, Status, Verdicts, d
 use picklock_verdicts::record::{Cell, Tally};
 
 use super::name::{Name, sentence};
-use crate::matrix::{CellOutcome, NOT_APPLICABLE, distinct, surprise_in_words};
+use crate::matrix::{CellOutcome, NOT_APPLICABLE, describe_mismatch, distinct};
 use crate::statistics::Rate;
 
 /// A cell as the matrix shows it.
@@ -25,11 +25,11 @@ pub(super) struct Tile {
     /// A warning for results that are not as expected; empty if there is none.
     pub(super) flag: &'static str,
     /// True if a verdict is not as expected.
-    pub(super) is_surprising: bool,
+    pub(super) is_unexpected: bool,
     /// False if the scenario expects nothing of the lock.
     pub(super) has_expectations: bool,
     /// Expected and actual results, for the text on hover.
-    pub(super) surprises: Name,
+    pub(super) mismatches: Name,
 }
 
 impl Tile {
@@ -40,7 +40,7 @@ impl Tile {
 }
 
 pub(super) fn tile(cell: &Cell) -> Tile {
-    let is_not_run = CellOutcome::of(cell) == CellOutcome::NotRun;
+    let is_not_run = CellOutcome::from_cell(cell) == CellOutcome::NotRun;
     let inapplicable = cell.inapplicable();
     let (tone, sign, headline) = match (is_not_run, inapplicable) {
         (true, _) => ("failed", "!", "could not be run"),
@@ -51,20 +51,20 @@ pub(super) fn tile(cell: &Cell) -> Tile {
         true => String::new(),
         false => causes(&cell.verdicts),
     };
-    let surprises = cell.surprises.iter();
-    let surprises = surprises.map(|surprise| surprise_in_words(surprise, cell.runs));
+    let mismatches = cell.mismatches.iter();
+    let mismatches = mismatches.map(|mismatch| describe_mismatch(mismatch, cell.runs));
     Tile {
         tone,
         sign,
         headline,
-        words: in_words(cell, headline, inapplicable),
+        words: cell_name(cell, headline, inapplicable),
         causes,
         letters: letters(cell),
         part: part(cell),
         flag: flag(cell),
-        is_surprising: cell.is_surprising(),
+        is_unexpected: cell.is_unexpected(),
         has_expectations: cell.is_bound() || inapplicable.is_some(),
-        surprises: sentence(&surprises.collect::<Vec<_>>().join("; ")),
+        mismatches: sentence(&mismatches.collect::<Vec<_>>().join("; ")),
     }
 }
 
@@ -121,11 +121,11 @@ fn causes(verdicts: &Verdicts) -> String {
     let mut violated: Vec<_> = violated.collect();
     violated.sort_by_key(|(property, _)| describe(**property).severity);
     let causes = violated.iter().filter_map(|(_, verdict)| verdict.cause);
-    distinct(causes.map(|cause| cause.word())).join(", ")
+    distinct(causes.map(|cause| cause.as_str())).join(", ")
 }
 
 fn flag(cell: &Cell) -> &'static str {
-    if cell.is_surprising() {
+    if cell.is_unexpected() {
         "‼ not as expected"
     } else if !cell.is_as_expected() && cell.error.is_none() {
         "? expected, not judged"
@@ -158,12 +158,12 @@ fn part(cell: &Cell) -> Option<String> {
 }
 
 /// `client outlived its lease; exclusion, resource violated: outlived-lease; 2/3 runs`.
-fn in_words(cell: &Cell, headline: &str, inapplicable: Option<&str>) -> Name {
+fn cell_name(cell: &Cell, headline: &str, inapplicable: Option<&str>) -> Name {
     let mut parts = vec![headline.to_owned()];
     parts.extend(inapplicable.map(str::to_owned));
     let violated = cell.verdicts.iter();
     let violated = violated.filter(|(_, verdict)| verdict.status == Status::Violated);
-    let violated: Vec<&str> = violated.map(|(property, _)| property.word()).collect();
+    let violated: Vec<&str> = violated.map(|(property, _)| property.as_str()).collect();
     if !violated.is_empty() {
         let causes = causes(&cell.verdicts);
         parts.push(format!("{} violated: {causes}", violated.join(", ")));
@@ -178,7 +178,7 @@ fn in_words(cell: &Cell, headline: &str, inapplicable: Option<&str>) -> Name {
 pub(super) fn rate_of(tally: &Tally) -> String {
     let judged = tally.held + tally.violated;
     match Rate::new(tally.violated, judged) {
-        Some(rate) => format!("violated {}", rate.in_words()),
+        Some(rate) => format!("violated {}", rate.describe()),
         None => "never judged".to_owned(),
     }
 }

@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::column::Column;
 
 /// Up to this many keys have a line each; with more, only the key with the lowest stock has one.
-const MOST_LINES: usize = 6;
+const MAX_LINES: usize = 6;
 /// More points than this cannot be distinguished on any screen.
-const MOST_POINTS: usize = 8_000;
+const MAX_POINTS: usize = 8_000;
 
 /// A step line. For each point, the column has the time since the previous point, and the value.
 #[derive(Debug, Serialize)]
@@ -34,7 +34,7 @@ pub(super) struct Fences {
 }
 
 /// The stock, one line for each key; empty if it never changed.
-pub(super) fn stock(history: &History, left_out: &mut Vec<String>) -> Vec<Steps> {
+pub(super) fn stock(history: &History, omitted: &mut Vec<String>) -> Vec<Steps> {
     let keys = history.header.keys.len();
     let mut lines: Vec<Vec<(u64, i64)>> = vec![Vec::new(); keys];
     for event in &history.events {
@@ -45,9 +45,9 @@ pub(super) fn stock(history: &History, left_out: &mut Vec<String>) -> Vec<Steps>
         }
     }
     let mut shown: Vec<usize> = (0..keys).filter(|key| !lines[*key].is_empty()).collect();
-    if shown.len() > MOST_LINES {
+    if shown.len() > MAX_LINES {
         let lowest = |key: &usize| lines[*key].iter().map(|(_, stock)| *stock).min();
-        left_out.push(format!(
+        omitted.push(format!(
             "Of {} keys, only the one whose stock fell lowest is drawn.",
             shown.len()
         ));
@@ -70,7 +70,7 @@ pub(super) fn stock(history: &History, left_out: &mut Vec<String>) -> Vec<Steps>
     });
     let steps = steps.collect();
     if thinned {
-        left_out.push("The stock is drawn with its lowest and highest points only.".to_owned());
+        omitted.push("The stock is drawn with its lowest and highest points only.".to_owned());
     }
     steps
 }
@@ -89,11 +89,11 @@ fn encoded(points: &[(u64, i64)]) -> String {
 /// At most as many points as can be distinguished: the first, the lowest, the highest and the last
 /// of each interval.
 fn thin(points: &[(u64, i64)]) -> Vec<(u64, i64)> {
-    if points.len() <= MOST_POINTS {
+    if points.len() <= MAX_POINTS {
         return points.to_vec();
     }
-    let mut kept = Vec::with_capacity(MOST_POINTS);
-    for part in points.chunks(points.len().div_ceil(MOST_POINTS / 4)) {
+    let mut kept = Vec::with_capacity(MAX_POINTS);
+    for part in points.chunks(points.len().div_ceil(MAX_POINTS / 4)) {
         let value = |index: &usize| part[*index].1;
         let lowest = (0..part.len()).min_by_key(value).unwrap_or(0);
         let highest = (0..part.len()).max_by_key(value).unwrap_or(0);
@@ -106,7 +106,7 @@ fn thin(points: &[(u64, i64)]) -> Vec<(u64, i64)> {
 }
 
 /// The fencing tokens; `None` if the lock gives none.
-pub(super) fn fences(timeline: &Timeline<'_>, left_out: &mut Vec<String>) -> Option<Fences> {
+pub(super) fn fences(timeline: &Timeline<'_>, omitted: &mut Vec<String>) -> Option<Fences> {
     let stale = stale_tokens(timeline);
     let stale: HashSet<u64> = stale.iter().map(|stale| stale.op).collect();
     let holds = timeline.holds().iter();
@@ -115,17 +115,17 @@ pub(super) fn fences(timeline: &Timeline<'_>, left_out: &mut Vec<String>) -> Opt
         .collect();
     let low = points.iter().map(|point| point.1).min()?;
     let high = points.iter().map(|point| point.1).max()?;
-    if points.len() > MOST_POINTS {
-        left_out.push(
+    if points.len() > MAX_POINTS {
+        omitted.push(
             "Of the fencing tokens some are drawn, and all that did not increase.".to_owned(),
         );
-        let every = points.len().div_ceil(MOST_POINTS / 2);
+        let every = points.len().div_ceil(MAX_POINTS / 2);
         let mut index = 0;
         points.retain(|point| {
             index += 1;
             index % every == 1 || point.2
         });
-        points.truncate(MOST_POINTS);
+        points.truncate(MAX_POINTS);
     }
     let mut column = Column::default();
     let mut before_ns = 0;
@@ -177,7 +177,7 @@ mod tests {
                 (4, granted(1, fence)),
                 (9, EventKind::Refused { worker: 0, op: 9 }),
             ]);
-            let drawn = fences(&Timeline::of(&history), &mut Vec::new()).unwrap();
+            let drawn = fences(&Timeline::new(&history), &mut Vec::new()).unwrap();
             let points = STANDARD.decode(drawn.points).unwrap();
             points.chunks(3).map(|point| point[2]).collect::<Vec<u8>>()
         };
@@ -195,7 +195,7 @@ mod tests {
         points[54_321].1 = -3;
         points[77_777].1 = 99;
         let thinned = thin(&points);
-        assert!(thinned.len() <= MOST_POINTS, "{}", thinned.len());
+        assert!(thinned.len() <= MAX_POINTS, "{}", thinned.len());
         assert!(thinned.contains(&(54_321, -3)) && thinned.contains(&(77_777, 99)));
         assert_eq!(
             (thinned[0], thinned[thinned.len() - 1]),

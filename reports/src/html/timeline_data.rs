@@ -17,29 +17,29 @@ use super::name::name;
 use super::node_rows::{NodeRow, node_rows};
 use super::time_series;
 use super::value_rows::{ValueRows, value_rows};
+use crate::command_log::CommandLog;
 use crate::escape::{shortened, visible};
 use crate::measures::{meets, merged};
 use crate::run_log::{EntryKind, Selection, entries};
 use crate::units::span_ns;
-use crate::wire_log::CommandLog;
 use crate::worker_lanes::{Lane, MarkKind, lanes, overlaps_by_key};
 
 /// Further lanes are not drawn.
-const MOST_LANES: usize = 400;
+const MAX_LANES: usize = 400;
 /// Further overlaps are not listed, and their holds may become part of a cluster.
-const MOST_OVERLAPS: usize = 5_000;
+const MAX_OVERLAPS: usize = 5_000;
 /// Further marks are omitted, sales first.
-const MOST_MARKS: usize = 20_000;
+const MAX_MARKS: usize = 20_000;
 /// The tokens of this many holds are shown; if there are more, those of overlapping holds.
-const MOST_TOKENS: usize = 2_000;
+const MAX_TOKENS: usize = 2_000;
 /// A token is truncated after this many characters.
-const LONGEST_TOKEN: usize = 40;
+const MAX_TOKEN_LENGTH: usize = 40;
 /// A row of the log is truncated after this many characters.
-const LONGEST_ROW: usize = 160;
+const MAX_ROW_LENGTH: usize = 160;
 /// A page of more cells has no logs.
-const MOST_CELLS_WITH_LOG: usize = 8;
+const MAX_CELLS_WITH_LOG: usize = 8;
 /// With more pieces than this, times have microsecond resolution.
-const MOST_EXACT: usize = 20_000;
+const MAX_EXACT: usize = 20_000;
 
 /// Everything that the timeline draws. Times in plain lists are in nanoseconds, those in columns in
 /// units of `unit_ns`.
@@ -72,14 +72,14 @@ pub(super) struct TimelineData {
     fences: Option<time_series::Fences>,
     /// `None`: the run kept no command log.
     pub(super) messages: Option<Messages>,
-    /// Messages, commands, custody and faults around the first violation: time, kind, route, text.
+    /// Messages, commands, key history and faults around the first violation: time, kind, route, text.
     pub(super) log: Vec<LogRow>,
     /// There is more before or after these rows.
     #[serde(skip)]
     pub(super) log_is_part: bool,
     /// What is not shown, in words; the page has it below the timeline.
     #[serde(skip)]
-    pub(super) left_out: Vec<String>,
+    pub(super) omitted: Vec<String>,
 }
 
 type LogRow = (u64, EntryKind, String, String);
@@ -114,13 +114,13 @@ impl Room {
     /// The limits of each of so many timelines, which share a page of some megabytes. A piece takes
     /// some 20 bytes there, a message 50 and its text, a value 180. On a page of many cells, a run in
     /// which nothing was violated has no room for single commands and values of keys.
-    pub(super) fn of(cells: usize, is_quiet: bool) -> Room {
+    pub(super) fn for_cells(cells: usize, is_quiet: bool) -> Room {
         let share = |all: usize, least: usize| (all / cells.max(1)).max(least);
         let room = Room {
             pieces: share(300_000, 1_000),
             messages: share(20_000, 75),
             values: share(12_000, 60),
-            log: if cells <= MOST_CELLS_WITH_LOG { 400 } else { 0 },
+            log: if cells <= MAX_CELLS_WITH_LOG { 400 } else { 0 },
         };
         match is_quiet && cells > MANY_CELLS {
             true => Room {
@@ -141,32 +141,32 @@ impl Room {
 /// The timeline of a run, with the command log that was kept with its history.
 pub(super) fn timeline_data(
     timeline: &Timeline<'_>,
-    wire: Option<&CommandLog>,
+    proxy: Option<&CommandLog>,
     verdicts: &Verdicts,
     room: Room,
 ) -> TimelineData {
     let (history, end_ns) = (timeline.history(), timeline.end_ns());
-    let mut left_out = Vec::new();
+    let mut omitted = Vec::new();
     let lanes = lanes(timeline);
-    let overlaps = overlaps(timeline, &mut left_out);
+    let overlaps = overlaps(timeline, &mut omitted);
     let spans = overlaps.iter().map(|&(from, to, _)| (from, to));
     let kept = merged(spans.collect());
-    let lanes = chosen(lanes, &kept, &mut left_out);
+    let lanes = chosen(lanes, &kept, &mut omitted);
     let (pieces, step_ns) = fitting(end_ns, room.pieces, |step_ns| {
         let each = lanes.iter();
         each.map(|(_, lane)| clustered(&lane.segments, step_ns, &kept))
             .collect()
     });
     if step_ns > 0 {
-        left_out.push(format!(
+        omitted.push(format!(
             "Anything shorter than {} that is not part of a violation is drawn together, because the \
              history is too long to draw each hold.",
             span_ns(step_ns)
         ));
     }
-    let is_exact = pieces.iter().map(Vec::len).sum::<usize>() <= MOST_EXACT;
+    let is_exact = pieces.iter().map(Vec::len).sum::<usize>() <= MAX_EXACT;
     let unit_ns = if is_exact { 1 } else { 1_000 };
-    let columns = Columns::of(&pieces, unit_ns);
+    let columns = Columns::for_lanes(&pieces, unit_ns);
     let mut dead = downtimes(timeline);
     let faults = fault_bands(timeline);
     let mut clocks = clock_offsets(timeline);
@@ -179,7 +179,7 @@ pub(super) fn timeline_data(
         clock: clocks.workers.remove(worker).unwrap_or_default(),
     });
     let keys = history.header.keys.iter().take(1_000);
-    let (log, log_is_part) = log_rows(timeline, wire, verdicts, room.log);
+    let (log, log_is_part) = log_rows(timeline, proxy, verdicts, room.log);
     TimelineData {
         end_ns,
         ttl_ns: history.header.ttl_ms.saturating_mul(1_000_000),
@@ -192,31 +192,31 @@ pub(super) fn timeline_data(
         ops: columns.ops.text(),
         piece_keys: columns.keys.text(),
         clusters: columns.clusters.text(),
-        marks: marks(&lanes, unit_ns, &mut left_out),
-        tokens: tokens(timeline, &overlaps, &mut left_out),
+        marks: marks(&lanes, unit_ns, &mut omitted),
+        tokens: tokens(timeline, &overlaps, &mut omitted),
         nodes: node_rows(timeline, &faults, &mut clocks.nodes),
         values: match room.values {
             0 => ValueRows::default(),
-            most => value_rows(timeline, &shown_at(&kept, verdicts), most, &mut left_out),
+            most => value_rows(timeline, &shown_at(&kept, verdicts), most, &mut omitted),
         },
         faults,
-        messages: wire
+        messages: proxy
             .filter(|_| room.messages > 0)
-            .map(|log| messages(log, &together(&lanes, &kept), room.messages, &mut left_out)),
+            .map(|log| messages(log, &together(&lanes, &kept), room.messages, &mut omitted)),
         log,
         log_is_part,
         jump_targets: jump_targets(&overlaps, verdicts),
         overlaps,
-        stock: time_series::stock(history, &mut left_out),
-        fences: time_series::fences(timeline, &mut left_out),
-        left_out,
+        stock: time_series::stock(history, &mut omitted),
+        fences: time_series::fences(timeline, &mut omitted),
+        omitted,
     }
 }
 
 /// What happened around the first violation; at the beginning of the run if there is none. True if that is not all.
 fn log_rows(
     timeline: &Timeline<'_>,
-    wire: Option<&CommandLog>,
+    proxy: Option<&CommandLog>,
     verdicts: &Verdicts,
     most: usize,
 ) -> (Vec<LogRow>, bool) {
@@ -226,11 +226,11 @@ fn log_rows(
         around: Some((first_ns, most / 2)),
         ..Selection::default()
     };
-    let rows = entries(timeline.history(), wire, &wanted);
+    let rows = entries(timeline.history(), proxy, &wanted);
     let before = rows.partition_point(|entry| entry.at_ns < first_ns);
     let is_part = before.max(rows.len() - before) >= most / 2;
     let rows = rows.into_iter().map(|entry| {
-        let text = shortened(&entry.text, LONGEST_ROW);
+        let text = shortened(&entry.text, MAX_ROW_LENGTH);
         (entry.at_ns, entry.kind, entry.route, text)
     });
     (rows.collect(), is_part)
@@ -252,18 +252,18 @@ fn together(lanes: &[(usize, Lane)], kept: &[(u64, u64)]) -> BTreeSet<u64> {
     inside.map(|hold| hold.op).collect()
 }
 
-fn overlaps(timeline: &Timeline<'_>, left_out: &mut Vec<String>) -> Vec<(u64, u64, u32)> {
+fn overlaps(timeline: &Timeline<'_>, omitted: &mut Vec<String>) -> Vec<(u64, u64, u32)> {
     let by_key = overlaps_by_key(timeline).into_iter();
     let mut all: Vec<(u64, u64, u32)> = by_key
         .flat_map(|(key, spans)| spans.into_iter().map(move |(from, to)| (from, to, key)))
         .collect();
     all.sort_unstable();
-    if all.len() > MOST_OVERLAPS {
-        left_out.push(format!(
-            "Of {} overlaps the first {MOST_OVERLAPS} are marked.",
+    if all.len() > MAX_OVERLAPS {
+        omitted.push(format!(
+            "Of {} overlaps the first {MAX_OVERLAPS} are marked.",
             all.len()
         ));
-        all.truncate(MOST_OVERLAPS);
+        all.truncate(MAX_OVERLAPS);
     }
     all
 }
@@ -273,11 +273,11 @@ fn overlaps(timeline: &Timeline<'_>, left_out: &mut Vec<String>) -> Vec<(u64, u6
 fn chosen(
     lanes: BTreeMap<usize, Lane>,
     kept: &[(u64, u64)],
-    left_out: &mut Vec<String>,
+    omitted: &mut Vec<String>,
 ) -> Vec<(usize, Lane)> {
     let count = lanes.len();
     let mut lanes: Vec<(usize, Lane)> = lanes.into_iter().collect();
-    if count <= MOST_LANES {
+    if count <= MAX_LANES {
         return lanes;
     }
     let interest = |lane: &Lane| {
@@ -291,12 +291,12 @@ fn chosen(
         }
     };
     lanes.sort_by_cached_key(|(worker, lane)| (interest(lane), *worker));
-    lanes.truncate(MOST_LANES);
+    lanes.truncate(MAX_LANES);
     lanes.sort_by_key(|(worker, _)| *worker);
-    left_out.push(format!(
+    omitted.push(format!(
         "{} of {count} workers have no lane here; those that held together, and those that held \
          at all, come first.",
-        count - MOST_LANES
+        count - MAX_LANES
     ));
     lanes
 }
@@ -312,7 +312,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(lanes: &[Vec<Piece>], unit_ns: u64) -> Self {
+    fn for_lanes(lanes: &[Vec<Piece>], unit_ns: u64) -> Self {
         let mut columns = Columns::default();
         for pieces in lanes {
             let (mut before, mut op_before) = (0, 0);
@@ -344,7 +344,7 @@ impl Columns {
     }
 }
 
-fn marks(lanes: &[(usize, Lane)], unit_ns: u64, left_out: &mut Vec<String>) -> String {
+fn marks(lanes: &[(usize, Lane)], unit_ns: u64, omitted: &mut Vec<String>) -> String {
     let mut marks: Vec<(u64, usize, u64)> = Vec::new();
     for (index, (_, lane)) in lanes.iter().enumerate() {
         for mark in &lane.marks {
@@ -358,9 +358,9 @@ fn marks(lanes: &[(usize, Lane)], unit_ns: u64, left_out: &mut Vec<String>) -> S
         }
     }
     marks.sort_unstable();
-    if marks.len() > MOST_MARKS {
-        left_out.push(format!(
-            "Of {} marks (sales, refused accesses, deaths) some {MOST_MARKS} are drawn: the first \
+    if marks.len() > MAX_MARKS {
+        omitted.push(format!(
+            "Of {} marks (sales, refused accesses, deaths) some {MAX_MARKS} are drawn: the first \
              deaths and refusals, and sales evenly.",
             marks.len()
         ));
@@ -382,7 +382,7 @@ fn marks(lanes: &[(usize, Lane)], unit_ns: u64, left_out: &mut Vec<String>) -> S
 fn thin(marks: &mut Vec<(u64, usize, u64)>) {
     const SALE: u64 = 2;
     let sales = marks.iter().filter(|mark| mark.2 == SALE).count();
-    let every = sales.div_ceil(MOST_MARKS / 2).max(1);
+    let every = sales.div_ceil(MAX_MARKS / 2).max(1);
     let (mut sale, mut other) = (0, 0);
     marks.retain(|mark| {
         if mark.2 == SALE {
@@ -390,7 +390,7 @@ fn thin(marks: &mut Vec<(u64, usize, u64)>) {
             sale % every == 0
         } else {
             other += 1;
-            other <= MOST_MARKS / 2
+            other <= MAX_MARKS / 2
         }
     });
 }
@@ -399,27 +399,27 @@ fn thin(marks: &mut Vec<(u64, usize, u64)>) {
 fn tokens(
     timeline: &Timeline<'_>,
     overlaps: &[(u64, u64, u32)],
-    left_out: &mut Vec<String>,
+    omitted: &mut Vec<String>,
 ) -> BTreeMap<u64, String> {
     let holds = timeline.holds();
     let token = |hold: &Hold| (hold.op, token_in_words(&hold.token, hold.fence));
     let count = holds.len();
-    if count <= MOST_TOKENS {
+    if count <= MAX_TOKENS {
         return holds.iter().map(token).collect();
     }
-    left_out.push(format!(
-        "Of {count} grants only those at the beginning of an overlap, and at most {MOST_TOKENS}, \
+    omitted.push(format!(
+        "Of {count} grants only those at the beginning of an overlap, and at most {MAX_TOKENS}, \
          show their tokens."
     ));
     let begins: BTreeSet<u64> = overlaps.iter().map(|span| span.0).collect();
     let at_overlap = holds.iter().filter(|hold| begins.contains(&hold.begin_ns));
-    at_overlap.take(MOST_TOKENS).map(token).collect()
+    at_overlap.take(MAX_TOKENS).map(token).collect()
 }
 
 fn token_in_words(token: &str, fence: Option<u64>) -> String {
     let token = visible(token);
-    let mut words: String = token.chars().take(LONGEST_TOKEN).collect();
-    if token.chars().nth(LONGEST_TOKEN).is_some() {
+    let mut words: String = token.chars().take(MAX_TOKEN_LENGTH).collect();
+    if token.chars().nth(MAX_TOKEN_LENGTH).is_some() {
         words.push('…');
     }
     if let Some(fence) = fence {

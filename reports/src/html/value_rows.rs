@@ -1,6 +1,6 @@
 //! The rows of the nodes' keys: whose value each had, from when to when, and why it ended.
 
-use picklock_verdicts::custody::{Fate, ValueSpan};
+use picklock_verdicts::key_history::{Fate, ValueSpan};
 use picklock_verdicts::timeline::Timeline;
 use serde::Serialize;
 
@@ -8,11 +8,11 @@ use super::cluster::{fitting, grouped};
 use super::column::Texts;
 use super::name::name;
 use crate::measures::meets;
-use crate::node_lanes::{NO_CUSTODY, NodeLane, command_in_words, end_in_words, node_lanes};
+use crate::node_lanes::{NO_KEY_HISTORY, NodeLane, command_in_words, end_in_words, node_lanes};
 use crate::units::span_ns;
 
 /// Further keys of nodes have no row.
-const MOST_ROWS: usize = 48;
+const MAX_ROWS: usize = 48;
 
 /// A value, or several that are drawn as one. Texts are indexes.
 #[derive(Debug, Serialize)]
@@ -61,23 +61,23 @@ pub(super) fn value_rows(
     timeline: &Timeline<'_>,
     kept: &[(u64, u64)],
     most: usize,
-    left_out: &mut Vec<String>,
+    omitted: &mut Vec<String>,
 ) -> ValueRows {
     let history = timeline.history();
     let Some(lanes) = node_lanes(history) else {
-        left_out.push(NO_CUSTODY.to_owned());
+        omitted.push(NO_KEY_HISTORY.to_owned());
         return ValueRows::default();
     };
-    let lanes = chosen(lanes, kept, left_out);
+    let lanes = chosen(lanes, kept, omitted);
     let (pieces, step_ns) = fitting(timeline.end_ns(), most, |step_ns| {
         let each = lanes.iter();
         each.map(|lane| grouped(&lane.values, step_ns, kept, |it| (it.from_ns, it.until_ns)))
             .collect()
     });
     if step_ns > 0 {
-        left_out.push(format!(
+        omitted.push(format!(
             "Values of a key that followed each other within {} are drawn as one, unless they are \
-             part of a violation. The run's custody.jsonl has each.",
+             part of a violation. The run's key-history.jsonl has each.",
             span_ns(step_ns)
         ));
     }
@@ -99,10 +99,10 @@ pub(super) fn value_rows(
 fn chosen(
     mut lanes: Vec<NodeLane>,
     kept: &[(u64, u64)],
-    left_out: &mut Vec<String>,
+    omitted: &mut Vec<String>,
 ) -> Vec<NodeLane> {
     let count = lanes.len();
-    if count <= MOST_ROWS {
+    if count <= MAX_ROWS {
         return lanes;
     }
     let matters = |lane: &NodeLane| {
@@ -110,11 +110,11 @@ fn chosen(
         spans.any(|span| meets(kept, span.from_ns, span.until_ns))
     };
     lanes.sort_by_cached_key(|lane| !matters(lane));
-    lanes.truncate(MOST_ROWS);
+    lanes.truncate(MAX_ROWS);
     lanes.sort_by(|a, b| (&a.key, a.node).cmp(&(&b.key, b.node)));
-    left_out.push(format!(
-        "Of {count} keys of nodes {MOST_ROWS} have a lane here; those with a value during a \
-         violation come first. The run's custody.jsonl has all."
+    omitted.push(format!(
+        "Of {count} keys of nodes {MAX_ROWS} have a lane here; those with a value during a \
+         violation come first. The run's key-history.jsonl has all."
     ));
     lanes
 }
@@ -159,8 +159,8 @@ fn fate_number(span: &ValueSpan) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use picklock_verdicts::custody::SpanEnd;
     use picklock_verdicts::history::KeyName;
+    use picklock_verdicts::key_history::SpanEnd;
 
     use super::*;
 

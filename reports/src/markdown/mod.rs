@@ -47,14 +47,14 @@ pub fn summary(input: &ReportInput) -> String {
     let mut page = Page::new(SUMMARY_BYTES);
     sections::headline(&mut page, input);
     scorecard::scorecard(&mut page, input);
-    sections::surprises(&mut page, input);
+    sections::mismatches(&mut page, input);
     sections::not_run(&mut page, input);
     sections::violated(&mut page, input);
     sections::table(&mut page, input);
     sections::open_loops(&mut page, input);
     sections::stories(&mut page, input);
     sections::not_applicable(&mut page, input);
-    sections::left_out(&mut page, input);
+    sections::omitted(&mut page, input);
     sections::how(&mut page, input);
     page.done()
 }
@@ -65,11 +65,11 @@ pub fn comment(input: &ReportInput) -> String {
     let mut page = Page::new(COMMENT_BYTES);
     page.at_most("stories", 5);
     sections::headline(&mut page, input);
-    sections::surprises(&mut page, input);
+    sections::mismatches(&mut page, input);
     sections::not_run(&mut page, input);
     sections::table(&mut page, input);
     sections::stories(&mut page, input);
-    sections::left_out(&mut page, input);
+    sections::omitted(&mut page, input);
     sections::how(&mut page, input);
     page.done()
 }

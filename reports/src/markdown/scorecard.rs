@@ -10,13 +10,13 @@ use crate::scorecard::{LockScore, Percentiles, Scorecard};
 
 /// Nothing if the matrix is too small to compare anything.
 pub(super) fn scorecard(page: &mut Page, input: &ReportInput) {
-    let Some(scorecard) = Scorecard::of(&input.matrix) else {
+    let Some(scorecard) = Scorecard::from_matrix(&input.matrix) else {
         return;
     };
     for advice in &scorecard.advice {
         page.add("advice", &format!("- {}\n", with_names(&advice.words)));
     }
-    let families = Family::ALL.map(Family::word).join(" | ");
+    let families = Family::ALL.map(Family::as_str).join(" | ");
     let head = format!(
         "\n### Scorecard\n\nScenarios survived of those judged, the best lock first; latencies are \
          median / p99.\n\n| lock | all | {families} | | fencing | commands | healthy | contended | \
@@ -39,14 +39,14 @@ fn with_names(words: &str) -> String {
 
 fn row(score: &LockScore) -> String {
     let families = Family::ALL.map(|family| {
-        let of = score.families.get(family.word());
-        of.map_or("–".to_owned(), |of| of.in_words())
+        let of = score.families.get(family.as_str());
+        of.map_or("–".to_owned(), |of| of.describe())
     });
-    let latency = |it: Option<Percentiles>| it.map_or("–".to_owned(), Percentiles::in_words);
+    let latency = |it: Option<Percentiles>| it.map_or("–".to_owned(), Percentiles::describe);
     let costs = &score.costs;
     let cells = [
         code(&score.lock),
-        score.all.in_words(),
+        score.all.describe(),
         families.join(" | "),
         prose(&score.sentence()),
         score.fencing.words().to_owned(),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use picklock_scenarios::BackendName;
 use picklock_verdicts::check::{Property, Status};
 use picklock_verdicts::latency::ASKED;
-use picklock_verdicts::record::{Cell, SearchRecord, Surprise};
+use picklock_verdicts::record::{Cell, Mismatch, SearchRecord};
 
 use super::page::Page;
 use super::quoted::{block, code, prose};
@@ -35,7 +35,7 @@ fn place(cell: &Cell) -> String {
 
 /// Three columns of a table.
 pub(crate) fn place_columns(lock: &str, scenario: &str, backend: BackendName) -> String {
-    let [lock, scenario, backend] = [lock, scenario, backend.word()].map(code);
+    let [lock, scenario, backend] = [lock, scenario, backend.as_str()].map(code);
     format!("{lock} | {scenario} | {backend}")
 }
 
@@ -82,28 +82,31 @@ pub fn headline(page: &mut Page, input: &ReportInput) {
 
 /// What all searches together have found.
 fn found(searches: &[SearchRecord]) -> String {
-    let finds: usize = searches.iter().map(|search| search.finds.len()).sum();
+    let counterexamples: usize = searches
+        .iter()
+        .map(|search| search.counterexamples.len())
+        .sum();
     let schedules = searches.iter().map(|search| search.schedules);
     let schedules = count(schedules.fold(0, u64::saturating_add), "schedule");
-    match finds {
+    match counterexamples {
         0 => format!("nothing found in {schedules}"),
-        _ => format!("✘ {} in {schedules}", count(finds, "find")),
+        _ => format!("✘ {} in {schedules}", count(counterexamples, "find")),
     }
 }
 
 /// Results that are not as expected.
-pub fn surprises(page: &mut Page, input: &ReportInput) {
+pub fn mismatches(page: &mut Page, input: &ReportInput) {
     let head = "### Not as expected\n\n\
                 | lock | scenario | backend | property | expected | got |\n\
                 |---|---|---|---|---|---|\n";
     let mut rows = Vec::new();
     for cell in with(input, CellStatus::Failed) {
-        rows.extend(failures(cell).iter().map(|failure| surprise(cell, failure)));
+        rows.extend(failures(cell).iter().map(|failure| mismatch(cell, failure)));
     }
-    table_of(page, "surprises", head, rows);
+    table_of(page, "mismatches", head, rows);
 }
 
-fn surprise(cell: &Cell, failure: &Surprise) -> String {
+fn mismatch(cell: &Cell, failure: &Mismatch) -> String {
     let runs = match cell.runs {
         0 | 1 => String::new(),
         all => format!(" in {} of {all} runs", failure.runs),
@@ -173,10 +176,10 @@ pub fn table(page: &mut Page, input: &ReportInput) {
     // Of several runs of one place, each.
     let mut by_place: HashMap<[&str; 3], Vec<String>> = HashMap::new();
     for (cell, name) in cells.iter().zip(&names) {
-        let place = [cell.backend.word(), &cell.scenario, name];
+        let place = [cell.backend.as_str(), &cell.scenario, name];
         by_place.entry(place).or_default().push(marks_of(cell));
     }
-    for backend in distinct(cells.iter().map(|cell| cell.backend.word())) {
+    for backend in distinct(cells.iter().map(|cell| cell.backend.as_str())) {
         let names: Vec<String> = locks.iter().map(|lock| code(lock)).collect();
         let (names, columns) = (names.join(" | "), ":-:|".repeat(locks.len()));
         let of = code(backend);
@@ -192,7 +195,7 @@ pub fn table(page: &mut Page, input: &ReportInput) {
         table_of(page, "rows of the table", &head, rows.collect());
     }
     if !cells.is_empty() {
-        let shown = SHOWN_BY_SIGN.map(Property::word).join(", ");
+        let shown = SHOWN_BY_SIGN.map(Property::as_str).join(", ");
         let [held, violated] = [Status::Held, Status::Violated].map(Status::sign);
         let [unknown, not_applicable] = [Status::Unknown, Status::NotApplicable].map(Status::sign);
         let legend = format!(
@@ -253,7 +256,7 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
     }
     let responsibility = responsibility(&cell.verdicts);
     let responsibility = responsibility.map_or(String::new(), |text| format!("{text}\n\n"));
-    let summary: Vec<&str> = failures.iter().map(|it| it.property.word()).collect();
+    let summary: Vec<&str> = failures.iter().map(|it| it.property.as_str()).collect();
     let title = shortened(&cell_status::title(cell), 200);
     let replay = replayable.map_or(String::new(), |run_dir| {
         let command = block(&[format!("picklock replay {}", shell_words::quote(run_dir))]);
@@ -274,7 +277,7 @@ pub fn not_applicable(page: &mut Page, input: &ReportInput) {
     let head = "### Not applicable\n\n| locks | scenario | backend | why |\n|---|---|---|---|\n";
     let rows = inapplicable(&input.matrix).into_iter().map(|group| {
         let locks: Vec<String> = group.locks.iter().map(|lock| code(lock)).collect();
-        let [scenario, backend] = [group.scenario, group.backend.word()].map(code);
+        let [scenario, backend] = [group.scenario, group.backend.as_str()].map(code);
         let (locks, why) = (locks.join(", "), prose(group.reason));
         format!("| {locks} | {scenario} | {backend} | {why} |\n")
     });
@@ -282,7 +285,7 @@ pub fn not_applicable(page: &mut Page, input: &ReportInput) {
 }
 
 /// Paths that could not be read.
-pub fn left_out(page: &mut Page, input: &ReportInput) {
+pub fn omitted(page: &mut Page, input: &ReportInput) {
     for (index, reason) in input.skipped.iter().enumerate() {
         let head = if index == 0 { "### Skipped\n\n" } else { "" };
         let note = format!("{head}- {}\n", prose(reason));

@@ -13,17 +13,17 @@ pub enum CellOutcome {
     /// Every verdict is what is expected.
     AsExpected,
     /// A verdict is not what is expected.
-    Surprising,
+    Unexpected,
     /// A property with an expectation could not be judged, and nothing differs.
-    NotJudged,
+    Inconclusive,
     /// A run of it could not be made, and the others show no violation that counts.
     NotRun,
     /// Nothing is expected of the lock, and nothing was violated.
-    OpenHeld,
+    HeldNoExpectation,
     /// Nothing is expected of the lock, and a property was violated.
-    OpenViolated,
+    ViolatedNoExpectation,
     /// Nothing is expected of the lock, and a property could not be judged.
-    OpenNotJudged,
+    InconclusiveNoExpectation,
     /// The scenario asks for something that the lock or the backend does not offer.
     NotApplicable,
 }
@@ -32,37 +32,37 @@ impl CellOutcome {
     /// All of them, in the order of reports.
     pub const ALL: [CellOutcome; 8] = [
         CellOutcome::AsExpected,
-        CellOutcome::Surprising,
-        CellOutcome::NotJudged,
+        CellOutcome::Unexpected,
+        CellOutcome::Inconclusive,
         CellOutcome::NotRun,
-        CellOutcome::OpenHeld,
-        CellOutcome::OpenViolated,
-        CellOutcome::OpenNotJudged,
+        CellOutcome::HeldNoExpectation,
+        CellOutcome::ViolatedNoExpectation,
+        CellOutcome::InconclusiveNoExpectation,
         CellOutcome::NotApplicable,
     ];
 
     /// What this cell counts as. A violation takes precedence over a run that could not be made: another
     /// seed has shown it.
-    pub fn of(cell: &Cell) -> CellOutcome {
+    pub fn from_cell(cell: &Cell) -> CellOutcome {
         let tallies = || cell.tally.values();
         let is_violated = || tallies().any(|tally| tally.violated > 0);
-        if cell.is_surprising() {
-            CellOutcome::Surprising
+        if cell.is_unexpected() {
+            CellOutcome::Unexpected
         } else if cell.expected.is_empty() && is_violated() {
-            CellOutcome::OpenViolated
+            CellOutcome::ViolatedNoExpectation
         } else if cell.error.is_some() {
             CellOutcome::NotRun
         } else if cell.inapplicable().is_some() {
             CellOutcome::NotApplicable
-        } else if !cell.surprises.is_empty() {
-            CellOutcome::NotJudged
+        } else if !cell.mismatches.is_empty() {
+            CellOutcome::Inconclusive
         } else if cell.is_bound() {
             CellOutcome::AsExpected
         } else if cell.expected.is_empty() && tallies().any(|tally| tally.unknown > 0) {
-            CellOutcome::OpenNotJudged
+            CellOutcome::InconclusiveNoExpectation
         } else {
             // Nothing was violated, or the scenario says that anything may come out.
-            CellOutcome::OpenHeld
+            CellOutcome::HeldNoExpectation
         }
     }
 
@@ -70,12 +70,12 @@ impl CellOutcome {
     pub fn words(self) -> &'static str {
         match self {
             CellOutcome::AsExpected => "as expected",
-            CellOutcome::Surprising => "surprising",
-            CellOutcome::NotJudged => "could not be judged",
+            CellOutcome::Unexpected => "unexpected",
+            CellOutcome::Inconclusive => "could not be judged",
             CellOutcome::NotRun => "could not be run",
-            CellOutcome::OpenHeld => "open",
-            CellOutcome::OpenViolated => "open and violated",
-            CellOutcome::OpenNotJudged => "open and not judged",
+            CellOutcome::HeldNoExpectation => "open",
+            CellOutcome::ViolatedNoExpectation => "open and violated",
+            CellOutcome::InconclusiveNoExpectation => "open and not judged",
             CellOutcome::NotApplicable => NOT_APPLICABLE,
         }
     }
@@ -84,7 +84,7 @@ impl CellOutcome {
 /// How many cells count as what, without the outcomes that no cell has. Cells that were left out are not applicable.
 pub fn cell_counts(record: &MatrixRecord) -> Vec<(CellOutcome, usize)> {
     let counted = |outcome| {
-        let outcomes = record.cells.iter().map(CellOutcome::of);
+        let outcomes = record.cells.iter().map(CellOutcome::from_cell);
         let same = outcomes.filter(|it| *it == outcome).count();
         match outcome {
             CellOutcome::NotApplicable => (outcome, same + record.skipped.len()),
@@ -95,7 +95,7 @@ pub fn cell_counts(record: &MatrixRecord) -> Vec<(CellOutcome, usize)> {
     counts.filter(|(_, number)| *number > 0).collect()
 }
 
-/// `8 cells: 6 as expected, 2 surprising`.
+/// `8 cells: 6 as expected, 2 unexpected`.
 pub fn counts_in_words(record: &MatrixRecord) -> String {
     let counts = cell_counts(record).into_iter();
     let parts: Vec<String> = counts
@@ -121,14 +121,14 @@ pub enum Conclusion {
     /// Results differ from what is expected, or properties of open cells were violated.
     Violated {
         /// Cells of the first kind.
-        surprising: usize,
+        unexpected: usize,
         /// Cells of the second kind.
         open: usize,
     },
     /// So many cells could not be run, and nothing else went wrong.
     NotRun(usize),
     /// In so many cells something could not be judged, and nothing else went wrong.
-    NotJudged(usize),
+    Inconclusive(usize),
     /// There are cells, and each of them is not applicable.
     NothingApplies,
     /// Every cell is as expected; in open ones every property held.
@@ -139,7 +139,7 @@ impl Conclusion {
     /// What follows from this matrix. A violation takes precedence over a cell that could not be run,
     /// and that over one that could not be judged. An open cell counts as a single run does: users who
     /// test their own lock want to know that it failed.
-    pub fn of(record: &MatrixRecord) -> Conclusion {
+    pub fn from_matrix(record: &MatrixRecord) -> Conclusion {
         match record.interrupted {
             true => Conclusion::Interrupted,
             false => Conclusion::of_cells(&record.cells),
@@ -149,19 +149,20 @@ impl Conclusion {
     /// What follows from these cells, which may not be all that were wanted.
     pub fn of_cells(cells: &[Cell]) -> Conclusion {
         let number_of = |wanted: CellOutcome| {
-            let outcomes = cells.iter().map(CellOutcome::of);
+            let outcomes = cells.iter().map(CellOutcome::from_cell);
             outcomes.filter(|it| *it == wanted).count()
         };
-        let surprising = number_of(CellOutcome::Surprising);
-        let open = number_of(CellOutcome::OpenViolated);
+        let unexpected = number_of(CellOutcome::Unexpected);
+        let open = number_of(CellOutcome::ViolatedNoExpectation);
         let not_run = number_of(CellOutcome::NotRun);
-        let not_judged = number_of(CellOutcome::NotJudged) + number_of(CellOutcome::OpenNotJudged);
-        if surprising + open > 0 {
-            Conclusion::Violated { surprising, open }
+        let not_judged = number_of(CellOutcome::Inconclusive)
+            + number_of(CellOutcome::InconclusiveNoExpectation);
+        if unexpected + open > 0 {
+            Conclusion::Violated { unexpected, open }
         } else if not_run > 0 {
             Conclusion::NotRun(not_run)
         } else if not_judged > 0 {
-            Conclusion::NotJudged(not_judged)
+            Conclusion::Inconclusive(not_judged)
         } else if !cells.is_empty() && number_of(CellOutcome::NotApplicable) == cells.len() {
             Conclusion::NothingApplies
         } else {
@@ -174,11 +175,11 @@ impl Conclusion {
         let cells = |number: usize| count(number, "cell");
         match self {
             Conclusion::Interrupted => "it was interrupted".to_owned(),
-            Conclusion::Violated { surprising, open } => {
+            Conclusion::Violated { unexpected, open } => {
                 let mut parts = Vec::new();
-                if surprising > 0 {
-                    let are = if surprising == 1 { "is" } else { "are" };
-                    parts.push(format!("{} {are} not as expected", cells(surprising)));
+                if unexpected > 0 {
+                    let are = if unexpected == 1 { "is" } else { "are" };
+                    parts.push(format!("{} {are} not as expected", cells(unexpected)));
                 }
                 if open > 0 {
                     let have = if open == 1 { "has" } else { "have" };
@@ -188,7 +189,7 @@ impl Conclusion {
                 parts.join("; ")
             }
             Conclusion::NotRun(number) => format!("{} could not be run", cells(number)),
-            Conclusion::NotJudged(number) => format!("{} could not be judged", cells(number)),
+            Conclusion::Inconclusive(number) => format!("{} could not be judged", cells(number)),
             Conclusion::NothingApplies => "nothing was tested: no cell is applicable".to_owned(),
             Conclusion::AsExpected => "nothing differs from what is expected".to_owned(),
         }

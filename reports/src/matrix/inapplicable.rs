@@ -18,7 +18,7 @@ pub struct Inapplicable<'a> {
 
 impl Inapplicable<'_> {
     /// `redlock, fenced × split-vote × sim: it needs 4 nodes`.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         let locks = self.locks.join(", ");
         format!(
             "{locks} × {} × {}: {}",
@@ -29,14 +29,14 @@ impl Inapplicable<'_> {
 
 /// All cells of the matrix that are not applicable, those with the same reason together.
 pub fn inapplicable(record: &MatrixRecord) -> Vec<Inapplicable<'_>> {
-    let left_out = record.skipped.iter();
-    let left_out = left_out.map(|one| (&one.lock, &one.scenario, one.backend, one.reason.as_str()));
+    let omitted = record.skipped.iter();
+    let omitted = omitted.map(|one| (&one.lock, &one.scenario, one.backend, one.reason.as_str()));
     let shown = record.cells.iter().filter_map(|cell| {
         let reason = cell.inapplicable()?;
         Some((&cell.lock.name, &cell.scenario, cell.backend, reason))
     });
     let mut groups: Vec<Inapplicable<'_>> = Vec::new();
-    for (lock, scenario, backend, reason) in left_out.chain(shown) {
+    for (lock, scenario, backend, reason) in omitted.chain(shown) {
         let place = (scenario.as_str(), backend, reason);
         let is_same =
             |one: &&mut Inapplicable<'_>| (one.scenario, one.backend, one.reason) == place;

@@ -12,9 +12,9 @@ use std::collections::{HashMap, HashSet};
 pub use conclusion::{CellOutcome, Conclusion, cell_counts, counts_in_words};
 pub(crate) use conclusion::{NOT_APPLICABLE, all_in_words};
 pub use inapplicable::{Inapplicable, inapplicable};
-pub(crate) use outcome::surprise_in_words;
+pub(crate) use outcome::describe_mismatch;
 pub use outcome::{Severity, outcome_in_words, severity};
-pub use similarity::{Standard, similarity, similarity_in_words};
+pub use similarity::{ReferenceLock, similarity, similarity_in_words};
 
 use picklock_verdicts::record::Cell;
 

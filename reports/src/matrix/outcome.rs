@@ -1,16 +1,16 @@
 //! A cell in words.
 
 use picklock_verdicts::check::{Status, describe};
-use picklock_verdicts::record::{Cell, Surprise};
+use picklock_verdicts::record::{Cell, Mismatch};
 
 use super::conclusion::NOT_APPLICABLE;
 
 /// The result of a cell in one line: `as expected`, `lease violated: race, expected held`.
 pub fn outcome_in_words(cell: &Cell) -> String {
-    let surprises = cell.surprises.iter();
+    let mismatches = cell.mismatches.iter();
     // Beside an error only what was judged.
-    let told = surprises.filter(|one| cell.error.is_none() || one.is_judged());
-    let mut told: Vec<String> = told.map(|it| surprise_in_words(it, cell.runs)).collect();
+    let told = mismatches.filter(|one| cell.error.is_none() || one.is_judged());
+    let mut told: Vec<String> = told.map(|it| describe_mismatch(it, cell.runs)).collect();
     if let Some(error) = &cell.error {
         let first = error.lines().next().unwrap_or_default();
         told.push(format!("could not be run: {first}"));
@@ -26,7 +26,7 @@ pub fn outcome_in_words(cell: &Cell) -> String {
     }
     let verdicts = cell.verdicts.iter();
     let violated = verdicts.filter(|(_, verdict)| verdict.status == Status::Violated);
-    let violated: Vec<&str> = violated.map(|(property, _)| property.word()).collect();
+    let violated: Vec<&str> = violated.map(|(property, _)| property.as_str()).collect();
     match violated.is_empty() {
         true => "nothing violated (no expectation)".to_owned(),
         false => format!("{} violated (no expectation)", violated.join(", ")),
@@ -34,20 +34,20 @@ pub fn outcome_in_words(cell: &Cell) -> String {
 }
 
 /// `lease violated: race, expected held`, and the number of affected runs.
-pub(crate) fn surprise_in_words(surprise: &Surprise, runs: u64) -> String {
+pub(crate) fn describe_mismatch(mismatch: &Mismatch, runs: u64) -> String {
     let often = match runs {
         1 => String::new(),
-        _ => format!(" ({} of {runs} runs)", surprise.runs),
+        _ => format!(" ({} of {runs} runs)", mismatch.runs),
     };
-    let got = match surprise.is_judged() {
-        true => surprise.got.as_str(),
+    let got = match mismatch.is_judged() {
+        true => mismatch.got.as_str(),
         false => "could not be judged",
     };
-    let (property, expected) = (surprise.property, &surprise.expected);
+    let (property, expected) = (mismatch.property, &mismatch.expected);
     format!("{property} {got}, expected {expected}{often}")
 }
 
-/// The severity of a cell's worst surprise; the smallest value is the worst.
+/// The severity of a cell's worst unexpected result; the smallest value is the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// A property was expected to hold and was violated; with the property's own severity.
@@ -57,25 +57,25 @@ pub enum Severity {
     /// The cell could not be run.
     NotRun,
     /// A property could not be judged.
-    NotJudged,
+    Inconclusive,
     /// Everything is as expected.
     AsExpected,
 }
 
 /// The severity of a cell.
 pub fn severity(cell: &Cell) -> Severity {
-    let of = |surprise: &Surprise| {
-        let broke = surprise.got.starts_with(Status::Violated.word())
-            && surprise.expected == Status::Held.word();
+    let of = |mismatch: &Mismatch| {
+        let broke = mismatch.got.starts_with(Status::Violated.as_str())
+            && mismatch.expected == Status::Held.as_str();
         if broke {
-            Severity::Violated(describe(surprise.property).severity)
-        } else if surprise.is_judged() {
+            Severity::Violated(describe(mismatch.property).severity)
+        } else if mismatch.is_judged() {
             Severity::Differs
         } else {
-            Severity::NotJudged
+            Severity::Inconclusive
         }
     };
     let not_run = cell.error.iter().map(|_| Severity::NotRun);
-    let all = cell.surprises.iter().map(of).chain(not_run);
+    let all = cell.mismatches.iter().map(of).chain(not_run);
     all.min().unwrap_or(Severity::AsExpected)
 }

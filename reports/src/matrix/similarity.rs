@@ -11,7 +11,7 @@ use picklock_verdicts::record::{Cell, Similarity};
 
 /// A built-in lock: what the scenarios expect of it, by their names.
 #[derive(Debug, Clone)]
-pub struct Standard {
+pub struct ReferenceLock {
     /// Its name.
     pub name: String,
     /// What each scenario expects.
@@ -34,7 +34,7 @@ struct Distance {
 /// The result is `None` if nothing was judged that could be compared.
 pub fn similarity(
     cells: &[&Cell],
-    standards: &[Standard],
+    references: &[ReferenceLock],
     held_to: Option<&str>,
 ) -> Option<Similarity> {
     let first = cells.first()?;
@@ -50,7 +50,7 @@ pub fn similarity(
     let Some(held_to) = held_to else {
         return Some(nothing);
     };
-    let measured = standards.iter().map(|standard| {
+    let measured = references.iter().map(|standard| {
         let (mut distance, mut compared) = (Distance::default(), 0);
         for (expectation, verdict) in results(cells, standard) {
             compared += 1;
@@ -67,7 +67,9 @@ pub fn similarity(
     let measured = measured.filter(|(_, compared, _)| *compared > 0);
     // The first of several that are equally close.
     let (distance, compared, closest) = measured.min_by_key(|(distance, ..)| *distance)?;
-    let standard = standards.iter().find(|standard| standard.name == held_to)?;
+    let standard = references
+        .iter()
+        .find(|standard| standard.name == held_to)?;
     let worse = cells.iter().filter(|cell| is_worse(cell, standard));
     Some(Similarity {
         like: Some(closest.name.clone()),
@@ -108,7 +110,7 @@ pub fn similarity_in_words(similarity: &Similarity) -> String {
 /// What was judged, with what is expected of the standard.
 fn results<'a>(
     cells: &'a [&Cell],
-    standard: &'a Standard,
+    standard: &'a ReferenceLock,
 ) -> impl Iterator<Item = (&'a Expectation, &'a Verdict)> {
     cells.iter().flat_map(|cell| {
         let expected = standard.expected.get(&cell.scenario);
@@ -122,7 +124,7 @@ fn results<'a>(
 }
 
 /// True if a property was violated, in any run, that the standard keeps.
-fn is_worse(cell: &Cell, standard: &Standard) -> bool {
+fn is_worse(cell: &Cell, standard: &ReferenceLock) -> bool {
     let expected = standard.expected.get(&cell.scenario);
     cell.tally.iter().any(|(property, tally)| {
         let expectation = expected.and_then(|expected| expected.get(*property));

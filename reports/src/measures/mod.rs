@@ -16,7 +16,7 @@ mod waits;
 
 use picklock_verdicts::timeline::{OperationKind, Timeline};
 
-use crate::wire_log::{CommandLog, Cost};
+use crate::command_log::{CommandLog, Cost};
 
 pub use fairness::Fairness;
 pub use orphan::{Orphan, Recovery};
@@ -42,7 +42,7 @@ pub struct Measures {
 pub fn measure(timeline: &Timeline<'_>) -> Measures {
     let operations = timeline.operations();
     Measures {
-        speeds: speed::speeds(operations, &Phases::of(timeline)),
+        speeds: speed::speeds(operations, &Phases::from_timeline(timeline)),
         fairness: fairness::of(timeline.history().header.workers, operations),
         recoveries: orphan::recoveries(timeline),
         orphans: orphan::orphans(timeline),
@@ -54,7 +54,7 @@ pub fn measure(timeline: &Timeline<'_>) -> Measures {
 pub fn cost(timeline: &Timeline<'_>, log: &CommandLog) -> Option<Cost> {
     let operations = timeline.operations().iter();
     let granted = operations.filter(|operation| operation.succeeded(OperationKind::Acquire));
-    log.cost(granted.map(|operation| (operation.op, operation.asked_ns)))
+    log.cost(granted.map(|operation| (operation.op, operation.requested_at_ns)))
 }
 
 #[cfg(test)]

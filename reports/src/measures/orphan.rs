@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use picklock_verdicts::timeline::{
-    Hold, HoldEnd, Operation, OperationKind, OperationOutcome, Timeline, strikes_once,
+    Hold, HoldEnd, Operation, OperationKind, OperationOutcome, Timeline, is_instantaneous,
 };
 
 use super::merged;
@@ -67,7 +67,7 @@ fn waits(operations: &[Operation]) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let waits = operations.iter();
     for wait in waits.filter(|wait| wait.kind == OperationKind::Acquire) {
         let spans = asking.entry(wait.key).or_default();
-        spans.push((wait.asked_ns, wait.over_ns));
+        spans.push((wait.requested_at_ns, wait.ended_at_ns));
     }
     let merge = |(key, spans)| (key, merged(spans));
     asking.into_iter().map(merge).collect()
@@ -90,7 +90,7 @@ pub struct Recovery {
     /// The fault in words.
     pub detail: String,
     /// When it ended, nanoseconds since the run began; for one that strikes once, when it struck.
-    pub over_ns: u64,
+    pub ended_at_ns: u64,
     /// From then to the next grant of any lock, nanoseconds; `None` if there was none.
     pub next_grant_ns: Option<u64>,
 }
@@ -99,16 +99,16 @@ pub struct Recovery {
 pub(super) fn recoveries(timeline: &Timeline<'_>) -> Vec<Recovery> {
     let (spans, holds) = (timeline.faults().iter(), timeline.holds());
     let known = spans.filter(|span| !span.missed).filter_map(|span| {
-        let over_ns = match strikes_once(span.fault) {
+        let ended_at_ns = match is_instantaneous(span.fault) {
             true => span.began_ns,
             false => span.ended_ns?,
         };
-        let next = holds.partition_point(|hold| hold.begin_ns < over_ns);
+        let next = holds.partition_point(|hold| hold.begin_ns < ended_at_ns);
         Some(Recovery {
             fault: span.fault.to_owned(),
             detail: span.detail.to_owned(),
-            over_ns,
-            next_grant_ns: holds.get(next).map(|hold| hold.begin_ns - over_ns),
+            ended_at_ns,
+            next_grant_ns: holds.get(next).map(|hold| hold.begin_ns - ended_at_ns),
         })
     });
     known.collect()

@@ -1,6 +1,6 @@
 //! The phases of a run: healthy, during a fault, or recovering from one.
 
-use picklock_verdicts::timeline::{Timeline, strikes_once};
+use picklock_verdicts::timeline::{Timeline, is_instantaneous};
 
 /// Whether faults were on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,18 +43,18 @@ impl Phases {
     ///
     /// A fault that strikes once (a kill, an eviction) ends at once; a fault without an end in the
     /// history lasts until the run ends.
-    pub fn of(timeline: &Timeline<'_>) -> Self {
+    pub fn from_timeline(timeline: &Timeline<'_>) -> Self {
         let end_ns = timeline.end_ns();
         let ttl_ns = timeline.history().header.ttl_ms.saturating_mul(1_000_000);
         let mut faulty_ns = Vec::new();
         let mut after_ns = Vec::new();
         for span in timeline.faults().iter().filter(|span| !span.missed) {
-            let over_ns = match strikes_once(span.fault) {
+            let ended_at_ns = match is_instantaneous(span.fault) {
                 true => span.began_ns,
                 false => span.ended_ns.unwrap_or(end_ns),
             };
-            faulty_ns.push((span.began_ns, over_ns));
-            after_ns.push((over_ns, over_ns.saturating_add(ttl_ns).min(end_ns)));
+            faulty_ns.push((span.began_ns, ended_at_ns));
+            after_ns.push((ended_at_ns, ended_at_ns.saturating_add(ttl_ns).min(end_ns)));
         }
         Phases {
             faulty_ns: merged(faulty_ns),

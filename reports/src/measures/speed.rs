@@ -48,7 +48,7 @@ impl Outcomes {
     fn count(&mut self, operation: &Operation) {
         match operation.outcome {
             OperationOutcome::Done => {
-                let took_ns = operation.over_ns.saturating_sub(operation.wanted_ns());
+                let took_ns = operation.ended_at_ns.saturating_sub(operation.wanted_ns());
                 self.latency_us.saturating_record(took_ns / 1_000);
             }
             OperationOutcome::Refused => self.refused += 1,
@@ -79,13 +79,15 @@ pub(super) fn speeds(operations: &[Operation], phases: &Phases) -> Vec<Speed> {
         release: Outcomes::new(),
     });
     for operation in operations {
-        let phase = phases.of_span(operation.wanted_ns(), operation.over_ns);
+        let phase = phases.of_span(operation.wanted_ns(), operation.ended_at_ns);
         let speed = &mut speeds[phase as usize];
         match operation.kind {
             OperationKind::Acquire => {
                 speed.acquire.count(operation);
                 if operation.intended_ns.is_some() && operation.outcome == OperationOutcome::Done {
-                    let took_ns = operation.over_ns.saturating_sub(operation.asked_ns);
+                    let took_ns = operation
+                        .ended_at_ns
+                        .saturating_sub(operation.requested_at_ns);
                     speed.asked_us.saturating_record(took_ns / 1_000);
                 }
             }

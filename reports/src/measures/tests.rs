@@ -12,7 +12,7 @@ impl HistoryBuilder {
     fn new(workers: usize) -> Self {
         let header = format!(
             concat!(
-                r#"{{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
+                r#"{{"format":"picklock-history/1","scenario":"s","lock":"s","backend":"sim","#,
                 r#""seed":1,"workers":{},"nodes":1,"keys":["a","b"],"ttl_ms":100,"#,
                 r#""stock_start":3,"update":"decrement","min_grants":0,"#,
                 r#""progress_within_ms":3000}}"#,
@@ -111,7 +111,7 @@ impl HistoryBuilder {
     }
 
     fn measured(self) -> Measures {
-        measure(&Timeline::of(&self.0))
+        measure(&Timeline::new(&self.0))
     }
 }
 

@@ -49,7 +49,7 @@ impl Waits {
         LongestWait {
             worker: operation.worker,
             from_ns: since_ns,
-            waited_ns: operation.over_ns.saturating_sub(since_ns),
+            waited_ns: operation.ended_at_ns.saturating_sub(since_ns),
             granted: operation.outcome == OperationOutcome::Done,
         }
     }

@@ -1,7 +1,7 @@
 //! What lanes show of values and their ends.
 
-use picklock_verdicts::custody::Fate;
 use picklock_verdicts::history::{Event, EventKind, KeyChange, read_history};
+use picklock_verdicts::key_history::Fate;
 
 use super::*;
 
@@ -22,18 +22,18 @@ fn command(worker: usize, op: u64, phase: Phase, command: &str) -> KeyCommand {
         phase,
         command: command.into(),
         sent_ns: None,
-        went_on_ns: None,
+        forwarded_at_ns: None,
     }
 }
 
-fn history(custody: bool, events: Vec<(u64, EventKind)>) -> History {
+fn history(key_history: bool, events: Vec<(u64, EventKind)>) -> History {
     let header = format!(
         concat!(
-            r#"{{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
+            r#"{{"format":"picklock-history/1","scenario":"s","lock":"s","backend":"sim","#,
             r#""seed":1,"workers":3,"nodes":2,"keys":["a"],"ttl_ms":100,"stock_start":3,"#,
-            r#""update":"decrement","min_grants":0,"progress_within_ms":3000,"custody":{}}}"#,
+            r#""update":"decrement","min_grants":0,"progress_within_ms":3000,"key_history":{}}}"#,
         ),
-        custody
+        key_history
     );
     let event = |(at_ns, what)| Event { at_ns, what };
     History {
@@ -97,6 +97,6 @@ fn a_release_of_its_own_is_an_end_and_no_theft() {
 }
 
 #[test]
-fn without_custody_there_are_no_lanes() {
+fn without_key_history_there_are_no_lanes() {
     assert!(node_lanes(&history(false, story())).is_none());
 }

@@ -14,7 +14,7 @@ pub enum EntryKind {
     /// A reply on its way to a worker.
     Reply,
     /// A key of a node changed.
-    Custody,
+    KeyHistory,
     /// A fault began or ended.
     Fault,
     /// Anything else that the harness saw.
@@ -24,7 +24,7 @@ pub enum EntryKind {
 /// One entry. Texts come from locks and servers: whoever prints them makes them safe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// When it happened, nanoseconds since the run began. A command or a reply: when the wire had got it.
+    /// When it happened, nanoseconds since the run began. A command or a reply: when the proxy had got it.
     pub at_ns: u64,
     /// What kind it is.
     pub kind: EntryKind,

@@ -1,8 +1,8 @@
 //! Everything that a run has kept, as one list in the order of time: what driver and workers said to each other, the
 //! commands and replies on the wire, what became of the servers' keys, and the faults.
 
-mod custody;
 mod entry;
+mod key_history;
 mod message;
 
 use std::collections::HashMap;
@@ -13,9 +13,9 @@ use picklock_verdicts::history::{Event, EventKind, History};
 use entry::client;
 pub use entry::{Entry, EntryKind};
 
+use crate::command_log::{CommandLog, Message};
 use crate::progress::Progress;
-use crate::units::moment_ns;
-use crate::wire_log::{CommandLog, Message};
+use crate::units::trigger_ns;
 
 /// Which entries are asked for.
 #[derive(Debug, Clone, Default)]
@@ -29,8 +29,8 @@ pub struct Selection {
 }
 
 /// The entries of a run that are asked for, in the order of time. Faults concern everybody, so they always stay.
-pub fn entries(history: &History, wire: Option<&CommandLog>, wanted: &Selection) -> Vec<Entry> {
-    let (events, messages) = near(history, wire, wanted);
+pub fn entries(history: &History, proxy: Option<&CommandLog>, wanted: &Selection) -> Vec<Entry> {
+    let (events, messages) = near(history, proxy, wanted);
     let mut all = of_events(events, history);
     let locks = locks_of_attempts(history);
     all.extend(messages.iter().map(|message| of_wire(message, history)));
@@ -67,10 +67,10 @@ fn locks_of_attempts(history: &History) -> HashMap<u64, u32> {
 /// What may be among the entries that are asked for: of a history with a million events a page shows a few.
 fn near<'a>(
     history: &'a History,
-    wire: Option<&'a CommandLog>,
+    proxy: Option<&'a CommandLog>,
     wanted: &Selection,
 ) -> (&'a [Event], &'a [Message]) {
-    let messages = wire.map_or(&[][..], |wire| &wire.messages);
+    let messages = proxy.map_or(&[][..], |proxy| &proxy.messages);
     let (Some((at_ns, count)), None, None) = (wanted.around, &wanted.key, wanted.worker) else {
         return (&history.events, messages);
     };
@@ -96,7 +96,7 @@ fn of_events(events: &[Event], history: &History) -> Vec<Entry> {
         progress.text(&event.what);
     }
     let told = events.iter().filter_map(|event| {
-        custody::entry(event, history)
+        key_history::entry(event, history)
             .or_else(|| message::entry(event, history))
             .or_else(|| of_event(event, &mut progress))
     });
@@ -112,7 +112,7 @@ fn of_event(event: &Event, progress: &mut Progress) -> Option<Entry> {
     let (kind, route) = match event.what {
         EventKind::FaultBegan { .. }
         | EventKind::FaultEnded { .. }
-        | EventKind::FaultStruck { .. }
+        | EventKind::FaultFired { .. }
         | EventKind::FaultOverran { .. }
         | EventKind::FaultMissed { .. } => (EntryKind::Fault, "fault"),
         _ => (EntryKind::Harness, "harness"),
@@ -138,7 +138,7 @@ fn reply_in_words(preview: &str) -> String {
     }
 }
 
-/// A command or a reply. `preview` is what the wire has kept of it.
+/// A command or a reply. `preview` is what the proxy has kept of it.
 fn of_wire(message: &Message, history: &History) -> Entry {
     let (worker, node) = (message.worker, message.node);
     let client = client(worker, history);
@@ -153,7 +153,7 @@ fn of_wire(message: &Message, history: &History) -> Entry {
     match (message.outcome.as_str(), message.sent_ns) {
         ("forwarded", _) => {}
         (outcome, Some(sent_ns)) => {
-            text.push_str(&format!(" ({outcome}, went on at {})", moment_ns(sent_ns)));
+            text.push_str(&format!(" ({outcome}, went on at {})", trigger_ns(sent_ns)));
         }
         (outcome, None) => text.push_str(&format!(" ({outcome})")),
     }

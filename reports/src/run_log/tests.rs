@@ -32,11 +32,11 @@ fn messages_and_commands_stand_in_one_order_of_time() {
         .unwrap()
         .1;
     let at_ns = history.events[history.events.len() / 2].at_ns;
-    let wire = CommandLog {
+    let proxy = CommandLog {
         messages: vec![message(at_ns, 1, op)],
-        left_out: 0,
+        omitted: 0,
     };
-    let all = entries(&history, Some(&wire), &Selection::default());
+    let all = entries(&history, Some(&proxy), &Selection::default());
     assert!(all.is_sorted_by_key(|entry| entry.at_ns));
     let del = all
         .iter()

@@ -62,7 +62,7 @@ pub struct Basis {
     /// Where they took place.
     pub backends: BTreeSet<BackendName>,
     /// Families of scenarios in which it was not tried.
-    pub untried: Vec<Family>,
+    pub untested: Vec<Family>,
 }
 
 impl Purpose {
@@ -140,7 +140,7 @@ pub(super) fn choose(purpose: Purpose, scores: &[LockScore]) -> (Choice, Option<
             closest: closest.lock.clone(),
         },
         (None, None) => {
-            let missing = untried(purpose.needs(), scores);
+            let missing = untested(purpose.needs(), scores);
             Choice::NotTried { missing }
         }
     };
@@ -152,12 +152,12 @@ fn basis(score: &LockScore) -> Basis {
         scenarios: score.all.judged,
         runs: score.runs,
         backends: score.backends.clone(),
-        untried: untried(&Family::ALL, slice::from_ref(score)),
+        untested: untested(&Family::ALL, slice::from_ref(score)),
     }
 }
 
 /// Those of the families in which none of these locks was judged.
-pub(super) fn untried(families: &[Family], scores: &[LockScore]) -> Vec<Family> {
+pub(super) fn untested(families: &[Family], scores: &[LockScore]) -> Vec<Family> {
     let is_untried = |family: &Family| scores.iter().all(|it| it.judged_in(*family) == 0);
     families.iter().copied().filter(is_untried).collect()
 }

@@ -41,7 +41,7 @@ pub struct Percentiles {
 
 impl Costs {
     /// What one lock costs.
-    pub(super) fn of(cells: &[&Cell]) -> Costs {
+    pub(super) fn from_cells(cells: &[&Cell]) -> Costs {
         let measured = |cell: &&&Cell| cell.setting.is_some_and(|it| it.measures.is_some());
         let backends = cells.iter().filter(measured).map(|cell| cell.backend);
         let Some(backend) = backends.max_by_key(|backend| *backend != BackendName::Sim) else {

@@ -71,13 +71,13 @@ pub enum Fencing {
 
 impl LockScore {
     /// The score of one lock; the cells are all its own, at least one, and each has a setting.
-    pub(super) fn of(lock: String, cells: &[&Cell]) -> LockScore {
+    pub(super) fn new(lock: String, cells: &[&Cell]) -> LockScore {
         let judged = worst_of_each(cells);
         let mut families: BTreeMap<&'static str, FamilyScore> = BTreeMap::new();
         let mut outcomes: BTreeMap<ScenarioScore, Vec<String>> = BTreeMap::new();
         let mut all = FamilyScore::default();
         for (scenario, family, outcome) in &judged {
-            for score in [&mut all, families.entry(family.word()).or_default()] {
+            for score in [&mut all, families.entry(family.as_str()).or_default()] {
                 score.judged += 1;
                 score.survived += usize::from(outcome.is_survived());
             }
@@ -90,7 +90,7 @@ impl LockScore {
         not_judged.retain(|name| !is_judged(name));
         not_judged.dedup();
         let is_harmful =
-            |cell: &&&Cell| ScenarioScore::of(cell).is_some_and(|it| !it.is_survived());
+            |cell: &&&Cell| ScenarioScore::from_cell(cell).is_some_and(|it| !it.is_survived());
         let harmful = cells.iter().filter(is_harmful);
         let harms = harmful.flat_map(|cell| Property::ALL.map(move |it| causes(cell, it)));
         let harms: BTreeSet<Cause> = harms.flatten().collect();
@@ -108,7 +108,7 @@ impl LockScore {
             harmed_by: harmed_by(cells),
             progresses: violated(cells, Property::Progress) == 0,
             fencing: fencing(cells),
-            costs: Costs::of(cells),
+            costs: Costs::from_cells(cells),
             // A scenario may give a lock more servers than it needs, and never fewer.
             nodes: setting.clone().map(|it| it.nodes).min().unwrap_or(1),
             replicas: setting.map(|it| it.replicas).min().unwrap_or(0),
@@ -145,7 +145,7 @@ impl LockScore {
 
     /// In how many scenarios of a family it was judged.
     pub fn judged_in(&self, family: Family) -> usize {
-        let score = self.families.get(family.word());
+        let score = self.families.get(family.as_str());
         score.map_or(0, |score| score.judged)
     }
 }
@@ -154,7 +154,7 @@ impl LockScore {
 fn worst_of_each<'a>(cells: &[&'a Cell]) -> Vec<(&'a str, Family, ScenarioScore)> {
     let mut judged: Vec<(&str, Family, ScenarioScore)> = Vec::new();
     for cell in cells {
-        let (Some(outcome), Some(setting)) = (ScenarioScore::of(cell), cell.setting) else {
+        let (Some(outcome), Some(setting)) = (ScenarioScore::from_cell(cell), cell.setting) else {
             continue;
         };
         let mut known = judged.iter_mut();

@@ -32,7 +32,7 @@ pub struct Scorecard {
     /// is their own, then by what they need and cost.
     pub locks: Vec<LockScore>,
     /// Families of which no lock was tried in any scenario.
-    pub untried: Vec<Family>,
+    pub untested: Vec<Family>,
 }
 
 /// A lock for a purpose, or why none is named.
@@ -49,7 +49,7 @@ pub struct Advice {
 impl Scorecard {
     /// The scorecard of a matrix; `None`: it is too small to compare anything, or from a version that did
     /// not write down what scenarios are about.
-    pub fn of(record: &MatrixRecord) -> Option<Scorecard> {
+    pub fn from_matrix(record: &MatrixRecord) -> Option<Scorecard> {
         let known = || record.cells.iter().filter(|cell| cell.setting.is_some());
         let scenarios = distinct(known().map(|cell| cell.scenario.as_str()));
         if scenarios.len() < FEWEST_SCENARIOS {
@@ -61,7 +61,7 @@ impl Scorecard {
             if scores.iter().all(|score| score.lock != name) {
                 let same = known().filter(|one| lock_with_options(one) == name);
                 let same: Vec<&Cell> = same.collect();
-                scores.push(LockScore::of(name, &same));
+                scores.push(LockScore::new(name, &same));
             }
         }
         let advice = Purpose::ALL.map(|purpose| {
@@ -79,7 +79,7 @@ impl Scorecard {
         });
         Some(Scorecard {
             advice: advice.into(),
-            untried: advice::untried(&Family::ALL, &scores),
+            untested: advice::untested(&Family::ALL, &scores),
             locks: scores,
         })
     }

@@ -33,7 +33,7 @@ impl ScenarioScore {
     }
 
     /// What came out in a cell; `None`: nothing was judged.
-    pub fn of(cell: &Cell) -> Option<ScenarioScore> {
+    pub fn from_cell(cell: &Cell) -> Option<ScenarioScore> {
         let violated = || cell.tally.iter().filter(|(_, tally)| tally.violated > 0);
         let blamed = violated().map(|(property, _)| blame(cell, *property));
         if let Some(worst) = blamed.max() {
@@ -49,8 +49,8 @@ impl ScenarioScore {
             });
         }
         let is_judged = matches!(
-            CellOutcome::of(cell),
-            CellOutcome::AsExpected | CellOutcome::Surprising | CellOutcome::OpenHeld
+            CellOutcome::from_cell(cell),
+            CellOutcome::AsExpected | CellOutcome::Unexpected | CellOutcome::HeldNoExpectation
         );
         let unknown = cell.tally.values().any(|tally| tally.unknown > 0);
         (is_judged && !unknown && !cell.tally.is_empty()).then_some(ScenarioScore::Held)

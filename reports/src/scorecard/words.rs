@@ -11,7 +11,7 @@ use super::outcome::ScenarioScore;
 use crate::units::{count, span_us};
 
 /// Further names are only counted.
-const MOST_NAMES: usize = 4;
+const MAX_NAMES: usize = 4;
 
 /// What is no survival, the lock's own fault first.
 const LOST: [(ScenarioScore, &str); 5] = [
@@ -36,7 +36,7 @@ fn listed<T: AsRef<str>>(names: &[T], last: &str) -> String {
 
 /// `a, b, c, d and 3 more`.
 fn named(names: &[String]) -> String {
-    match names.split_at_checked(MOST_NAMES) {
+    match names.split_at_checked(MAX_NAMES) {
         Some((shown, more @ [_, ..])) => format!("{} and {} more", shown.join(", "), more.len()),
         _ => listed(names, "and"),
     }
@@ -54,7 +54,7 @@ impl Purpose {
 
 impl FamilyScore {
     /// `15/16`.
-    pub fn in_words(self) -> String {
+    pub fn describe(self) -> String {
         format!("{}/{}", self.survived, self.judged)
     }
 }
@@ -72,7 +72,7 @@ impl Fencing {
 
 impl Percentiles {
     /// `1 ms / 174 ms`.
-    pub fn in_words(self) -> String {
+    pub fn describe(self) -> String {
         format!("{} / {}", span_us(self.p50_us), span_us(self.p99_us))
     }
 }
@@ -151,7 +151,7 @@ impl LockScore {
             (costs.contended, "contended"),
             (costs.failover, "around a failover"),
         ];
-        let told = latencies.map(|(it, when)| Some(format!("{} {when}", it?.in_words())));
+        let told = latencies.map(|(it, when)| Some(format!("{} {when}", it?.describe())));
         let told = told.into_iter().flatten().collect::<Vec<_>>().join(", ");
         if !told.is_empty() {
             parts.push(format!("to acquire, median / p99: {told}"));
@@ -176,7 +176,7 @@ fn mishap(cause: Cause) -> &'static str {
         Cause::LostOnRestart | Cause::QuorumErosion => "a restart",
         Cause::ClockJump => "a jump of its clock",
         Cause::Evicted => "an eviction",
-        other => other.word(),
+        other => other.as_str(),
     }
 }
 
@@ -322,18 +322,18 @@ fn why_not_others(purpose: Purpose, others: usize, unfit: usize) -> String {
 }
 
 fn rests_on(basis: &Basis) -> String {
-    let backends: Vec<&str> = basis.backends.iter().map(|it| it.word()).collect();
-    let untried = match basis.untried.as_slice() {
+    let backends: Vec<&str> = basis.backends.iter().map(|it| it.as_str()).collect();
+    let untested = match basis.untested.as_slice() {
         [] => String::new(),
-        untried => format!("; not tried: {}", families(untried)),
+        untested => format!("; not tried: {}", families(untested)),
     };
     let (runs, backends) = (count(basis.runs, "run"), backends.join(", "));
     let scenarios = count(basis.scenarios, "scenario");
-    format!("Rests on {runs} of {scenarios} ({backends}){untried}.")
+    format!("Rests on {runs} of {scenarios} ({backends}){untested}.")
 }
 
 fn families(families: &[Family]) -> String {
-    let words: Vec<&str> = families.iter().map(|family| family.word()).collect();
+    let words: Vec<&str> = families.iter().map(|family| family.as_str()).collect();
     words.join(", ")
 }
 

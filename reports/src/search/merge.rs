@@ -2,8 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use picklock_verdicts::finds::{FindGroup, Finds, MOST_SHAPES, Violation, worth_shrinking};
-use picklock_verdicts::record::{Find, Placed, SearchKind, SearchRecord, Shards, Unshrunk};
+use picklock_verdicts::counterexamples::{
+    CounterexampleGroup, Counterexamples, MAX_SIGNATURES, Violation, worth_shrinking,
+};
+use picklock_verdicts::record::{
+    Counterexample, Placed, SearchKind, SearchRecord, Shards, Unshrunk,
+};
 
 /// Why records are no shards of one search.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -59,8 +63,11 @@ pub fn merge(records: Vec<(String, SearchRecord)>) -> Result<SearchRecord, Merge
         && joined.complete
         && joined.kind == SearchKind::Sweep
         && joined.coverage.stuck == 0;
-    joined.finds = told_once(&joined.finds);
-    joined.repro = joined.finds.first().and_then(|find| find.repro.clone());
+    joined.counterexamples = told_once(&joined.counterexamples);
+    joined.repro = joined
+        .counterexamples
+        .first()
+        .and_then(|find| find.repro.clone());
     if is_whole {
         joined.reproduce = without_shard(&joined.reproduce);
     }
@@ -131,9 +138,9 @@ fn add(joined: &mut SearchRecord, part: SearchRecord) {
     joined.complete &= part.complete;
     joined.interrupted |= part.interrupted;
     joined.elapsed_s = joined.elapsed_s.max(part.elapsed_s);
-    joined.finds.extend(part.finds);
+    joined.counterexamples.extend(part.counterexamples);
     let (covered, more) = (&mut joined.coverage, part.coverage);
-    covered.folded += more.folded;
+    covered.pruned += more.pruned;
     covered.missed += more.missed;
     covered.stuck += more.stuck;
     covered.unrepeated += more.unrepeated;
@@ -144,51 +151,51 @@ fn add(joined: &mut SearchRecord, part: SearchRecord) {
         match covered.placed.iter_mut().find(is_same) {
             Some(one) => {
                 one.schedules += more.schedules;
-                one.finds += more.finds;
+                one.counterexamples += more.counterexamples;
             }
             None => covered.placed.push(more),
         }
     }
     let place = |one: &Placed| (one.moment.clone(), one.fault.clone());
     covered.placed.sort_by_key(place);
-    for (property, count) in more.unjudged {
-        *covered.unjudged.entry(property).or_default() += count;
+    for (property, count) in more.inconclusive {
+        *covered.inconclusive.entry(property).or_default() += count;
     }
 }
 
 /// What one process tells of what several have found. Each shard has shrunk the first schedule of each shape that it
 /// saw, and left out what it saw another shape explain; of all of them only some are the first, or are not explained.
-fn told_once(finds: &[Find]) -> Vec<Find> {
-    let mut seen = Finds::default();
-    for find in finds {
+fn told_once(counterexamples: &[Counterexample]) -> Vec<Counterexample> {
+    let mut seen = Counterexamples::default();
+    for find in counterexamples {
         for of in unshrunk(find) {
-            seen.add(FindGroup {
+            seen.add(CounterexampleGroup {
                 violation: Violation {
                     property: find.property,
                     cause: find.cause,
                 },
-                place: (of.shape.len(), of.place),
-                shape: of.shape,
+                place: (of.signature.len(), of.place),
+                signature: of.signature,
                 // Its shard knows whether it is steady. A search asks that of few, and in order.
-                plan: (find, of.steady),
+                plan: (find, of.robust),
                 count: of.schedules,
-                steady: false,
+                robust: false,
                 unshrunk: Vec::new(),
             });
         }
     }
-    seen.mark_steady(|group| group.plan.1);
-    let mut shrunk = Finds::default();
-    for group in worth_shrinking(seen.simplest(), MOST_SHAPES) {
-        shrunk.add(FindGroup {
-            shape: group.plan.0.shape.clone(),
+    seen.mark_robust(|group| group.plan.1);
+    let mut shrunk = Counterexamples::default();
+    for group in worth_shrinking(seen.simplest(), MAX_SIGNATURES) {
+        shrunk.add(CounterexampleGroup {
+            signature: group.plan.0.signature.clone(),
             ..group
         });
     }
-    let told = shrunk.simplest().into_iter().map(|group| Find {
+    let told = shrunk.simplest().into_iter().map(|group| Counterexample {
         schedules: group.count,
         first: group.number(),
-        steady: group.steady,
+        robust: group.robust,
         unshrunk: Vec::new(),
         ..group.plan.0.clone()
     });
@@ -196,14 +203,14 @@ fn told_once(finds: &[Find]) -> Vec<Find> {
 }
 
 /// What a find was shrunk from. One of an earlier version, or of servers, says nothing of it.
-fn unshrunk(find: &Find) -> Vec<Unshrunk> {
+fn unshrunk(find: &Counterexample) -> Vec<Unshrunk> {
     if !find.unshrunk.is_empty() {
         return find.unshrunk.clone();
     }
     vec![Unshrunk {
-        shape: find.shape.clone(),
+        signature: find.signature.clone(),
         place: vec![find.first.saturating_sub(1)],
-        steady: find.steady,
+        robust: find.robust,
         schedules: find.schedules,
     }]
 }
@@ -219,21 +226,21 @@ mod tests {
     }
 
     /// Of one schedule each, shrunk to this shape from those shapes at these places.
-    fn find(shape: &str, unshrunk: &[(&str, u64)]) -> Find {
-        let unshrunk = unshrunk.iter().map(|(shape, place)| Unshrunk {
-            shape: words(shape),
+    fn find(signature: &str, unshrunk: &[(&str, u64)]) -> Counterexample {
+        let unshrunk = unshrunk.iter().map(|(signature, place)| Unshrunk {
+            signature: words(signature),
             place: vec![*place],
-            steady: false,
+            robust: false,
             schedules: 1,
         });
-        Find {
+        Counterexample {
             property: Property::Lease,
             cause: Cause::StolenRelease,
-            shape: words(shape),
+            signature: words(signature),
             faults: Vec::new(),
             schedules: 1,
             first: 1,
-            steady: false,
+            robust: false,
             after_s: None,
             story: Vec::new(),
             seed: 1,
@@ -244,9 +251,9 @@ mod tests {
         }
     }
 
-    fn told(finds: &[Find]) -> Vec<(String, u64, u64)> {
-        let once = told_once(finds).into_iter();
-        once.map(|it| (it.shape.join(" "), it.schedules, it.first))
+    fn told(counterexamples: &[Counterexample]) -> Vec<(String, u64, u64)> {
+        let once = told_once(counterexamples).into_iter();
+        once.map(|it| (it.signature.join(" "), it.schedules, it.first))
             .collect()
     }
 
@@ -264,22 +271,26 @@ mod tests {
 
     #[test]
     fn shapes_beyond_the_first_ones_are_counted_and_not_told() {
-        let shapes = ["a", "b", "c", "d"].iter().zip(0..);
-        let finds: Vec<Find> = shapes
-            .map(|(shape, at)| find(shape, &[(shape, at)]))
+        let signatures = ["a", "b", "c", "d"].iter().zip(0..);
+        let counterexamples: Vec<Counterexample> = signatures
+            .map(|(signature, at)| find(signature, &[(signature, at)]))
             .collect();
-        let told = told(&finds);
-        assert_eq!(told.len(), MOST_SHAPES);
+        let told = told(&counterexamples);
+        assert_eq!(told.len(), MAX_SIGNATURES);
         assert_eq!(told[0], ("a".to_owned(), 2, 1));
     }
 
     #[test]
     fn first_schedule_that_its_shard_saw_to_be_steady_is_told_so_and_no_later_one() {
-        let mut finds = ["a", "b", "c"].map(|shape| find(shape, &[(shape, 0)]));
-        finds[1].unshrunk[0].steady = true;
-        finds[2].unshrunk[0].steady = true;
-        let steady: Vec<bool> = told_once(&finds).iter().map(|it| it.steady).collect();
-        assert_eq!(steady, [false, true, false]);
+        let mut counterexamples =
+            ["a", "b", "c"].map(|signature| find(signature, &[(signature, 0)]));
+        counterexamples[1].unshrunk[0].robust = true;
+        counterexamples[2].unshrunk[0].robust = true;
+        let robust: Vec<bool> = told_once(&counterexamples)
+            .iter()
+            .map(|it| it.robust)
+            .collect();
+        assert_eq!(robust, [false, true, false]);
     }
 
     #[test]
@@ -299,7 +310,7 @@ mod tests {
 
     #[test]
     fn shards_that_say_nothing_of_it_are_joined_by_what_they_tell() {
-        let finds = [find("a", &[]), find("a", &[]), find("b", &[])];
-        assert_eq!(told(&finds).len(), 2);
+        let counterexamples = [find("a", &[]), find("a", &[]), find("b", &[])];
+        assert_eq!(told(&counterexamples).len(), 2);
     }
 }

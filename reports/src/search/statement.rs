@@ -20,7 +20,7 @@ pub fn statement(record: &SearchRecord) -> Vec<String> {
 fn swept(record: &SearchRecord) -> Vec<String> {
     let covered = &record.coverage;
     let depth = record.depth.unwrap_or_default();
-    let moments = count(covered.moments, "moment");
+    let injection_points = count(covered.injection_points, "moment");
     let places = count(covered.placements, "place");
     let faults = count(covered.faults.len(), "fault");
     let with = match depth {
@@ -30,13 +30,15 @@ fn swept(record: &SearchRecord) -> Vec<String> {
     };
     let schedules = count(record.schedules, "schedule");
     let mut told = vec![
-        format!("The run without faults has {moments}. {faults} can strike at them in {places}."),
+        format!(
+            "The run without faults has {injection_points}. {faults} can strike at them in {places}."
+        ),
         format!("{schedules} {with} were run and judged."),
     ];
-    if covered.folded > 0 {
+    if covered.pruned > 0 {
         told.push(format!(
             "{} more would have the same faults in another order: each is the same run as one of them.",
-            grouped(covered.folded)
+            grouped(covered.pruned)
         ));
     }
     told
@@ -47,7 +49,7 @@ fn hunted(record: &SearchRecord) -> Vec<String> {
     let patterns = count(record.coverage.patterns, "pattern");
     let faults = record.asked.faults.join(", ");
     vec![format!(
-        "{schedules} with random workloads and faults (of {faults}) were run and judged. They have shown {patterns} of custody and protocol."
+        "{schedules} with random workloads and faults (of {faults}) were run and judged. They have shown {patterns} of key history and protocol."
     )]
 }
 
@@ -61,8 +63,8 @@ fn left_open(record: &SearchRecord) -> Vec<String> {
             count(covered.missed, "schedule")
         ));
     }
-    if !covered.unjudged.is_empty() {
-        let each = covered.unjudged.iter();
+    if !covered.inconclusive.is_empty() {
+        let each = covered.inconclusive.iter();
         let each: Vec<String> = each.map(|(it, count)| format!("{it} in {count}")).collect();
         told.push(format!(
             "Could not be judged, mostly because the faults left too little to judge: {}.",
@@ -99,12 +101,12 @@ fn follows(record: &SearchRecord) -> String {
     let what = match record.asked.properties.as_slice() {
         [] => "the lock".to_owned(),
         some => {
-            let words: Vec<&str> = some.iter().map(|it| it.word()).collect();
+            let words: Vec<&str> = some.iter().map(|it| it.as_str()).collect();
             words.join(", ")
         }
     };
     let most = count(record.depth.unwrap_or_default(), "fault");
-    match (record.finds.is_empty(), record.exhaustive) {
+    match (record.counterexamples.is_empty(), record.exhaustive) {
         (true, true) => format!(
             "No placement of up to {most} of this vocabulary breaks {what} in this workload with this seed. Other \
              workloads, seeds, latencies and longer lists of faults were not tried."

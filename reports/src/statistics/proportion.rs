@@ -31,7 +31,7 @@ impl Rate {
     }
 
     /// `37 of 100 (27.5 – 47.3 %)`, `0 of 1000 (≤ 0.37 %)`, `20 of 20 (≥ 83.1 %)`.
-    pub fn in_words(self) -> String {
+    pub fn describe(self) -> String {
         let (low, high) = self.bounds();
         let bounds = if self.seen == 0 {
             format!("≤ {} %", per_cent(high, Round::Up))
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn rates_read_as_people_write_them() {
-        let words = |seen, runs| Rate::new(seen, runs).unwrap().in_words();
+        let words = |seen, runs| Rate::new(seen, runs).unwrap().describe();
         assert_eq!(words(0, 1_000), "0 of 1000 (≤ 0.37 %)");
         assert_eq!(words(0, 100), "0 of 100 (≤ 3.7 %)");
         assert_eq!(words(81, 263), "81 of 263 (25.2 – 36.8 %)");
@@ -126,7 +126,7 @@ mod tests {
             let observed = rate.seen as f64 / rate.runs as f64;
             prop_assert!(0.0 <= low && low <= observed);
             prop_assert!(observed <= high && high <= 1.0);
-            prop_assert!(!rate.in_words().contains("NaN"));
+            prop_assert!(!rate.describe().contains("NaN"));
         }
     }
 }

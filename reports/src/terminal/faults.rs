@@ -1,9 +1,9 @@
 //! Faults, and workers that broke the protocol.
 
-use picklock_verdicts::record::{RunRecord, StruckFault};
+use picklock_verdicts::record::{FiredFault, RunRecord};
 
 use super::line::{FAINT, FAULT, Line, STRONG, WARN};
-use crate::units::moment_ns;
+use crate::units::trigger_ns;
 
 /// Further ones are only counted: the record has all of them.
 const LISTED: usize = 12;
@@ -35,14 +35,14 @@ pub(super) fn trouble(record: &RunRecord, width: usize) -> Vec<Line> {
     titled("Trouble", lines, record.trouble.len())
 }
 
-fn when(fault: &StruckFault) -> String {
+fn when(fault: &FiredFault) -> String {
     match (fault.began_ns, fault.ended_ns) {
         (None, _) => "never struck".into(),
         (Some(began_ns), Some(ended_ns)) if ended_ns > began_ns => {
-            format!("{} – {}", moment_ns(began_ns), moment_ns(ended_ns))
+            format!("{} – {}", trigger_ns(began_ns), trigger_ns(ended_ns))
         }
-        (Some(began_ns), Some(_)) => moment_ns(began_ns),
-        (Some(began_ns), None) => format!("from {} on", moment_ns(began_ns)),
+        (Some(began_ns), Some(_)) => trigger_ns(began_ns),
+        (Some(began_ns), None) => format!("from {} on", trigger_ns(began_ns)),
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
         .plain(" × ")
         .styled(STRONG, &record.scenario)
         .plain(" × ")
-        .styled(STRONG, record.backend.word())
+        .styled(STRONG, record.backend.as_str())
         .plain(&format!("   seed {}", record.seed));
     let mut lines = title.wrap(width, 2);
     let backend = format!("  {}: ", record.backend);

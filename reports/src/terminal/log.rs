@@ -4,13 +4,15 @@ use anstyle::Style;
 
 use super::line::{BAD, COOL, FAINT, FAULT, Line, WARN, columns};
 use crate::run_log::{Entry, EntryKind};
-use crate::units::moment_ns;
+use crate::units::trigger_ns;
 
 /// The entries, one below the other: when, from where to where, and what. A text that is longer than its column goes
 /// on below. `violations`: when violations showed, in order; each gets a line of its own.
 pub fn log(entries: &[Entry], violations: &[(u64, String)], width: usize) -> String {
     let routes = entries.iter().map(|entry| columns(&entry.route));
-    let times = entries.iter().map(|entry| columns(&moment_ns(entry.at_ns)));
+    let times = entries
+        .iter()
+        .map(|entry| columns(&trigger_ns(entry.at_ns)));
     let (route, times) = (routes.max().unwrap_or(0), times.max().unwrap_or(0));
     let column = times + 2 + route + 2;
     let mut out = String::new();
@@ -25,7 +27,7 @@ pub fn log(entries: &[Entry], violations: &[(u64, String)], width: usize) -> Str
         entries.first().is_some_and(|first| first.at_ns <= at_ns) && at_ns <= last
     };
     let begun = |at_ns, style| {
-        let time = format!("{:>times$}  ", moment_ns(at_ns));
+        let time = format!("{:>times$}  ", trigger_ns(at_ns));
         Line::new().styled(style, &time)
     };
     let violation = |(at_ns, words): &(u64, String)| {
@@ -51,7 +53,7 @@ fn style(kind: EntryKind) -> Style {
     match kind {
         EntryKind::Message | EntryKind::Command => Style::new(),
         EntryKind::Reply => FAINT,
-        EntryKind::Custody => COOL,
+        EntryKind::KeyHistory => COOL,
         EntryKind::Fault => FAULT,
         EntryKind::Harness => WARN,
     }

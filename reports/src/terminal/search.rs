@@ -1,6 +1,6 @@
 //! The report of a search: what was found, and how much was tried.
 
-use picklock_verdicts::record::{Find, SearchKind, SearchRecord};
+use picklock_verdicts::record::{Counterexample, SearchKind, SearchRecord};
 
 use super::line::{BAD, FAINT, GOOD, Line, STRONG};
 use super::run::{NARROWEST, WIDEST, join};
@@ -11,12 +11,18 @@ use crate::units::count;
 pub fn search(record: &SearchRecord, width: usize) -> String {
     let width = width.clamp(NARROWEST, WIDEST);
     let mut parts = vec![headline(record)];
-    let mut finds = record.finds.as_slice();
-    while let Some(first) = finds.first() {
-        let is_same = |other: &&Find| (other.cause, &other.faults) == (first.cause, &first.faults);
-        let (same, others) = finds.split_at(finds.iter().take_while(is_same).count());
-        parts.push(lines_of(same, finds.len() == record.finds.len(), width));
-        finds = others;
+    let mut counterexamples = record.counterexamples.as_slice();
+    while let Some(first) = counterexamples.first() {
+        let is_same =
+            |other: &&Counterexample| (other.cause, &other.faults) == (first.cause, &first.faults);
+        let (same, others) =
+            counterexamples.split_at(counterexamples.iter().take_while(is_same).count());
+        parts.push(lines_of(
+            same,
+            counterexamples.len() == record.counterexamples.len(),
+            width,
+        ));
+        counterexamples = others;
     }
     let covered = statement(record).into_iter();
     let covered = covered.flat_map(|text| Line::new().plain("  ").plain(&text).wrap(width, 2));
@@ -34,22 +40,22 @@ fn headline(record: &SearchRecord) -> Vec<Line> {
         (SearchKind::Sweep, None) => "every placement".to_owned(),
         (SearchKind::Hunt, _) => "random plans".to_owned(),
     };
-    let finds = match record.finds.len() {
+    let counterexamples = match record.counterexamples.len() {
         0 => Line::new().styled(GOOD, "nothing found"),
         found => Line::new().styled(BAD, &count(found as u64, "find")),
     };
     let schedules = count(record.schedules, "schedule");
     let tried = format!(" · {what} · {schedules} · {:.1} s · ", record.elapsed_s);
     let line = Line::new().styled(STRONG, &record.lock.name).plain(&tried);
-    vec![line.then(finds)]
+    vec![line.then(counterexamples)]
 }
 
 /// Finds with the same cause and faults, and the story of the first of them.
-fn lines_of(same: &[Find], with_story: bool, width: usize) -> Vec<Line> {
+fn lines_of(same: &[Counterexample], with_story: bool, width: usize) -> Vec<Line> {
     let Some(find) = same.first() else {
         return Vec::new();
     };
-    let properties: Vec<&str> = same.iter().map(|find| find.property.word()).collect();
+    let properties: Vec<&str> = same.iter().map(|find| find.property.as_str()).collect();
     let what = format!("{}: {}", properties.join(", "), find.cause);
     let schedules = count(find.schedules, "schedule");
     let often = format!("  in {schedules}, first in number {}", find.first);

@@ -18,7 +18,7 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
         let fresh: Vec<&str> = story.filter(|sentence| told.insert(sentence)).collect();
         if fresh.is_empty() {
             if !verdict.story.is_empty() {
-                same.push(property.word());
+                same.push(property.as_str());
             }
             continue;
         }

@@ -14,8 +14,8 @@ use super::story::violated;
 use super::time_scale::Scale;
 use super::time_window::{Window, around_violation};
 use super::value_rows;
-use crate::node_lanes::{NO_CUSTODY, NodeLane, node_lanes};
-use crate::units::{moment_ns, span_ns};
+use crate::node_lanes::{NO_KEY_HISTORY, NodeLane, node_lanes};
+use crate::units::{span_ns, trigger_ns};
 use crate::worker_lanes::{Activity, Lane, MarkKind, lanes, overlaps};
 
 /// Further rows are not drawn.
@@ -45,10 +45,10 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
     if violated(record).next().is_none() || history.events.is_empty() {
         return Vec::new();
     }
-    let timeline = Timeline::of(history);
+    let timeline = Timeline::new(history);
     let (lanes, end_ns) = (lanes(&timeline), timeline.end_ns());
     let window = around_violation(record, &lanes, end_ns);
-    let (shown, left_out) = choose(&lanes, &window);
+    let (shown, omitted) = choose(&lanes, &window);
     if shown.is_empty() {
         return Vec::new();
     }
@@ -84,7 +84,7 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
     picture.indented(ruler);
     picture.indented(labels);
     for (count, what) in [
-        (left_out, "workers"),
+        (omitted, "workers"),
         (values_left_out, "nodes with the key"),
     ] {
         if count > 0 {
@@ -92,7 +92,7 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
         }
     }
     if node_lanes.is_none() {
-        picture.note(NO_CUSTODY, width);
+        picture.note(NO_KEY_HISTORY, width);
     }
     let legends = [Some(legend(&LEGEND, &picture.used)), legend_of_values];
     let legends = legends.into_iter().flatten();
@@ -159,12 +159,12 @@ fn title(history: &History, window: &Window, end_ns: u64) -> Line {
         line = line.plain(" of the lock ").plain(key);
     }
     let words = match (window.from_ns, window.to_ns.min(end_ns)) {
-        (0, to_ns) if to_ns == end_ns => format!(", the whole run of {}", moment_ns(end_ns)),
+        (0, to_ns) if to_ns == end_ns => format!(", the whole run of {}", trigger_ns(end_ns)),
         (from_ns, to_ns) => format!(
             ", {} – {} of {}",
-            moment_ns(from_ns),
-            moment_ns(to_ns),
-            moment_ns(end_ns)
+            trigger_ns(from_ns),
+            trigger_ns(to_ns),
+            trigger_ns(end_ns)
         ),
     };
     line.styled(FAINT, &words)
@@ -184,9 +184,9 @@ fn choose<'a>(
     let active = ranked.iter().filter(|(rank, ..)| *rank < WAITS).count();
     ranked.truncate(active.clamp(ROWS_WITH_WAITING, ROWS));
     ranked.sort_by_key(|&(_, worker, _)| worker);
-    let left_out = total - ranked.len();
+    let omitted = total - ranked.len();
     let shown = ranked.into_iter().map(|(_, worker, lane)| (worker, lane));
-    (shown.collect(), left_out)
+    (shown.collect(), omitted)
 }
 
 /// The rank of workers that do nothing but wait.

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use anstyle::Style;
-use picklock_verdicts::custody::{Fate, ValueSpan};
 use picklock_verdicts::history::KeyName;
+use picklock_verdicts::key_history::{Fate, ValueSpan};
 use picklock_verdicts::timeline::{OperationKind, Timeline};
 
 use super::fault_bands::{Cell, write};
@@ -43,9 +43,9 @@ pub(super) fn choose<'a>(
         1 => format!("node {}", lane.node),
         _ => format!("node {} {}", lane.node, ending(lane.key.text(locks))),
     };
-    let left_out = count - shown.len();
+    let omitted = count - shown.len();
     let shown = shown.iter().map(|lane| (named(lane), *lane));
-    (shown.collect(), left_out)
+    (shown.collect(), omitted)
 }
 
 /// The lanes of keys with a claim to the window's lock in the window.
@@ -64,7 +64,7 @@ fn of_lock<'a>(
     };
     let wanted = lanes.iter().filter(|lane| {
         let mut values = lane.values.iter();
-        values.any(|span| span.may_be_a_claim() && inside(span, window) && of_lock(lane, span))
+        values.any(|span| span.may_be_lock_value() && inside(span, window) && of_lock(lane, span))
     });
     wanted.collect()
 }

@@ -17,7 +17,7 @@ const CAUSE_COLUMN: usize = 30;
 /// One row for each property: status, cause, and meaning.
 pub(super) fn table(record: &RunRecord, width: usize) -> Vec<Line> {
     let causes = record.verdicts.values().filter_map(|v| v.cause);
-    let widest = causes.map(|cause| cause.word().len()).max().unwrap_or(0);
+    let widest = causes.map(|cause| cause.as_str().len()).max().unwrap_or(0);
     let meaning_column = match widest {
         0 => CAUSE_COLUMN,
         _ if width < ROOMY => CAUSE_COLUMN,
@@ -39,16 +39,16 @@ fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usiz
     let (sign, style) = (verdict.status.sign(), style(verdict.status));
     let word = match verdict.status {
         Status::NotApplicable => NOT_APPLICABLE,
-        status => status.word(),
+        status => status.as_str(),
     };
     let mut line = Line::new()
         .pad_to(PROPERTY_COLUMN)
-        .plain(property.word())
+        .plain(property.as_str())
         .pad_to(STATUS_COLUMN)
         .styled(style, &format!("{sign} {word}"))
         .pad_to(CAUSE_COLUMN);
     if let Some(cause) = verdict.cause {
-        line = line.styled(STRONG, cause.word());
+        line = line.styled(STRONG, cause.as_str());
         // Without a separate column, the cause begins the sentence.
         if meaning_column == CAUSE_COLUMN {
             line = line.plain(": ");

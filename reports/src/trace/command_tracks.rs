@@ -6,23 +6,23 @@ use picklock_scenarios::Direction;
 use serde_json::json;
 
 use super::event::{TraceEvent, TraceWriter, track, us};
+use crate::command_log::CommandLog;
 use crate::escape::visible;
-use crate::wire_log::CommandLog;
 
 /// The messages, in process `pid`.
-pub(super) fn commands(wire: &CommandLog, pid: u32, events: &mut TraceWriter) {
-    if wire.messages.is_empty() {
+pub(super) fn commands(proxy: &CommandLog, pid: u32, events: &mut TraceWriter) {
+    if proxy.messages.is_empty() {
         return;
     }
     events.push(track("process_name", pid, 0, "commands".into()));
-    let links = wire.messages.iter().map(|it| ((it.worker, it.node), 0));
+    let links = proxy.messages.iter().map(|it| ((it.worker, it.node), 0));
     let mut tracks: BTreeMap<(usize, usize), usize> = links.collect();
     for (tid, ((worker, node), place)) in tracks.iter_mut().enumerate() {
         *place = tid;
         let name = format!("worker {worker}, node {node}");
         events.push(track("thread_name", pid, tid, name));
     }
-    for message in &wire.messages {
+    for message in &proxy.messages {
         let text = visible(&message.preview);
         let name = match message.direction {
             Direction::Request => text.split(' ').next().unwrap_or_default().to_owned(),

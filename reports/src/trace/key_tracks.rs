@@ -1,14 +1,14 @@
 //! A track for each key of each node: whose value it had, and why that ended.
 
-use picklock_verdicts::custody::ValueSpan;
 use picklock_verdicts::history::History;
+use picklock_verdicts::key_history::ValueSpan;
 use serde_json::{Value, json};
 
 use super::event::{TraceWriter, complete, track};
 use crate::escape::visible;
 use crate::node_lanes::{command_in_words, end_in_words, node_lanes};
 
-/// Writes the tracks under the process `pid`; nothing if the history has no custody.
+/// Writes the tracks under the process `pid`; nothing if the history has no key history.
 pub(super) fn keys(history: &History, pid: u32, events: &mut TraceWriter) {
     let lanes = node_lanes(history).unwrap_or_default();
     if !lanes.is_empty() {

@@ -3,7 +3,7 @@
 //! Process 1 has the workers, process 2 the faults, process 3 the stock. Process 4 shows when each
 //! worker was frozen. It is separate because a freeze may begin in a wait and end in a hold, and
 //! events of one track must nest. Process 5 has the keys of the nodes: whose value each had, and why
-//! it ended, if the history has custody. Process 6 has the commands and replies, if the run kept a command log.
+//! it ended, if the history has key history. Process 6 has the commands and replies, if the run kept a command log.
 //! A complete event (`X`) is a wait, a hold, the part of a hold after its lease had (perhaps) run
 //! out, a fault, or the stay of a value. An instant (`i`) is a refusal, an error, or a lost worker. A counter (`C`) is
 //! the stock.
@@ -55,7 +55,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
             continue;
         };
         let record = &evidence.record;
-        let name = names.take(&[&record.lock.name, &record.scenario, record.backend.word()]);
+        let name = names.take(&[&record.lock.name, &record.scenario, record.backend.as_str()]);
         files.push(File {
             name: format!("traces/{name}.trace.json"),
             bytes: trace(evidence, history)?,
@@ -71,15 +71,15 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
 }
 
 fn trace(evidence: &Evidence, history: &History) -> Result<Vec<u8>, FormatError> {
-    let timeline = Timeline::of(history);
+    let timeline = Timeline::new(history);
     let mut events = TraceWriter::default();
     events.extend(tracks(&timeline));
     holding(&timeline, &mut events);
     faults(&timeline, &mut events);
     frozen(&timeline, &mut events);
     key_tracks::keys(history, KEYS, &mut events);
-    if let Some(wire) = &evidence.wire {
-        command_tracks::commands(wire, COMMANDS, &mut events);
+    if let Some(proxy) = &evidence.proxy {
+        command_tracks::commands(proxy, COMMANDS, &mut events);
     }
     instants(history, &mut events);
     let record = &evidence.record;
@@ -123,7 +123,7 @@ fn holding(timeline: &Timeline<'_>, events: &mut TraceWriter) {
             _ => json!({ "op": wait.op, "granted": false }),
         };
         let track = (WORKERS, wait.worker);
-        let span = (wait.asked_ns, wait.over_ns);
+        let span = (wait.requested_at_ns, wait.ended_at_ns);
         events.push(complete("waits", "wait", track, span, args));
     }
     for hold in timeline.holds() {

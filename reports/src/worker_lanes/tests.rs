@@ -9,7 +9,7 @@ const MS: u64 = 1_000_000;
 
 fn history(list: Vec<(u64, EventKind)>) -> History {
     let header = concat!(
-        r#"{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
+        r#"{"format":"picklock-history/1","scenario":"s","lock":"s","backend":"sim","#,
         r#""seed":1,"workers":3,"nodes":1,"keys":["a","b"],"ttl_ms":100,"stock_start":3,"#,
         r#""update":"decrement","min_grants":0,"progress_within_ms":3000}"#,
     );
@@ -60,7 +60,7 @@ fn down(worker: usize) -> EventKind {
 
 /// What worker 0 does, in milliseconds.
 fn activities(list: Vec<(u64, EventKind)>) -> Vec<(u64, u64, Activity)> {
-    let lanes = lanes(&Timeline::of(&history(list)));
+    let lanes = lanes(&Timeline::new(&history(list)));
     let segments = lanes[&0].segments.iter();
     segments
         .map(|s| (s.from_ns / MS, s.to_ns / MS, s.activity))
@@ -127,7 +127,7 @@ fn death_ends_whatever_was_going_on() {
     ];
     let expected = [(0, 10, Activity::Waiting), (10, 30, Activity::InLease)];
     assert_eq!(activities(list.clone()), expected);
-    let lanes = lanes(&Timeline::of(&history(list)));
+    let lanes = lanes(&Timeline::new(&history(list)));
     let death = Mark {
         since_ns: 30 * MS,
         at_ns: 30 * MS,
@@ -153,7 +153,7 @@ fn freezes_are_paired_by_their_number_and_last_to_the_end_if_never_over() {
         (30, EventKind::FaultEnded { id: 0 }),
         (40, acquire(2, 1)),
     ];
-    let lanes = lanes(&Timeline::of(&history(list)));
+    let lanes = lanes(&Timeline::new(&history(list)));
     assert_eq!(lanes[&0].frozen_ns, [(10 * MS, 30 * MS)]);
     assert_eq!(lanes[&1].frozen_ns, [(20 * MS, 40 * MS)]);
 }
@@ -172,7 +172,7 @@ fn overlaps_are_of_different_workers_on_one_key() {
         (99, release(2, 3)),
     ];
     let history = history(list);
-    let timeline = Timeline::of(&history);
+    let timeline = Timeline::new(&history);
     assert_eq!(overlaps(&timeline, 0), [(60 * MS, 80 * MS)]);
     assert_eq!(overlaps(&timeline, 1), []);
 }
@@ -191,7 +191,7 @@ fn a_hold_without_length_overlaps_the_one_that_it_is_inside_of() {
         (80, release(2, 3)),
     ];
     let history = history(list);
-    let timeline = Timeline::of(&history);
+    let timeline = Timeline::new(&history);
     assert_eq!(overlaps(&timeline, 0), [(30 * MS, 30 * MS)]);
     let exclusion = &judge(&history)[&Property::Exclusion];
     assert_eq!(exclusion.at_ns, Some(30 * MS), "as the checker has it");

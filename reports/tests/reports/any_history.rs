@@ -133,7 +133,7 @@ fn key_changed(node: usize, op: u64, key: u32, ms: u64, flag: bool, text: String
         phase: Phase::Acquire,
         command: text.as_str().into(),
         sent_ns: None,
-        went_on_ns: None,
+        forwarded_at_ns: None,
     });
     EventKind::KeyChanged {
         node,
@@ -155,7 +155,7 @@ fn history() -> impl Strategy<Value = History> {
     ];
     prop::collection::vec((step_ns, what()), 0..60).prop_map(|events| {
         let mut history = HistoryBuilder::new(6).done();
-        history.header.custody = events.len() % 4 > 0;
+        history.header.key_history = events.len() % 4 > 0;
         let mut at_ns = 0_u64;
         for (step_ns, what) in events {
             at_ns = at_ns.saturating_add(step_ns);
@@ -170,7 +170,7 @@ fn verdict() -> impl Strategy<Value = Verdict> {
     let story = prop::collection::vec(".{0,90}", 0..3);
     (0..4_u8, story, prop::option::of(at_ns)).prop_map(|(kind, story, at_ns)| match kind {
         0 => Verdict::held(),
-        1 => crate::unjudged(story.concat()),
+        1 => crate::inconclusive(story.concat()),
         _ => Verdict {
             status: Status::Violated,
             cause: Some(Cause::AmbiguousAcquire),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
-use picklock_verdicts::record::{Cell, Counts, Latency, Subject, Tally};
+use picklock_verdicts::record::{Cell, Counts, Latency, LockInfo, Tally};
 
 /// A violation with a cause and a story.
 pub fn violated(cause: Cause, story: &[&str]) -> Verdict {
@@ -33,12 +33,12 @@ pub fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Ce
             violated: count(Status::Violated),
             unknown: count(Status::Unknown),
             not_applicable: count(Status::NotApplicable),
-            causes: causes.map(|cause| (cause.word().to_owned(), 1)).collect(),
+            causes: causes.map(|cause| (cause.as_str().to_owned(), 1)).collect(),
         };
         (*property, tally)
     });
     Cell {
-        lock: Subject {
+        lock: LockInfo {
             name: lock.into(),
             version: "0.1.0".into(),
         },
@@ -54,10 +54,10 @@ pub fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Ce
         tally: tally.collect(),
         verdicts,
         expected: BTreeMap::from([(Property::Lease, "held".to_owned())]),
-        surprises: Vec::new(),
+        mismatches: Vec::new(),
         counts: Counts::default(),
-        repeats: 0,
-        custody: None,
+        reruns: 0,
+        key_history: None,
         latency: BTreeMap::from([(
             "acquire".to_owned(),
             Latency {

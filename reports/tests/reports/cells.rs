@@ -6,7 +6,7 @@ use picklock_reports::combine::{merge, of_run};
 use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::check::{Property, Status};
 use picklock_verdicts::history::History;
-use picklock_verdicts::record::{RunRecord, Surprise};
+use picklock_verdicts::record::{Mismatch, RunRecord};
 
 use crate::samples;
 
@@ -27,10 +27,10 @@ pub fn expecting(
         let verdict = &cell.verdicts[property];
         let got = match (verdict.status, verdict.cause) {
             (Status::Violated, Some(cause)) => format!("violated: {cause}"),
-            (status, _) => status.word().to_owned(),
+            (status, _) => status.as_str().to_owned(),
         };
         if got != *expected && *expected != "any" {
-            cell.surprises.push(Surprise {
+            cell.mismatches.push(Mismatch {
                 property: *property,
                 expected: (*expected).to_owned(),
                 got,
@@ -41,8 +41,8 @@ pub fn expecting(
     material
 }
 
-/// A cell that held, one that broke as expected, one that broke by surprise, one undecided by
-/// surprise, one that was not run.
+/// A cell that held, one that broke as expected, one that broke by unexpected result, one undecided by
+/// unexpected result, one that was not run.
 pub fn matrix() -> ReportInput {
     let held = [(Property::Exclusion, "held"), (Property::Lease, "held")];
     let outlived = "violated: outlived-lease";
@@ -62,7 +62,7 @@ pub fn matrix() -> ReportInput {
     undecided.0.lock.name = "redlock".into();
     undecided.0.scenario = "holder-crash".into();
     let verdict = undecided.0.verdicts.get_mut(&Property::Progress).unwrap();
-    *verdict = crate::unjudged("too few grants: 1 of 3");
+    *verdict = crate::inconclusive("too few grants: 1 of 3");
     parts.push(expecting(undecided, &[(Property::Progress, "held")]));
     let mut not_run = samples::calm();
     not_run.0.lock.name = "redlock".into();
@@ -90,8 +90,8 @@ pub fn hostile() -> ReportInput {
         for verdict in cell.verdicts.values_mut() {
             verdict.story = vec![HOSTILE.to_owned(), "```\n\n</pre>".to_owned()];
         }
-        for surprise in &mut cell.surprises {
-            surprise.expected = HOSTILE.to_owned();
+        for mismatch in &mut cell.mismatches {
+            mismatch.expected = HOSTILE.to_owned();
         }
     }
     for evidence in &mut material.evidence {

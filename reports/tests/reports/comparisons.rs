@@ -91,7 +91,7 @@ fn verdict_changes_come_first_and_the_worse_before_the_better() {
         directions,
         [
             Direction::Worse,
-            Direction::Dead,
+            Direction::UnexpectedPass,
             Direction::Other,
             Direction::Better
         ]
@@ -110,7 +110,7 @@ fn all_directions_are_told_in_words() {
     insta::assert_snapshot!(text(&comparison), @r#"
     Before and after: 4 cells in both
 
-    Verdicts: 1 worse, 1 dead alarm, 1 with another cause, 1 better
+    Verdicts: 1 worse, 1 unexpected pass, 1 with another cause, 1 better
       ✘ worse  set-nx-px × calm × process  lease: held → violated: lost-on-failover
       ‼ dead   set-nx-px × gc-pause × process  exclusion: violated: outlived-lease → held
       ≠ other  set-nx-px × gc-pause × process  resource: violated: outlived-lease → violated: lost-on-failover
@@ -124,7 +124,7 @@ fn all_directions_are_told_in_words() {
     insta::assert_snapshot!(markdown(&comparison), @r#"
     ## Picklock: before and after
 
-    4 cells in both. Verdicts: 1 worse, 1 dead alarm, 1 with another cause, 1 better.
+    4 cells in both. Verdicts: 1 worse, 1 unexpected pass, 1 with another cause, 1 better.
 
     | | lock | scenario | backend | property | before | after |
     |---|---|---|---|---|---|---|
@@ -164,7 +164,7 @@ fn only_an_expected_violation_is_an_alarm() {
     mended.tally.clear();
     // Expected, and now undecided: the alarm does not sound any more.
     let muted = &mut after.cells[1];
-    let unknown = crate::unjudged("too few grants: 1 of 3");
+    let unknown = crate::inconclusive("too few grants: 1 of 3");
     muted.verdicts.insert(Property::Exclusion, unknown);
     muted.tally.clear();
     let comparison = compare(&before, &after).unwrap();
@@ -174,8 +174,8 @@ fn only_an_expected_violation_is_an_alarm() {
         of.map(|change| change.direction).collect::<Vec<_>>()
     };
     assert_eq!(directions(Property::Ownership), [Direction::Better]);
-    assert_eq!(directions(Property::Exclusion), [Direction::Dead]);
-    assert!(text(&comparison).contains("1 dead alarm"));
+    assert_eq!(directions(Property::Exclusion), [Direction::UnexpectedPass]);
+    assert!(text(&comparison).contains("1 unexpected pass"));
 }
 
 #[test]

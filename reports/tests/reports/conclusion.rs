@@ -7,8 +7,8 @@ use picklock_reports::matrix::{CellOutcome, Conclusion, counts_in_words};
 use picklock_reports::report_input::ReportInput;
 use picklock_reports::{documents, terminal};
 use picklock_scenarios::BackendName;
-use picklock_verdicts::check::{Cause, Property, Unjudged, Verdict};
-use picklock_verdicts::record::{Cell, MatrixRecord, SkippedCell, Surprise};
+use picklock_verdicts::check::{Cause, InconclusiveReason, Property, Verdict};
+use picklock_verdicts::record::{Cell, MatrixRecord, Mismatch, SkippedCell};
 
 use crate::cell::{cell, violated};
 use crate::cells::file;
@@ -16,13 +16,13 @@ use crate::cells::file;
 /// A cell of each kind.
 fn every_kind() -> BTreeMap<&'static str, Cell> {
     let race = || [(Property::Lease, violated(Cause::Race, &[]))];
-    let unknown = || [(Property::Lease, crate::unjudged("too little"))];
+    let unknown = || [(Property::Lease, crate::inconclusive("too little"))];
     let open = |mut cell: Cell| {
         cell.expected.clear();
         cell
     };
     let differs = |mut cell: Cell, got: &str| {
-        cell.surprises = vec![Surprise {
+        cell.mismatches = vec![Mismatch {
             property: Property::Lease,
             expected: "held".into(),
             got: got.into(),
@@ -37,8 +37,8 @@ fn every_kind() -> BTreeMap<&'static str, Cell> {
     BTreeMap::from([
         ("expected", cell("a", "expected", &[])),
         (
-            "surprise",
-            differs(cell("a", "surprise", &race()), "violated: race"),
+            "mismatch",
+            differs(cell("a", "mismatch", &race()), "violated: race"),
         ),
         (
             "undecided",
@@ -58,7 +58,7 @@ fn every_kind() -> BTreeMap<&'static str, Cell> {
 
 /// A cell whose lock does not offer what the scenario asks for.
 fn not_offered() -> Cell {
-    let reason = Unjudged::ExtensionUntested {
+    let reason = InconclusiveReason::ExtensionUntested {
         unsupported: Some("it never could".into()),
     };
     let verdict = || Verdict::inapplicable(vec![reason.clone()]);
@@ -121,7 +121,7 @@ fn every_report_counts_the_same() {
             assert!(text.contains(why), "{report} does not say `{why}`");
         }
     }
-    // A surprise and an open violation are failures; what could not be judged is an error; what could not be run or
+    // A unexpected result and an open violation are failures; what could not be judged is an error; what could not be run or
     // is not applicable is skipped.
     let junit = file(&input, "junit", "junit.xml");
     let count = |what: &str| junit.matches(what).count();
@@ -136,8 +136,8 @@ fn every_report_counts_the_same() {
 
 #[test]
 fn exit_code_is_that_of_the_worst_cell() {
-    let conclusion = |names: &[&str]| Conclusion::of(&matrix(names));
-    let violated = |surprising, open| Conclusion::Violated { surprising, open };
+    let conclusion = |names: &[&str]| Conclusion::from_matrix(&matrix(names));
+    let violated = |unexpected, open| Conclusion::Violated { unexpected, open };
     for (names, expected, why) in [
         (
             &["expected", "open", "any"][..],
@@ -146,7 +146,7 @@ fn exit_code_is_that_of_the_worst_cell() {
         ),
         (
             &["undecided", "open-undecided"],
-            Conclusion::NotJudged(2),
+            Conclusion::Inconclusive(2),
             "2 cells could not be judged",
         ),
         (
@@ -170,12 +170,12 @@ fn exit_code_is_that_of_the_worst_cell() {
             "1 cell has a violation, and",
         ),
         (
-            &["surprise", "undecided"],
+            &["mismatch", "undecided"],
             violated(1, 0),
             "1 cell is not as expected",
         ),
         (
-            &["surprise", "open-violated"],
+            &["mismatch", "open-violated"],
             violated(1, 1),
             "1 cell is not as expected; 1 cell has",
         ),
@@ -186,15 +186,18 @@ fn exit_code_is_that_of_the_worst_cell() {
     }
     let interrupted = MatrixRecord {
         interrupted: true,
-        ..matrix(&["surprise"])
+        ..matrix(&["mismatch"])
     };
-    assert_eq!(Conclusion::of(&interrupted), Conclusion::Interrupted);
+    assert_eq!(
+        Conclusion::from_matrix(&interrupted),
+        Conclusion::Interrupted
+    );
 }
 
 #[test]
 fn the_headline_of_an_interrupted_matrix_tells_what_its_cells_show() {
     for (name, headline) in [
-        ("surprise", "## Picklock: ✘ 1 cell is not as expected\n"),
+        ("mismatch", "## Picklock: ✘ 1 cell is not as expected\n"),
         ("failed", "## Picklock: 1 cell could not be run\n"),
         ("expected", "## Picklock: it was interrupted\n"),
     ] {
@@ -215,8 +218,8 @@ fn the_headline_of_an_interrupted_matrix_tells_what_its_cells_show() {
 #[test]
 fn a_violation_is_not_lost_where_another_seed_could_not_be_run() {
     for (name, outcome) in [
-        ("surprise", CellOutcome::Surprising),
-        ("open-violated", CellOutcome::OpenViolated),
+        ("mismatch", CellOutcome::Unexpected),
+        ("open-violated", CellOutcome::ViolatedNoExpectation),
         ("expected", CellOutcome::NotRun),
         ("undecided", CellOutcome::NotRun),
         ("open", CellOutcome::NotRun),
@@ -225,9 +228,9 @@ fn a_violation_is_not_lost_where_another_seed_could_not_be_run() {
         let mut record = matrix(&[name]);
         record.cells[0].runs = 2;
         record.cells[0].error = Some("seed 8: no server".into());
-        assert_eq!(CellOutcome::of(&record.cells[0]), outcome, "{name}");
+        assert_eq!(CellOutcome::from_cell(&record.cells[0]), outcome, "{name}");
         let is_violated = outcome != CellOutcome::NotRun;
-        let conclusion = Conclusion::of(&record);
+        let conclusion = Conclusion::from_matrix(&record);
         let is_failure = matches!(conclusion, Conclusion::Violated { .. });
         assert_eq!(is_failure, is_violated, "{name}: {conclusion:?}");
         let text = terminal::matrix(&record, 200);
@@ -255,7 +258,10 @@ fn a_violation_is_not_lost_where_another_seed_could_not_be_run() {
 fn violation_in_a_hidden_run_is_counted() {
     let mut open = every_kind().remove("open").unwrap();
     open.tally.get_mut(&Property::Claims).unwrap().unknown = 1;
-    assert_eq!(CellOutcome::of(&open), CellOutcome::OpenNotJudged);
+    assert_eq!(
+        CellOutcome::from_cell(&open),
+        CellOutcome::InconclusiveNoExpectation
+    );
     let input = ReportInput {
         matrix: MatrixRecord {
             cells: vec![open],

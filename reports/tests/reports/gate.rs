@@ -71,7 +71,7 @@ fn rules(cells: &[Cell], limits: &[Bound]) -> Rules {
     };
     let cells = cells
         .iter()
-        .map(|cell| (CellKey::of(cell), of_cell.clone()));
+        .map(|cell| (CellKey::new(cell), of_cell.clone()));
     Rules {
         cells: cells.collect(),
         control: None,
@@ -85,7 +85,7 @@ fn two() -> Vec<Cell> {
 /// The decision about `now`, with `before` as the baseline.
 fn decided(before: Vec<Cell>, now: Vec<Cell>, limits: &[Bound]) -> Decision {
     let rules_now = rules(&now, limits);
-    let baseline = Baseline::of(&rules(&before, limits), &ran(before));
+    let baseline = Baseline::new(&rules(&before, limits), &ran(before));
     decide(&rules_now, Some(&baseline), &ran(now))
 }
 
@@ -134,8 +134,8 @@ fn an_alarm_has_gone_dead() {
     let decision = decided(two(), now, &[]);
     assert_eq!(decision.outcome(), GateOutcome::Differs);
     insta::assert_snapshot!(terminal(&decision), @"
-    ✘ redlock × calm × sim: dead alarm
-      lease held, expected violated: race: dead alarm
+    ✘ redlock × calm × sim: unexpected pass
+      lease held, expected violated: race: unexpected pass
       = help: an expected violation no longer shows: either the lock was fixed (then change the expectation), or the fault no longer has its effect
       see it again: picklock scenario calm --impl redlock --backend sim --seed 1
 
@@ -179,7 +179,7 @@ fn a_latency_regressed() {
 #[test]
 fn a_cell_is_missing_on_either_side() {
     let one = || vec![cell("redlock", "calm", &[])];
-    let left_out = decided(two(), one(), &[]);
+    let omitted = decided(two(), one(), &[]);
     let added = decided(one(), two(), &[]);
     // Asked for, and nobody ran it.
     let lost = decide(&rules(&two(), &[]), None, &ran(one()));
@@ -191,9 +191,9 @@ fn a_cell_is_missing_on_either_side() {
         reason: "needs 5 nodes".into(),
         family: None,
     });
-    let baseline = Baseline::of(&rules(&two(), &[]), &ran(two()));
+    let baseline = Baseline::new(&rules(&two(), &[]), &ran(two()));
     let skipped = decide(&rules(&one(), &[]), Some(&baseline), &skipped);
-    let all = [left_out, added, lost, skipped];
+    let all = [omitted, added, lost, skipped];
     for decision in &all {
         assert_eq!(decision.outcome(), GateOutcome::Differs);
     }
@@ -215,7 +215,7 @@ fn the_baseline_is_about_something_else() {
             &two(),
             &[("release.p50", Side::Max, Reference::Baseline, 2.0, 0.0)],
         ),
-        Some(&Baseline::of(&rules(&two(), &[P99]), &ran(two()))),
+        Some(&Baseline::new(&rules(&two(), &[P99]), &ran(two()))),
         &ran(two()),
     );
     assert_eq!(new_limit.outcome(), GateOutcome::Differs);
@@ -264,7 +264,7 @@ fn what_could_not_be_run_or_judged_never_passes() {
     now[1] = cell(
         "set-nx-px",
         "calm",
-        &[(Property::Lease, crate::unjudged("too little"))],
+        &[(Property::Lease, crate::inconclusive("too little"))],
     );
     let both = decided(two(), now.clone(), &[]);
     assert_eq!(both.outcome(), GateOutcome::NotRun);
@@ -317,7 +317,7 @@ fn expectation_of_the_user_overrides_the_scenarios() {
         .iter()
         .map(|one| one.problem.as_str())
         .collect();
-    assert_eq!(problems, ["lease held, expected violated: dead alarm"]);
+    assert_eq!(problems, ["lease held, expected violated: unexpected pass"]);
     assert_eq!(
         decision.findings[0].cell.as_ref().unwrap().lock,
         "set-nx-px"
@@ -339,7 +339,7 @@ fn paired(times: f64) -> (Cell, Paired) {
         }
     });
     let paired = Paired {
-        key: CellKey::of(&lock),
+        key: CellKey::new(&lock),
         control: "set-nx-px".into(),
         pairs: pairs.collect(),
         error: None,
@@ -357,7 +357,7 @@ fn in_pairs(baseline_times: f64, times: f64, limit: Bound) -> Decision {
     let before = backend(baseline_times);
     let mut wanted = rules(&before.matrix.cells, &[limit]);
     wanted.control = Some("set-nx-px".into());
-    let baseline = Baseline::of(&wanted, &before);
+    let baseline = Baseline::new(&wanted, &before);
     decide(&wanted, Some(&baseline), &backend(times))
 }
 
@@ -421,12 +421,12 @@ fn runs_of_pairs_are_one_cell() {
     let mut other = cell("redlock", "calm", &[lease]);
     let acquired = whole.latency["acquire"].count;
     assert!(acquired > 0);
-    (whole.repeats, whole.elapsed_ms) = (1, Some(500));
-    (other.repeats, other.elapsed_ms) = (2, Some(700));
+    (whole.reruns, whole.elapsed_ms) = (1, Some(500));
+    (other.reruns, other.elapsed_ms) = (2, Some(700));
     absorb(&mut whole, other.clone());
     absorb(&mut whole, cell("redlock", "calm", &[]));
     assert_eq!(whole.runs, 3);
-    assert_eq!((whole.repeats, whole.elapsed_ms), (3, Some(1200)));
+    assert_eq!((whole.reruns, whole.elapsed_ms), (3, Some(1200)));
     assert_eq!(whole.latency["acquire"].count, 3 * acquired);
     let lease = &whole.tally[&Property::Lease];
     assert_eq!(
@@ -446,13 +446,13 @@ fn a_baseline_is_read_back_and_says_what_changed() {
     let mut before = two();
     before[0].options.insert("retries".into(), "3".into());
     let wanted = rules(&before, &[P99]);
-    let old = Baseline::of(&wanted, &ran(before.clone()));
+    let old = Baseline::new(&wanted, &ran(before.clone()));
     assert_eq!(Baseline::parse(&old.to_text()).unwrap(), old);
     insta::assert_snapshot!("baseline_file", old.to_text());
     before[0].latency = latency(&[50_000]);
     before.remove(1);
     before.push(cell("fenced", "calm", &[]));
-    let new = Baseline::of(&rules(&before, &[P99]), &ran(before));
+    let new = Baseline::new(&rules(&before, &[P99]), &ran(before));
     insta::assert_snapshot!(changes(Some(&old), &new).join("\n"), @"
     + fenced × calm × sim
     ~ redlock retries=3 × calm × sim: acquire.p99 40031 → 50015

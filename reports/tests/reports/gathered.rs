@@ -4,7 +4,7 @@ use picklock_reports::combine::{merge, of_run};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::formats::FORMATS;
 use picklock_verdicts::check::Property;
-use picklock_verdicts::record::{Cell, FORMAT, MATRIX_FORMAT, Surprise};
+use picklock_verdicts::record::{Cell, FORMAT, MATRIX_FORMAT, Mismatch};
 
 use crate::cells::matrix;
 use crate::samples;
@@ -24,7 +24,7 @@ fn a_run_becomes_a_matrix_of_one_cell_with_itself_as_evidence() {
         .values()
         .map(|tally| tally.held + tally.violated + tally.unknown + tally.not_applicable);
     assert!(tally.into_iter().all(|runs| runs == 1));
-    assert!(cell.surprises.is_empty() && cell.expected.is_empty());
+    assert!(cell.mismatches.is_empty() && cell.expected.is_empty());
 }
 
 #[test]
@@ -101,12 +101,12 @@ fn a_matrix_that_contradicts_itself_is_refused() {
     assert!(said.contains("a count of 18446744073709551615"), "{said}");
     let said = refused(|cell| cell.runs = 0);
     assert!(said.contains("more verdicts on"), "{said}");
-    let said = refused(|cell| cell.surprises = vec![surprise(cell.runs + 1)]);
-    assert!(said.contains("surprises in"), "{said}");
+    let said = refused(|cell| cell.mismatches = vec![mismatch(cell.runs + 1)]);
+    assert!(said.contains("unexpected results in"), "{said}");
 }
 
-fn surprise(runs: u64) -> Surprise {
-    Surprise {
+fn mismatch(runs: u64) -> Mismatch {
+    Mismatch {
         property: Property::Lease,
         expected: "held".into(),
         got: "violated".into(),

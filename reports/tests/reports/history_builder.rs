@@ -10,7 +10,7 @@ impl HistoryBuilder {
     pub fn new(workers: usize) -> Self {
         let header = format!(
             concat!(
-                r#"{{"format":"picklock-history/1","scenario":"gc-pause","subject":"set-nx-px","#,
+                r#"{{"format":"picklock-history/1","scenario":"gc-pause","lock":"set-nx-px","#,
                 r#""backend":"sim","seed":7,"workers":{},"nodes":1,"keys":["stock"],"ttl_ms":1000,"#,
                 r#""stock_start":3,"update":"decrement","min_grants":2,"#,
                 r#""progress_within_ms":3000}}"#,

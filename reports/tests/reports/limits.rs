@@ -3,7 +3,7 @@
 use picklock_reports::configuration::{ConfiguredRules, Source, Tables};
 use picklock_reports::gate::{CellKey, Metric};
 use picklock_scenarios::BackendName;
-use picklock_verdicts::record::{Cell, CustodyTally};
+use picklock_verdicts::record::{Cell, KeyHistoryTally};
 use proptest::prelude::*;
 
 /// The limits of a `[[limit]]` table with these lines, in words; or the error. All cells are simulated.
@@ -17,7 +17,7 @@ fn understood(lines: &str) -> Result<Vec<String>, String> {
         source: &source,
         tables: &tables,
         control: Some("set-nx-px"),
-        left_out: &[],
+        omitted: &[],
     };
     let cell = CellKey {
         lock: "redlock".to_owned(),
@@ -112,10 +112,10 @@ fn what_never_happened_is_counted_as_zero() {
     assert_eq!(value(&cell, "acquire_asked.count"), None);
     cell.backend = BackendName::Process;
     for (confirmed_runs, count) in [(0, None), (1, Some(0.0))] {
-        cell.custody = Some(CustodyTally {
+        cell.key_history = Some(KeyHistoryTally {
             runs: 1,
             confirmed_runs,
-            ..CustodyTally::default()
+            ..KeyHistoryTally::default()
         });
         assert_eq!(value(&cell, "handover.count"), count);
     }

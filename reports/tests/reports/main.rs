@@ -10,13 +10,13 @@ mod cell;
 mod cells;
 mod comparisons;
 mod conclusion;
-mod custody_samples;
 mod document;
 mod gate;
 mod gathered;
 mod history_builder;
 mod html;
 mod junit;
+mod key_history_samples;
 mod limits;
 mod markdown;
 mod matrix;
@@ -31,7 +31,7 @@ mod terminal;
 mod trace;
 
 /// A verdict `unknown` of a record that has the words alone.
-fn unjudged(words: impl Into<String>) -> picklock_verdicts::check::Verdict {
+fn inconclusive(words: impl Into<String>) -> picklock_verdicts::check::Verdict {
     picklock_verdicts::check::Verdict {
         story: vec![words.into()],
         ..picklock_verdicts::check::Verdict::unknown(Vec::new())

@@ -31,7 +31,7 @@ fn search_without_finds_says_how_much_was_tried() {
         ..ReportInput::default()
     };
     assert!(summary(&input).starts_with("## Picklock: ✘ 1 find in 41 schedules\n"));
-    input.searches[0].finds.clear();
+    input.searches[0].counterexamples.clear();
     for text in [summary(&input), comment(&input)] {
         for part in [
             "## Picklock: nothing found in 41 schedules\n",

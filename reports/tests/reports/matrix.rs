@@ -3,12 +3,12 @@
 use picklock_reports::documents::json;
 use picklock_reports::terminal;
 use picklock_verdicts::check::{Cause, Property};
-use picklock_verdicts::record::{MATRIX_FORMAT, MatrixRecord, Similarity, SkippedCell, Surprise};
+use picklock_verdicts::record::{MATRIX_FORMAT, MatrixRecord, Mismatch, Similarity, SkippedCell};
 
 use crate::cell::{cell, violated};
 
-fn surprise(property: Property, expected: &str, got: &str) -> Surprise {
-    Surprise {
+fn mismatch(property: Property, expected: &str, got: &str) -> Mismatch {
+    Mismatch {
         property,
         expected: expected.into(),
         got: got.into(),
@@ -34,13 +34,13 @@ fn sample() -> MatrixRecord {
     ];
     stolen.push((Property::Lease, violated(Cause::Race, &story)));
     let mut bad = cell("set-nx-px", "gc-pause", &stolen);
-    bad.surprises = vec![surprise(Property::Lease, "held", "violated: race")];
+    bad.mismatches = vec![mismatch(Property::Lease, "held", "violated: race")];
     let mut unclear = cell(
         "redlock",
         "gc-pause",
-        &[(Property::Lease, crate::unjudged("too little"))],
+        &[(Property::Lease, crate::inconclusive("too little"))],
     );
-    unclear.surprises = vec![surprise(Property::Lease, "held", "unknown")];
+    unclear.mismatches = vec![mismatch(Property::Lease, "held", "unknown")];
     let mut failed = cell("exec:python3 a.py", "calm", &[]);
     failed.error = Some("seed 1: worker 0 ended before it was ready\n  last words".into());
     failed.verdicts.clear();
@@ -144,7 +144,7 @@ fn rates_of_many_runs() {
             tally.held += 100 - tally.held - tally.not_applicable - tally.unknown - tally.violated;
             tally.causes.values_mut().for_each(|times| *times = 37);
         }
-        cell.surprises.iter_mut().for_each(|one| one.runs = 37);
+        cell.mismatches.iter_mut().for_each(|one| one.runs = 37);
     }
     insta::assert_snapshot!(at(100, &record));
 }
@@ -154,7 +154,7 @@ fn colours_say_nothing_of_their_own() {
     let styled = terminal::matrix(&sample(), 100);
     assert!(styled.contains('\u{1b}'));
     let words = plain(&styled);
-    assert!(!words.contains('\u{1b}') && words.contains("surprise"));
+    assert!(!words.contains('\u{1b}') && words.contains("mismatch"));
     assert!(
         words.contains(r"\u{1b}[2Jworker 1"),
         "a story cannot clear the screen"

@@ -6,7 +6,7 @@ use picklock_verdicts::assemble::counts;
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
 use picklock_verdicts::history::{EndReason, EventKind, History, Misbehaviour};
 use picklock_verdicts::latency;
-use picklock_verdicts::record::{Counts, FORMAT, Phases, Redis, RunRecord, StruckFault, Subject};
+use picklock_verdicts::record::{Counts, FORMAT, FiredFault, LockInfo, Phases, Redis, RunRecord};
 
 use crate::history_builder::HistoryBuilder;
 
@@ -33,7 +33,7 @@ fn record(scenario: &str, summary: &str, history: &History) -> RunRecord {
     RunRecord {
         format: FORMAT.into(),
         picklock: "0.1.0".into(),
-        lock: Subject {
+        lock: LockInfo {
             name: "set-nx-px".into(),
             version: "0.1.0".into(),
         },
@@ -61,7 +61,7 @@ fn record(scenario: &str, summary: &str, history: &History) -> RunRecord {
             stock_left: 0,
             ..Counts::default()
         },
-        latency: latency::of_history(history),
+        latency: latency::from_history(history),
         faults: Vec::new(),
         trouble: Vec::new(),
         phases: Phases {
@@ -176,7 +176,7 @@ pub fn gc_pause() -> Sample {
     verdicts.insert(Property::Resource, oversold);
     record.counts.sold = 4;
     record.counts.stock_left = -1;
-    record.faults = vec![StruckFault {
+    record.faults = vec![FiredFault {
         fault: "pause-client".into(),
         detail: "pause-client of worker 0 for 1.5 s, when it had read stock 1".into(),
         began_ns: Some(240_000_000),
@@ -312,9 +312,11 @@ pub fn unknown() -> Sample {
     record.reproduce = record.reproduce.replace("calm", "gc-pause");
     let reason = "the fault never struck: no worker read stock 1 before the run was over";
     for property in [Property::Exclusion, Property::Lease, Property::Resource] {
-        record.verdicts.insert(property, crate::unjudged(reason));
+        record
+            .verdicts
+            .insert(property, crate::inconclusive(reason));
     }
-    record.faults = vec![StruckFault {
+    record.faults = vec![FiredFault {
         fault: "pause-client".into(),
         detail: "pause-client for 1.5 s, when a worker has read stock 1".into(),
         began_ns: None,
@@ -328,7 +330,8 @@ pub fn unknown() -> Sample {
 pub fn interrupted() -> Sample {
     let (mut record, history) = calm();
     record.interrupted = true;
-    let progress = crate::unjudged("the run was interrupted while buyers still wanted the lock");
+    let progress =
+        crate::inconclusive("the run was interrupted while buyers still wanted the lock");
     record.verdicts.insert(Property::Progress, progress);
     (record, history)
 }
@@ -403,7 +406,7 @@ pub fn no_grants() -> Sample {
     for property in [Property::Exclusion, Property::Lease, Property::Resource] {
         record
             .verdicts
-            .insert(property, crate::unjudged(too_little));
+            .insert(property, crate::inconclusive(too_little));
     }
     let story = [
         "0.004 s  worker 0 was killed between SETNX and EXPIRE",
@@ -411,7 +414,7 @@ pub fn no_grants() -> Sample {
     ];
     let stuck = violated(Cause::NoTtl, 6_010, &story);
     record.verdicts.insert(Property::Progress, stuck);
-    record.faults = vec![StruckFault {
+    record.faults = vec![FiredFault {
         fault: "crash-client".into(),
         detail: "crash-client of worker 0".into(),
         began_ns: Some(4_000_000),
@@ -431,10 +434,10 @@ pub fn one_worker() -> Sample {
     let alone = "too little to judge: no two workers ever competed";
     record
         .verdicts
-        .insert(Property::Exclusion, crate::unjudged(alone));
+        .insert(Property::Exclusion, crate::inconclusive(alone));
     record
         .verdicts
-        .insert(Property::Lease, crate::unjudged(alone));
+        .insert(Property::Lease, crate::inconclusive(alone));
     (record, history)
 }
 

@@ -21,7 +21,7 @@ fn setting(family: Family, nodes: usize) -> Option<CellSetting> {
 
 /// A cell of a scenario that is named after its family.
 fn of_family(lock: &str, family: Family, otherwise: &[(Property, Verdict)]) -> Cell {
-    let mut cell = cell(lock, family.word(), otherwise);
+    let mut cell = cell(lock, family.as_str(), otherwise);
     cell.setting = setting(family, 1);
     cell
 }
@@ -50,7 +50,7 @@ fn tried(lock: &str, broken: &[(Family, &[Property], Cause)]) -> Vec<Cell> {
 }
 
 fn scorecard(cells: Vec<Cell>) -> Scorecard {
-    Scorecard::of(&record(cells)).expect("it compares several scenarios")
+    Scorecard::from_matrix(&record(cells)).expect("it compares several scenarios")
 }
 
 fn score<'a>(card: &'a Scorecard, lock: &str) -> &'a LockScore {
@@ -101,7 +101,7 @@ fn violation_counts_by_whose_fault_it_was() {
     assert_eq!(tokens.scenarios(ScenarioScore::Fenced), ["clients"]);
     assert_eq!(tokens.scenarios(ScenarioScore::Redis), ["nodes"]);
     assert_eq!(tokens.fencing, Fencing::Held);
-    assert_eq!(tokens.all.in_words(), "4/5");
+    assert_eq!(tokens.all.describe(), "4/5");
     assert_eq!(
         score(&card, "plain").scenarios(ScenarioScore::Client),
         ["clients"]
@@ -174,7 +174,7 @@ fn what_was_not_tried_gets_no_advice() {
     cells.retain(|cell| !["clients", "network", "clocks"].contains(&cell.scenario.as_str()));
     let card = scorecard(cells);
     assert_eq!(
-        card.untried,
+        card.untested,
         [Family::Clients, Family::Network, Family::Clocks]
     );
     let (_, words) = advice(&card, Purpose::Money);
@@ -189,7 +189,7 @@ fn what_was_not_tried_gets_no_advice() {
         format!("{head}: no advice; no scenario that shows it was judged.")
     );
     assert_eq!(
-        Scorecard::of(&record(vec![of_family("a", Family::Load, &[])])),
+        Scorecard::from_matrix(&record(vec![of_family("a", Family::Load, &[])])),
         None
     );
 }
@@ -208,14 +208,14 @@ fn advice_says_which_families_it_does_not_rest_on() {
 /// What could not be judged is neither survived nor lost, and no lock is named for what nobody saw.
 #[test]
 fn unjudged_scenario_counts_for_nothing() {
-    let unknown = || [(Property::Lease, crate::unjudged("too little"))];
+    let unknown = || [(Property::Lease, crate::inconclusive("too little"))];
     let mut cells = tried("plain", &[]);
     cells.retain(|cell| cell.scenario != "nodes");
     cells.push(of_family("plain", Family::Nodes, &unknown()));
     let card = scorecard(cells);
     let plain = score(&card, "plain");
     assert_eq!(plain.not_judged, ["nodes"]);
-    assert_eq!(plain.all.in_words(), "4/4");
+    assert_eq!(plain.all.describe(), "4/4");
     let (choice, _) = advice(&card, Purpose::Money);
     assert!(matches!(choice, Choice::NotTried { missing } if *missing == [Family::Nodes]));
 }
@@ -265,7 +265,7 @@ fn cost_comes_from_the_cells_that_measure_it() {
 #[test]
 fn every_report_has_the_same_advice() {
     let record = record(three());
-    let card = Scorecard::of(&record).unwrap();
+    let card = Scorecard::from_matrix(&record).unwrap();
     let input = ReportInput {
         matrix: record.clone(),
         ..ReportInput::default()

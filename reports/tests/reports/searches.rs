@@ -12,11 +12,11 @@ pub fn sweep(lock: &str) -> SearchRecord {
         "asked": { "workload": "short", "faults": ["clients"] },
         "depth": 1, "schedules": 41, "violations": 12, "exhaustive": true, "complete": true, "elapsed_s": 0.02,
         "coverage": {
-            "moments": 14, "faults": ["pause-client for 1.5ttl"], "placements": 40, "folded": 0, "missed": 0,
+            "injection_points": 14, "faults": ["pause-client for 1.5ttl"], "placements": 40, "pruned": 0, "missed": 0,
             "stuck": 0, "fixed": ["seed 1"],
         },
-        "finds": [{
-            "property": "ownership", "cause": "stolen-release", "shape": ["pause-client at reply"],
+        "counterexamples": [{
+            "property": "ownership", "cause": "stolen-release", "signature": ["pause-client at reply"],
             "faults": ["worker 0 is frozen for 1.5 leases"], "schedules": 12, "first": 3,
             "story": ["0.412 s  worker 0 deleted what worker 1 had written"], "seed": 1,
             "scenario": scenario, "repro": "out/ownership-stolen-release-1/repro.toml",
@@ -25,11 +25,11 @@ pub fn sweep(lock: &str) -> SearchRecord {
         "reproduce": "picklock sweep --impl LOCK",
     });
     let mut record: SearchRecord = serde_json::from_value(document).unwrap();
-    let placed = |moment: &str, fault: &str, schedules, finds| Placed {
+    let placed = |moment: &str, fault: &str, schedules, counterexamples| Placed {
         moment: moment.into(),
         fault: fault.into(),
         schedules,
-        finds,
+        counterexamples,
     };
     record.coverage.placed = vec![
         placed("granted", "crash-client", 8, 0),

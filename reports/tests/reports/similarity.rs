@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_reports::matrix::{Standard, similarity, similarity_in_words};
+use picklock_reports::matrix::{ReferenceLock, similarity, similarity_in_words};
 use picklock_reports::report_input::ReportInput;
 use picklock_scenarios::Scenario;
 use picklock_verdicts::check::{Cause, Property};
@@ -33,14 +33,14 @@ resource = "any"
 "#;
 
 /// `careful` and `equal` keep everything that can be kept, `careless` does not.
-fn standards() -> Vec<Standard> {
+fn references() -> Vec<ReferenceLock> {
     let scenarios = [LATE, PAUSE].map(|text| Scenario::parse(text, "mine.toml").unwrap());
-    let of = |name: &str| Standard {
+    let of = |name: &str| ReferenceLock {
         name: name.to_owned(),
         expected: scenarios
             .iter()
             .map(|scenario| {
-                let expected = Expected::of(scenario, name, Tables::NamedOrAll);
+                let expected = Expected::for_lock(scenario, name, Tables::NamedOrAll);
                 (scenario.name.clone(), expected)
             })
             .collect::<BTreeMap<_, _>>(),
@@ -50,7 +50,7 @@ fn standards() -> Vec<Standard> {
 
 fn said(cells: &[Cell], held_to: &str) -> Option<String> {
     let cells: Vec<&Cell> = cells.iter().collect();
-    similarity(&cells, &standards(), Some(held_to)).map(|found| similarity_in_words(&found))
+    similarity(&cells, &references(), Some(held_to)).map(|found| similarity_in_words(&found))
 }
 
 fn outlived() -> Cell {
@@ -96,7 +96,7 @@ fn lock_like_no_other_gets_the_closest_one() {
 #[test]
 fn unjudged_cells_are_not_compared() {
     let unknown = |scenario: &str| {
-        let all = Property::ALL.map(|property| (property, crate::unjudged("too little")));
+        let all = Property::ALL.map(|property| (property, crate::inconclusive("too little")));
         cell("mine", scenario, &all)
     };
     assert_eq!(said(&[unknown("late"), unknown("pause")], "careful"), None);
@@ -123,7 +123,7 @@ fn a_lock_on_other_servers_than_any_built_in_one_is_compared_with_none() {
 fn the_pages_say_in_which_backend() {
     let cells = vec![cell("mine", "late", &[]), outlived()];
     let all: Vec<&Cell> = cells.iter().collect();
-    let similarity = Vec::from_iter(similarity(&all, &standards(), Some("careful")));
+    let similarity = Vec::from_iter(similarity(&all, &references(), Some("careful")));
     let matrix = MatrixRecord {
         cells,
         similarity,

@@ -4,7 +4,7 @@ use picklock_reports::terminal;
 use picklock_verdicts::check::Property;
 use unicode_width::UnicodeWidthStr;
 
-use crate::custody_samples;
+use crate::key_history_samples;
 use crate::samples::{self, Sample};
 
 /// Without styles: exactly the sequences that `anstyle` writes, and no others.
@@ -194,7 +194,7 @@ fn nobody_got_the_lock() {
         worker 1  ······················································································
                   ┬─────────────┬─────────────┬─────────────┬──────────────┬─────────────┬──────────────
                   0 s           1 s           2 s           3 s            4 s           5 s
-        No custody: what the nodes' keys held is not known.
+        No key history: what the nodes' keys held is not known.
         · waits  ✝ dies
 
       Faults
@@ -267,7 +267,7 @@ fn overlapping_holds_are_red() {
 
 #[test]
 fn the_nodes_say_whose_value_they_had_and_why_it_ended() {
-    let text = show(custody_samples::eroded_quorum(), 100);
+    let text = show(key_history_samples::eroded_quorum(), 100);
     let row = |node: &str| {
         let row = text.lines().find(|line| line.starts_with(node));
         row.unwrap_or_else(|| panic!("no {node}: {text}"))
@@ -281,22 +281,22 @@ fn the_nodes_say_whose_value_they_had_and_why_it_ended() {
 
 #[test]
 fn the_nodes_of_a_narrow_terminal() {
-    let text = show(custody_samples::eroded_quorum(), 60);
+    let text = show(key_history_samples::eroded_quorum(), 60);
     assert!(text.contains("├ w1 ─ by w0 ╳"), "{text}");
     insta::assert_snapshot!(text);
 }
 
 #[test]
 fn the_keys_of_strangers_cannot_command_the_terminal() {
-    let text = show(custody_samples::hostile(), 100);
+    let text = show(key_history_samples::hostile(), 100);
     let commands = text.chars().find(|c| c.is_control() && *c != '\n');
     assert_eq!(commands, None);
     assert!(text.contains("\n    node 3 …"), "{text}");
 }
 
 #[test]
-fn a_run_without_custody_says_so_in_one_line() {
+fn a_run_without_key_history_says_so_in_one_line() {
     let text = show(samples::gc_pause(), 100);
-    assert_eq!(text.matches("No custody").count(), 1, "{text}");
+    assert_eq!(text.matches("No key history").count(), 1, "{text}");
     assert!(!text.contains("    node 0"), "{text}");
 }

@@ -6,7 +6,7 @@ use picklock_reports::combine::of_run;
 use serde_json::Value;
 
 use crate::cells::{hostile, matrix};
-use crate::custody_samples;
+use crate::key_history_samples;
 use crate::samples::{self, Sample};
 
 fn events(text: &str) -> Vec<Value> {
@@ -80,8 +80,8 @@ fn every_sample_keeps_to_the_rules() {
         samples::fenced(),
         samples::silent(),
         samples::stale_delete(),
-        custody_samples::eroded_quorum(),
-        custody_samples::hostile(),
+        key_history_samples::eroded_quorum(),
+        key_history_samples::hostile(),
     ];
     for sample in samples {
         let events = trace(sample);
@@ -153,7 +153,7 @@ fn without_a_history_there_is_no_trace_and_that_is_said() {
 
 #[test]
 fn the_values_of_keys_are_there_with_their_ends() {
-    let events = trace(custody_samples::eroded_quorum());
+    let events = trace(key_history_samples::eroded_quorum());
     let value = |tid: u64| {
         let mut found = events.iter();
         let found = found.find(|e| e["pid"] == 5 && e["tid"] == tid && e["ph"] == "X");

@@ -12,7 +12,7 @@ use crate::signed_duration::SignedDuration;
 
 /// What a kind of fault strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strikes {
+pub enum Affects {
     /// Workers: their processes or clocks.
     Workers,
     /// Nodes: their processes, roles, data or clocks.
@@ -152,7 +152,7 @@ pub enum Capability {
 
 impl Action {
     /// What the backend must be able to do, for a fault that strikes these; `None`: the driver does it.
-    pub(super) fn needs(&self, strikes: Strikes) -> Option<Capability> {
+    pub(super) fn needs(&self, affects: Affects) -> Option<Capability> {
         Some(match self {
             Action::Worker(_) => Capability::Workers,
             Action::Node(NodeAction::Pause) => Capability::PauseNodes,
@@ -163,7 +163,7 @@ impl Action {
             Action::Node(NodeAction::FailOverBySentinels) => Capability::Sentinels,
             Action::Data(_) => Capability::Data,
             Action::Link(_) => Capability::Links,
-            Action::ShiftClocks(_) if strikes == Strikes::Workers => Capability::WorkerClocks,
+            Action::ShiftClocks(_) if affects == Affects::Workers => Capability::WorkerClocks,
             Action::ShiftClocks(_) => Capability::NodeClocks,
             Action::Stock(_) => return None,
         })

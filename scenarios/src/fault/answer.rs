@@ -1,6 +1,6 @@
 //! `answer`: a command is answered with an error, in the server's own words, and the server does not see it.
 
-use super::{Action, FaultPlan, Field, Kind, LinkAction, Strikes};
+use super::{Action, Affects, FaultPlan, Field, Kind, LinkAction};
 
 /// What an answer may have.
 pub(super) const OPTIONAL: &[Field] = &[Field::For, Field::Workers, Field::Nodes, Field::Frames];
@@ -10,12 +10,12 @@ pub(super) const KIND: Kind = Kind {
     required: &[Field::Error],
     optional: OPTIONAL,
     of: word,
-    ..Kind::new("answer", Strikes::Links, |plan| answered(plan, false))
+    ..Kind::new("answer", Affects::Links, |plan| answered(plan, false))
 };
 
 /// The error by its first word.
 pub(super) fn word(plan: &FaultPlan) -> Option<String> {
-    Some(plan.error?.word().to_owned())
+    Some(plan.error?.as_str().to_owned())
 }
 
 /// What is done.

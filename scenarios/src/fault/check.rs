@@ -1,6 +1,6 @@
 //! What the types alone cannot say about a fault.
 
-use super::action::Strikes;
+use super::action::Affects;
 use super::plan::{FaultPlan, Field};
 use super::selection::{Selection, Who};
 use super::server_error::ServerError;
@@ -28,7 +28,7 @@ pub(crate) fn check(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem
     fields(plan)?;
     (plan.kind.row().check)(plan, &scenario.topology, &scenario.workload)?;
     if plan.kind.is_replicated() && scenario.topology.replicas == 0 {
-        let word = plan.kind.word();
+        let word = plan.kind.as_str();
         let text = format!("`{word}` needs a replica, and the nodes have none");
         return Err(Problem::at(&["kind"], text).hint("set `topology.replicas = 1`"));
     }
@@ -39,7 +39,7 @@ pub(crate) fn check(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem
     targets(scenario, plan)
 }
 
-fn strikes_nobody(field: &'static str) -> Problem {
+fn affects_nobody(field: &'static str) -> Problem {
     Problem::at(&[field], "there is nobody: the fault would do nothing")
 }
 
@@ -52,7 +52,7 @@ const MORE_NODES: &str = "set `topology.nodes`, or choose a lock that uses more 
 /// Checks the nodes that a fault names against the number of nodes that the run will have.
 pub(crate) fn check_nodes(plan: &FaultPlan, count: usize) -> Result<(), Problem> {
     if count == 1 && plan.nodes == ALL_BUT_ONE {
-        return Err(strikes_nobody("nodes").hint(MORE_NODES));
+        return Err(affects_nobody("nodes").hint(MORE_NODES));
     }
     let listed = plan.nodes.as_ref().map_or(&[][..], Selection::listed);
     let watched = plan.when.as_ref().and_then(|when| when.node);
@@ -125,12 +125,12 @@ fn effect(when: &Trigger, field: &'static str, phase: Phase) -> Result<(), Probl
 
 /// Checks the fields that are given against those that the kind of fault has.
 fn fields(plan: &FaultPlan) -> Result<(), Problem> {
-    let word = plan.kind.word();
+    let word = plan.kind.as_str();
     for field in Field::ALL {
-        let name = field.word();
+        let name = field.as_str();
         if plan.has(field) && !plan.kind.takes(field) {
             let own = [plan.kind.row().required, plan.kind.row().optional].concat();
-            let own: Vec<&str> = own.into_iter().map(Field::word).collect();
+            let own: Vec<&str> = own.into_iter().map(Field::as_str).collect();
             let own = own.join(", ");
             let hint = format!("besides its moment and `optional` it takes {own}");
             return Err(Problem::at(&[name], format!("`{word}` has no `{name}`")).hint(hint));
@@ -139,7 +139,7 @@ fn fields(plan: &FaultPlan) -> Result<(), Problem> {
             let such_as = match field {
                 Field::Resource => "add `what = \"memory\"` or `what = \"connections\"`".to_owned(),
                 Field::Error => {
-                    let words = ServerError::ALL.map(ServerError::word).join(", ");
+                    let words = ServerError::ALL.map(ServerError::as_str).join(", ");
                     format!("add `error = \"READONLY\"`; there are {words}")
                 }
                 _ => format!("add `{name} = \"1.5ttl\"`"),
@@ -154,28 +154,28 @@ fn fields(plan: &FaultPlan) -> Result<(), Problem> {
 fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem> {
     let by_event = plan.when.as_ref().map(|when| when.on);
     let at_a_node = matches!(by_event, Some(TriggerEvent::Request | TriggerEvent::Reply));
-    let strikes = plan.kind.strikes();
+    let affects = plan.kind.affects();
     for (field, given) in [("workers", &plan.workers), ("nodes", &plan.nodes)] {
         if matches!(given, Some(Selection::List(list)) if list.is_empty()) {
-            return Err(strikes_nobody(field));
+            return Err(affects_nobody(field));
         }
     }
     if plan.workers == ALL_BUT_ONE && scenario.workload.workers == 1 {
-        return Err(strikes_nobody("workers").hint("set `workload.workers` to 2 or more"));
+        return Err(affects_nobody("workers").hint("set `workload.workers` to 2 or more"));
     }
     for worker in plan.workers.as_ref().map_or(&[][..], Selection::listed) {
         known_worker(scenario, *worker, &["workers"])?;
     }
     let is_relative = |given: &Option<Selection>, default| {
         let given = given.as_ref();
-        given.map_or(strikes == default, Selection::is_relative)
+        given.map_or(affects == default, Selection::is_relative)
     };
-    if is_relative(&plan.workers, Strikes::Workers) && by_event.is_none() {
+    if is_relative(&plan.workers, Affects::Workers) && by_event.is_none() {
         let text = "a fault at a time does not happen at a worker";
         let hint = "say which: `workers = [0]` or `workers = \"all\"`";
         return Err(Problem::at(&["kind"], text).hint(hint));
     }
-    if is_relative(&plan.nodes, Strikes::Nodes) && !at_a_node {
+    if is_relative(&plan.nodes, Affects::Nodes) && !at_a_node {
         let text = "only a `request` or `reply` happens at a node";
         let hint = "say which: `nodes = [0]` or `nodes = \"all\"`";
         return Err(Problem::at(&["kind"], text).hint(hint));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Action, FaultPlan, Field, Kind, Lasts, Strikes};
+use super::{Action, Affects, FaultPlan, Field, Kind, Lasts};
 use crate::cause::Cause;
 use crate::problem::Problem;
 use crate::topology::Topology;
@@ -16,8 +16,8 @@ pub(super) const KIND: Kind = Kind {
     // A jump takes no time. A clock that is to jump back is wrong until then.
     lasts: |plan| plan.duration.map_or(Lasts::AtOnce, Lasts::For),
     loses: Some(Cause::ClockJump),
-    strikes_once: true,
-    ..Kind::new("clock-jump", Strikes::Nodes, |plan| {
+    is_instantaneous: true,
+    ..Kind::new("clock-jump", Affects::Nodes, |plan| {
         Some(vec![Action::ShiftClocks(plan.by?)])
     })
 };

@@ -1,7 +1,7 @@
 //! `clock-skew`: the worker's wall clock is wrong, and right again after `for`.
 
 use super::clock_jump::must_move;
-use super::{Action, Field, Kind, Strikes};
+use super::{Action, Affects, Field, Kind};
 use crate::cause::Cause;
 
 pub(super) const KIND: Kind = Kind {
@@ -10,7 +10,7 @@ pub(super) const KIND: Kind = Kind {
     optional: &[Field::For, Field::Workers],
     check: must_move,
     loses: Some(Cause::ClockSkew),
-    ..Kind::new("clock-skew", Strikes::Workers, |plan| {
+    ..Kind::new("clock-skew", Affects::Workers, |plan| {
         Some(vec![Action::ShiftClocks(plan.by?)])
     })
 };

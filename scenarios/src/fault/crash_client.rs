@@ -1,12 +1,12 @@
 //! `crash-client`: the worker's process is killed, and started again after `for`.
 
-use super::{Action, Field, Kind, Strikes, WorkerAction};
+use super::{Action, Affects, Field, Kind, WorkerAction};
 
 pub(super) const KIND: Kind = Kind {
     does: "kills {}",
     optional: &[Field::For, Field::Workers],
-    strikes_once: true,
-    ..Kind::new("crash-client", Strikes::Workers, |_| {
+    is_instantaneous: true,
+    ..Kind::new("crash-client", Affects::Workers, |_| {
         Some(vec![Action::Worker(WorkerAction::Kill)])
     })
 };

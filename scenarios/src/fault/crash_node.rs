@@ -1,13 +1,13 @@
 //! `crash-node`: the node is killed, and started again after `for`.
 
-use super::{Action, Field, Kind, NodeAction, Strikes};
+use super::{Action, Affects, Field, Kind, NodeAction};
 use crate::cause::Cause;
 
 pub(super) const KIND: Kind = Kind {
     does: "kills {}",
     optional: &[Field::For, Field::Nodes],
     loses: Some(Cause::LostOnRestart),
-    ..Kind::new("crash-node", Strikes::Nodes, |_| {
+    ..Kind::new("crash-node", Affects::Nodes, |_| {
         Some(vec![Action::Node(NodeAction::Crash)])
     })
 };

@@ -1,12 +1,12 @@
 //! `cut`: the links' open connections are reset.
 
-use super::{Action, Kind, Lasts, LinkAction, Strikes};
+use super::{Action, Affects, Kind, Lasts, LinkAction};
 
 pub(super) const KIND: Kind = Kind {
     does: "breaks off {}",
     lasts: |_| Lasts::AtOnce,
-    strikes_once: true,
-    ..Kind::new("cut", Strikes::Links, |_| {
+    is_instantaneous: true,
+    ..Kind::new("cut", Affects::Links, |_| {
         Some(vec![Action::Link(LinkAction::Reset)])
     })
 };

@@ -1,6 +1,6 @@
 //! `delay`: commands or replies arrive later.
 
-use super::{Action, FaultPlan, Field, Kind, LinkAction, Strikes};
+use super::{Action, Affects, FaultPlan, Field, Kind, LinkAction};
 use crate::lease_duration::LeaseDuration;
 use crate::problem::Problem;
 use crate::topology::Topology;
@@ -18,7 +18,7 @@ pub(super) const KIND: Kind = Kind {
         Field::Frames,
     ],
     check,
-    ..Kind::new("delay", Strikes::Links, |plan| {
+    ..Kind::new("delay", Affects::Links, |plan| {
         Some(vec![Action::Link(LinkAction::Delay {
             by: plan.by?.span,
             jitter: plan.jitter.unwrap_or(LeaseDuration::ZERO),

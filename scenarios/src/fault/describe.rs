@@ -9,7 +9,7 @@ use super::target::Target;
 impl FaultPlan {
     /// `pause-client of worker 1 for 1.500 s`, for a lease of `ttl`.
     pub fn describe(&self, target: &Target, ttl: Duration) -> String {
-        let mut text = self.kind.word().to_owned();
+        let mut text = self.kind.as_str().to_owned();
         if let Some(of) = (self.kind.row().of)(self) {
             text.push_str(&format!(" of {of}"));
         }

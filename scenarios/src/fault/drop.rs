@@ -1,12 +1,12 @@
 //! `drop`: commands or replies are dropped. A byte stream never has a hole, so nothing that follows them
 //! arrives on the same connection: it is dropped too, or the connection is reset.
 
-use super::{Action, Field, Kind, LinkAction, Strikes};
+use super::{Action, Affects, Field, Kind, LinkAction};
 
 pub(super) const KIND: Kind = Kind {
     does: "swallows {}",
     optional: Field::OF_MESSAGES,
-    ..Kind::new("drop", Strikes::Links, |_| {
+    ..Kind::new("drop", Affects::Links, |_| {
         Some(vec![Action::Link(LinkAction::Drop)])
     })
 };

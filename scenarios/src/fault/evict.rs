@@ -1,7 +1,7 @@
 //! `evict`: the keys of locks are deleted on the node, as eviction under `maxmemory` would do.
 
 use super::describe::numbers;
-use super::{Action, DataAction, FaultPlan, Field, Kind, Lasts, Strikes};
+use super::{Action, Affects, DataAction, FaultPlan, Field, Kind, Lasts};
 use crate::cause::Cause;
 use crate::problem::Problem;
 use crate::topology::Topology;
@@ -14,8 +14,8 @@ pub(super) const KIND: Kind = Kind {
     lasts: |_| Lasts::AtOnce,
     of: |plan| Some(format!("key{}", numbers(plan.keys.as_ref()?))),
     loses: Some(Cause::Evicted),
-    strikes_once: true,
-    ..Kind::new("evict", Strikes::Nodes, |plan| {
+    is_instantaneous: true,
+    ..Kind::new("evict", Affects::Nodes, |plan| {
         Some(vec![Action::Data(DataAction::Evict(plan.keys.clone()))])
     })
 };

@@ -1,6 +1,6 @@
 //! `exhaust`: the node runs out of memory or connections, and refuses what needs them.
 
-use super::{Action, DataAction, Field, Kind, Resource, Strikes};
+use super::{Action, Affects, DataAction, Field, Kind, Resource};
 
 pub(super) const KIND: Kind = Kind {
     does: "exhausts the {of} of {}",
@@ -12,7 +12,7 @@ pub(super) const KIND: Kind = Kind {
             Resource::Connections => "connections".to_owned(),
         })
     },
-    ..Kind::new("exhaust", Strikes::Nodes, |plan| {
+    ..Kind::new("exhaust", Affects::Nodes, |plan| {
         Some(vec![Action::Data(DataAction::Exhaust(plan.what?))])
     })
 };

@@ -1,7 +1,7 @@
 //! `failover`: the node's first replica is promoted. The old master is gone, and the links lead
 //! to the new one. It has what had reached it: everything, unless replication was cut before.
 
-use super::{Action, FaultPlan, Kind, Lasts, NodeAction, Strikes};
+use super::{Action, Affects, FaultPlan, Kind, Lasts, NodeAction};
 use crate::cause::Cause;
 use crate::problem::Problem;
 use crate::topology::Topology;
@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
     check,
     lasts: |_| Lasts::AtOnce,
     loses: Some(Cause::LostOnFailover),
-    ..Kind::new("failover", Strikes::Nodes, |_| {
+    ..Kind::new("failover", Affects::Nodes, |_| {
         Some(vec![Action::Node(NodeAction::FailOver)])
     })
 };

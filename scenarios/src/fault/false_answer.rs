@@ -2,7 +2,7 @@
 //! believes it has been lied to.
 
 use super::answer::{OPTIONAL, answered, word};
-use super::{Field, Kind, Strikes};
+use super::{Affects, Field, Kind};
 
 pub(super) const KIND: Kind = Kind {
     does: "executes {} and answers with {of}",
@@ -10,5 +10,5 @@ pub(super) const KIND: Kind = Kind {
     optional: OPTIONAL,
     of: word,
     lies: true,
-    ..Kind::new("false-answer", Strikes::Links, |plan| answered(plan, true))
+    ..Kind::new("false-answer", Affects::Links, |plan| answered(plan, true))
 };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::action::{Action, Capability, Strikes};
+use super::action::{Action, Affects, Capability};
 use super::plan::{FaultPlan, Field};
 use super::stock_fault::StockFault;
 use crate::cause::Cause;
@@ -80,7 +80,7 @@ pub(crate) struct Kind {
     /// `freezes {}`, `exhausts the {of} of {}`.
     pub(super) does: &'static str,
     /// What it strikes.
-    pub(super) strikes: Strikes,
+    pub(super) affects: Affects,
     /// The fields that it must have.
     pub(super) required: &'static [Field],
     /// The fields that it may have.
@@ -98,7 +98,7 @@ pub(crate) struct Kind {
     /// misjudge the time.
     pub(super) loses: Option<Cause>,
     /// True when it strikes once. All others excuse a lock that stands still until they are over.
-    pub(super) strikes_once: bool,
+    pub(super) is_instantaneous: bool,
     /// True when clients stand still while it is on.
     pub(super) stops_clients: bool,
     /// True when a lock that believes its servers believes something untrue. It is not held to what it says then.
@@ -112,25 +112,25 @@ impl Kind {
     /// `for`.
     pub(super) const fn new(
         word: &'static str,
-        strikes: Strikes,
+        affects: Affects,
         actions: fn(&FaultPlan) -> Option<Vec<Action>>,
     ) -> Kind {
         Kind {
             word,
-            does: "strikes {}",
-            strikes,
+            does: "affects {}",
+            affects,
             required: &[],
-            optional: match strikes {
-                Strikes::Workers => &[Field::Workers],
-                Strikes::Nodes => &[Field::Nodes],
-                Strikes::Links => &[Field::Workers, Field::Nodes],
+            optional: match affects {
+                Affects::Workers => &[Field::Workers],
+                Affects::Nodes => &[Field::Nodes],
+                Affects::Links => &[Field::Workers, Field::Nodes],
             },
             replicated: false,
             check: |_, _, _| Ok(()),
             actions,
             lasts: FaultPlan::as_given,
             loses: None,
-            strikes_once: false,
+            is_instantaneous: false,
             stops_clients: false,
             lies: false,
             of: |_| None,
@@ -144,7 +144,7 @@ impl Kind {
     ) -> Kind {
         Kind {
             required: &[Field::For],
-            ..Kind::new(word, Strikes::Workers, actions)
+            ..Kind::new(word, Affects::Workers, actions)
         }
     }
 }
@@ -185,7 +185,7 @@ impl FaultPlan {
     /// What the backend must be able to do.
     pub fn needs(&self) -> Vec<Capability> {
         let actions = self.actions().unwrap_or_default().into_iter();
-        let needs = actions.filter_map(|one| one.needs(self.kind.strikes()));
+        let needs = actions.filter_map(|one| one.needs(self.kind.affects()));
         needs.collect()
     }
 
@@ -207,17 +207,17 @@ impl FaultKind {
 
     /// The kind that scenario files call by this word.
     pub fn named(word: &str) -> Option<FaultKind> {
-        FaultKind::all().find(|kind| kind.word() == word)
+        FaultKind::all().find(|kind| kind.as_str() == word)
     }
 
     /// The word that scenario files use.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         self.row().word
     }
 
     /// What it strikes.
-    pub fn strikes(self) -> Strikes {
-        self.row().strikes
+    pub fn affects(self) -> Affects {
+        self.row().affects
     }
 
     /// The cause that it suggests where nobody saw what became of a lock. `None`: it takes none away.
@@ -226,8 +226,8 @@ impl FaultKind {
     }
 
     /// True when it strikes once, and what follows is up to the lock.
-    pub fn strikes_once(self) -> bool {
-        self.row().strikes_once
+    pub fn is_instantaneous(self) -> bool {
+        self.row().is_instantaneous
     }
 
     /// True when clients stand still while it is on.
@@ -264,7 +264,7 @@ mod tests {
     fn every_kind_is_written_by_its_word() {
         for kind in FaultKind::all() {
             let written = toml::Value::try_from(kind).unwrap();
-            assert_eq!(written.as_str(), Some(kind.word()));
+            assert_eq!(written.as_str(), Some(kind.as_str()));
         }
     }
 }

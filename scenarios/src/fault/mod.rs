@@ -3,10 +3,10 @@
 mod action;
 mod check;
 mod describe;
-mod in_words;
 mod kind;
 mod plan;
 mod selection;
+mod sentence;
 mod server_error;
 mod stock_fault;
 mod target;
@@ -20,7 +20,7 @@ macro_rules! files_of_kinds {
 kind::kinds!(files_of_kinds);
 
 pub use action::{
-    Action, Capability, DataAction, LinkAction, NodeAction, Resource, Strikes, TaskScope,
+    Action, Affects, Capability, DataAction, LinkAction, NodeAction, Resource, TaskScope,
     WorkerAction,
 };
 pub(crate) use check::{check, check_nodes};

@@ -1,11 +1,11 @@
 //! `partition`: nothing passes between the workers and the nodes; new connections hang.
 
-use super::{Action, Field, Kind, LinkAction, Strikes};
+use super::{Action, Affects, Field, Kind, LinkAction};
 
 pub(super) const KIND: Kind = Kind {
     does: "blocks {}",
     optional: &[Field::For, Field::Workers, Field::Nodes, Field::Direction],
-    ..Kind::new("partition", Strikes::Links, |_| {
+    ..Kind::new("partition", Affects::Links, |_| {
         Some(vec![Action::Link(LinkAction::Partition)])
     })
 };

@@ -1,6 +1,6 @@
 //! `pause-task`: the event loop, or one thread, is blocked for a while by a call that does not yield.
 
-use super::{Action, Field, Kind, Strikes, TaskScope, WorkerAction};
+use super::{Action, Affects, Field, Kind, TaskScope, WorkerAction};
 
 pub(super) const KIND: Kind = Kind {
     does: "blocks the {of} of {}",
@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
             TaskScope::Thread => "thread".to_owned(),
         })
     },
-    ..Kind::new("pause-task", Strikes::Workers, |plan| {
+    ..Kind::new("pause-task", Affects::Workers, |plan| {
         let scope = plan.scope.unwrap_or_default();
         Some(vec![Action::Worker(WorkerAction::Block(scope))])
     })

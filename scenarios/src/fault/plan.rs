@@ -78,7 +78,7 @@ macro_rules! fields {
             pub(crate) const ALL: [Field; [$($word),*].len()] = [$(Field::$field),*];
 
             /// Its name in scenario files.
-            pub(crate) fn word(self) -> &'static str {
+            pub(crate) fn as_str(self) -> &'static str {
                 match self {
                     $(Field::$field => $word,)*
                 }

@@ -2,7 +2,7 @@
 //! After `for` it continues, and is a stale master until they make it a replica. Without `for` it
 //! stays frozen.
 
-use super::{Action, FaultPlan, Field, Kind, NodeAction, Strikes};
+use super::{Action, Affects, FaultPlan, Field, Kind, NodeAction};
 use crate::cause::Cause;
 use crate::problem::Problem;
 use crate::topology::Topology;
@@ -14,7 +14,7 @@ pub(super) const KIND: Kind = Kind {
     replicated: true,
     check,
     loses: Some(Cause::LostOnFailover),
-    ..Kind::new("sentinel-failover", Strikes::Nodes, |_| {
+    ..Kind::new("sentinel-failover", Affects::Nodes, |_| {
         Some(vec![Action::Node(NodeAction::FailOverBySentinels)])
     })
 };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::written_form::words;
+use crate::string_enum::words;
 
 words! {
     /// An error by its first word, as servers write it.
@@ -50,8 +50,8 @@ mod tests {
     fn every_error_is_written_by_its_first_word() {
         for error in ServerError::ALL {
             let written = toml::Value::try_from(error).unwrap();
-            assert_eq!(written.as_str(), Some(error.word()));
-            assert_eq!(error.text().split(' ').next(), Some(error.word()));
+            assert_eq!(written.as_str(), Some(error.as_str()));
+            assert_eq!(error.text().split(' ').next(), Some(error.as_str()));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The workers and nodes that a fault strikes in a run.
 
-use super::action::Strikes;
+use super::action::Affects;
 use super::plan::FaultPlan;
 use super::selection::{Selection, Who};
 
@@ -23,20 +23,20 @@ impl FaultPlan {
         workers: usize,
         nodes: usize,
     ) -> Target {
-        let strikes = self.kind.strikes();
-        let default = Selection::Word(match strikes {
-            Strikes::Links => Who::All,
-            Strikes::Workers | Strikes::Nodes => Who::Same,
+        let affects = self.kind.affects();
+        let default = Selection::Word(match affects {
+            Affects::Links => Who::All,
+            Affects::Workers | Affects::Nodes => Who::Same,
         });
         let struck = |given: &Option<Selection>, same, count| {
             let given = given.as_ref();
             given.unwrap_or(&default).numbers(same, count)
         };
         let mut target = Target::default();
-        if strikes != Strikes::Nodes {
+        if affects != Affects::Nodes {
             target.workers = struck(&self.workers, worker, workers);
         }
-        if strikes != Strikes::Workers {
+        if affects != Affects::Workers {
             target.nodes = struck(&self.nodes, node, nodes);
         }
         target

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::written_form::words;
+use crate::string_enum::words;
 
 /// Which way a message goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -78,9 +78,9 @@ words! {
         StockChanged = "stock-changed",
         /// A worker is about to be told to release.
         Release = "release",
-        /// The wire has received a whole command of a worker, and is about to forward it.
+        /// The proxy has received a whole command of a worker, and is about to forward it.
         Request = "request",
-        /// The wire has received a whole reply of a node, and is about to deliver it.
+        /// The proxy has received a whole reply of a node, and is about to deliver it.
         Reply = "reply",
     }
 }

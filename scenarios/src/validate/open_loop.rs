@@ -6,7 +6,7 @@ use crate::problem::Problem;
 use crate::workload::Workload;
 
 /// Maximum number of arrivals in one run: a typing error should not block a CI job for a day.
-const MOST_ARRIVALS: u64 = 1_000_000;
+const MAX_ARRIVALS: u64 = 1_000_000;
 
 pub(super) fn arrivals(workload: &Workload) -> Result<(), Problem> {
     let wrong = |field: &str, problem: String, hint: &str| {
@@ -34,9 +34,9 @@ pub(super) fn arrivals(workload: &Workload) -> Result<(), Problem> {
         return wrong("duration", problem, "expected a duration such as \"10ttl\"");
     }
     let count = rate.within(lasts, ttl);
-    if count > MOST_ARRIVALS {
+    if count > MAX_ARRIVALS {
         let problem =
-            format!("{count} arrivals within {duration}: expected {MOST_ARRIVALS} at most");
+            format!("{count} arrivals within {duration}: expected {MAX_ARRIVALS} at most");
         return wrong("arrivals", problem, "lower the rate, or shorten `duration`");
     }
     if workload.purchases.is_some() {

@@ -222,11 +222,11 @@ fn kill(process: &Process) {
     kill_process(pid, Signal::KILL).unwrap();
 }
 
-/// `--once`: a run that the machine spoiled would be made again, and nobody kills anything in that one.
+/// `--no-rerun`: a run that the machine spoiled would be made again, and nobody kills anything in that one.
 #[test]
 fn a_worker_that_somebody_kills() {
     let line =
-        "scenario calm --impl set-nx-px --ttl 400ms --backend process --json --out run --once";
+        "scenario calm --impl set-nx-px --ttl 400ms --backend process --json --out run --no-rerun";
     let mut run = picklock(line).start();
     run.hear("got the lock");
     kill(&workers_of(run.pid())[0]);
@@ -241,7 +241,8 @@ fn a_worker_that_somebody_kills() {
 /// Kills the Redis of a run, and looks at what the run says. Until then the lock must hold, on a busy machine as
 /// well: a lease of a tenth of a second is over there before its grant is read.
 fn without_its_redis(backend: &str, kill_it: impl Fn(u32)) {
-    let line = format!("scenario calm --impl set-nx-px --ttl 1s --backend {backend} --json --once");
+    let line =
+        format!("scenario calm --impl set-nx-px --ttl 1s --backend {backend} --json --no-rerun");
     let mut run = picklock(&line).start();
     run.hear("got the lock");
     kill_it(run.pid());

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use picklock_harness::check::{Cause, Property, Status, Verdict};
 use picklock_harness::expectation;
-use picklock_harness::record::{Cell, MatrixRecord, Surprise, Tally};
+use picklock_harness::record::{Cell, MatrixRecord, Mismatch, Tally};
 use picklock_scenarios::{BackendName, Expectation};
 
 use crate::running::CHANCES;
@@ -80,7 +80,7 @@ impl Compared {
         for cell in &mut self.real.cells {
             let simulated = find(&self.simulated, cell);
             for _ in 0..ATTEMPTS {
-                if !is_unjudged(cell, simulated) {
+                if !is_inconclusive(cell, simulated) {
                     break;
                 }
                 println!("{}: again, by itself", title(cell));
@@ -119,8 +119,8 @@ impl Compared {
         for cell in self.simulated.cells.iter().chain(&self.real.cells) {
             let title = title(cell);
             wrong.extend(cell.error.iter().map(|error| format!("{title}: {error}")));
-            let surprises = cell.surprises.iter();
-            wrong.extend(surprises.map(|it| {
+            let mismatches = cell.mismatches.iter();
+            wrong.extend(mismatches.map(|it| {
                 format!(
                     "{title}: {} {}, expected {}",
                     it.property, it.got, it.expected
@@ -148,7 +148,7 @@ fn matrix(backend: BackendName, seed: u64, seeds: u64, flags: &[&str]) -> Matrix
     let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
     command
         .args(["matrix", "--json", "--quiet", "--seed", &seed.to_string()])
-        .args(["--backend", backend.word(), "--seeds", &seeds.to_string()])
+        .args(["--backend", backend.as_str(), "--seeds", &seeds.to_string()])
         .args(flags);
     match backend {
         // Runs mostly wait, and one in which the machine stood still is made again.
@@ -207,14 +207,14 @@ fn scenario_of<'a>(flags: &[&'a str], name: &'a str) -> &'a str {
 }
 
 /// True if the cell leaves something unknown that it should not, or that the simulation judges.
-fn is_unjudged(cell: &Cell, simulated: Option<&Cell>) -> bool {
-    let unknown = |it: &Surprise| it.got == Status::Unknown.word();
+fn is_inconclusive(cell: &Cell, simulated: Option<&Cell>) -> bool {
+    let unknown = |it: &Mismatch| it.got == Status::Unknown.as_str();
     let judged = |property: &Property| {
         let verdict = simulated.and_then(|cell| cell.verdicts.get(property));
         verdict.is_some_and(|verdict| verdict.status != Status::Unknown)
     };
     let mut verdicts = cell.verdicts.iter();
-    cell.surprises.iter().any(unknown)
+    cell.mismatches.iter().any(unknown)
         || verdicts.any(|(property, verdict)| verdict.status == Status::Unknown && judged(property))
 }
 
@@ -225,7 +225,7 @@ fn only_misses_violations(cell: &Cell, simulated: Option<&Cell>) -> bool {
     let bound = |property: &Property| cell.expected.get(property) != Some(&any);
     let violated = |property: &Property| {
         let expected = cell.expected.get(property);
-        let expected = expected.is_some_and(|words| words.starts_with(Status::Violated.word()));
+        let expected = expected.is_some_and(|words| words.starts_with(Status::Violated.as_str()));
         let simulated = simulated.and_then(|cell| cell.verdicts.get(property));
         expected || simulated.is_some_and(|verdict| verdict.status == Status::Violated)
     };
@@ -261,7 +261,7 @@ fn disagreements(real: &Cell, simulated: &Cell, possible: impl Fn(&Cell) -> Cell
             real.verdicts.get(&property),
             simulated.verdicts.get(&property),
         );
-        let (found, wanted) = (in_words(found), in_words(wanted));
+        let (found, wanted) = (describe(found), describe(wanted));
         if found == wanted {
             continue;
         }
@@ -283,8 +283,8 @@ fn disagreements(real: &Cell, simulated: &Cell, possible: impl Fn(&Cell) -> Cell
     wrong
 }
 
-fn in_words(verdict: Option<&Verdict>) -> String {
-    verdict.map_or_else(|| "not judged".to_owned(), expectation::in_words)
+fn describe(verdict: Option<&Verdict>) -> String {
+    verdict.map_or_else(|| "not judged".to_owned(), expectation::verdict_text)
 }
 
 /// What came out in many runs, in the words of a verdict, and how often.
@@ -294,7 +294,7 @@ fn outcomes(tally: &Tally) -> BTreeMap<String, u64> {
         (Status::Unknown, tally.unknown),
         (Status::NotApplicable, tally.not_applicable),
     ];
-    let plain = plain.map(|(status, runs)| (status.word().to_owned(), runs));
+    let plain = plain.map(|(status, runs)| (status.as_str().to_owned(), runs));
     let violated = tally.causes.iter();
     let violated = violated.map(|(cause, runs)| (format!("{}: {cause}", Status::Violated), *runs));
     plain
@@ -333,7 +333,7 @@ fn blank(backend: BackendName) -> Cell {
     let text = format!(
         r#"{{"impl": {{"name": "redlock", "version": ""}}, "scenario": "calm", "summary": "",
             "scenario_hash": "", "backend": "{backend}", "runs": 1, "seed": 7, "verdicts": {{}},
-            "tally": {{}}, "expected": {{}}, "surprises": [], "counts": {{"granted": 0, "refused": 0,
+            "tally": {{}}, "expected": {{}}, "unexpected results": [], "counts": {{"granted": 0, "refused": 0,
             "failed": 0, "extended": 0, "released": 0, "sold": 0, "stock_start": 0, "stock_left": 0}},
             "latency": {{}}, "reproduce": ""}}"#
     );
@@ -348,7 +348,7 @@ fn race() -> Verdict {
     }
 }
 
-fn unjudged() -> Verdict {
+fn inconclusive() -> Verdict {
     Verdict {
         status: Status::Unknown,
         ..Verdict::held()
@@ -397,14 +397,14 @@ fn a_difference_is_found_also_where_nothing_is_expected() {
 fn what_is_missing_surprising_or_failed_is_found() {
     let held = || sample("held", Verdict::held());
     let differences = |compared: &Compared| found(compared, &always_held());
-    let mut surprising = held();
-    surprising.real.cells[0].surprises = vec![Surprise {
+    let mut unexpected = held();
+    unexpected.real.cells[0].mismatches = vec![Mismatch {
         property: Property::Lease,
         expected: "violated".into(),
         got: "held".into(),
         runs: 1,
     }];
-    assert_eq!(differences(&surprising).len(), 1);
+    assert_eq!(differences(&unexpected).len(), 1);
     let mut failed = held();
     failed.real.cells[0].error = Some("no Redis".into());
     assert_eq!(differences(&failed).len(), 1);
@@ -425,9 +425,9 @@ fn what_is_missing_surprising_or_failed_is_found() {
             family: None,
         });
     assert_eq!(differences(&missing).len(), 0);
-    let mut unjudged = held();
-    unjudged.real.cells[0].verdicts.clear();
-    assert_eq!(differences(&unjudged).len(), 1);
+    let mut inconclusive = held();
+    inconclusive.real.cells[0].verdicts.clear();
+    assert_eq!(differences(&inconclusive).len(), 1);
 }
 
 #[test]
@@ -470,13 +470,13 @@ fn only_a_missed_violation_gets_another_chance() {
 
 #[test]
 fn a_cell_that_the_simulation_judges_is_run_until_it_is_judged() {
-    let mut compared = sample("any", unjudged());
+    let mut compared = sample("any", inconclusive());
     let runs = std::cell::Cell::new(0);
     compared.judge_the_rest(|cell, _| {
         runs.set(runs.get() + 1);
         let verdict = match runs.get() {
             3 => race(),
-            _ => unjudged(),
+            _ => inconclusive(),
         };
         Cell {
             verdicts: BTreeMap::from([(Property::Lease, verdict)]),
@@ -485,7 +485,7 @@ fn a_cell_that_the_simulation_judges_is_run_until_it_is_judged() {
     });
     assert_eq!(runs.get(), 3);
     // What the simulation leaves open, too, is no fault of the machine.
-    let mut open = sample("any", unjudged());
+    let mut open = sample("any", inconclusive());
     open.simulated.cells[0].verdicts = open.real.cells[0].verdicts.clone();
     open.judge_the_rest(|_, _| panic!("it is not asked again"));
 }

@@ -168,7 +168,7 @@ fn lock_that_says_it_needs_every_node_is_not_asked_to_go_on_without_one() {
             "[impl.mine]\ncommand = \"python3 every.py\"\ndirectory = \"lock\"\nnodes = 5\n{claim}\n"
         );
         fs::write(path(&project, "picklock.toml"), table).unwrap();
-        let line = "scenario two-away.toml --impl mine --backend process --json --once";
+        let line = "scenario two-away.toml --impl mine --backend process --json --no-rerun";
         let document = picklock(line).within(project.path()).run().document();
         document["verdicts"]["progress"].clone()
     };

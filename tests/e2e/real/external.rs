@@ -1,4 +1,4 @@
-//! Servers of the user's own: they are tested through the wire, and afterwards they have what they had before.
+//! Servers of the user's own: they are tested through the proxy, and afterwards they have what they had before.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
@@ -16,8 +16,8 @@ const PASSWORD: &str = "open-sesame-4711";
 /// The rights that the documentation lists for a run, and those that `set-nx-px` needs.
 const RIGHTS: &str = "~*picklock:* +ping +pttl +set +del +scan +eval +evalsha +get";
 
-/// Those that it lists for the custody, and for its comparison with the keys.
-const CUSTODY_RIGHTS: &str = "&__keyevent@*__:expired &__keyevent@*__:evicted +monitor +echo +info +config|get +psubscribe \
+/// Those that it lists for the key history, and for its comparison with the keys.
+const KEY_HISTORY_RIGHTS: &str = "&__keyevent@*__:expired &__keyevent@*__:evicted +monitor +echo +info +config|get +psubscribe \
     +eval +time +type +strlen +get +hgetall +lrange +smembers +zrange";
 
 /// Makes a user with the password and these rights.
@@ -114,7 +114,7 @@ fn server_with_a_password_is_tested_and_left_as_it_was() {
 #[test]
 fn tls_and_the_documented_rights_suffice() {
     let server = ForeignServer::with_tls(&["--notify-keyspace-events", "Exe"]).filled();
-    make_user(&server, &[RIGHTS, CUSTODY_RIGHTS]);
+    make_user(&server, &[RIGHTS, KEY_HISTORY_RIGHTS]);
     let before = server.contents();
     let files = ["ca", "cert", "key"].map(|what| match what {
         "ca" => format!("--redis-ca {}", server.file("ca.crt").display()),
@@ -134,9 +134,12 @@ fn tls_and_the_documented_rights_suffice() {
     );
     let calm = picklock(&line).run().exits(0);
     keeps_the_secret(&calm);
-    let custody = &calm.json_file("run/run.json")["counts"]["custody"];
-    assert_eq!(custody["ends"], custody["confirmed"], "{custody}");
-    assert!(custody["ends"].as_u64() > Some(0), "{custody}");
+    let key_history = &calm.json_file("run/run.json")["counts"]["key_history"];
+    assert_eq!(
+        key_history["ends"], key_history["confirmed"],
+        "{key_history}"
+    );
+    assert!(key_history["ends"].as_u64() > Some(0), "{key_history}");
     assert_eq!(server.contents(), before);
 
     let refused = |flags: &str, says: &str| {
@@ -163,7 +166,7 @@ fn tls_and_the_documented_rights_suffice() {
 }
 
 #[test]
-fn where_monitor_is_forbidden_the_run_has_no_custody_and_says_so() {
+fn where_monitor_is_forbidden_the_run_has_no_key_history_and_says_so() {
     let server = ForeignServer::start(&[]).filled();
     make_user(&server, &[RIGHTS]);
     let before = server.contents();
@@ -171,13 +174,17 @@ fn where_monitor_is_forbidden_the_run_has_no_custody_and_says_so() {
     let calm = picklock(&format!("scenario calm --impl set-nx-px {redis} --out run"))
         .run()
         .exits(0);
-    assert!(calm.stdout.contains("without custody"), "{}", calm.all());
+    assert!(
+        calm.stdout.contains("without key history"),
+        "{}",
+        calm.all()
+    );
     assert!(
         calm.stdout.contains("does not allow MONITOR"),
         "{}",
         calm.all()
     );
-    assert!(calm.json_file("run/run.json")["counts"]["custody"].is_null());
+    assert!(calm.json_file("run/run.json")["counts"]["key_history"].is_null());
     keeps_the_secret(&calm);
     assert_eq!(server.contents(), before);
 
@@ -366,7 +373,7 @@ fn interrupted_run_removes_its_keys() {
     let server = ForeignServer::start(&[]).filled();
     let before = server.contents();
     let line = format!(
-        "scenario long-sale.toml --impl fenced --redis {} --once",
+        "scenario long-sale.toml --impl fenced --redis {} --no-rerun",
         url(&server)
     );
     let mut run = picklock(&line).file("long-sale.toml", LONG_SALE).start();
@@ -382,7 +389,7 @@ fn killed_run_has_said_how_to_remove_what_it_leaves() {
     let server = ForeignServer::start(&[]).filled();
     let before = server.contents();
     let redis = format!("--redis {} --redis-prefix team-a:", url(&server));
-    let line = format!("scenario long-sale.toml --impl fenced {redis} --once");
+    let line = format!("scenario long-sale.toml --impl fenced {redis} --no-rerun");
     let mut run = picklock(&line).file("long-sale.toml", LONG_SALE).start();
     run.hear("got the lock");
     run.signal(Signal::KILL);
@@ -409,7 +416,7 @@ fn killed_run_has_said_how_to_remove_what_it_leaves() {
 fn server_that_goes_away_is_no_fault_of_the_lock() {
     let mut server = ForeignServer::start(&[]);
     let line = format!(
-        "scenario long-sale.toml --impl set-nx-px --redis {} --once --json",
+        "scenario long-sale.toml --impl set-nx-px --redis {} --no-rerun --json",
         url(&server)
     );
     let mut run = picklock(&line).file("long-sale.toml", LONG_SALE).start();

@@ -10,9 +10,9 @@ use super::adapters::{exec, project};
 use crate::running::{Outcome, picklock};
 
 /// The harness itself takes some thirty of them.
-const MOST_MEMORY_KB: u64 = 100 << 10;
+const MAX_MEMORY_KB: u64 = 100 << 10;
 
-const MOST_KEPT_BYTES: u64 = 50_000_000;
+const MAX_KEPT_BYTES: u64 = 50_000_000;
 
 const FLOODED: &str = r#"
 name = "flooded"
@@ -74,10 +74,10 @@ fn flooded(kind: &str) -> Outcome {
     let kept = bytes_in(&outcome.home().join("run"));
     println!("{kind}: {peak} kB of memory, {kept} bytes kept");
     assert!(
-        peak > 0 && peak <= MOST_MEMORY_KB,
+        peak > 0 && peak <= MAX_MEMORY_KB,
         "{kind}: {peak} kB of memory"
     );
-    assert!(kept <= MOST_KEPT_BYTES, "{kind}: {kept} bytes kept");
+    assert!(kept <= MAX_KEPT_BYTES, "{kind}: {kept} bytes kept");
     outcome.left_no_directory()
 }
 
@@ -125,7 +125,7 @@ fn a_log_without_an_end() {
 fn half_commands_on_many_connections() {
     for kind in ["half", "pieces"] {
         let outcome = flooded(kind);
-        let log = outcome.text_file("run/wire.jsonl");
+        let log = outcome.text_file("run/commands.jsonl");
         assert!(log.contains("\"outcome\":\"unparseable\""), "{kind}");
     }
 }

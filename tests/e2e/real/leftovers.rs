@@ -391,7 +391,7 @@ def trace(pid):
 
 threading.Thread(target=trace, args=(os.getppid(),), daemon=True).start()
 "#;
-    let line = "scenario gc-pause --backend process --once --impl 'exec:PYTHON hides.py'";
+    let line = "scenario gc-pause --backend process --no-rerun --impl 'exec:PYTHON hides.py'";
     let outcome = with_deed(line, deed).start().finish();
     assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
 }

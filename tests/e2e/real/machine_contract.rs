@@ -65,11 +65,11 @@ fn a_run_is_one_document_and_one_directory() {
     for name in logs.chain(["node-0.log".to_owned()]) {
         assert!(here(&name).is_file(), "no {name}");
     }
-    // A line of the custody is a value from its writing to its end.
+    // A line of the key history is a value from its writing to its end.
     for (name, format, least) in [
         ("history.jsonl", "picklock-history/1", 10),
-        ("wire.jsonl", "picklock-wire/1", 10),
-        ("custody.jsonl", "picklock-custody/1", 3),
+        ("commands.jsonl", "picklock-proxy/1", 10),
+        ("key-history.jsonl", "picklock-key-history/1", 3),
     ] {
         let text = outcome.text_file(&format!("run/{name}"));
         let lines: Vec<Value> = text

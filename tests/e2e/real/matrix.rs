@@ -21,7 +21,7 @@ fn a_cell_that_cannot_be_run_stops_no_other() {
     assert!(
         outcome
             .home()
-            .join("table/set-nx-px/calm/process/wire.jsonl.gz")
+            .join("table/set-nx-px/calm/process/commands.jsonl.gz")
             .is_file()
     );
     outcome.left_no_directory();

@@ -13,7 +13,7 @@
 //! - [`workflow`]: the workflow that `picklock init` writes, executed
 //! - [`like`]: locks of other languages, held to the built-in lock that they are a copy of
 //! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
-//! - [`moments`]: faults strike at the command that takes the lock, whatever its key is called
+//! - [`injection_points`]: faults strike at the command that takes the lock, whatever its key is called
 //! - [`starvation`]: who keeps a lock from everybody, and what waiting costs
 //! - [`web_servers`]: handlers of web servers that take a lock
 //! - [`cases`]: scenarios that once came out wrong, on processes
@@ -22,7 +22,7 @@
 //! - [`hung_engine`]: a container engine that stands still
 //! - [`other_users`]: what other users of the machine can reach
 //! - [`stalls`]: a machine that stands still is not the lock's fault
-//! - [`standstills`]: servers and workers that somebody stops or kills, and clients of another user
+//! - [`stalls`]: servers and workers that somebody stops or kills, and clients of another user
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
 //! - [`choice`], [`gate`], [`matrix`], [`replay`], [`search`]: the commands of these names, with real servers
 //! - [`contained_locks`]: locks in containers of their own
@@ -47,23 +47,23 @@ mod floods;
 mod foreign_server;
 mod gate;
 mod hung_engine;
+mod injection_points;
 mod languages;
 mod leftovers;
-mod like;
 mod machine_contract;
 mod matrix;
-mod moments;
 mod other_users;
 mod peculiar_locks;
 mod proc_table;
 mod proven_faults;
 mod readme;
+mod reference;
 mod replay;
 mod search;
 mod sentinels;
 mod stalls;
-mod standstills;
 mod starvation;
+mod unexpected_stalls;
 mod verdicts;
 mod web_servers;
 mod workflow;

@@ -91,8 +91,8 @@ fn sees_no_file(temp: &Path, out: &Path) {
     assert_eq!(ours.len(), 1, "there is something to be seen: {ours:?}");
 }
 
-/// The wire refuses the stranger on every one of its ports, and serves us.
-fn is_refused_by_the_wire(run: &Running) {
+/// The proxy refuses the stranger on every one of its ports, and serves us.
+fn is_refused_by_the_proxy(run: &Running) {
     let ports = listening_ports(run.pid());
     assert!(ports.len() >= 3, "{ports:?}");
     for port in &ports {
@@ -133,7 +133,7 @@ fn another_user_reaches_no_process_of_a_run() {
         let answer = as_nobody(&tell("127.0.0.1", port, "SET stolen 1"));
         assert!(answer.starts_with("-NOAUTH"), "port {port}: {answer:?}");
     }
-    is_refused_by_the_wire(&run);
+    is_refused_by_the_proxy(&run);
     knows_of_it(run);
 }
 
@@ -173,7 +173,7 @@ fn another_user_reaches_no_sentinel_and_finds_no_password() {
         answers.iter().all(|told| told.starts_with("-NOAUTH")),
         "{answers:?}"
     );
-    is_refused_by_the_wire(&run);
+    is_refused_by_the_proxy(&run);
     knows_of_it(run);
 }
 
@@ -192,6 +192,6 @@ fn another_user_reaches_no_container_of_a_run() {
             assert!(answer.starts_with("-NOAUTH"), "{host}:{port}: {answer:?}");
         }
     }
-    is_refused_by_the_wire(&run);
+    is_refused_by_the_proxy(&run);
     knows_of_it(run);
 }

@@ -107,7 +107,7 @@ fn a_daemon_that_hides_is_heard() {
     );
     let history = outcome.text_file("run/history.jsonl");
     assert!(
-        history.contains(r#""event":"fault-escaped","id":0"#),
+        history.contains(r#""event":"freeze-breach","id":0"#),
         "{history}"
     );
     let again = picklock("check history.jsonl")

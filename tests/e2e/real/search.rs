@@ -9,7 +9,7 @@ fn hunt_on_servers_finds_a_lock_that_never_excludes() {
     let hunted = picklock(line).run().exits(1);
     let document = hunted.document();
     assert_eq!(document["backend"], "process");
-    let find = &document["finds"][0];
+    let find = &document["counterexamples"][0];
     assert_eq!(
         (&find["property"], &find["cause"]),
         (&"lease".into(), &"unbacked-grant".into())

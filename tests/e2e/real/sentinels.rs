@@ -102,7 +102,7 @@ fn a_backend_without_sentinels_judges_nothing() {
 /// Stands for a busy machine, which holds up the master until the Sentinels take it for dead.
 fn sale_with_a_frozen_master() -> Outcome {
     let line =
-        "scenario watched-sale.toml --impl set-nx-px --backend process --json --once --out run";
+        "scenario watched-sale.toml --impl set-nx-px --backend process --json --no-rerun --out run";
     let call = picklock(line).file("watched-sale.toml", WATCHED_SALE);
     let mut run = call.start();
     run.hear("got the lock");
@@ -126,7 +126,7 @@ fn sale_with_a_frozen_master() -> Outcome {
 #[test]
 fn failover_that_no_fault_asked_for_is_told_and_nothing_is_judged() {
     let mut sales = std::iter::repeat_with(sale_with_a_frozen_master).take(3);
-    let told = r#""event":"unasked-failover","node":0"#;
+    let told = r#""event":"unrequested-failover","node":0"#;
     let is_told = |sale: &Outcome| sale.text_file("run/history.jsonl").contains(told);
     let sale = sales.find(is_told).expect("a failover is told");
     assert_eq!(sale.code, Some(3), "{}", sale.all());

@@ -16,10 +16,10 @@ const LONG_STANDSTILL: Duration = Duration::from_secs(5);
 #[test]
 #[expect(
     clippy::disallowed_methods,
-    reason = "not a wait for something: the standstill is what is tested, and has a length"
+    reason = "not a wait for something: the stall is what is tested, and has a length"
 )]
 fn a_standstill_during_a_fault_is_no_pass() {
-    let line = "scenario gc-pause --impl redlock --backend process --json --once";
+    let line = "scenario gc-pause --impl redlock --backend process --json --no-rerun";
     let mut run = picklock(line).start();
     run.hear("fault: pause-client");
     run.signal(Signal::STOP);
@@ -41,10 +41,10 @@ fn a_standstill_during_a_fault_is_no_pass() {
 #[test]
 #[expect(
     clippy::disallowed_methods,
-    reason = "not a wait for something: the standstill is what is tested, and has a length"
+    reason = "not a wait for something: the stall is what is tested, and has a length"
 )]
 fn a_driver_that_was_kept_from_running_says_so() {
-    let line = "scenario gc-pause --impl set-nx-px --ttl 2s --backend process --out run --once";
+    let line = "scenario gc-pause --impl set-nx-px --ttl 2s --backend process --out run --no-rerun";
     let stopped = || {
         let mut run = picklock(line).start();
         run.hear("fault: pause-client");
@@ -213,7 +213,7 @@ fn a_restart_that_outlasts_the_hold_is_no_pass() {
     std::fs::write(&server, SLOW_TO_COME_BACK).unwrap();
     std::fs::set_permissions(&server, std::fs::Permissions::from_mode(0o755)).unwrap();
     let run = |ttl: &str| {
-        let line = "scenario node-restart --impl set-nx-px --backend process --json --once";
+        let line = "scenario node-restart --impl set-nx-px --backend process --json --no-rerun";
         let server = server.display();
         picklock(&format!("{line} --ttl {ttl} --redis-server '{server}'"))
             .start()

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use picklock_harness::check::{Status, Verdicts};
 use picklock_harness::expectation::{Expected, Tables};
-use picklock_harness::record::Surprise;
+use picklock_harness::record::Mismatch;
 use picklock_scenarios::{Scenario, catalog};
 use serde_json::Value;
 
@@ -40,17 +40,17 @@ fn against_all(scenario: &Scenario, backend: &str) -> Vec<(&'static str, Outcome
 }
 
 /// Where the verdicts are not what the scenario expects.
-fn differing(scenario: &Scenario, lock: &str, verdicts: &Value) -> Vec<Surprise> {
+fn differing(scenario: &Scenario, lock: &str, verdicts: &Value) -> Vec<Mismatch> {
     let verdicts: Verdicts = serde_json::from_value(verdicts.clone()).unwrap();
-    Expected::of(scenario, lock, Tables::NamedOrAll).surprises(&verdicts)
+    Expected::for_lock(scenario, lock, Tables::NamedOrAll).mismatches(&verdicts)
 }
 
 /// True if a run deserves another chance: something is not judged (the machine was busy), or held that the lock is known
 /// to violate, and nothing else differs.
-pub fn deserves_another(differing: &[Surprise]) -> bool {
-    let missed = |it: &Surprise| {
-        it.got == Status::Unknown.word()
-            || it.got == Status::Held.word() && it.expected.starts_with(Status::Violated.word())
+pub fn deserves_another(differing: &[Mismatch]) -> bool {
+    let missed = |it: &Mismatch| {
+        it.got == Status::Unknown.as_str()
+            || it.got == Status::Held.as_str() && it.expected.starts_with(Status::Violated.as_str())
     };
     !differing.is_empty() && differing.iter().all(missed)
 }
@@ -60,7 +60,7 @@ fn differences(scenario: &Scenario, lock: &str, verdicts: &Value) -> String {
     let mut text = String::new();
     for one in differing(scenario, lock, verdicts) {
         let (property, expected) = (one.property, one.expected);
-        let verdict = &verdicts[property.word()];
+        let verdict = &verdicts[property.as_str()];
         writeln!(
             text,
             "{lock}: {property}: expected {expected}, got {verdict:#}"
@@ -208,7 +208,7 @@ fn a_client_left_in_the_line_is_counted_in_every_backend() {
 
 /// Two thirds of the votes are out of reach for some, one third for the others: a lock that counts
 /// to a majority lets nobody in twice, and one that does not must. A client that gives up after less than
-/// this is gone on a busy machine before the wire has accepted it, and then nothing is known.
+/// this is gone on a busy machine before the proxy has accepted it, and then nothing is known.
 const SPLIT: &str = r#"
 name = "split-votes"
 summary = "Worker 0 reaches all nodes but one, the others only that one."

@@ -1,1 +1,480 @@
-../../src/picklock_adapter.rs
+//! Picklock's adapter protocol, versions 1 and 2, for a lock in Rust. Only the standard library.
+//!
+//! [`serve`] reads requests from standard input and answers them; docs/protocol.md of Picklock
+//! describes them. Rust cannot redirect its standard output: print with `eprintln!`, never with
+//! `println!`. What goes to standard error is in the worker's log.
+// A lock rarely needs all of it.
+#![allow(dead_code)]
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::sync::mpsc::{channel, Sender};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crate::small_json::Json;
+
+/// The latest version that is spoken, and all before it.
+const PROTOCOL: u64 = 2;
+
+/// Whose grant each token is, for events of background tasks.
+static CLIENT_OF: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
+
+/// True for each `acquire` request without an answer that its client has given up, by its number.
+static GIVEN_UP: Mutex<BTreeMap<u64, bool>> = Mutex::new(BTreeMap::new());
+
+thread_local! {
+    /// The `acquire` request that this thread answers.
+    static ACQUIRES: Cell<u64> = const { Cell::new(u64::MAX) };
+}
+
+/// Why a request failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// Certainly nothing has happened: no key was changed.
+    Definite(String),
+    /// It may have had an effect. When in doubt, this one.
+    Unclear(String),
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure::Unclear(error.to_string())
+    }
+}
+
+/// A granted lock.
+#[derive(Debug, Clone, Default)]
+pub struct Grant {
+    /// What `release` and `extend` get back.
+    pub token: String,
+    /// The fencing token, if the lock has them: larger with every grant.
+    pub fence: Option<u64>,
+    /// When the command that took the lock was sent. [`try_for`] sets it if the lock does not.
+    /// Without it Picklock is not told how long the lease is valid, and bounds it by its own clock.
+    pub asked_at: Option<Instant>,
+}
+
+impl Grant {
+    pub fn new(token: impl Into<String>) -> Self {
+        Grant {
+            token: token.into(),
+            ..Grant::default()
+        }
+    }
+}
+
+/// What you implement. `Ok(None)` in place of a grant: another client has the lock.
+pub trait Lock {
+    fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, Failure>;
+
+    /// `None`: the library does not say whether the lock was still held.
+    fn release(&mut self, key: &str, token: &str) -> Result<Option<bool>, Failure>;
+
+    /// True if the lock can be held for longer. Then `extend` too is yours.
+    const EXTENDS: bool = false;
+
+    fn extend(
+        &mut self,
+        _key: &str,
+        _token: &str,
+        _ttl: Duration,
+    ) -> Result<Option<Grant>, Failure> {
+        Ok(None)
+    }
+
+    /// True if `acquire` waits in [`try_for`], or asks [`is_given_up`]: it ends with `Ok(None)` then, and has taken
+    /// nothing.
+    const CANCELS: bool = false;
+
+    /// True if the lock says what becomes of it when its section fails. Then `section_failed` is yours, too.
+    const FAILS_SECTIONS: bool = false;
+
+    /// Does what an application does then, and returns what `release` does.
+    fn section_failed(&mut self, key: &str, token: &str) -> Result<Option<bool>, Failure> {
+        self.release(key, token)
+    }
+}
+
+/// What the lock is made from. The nodes are URLs as redis://HOST:PORT.
+pub struct Init {
+    pub nodes: Vec<String>,
+    pub timeout: Duration,
+    pub options: BTreeMap<String, String>,
+}
+
+/// Calls `attempt` until it returns a grant or `wait` is over; with zero, once. For locks that do not
+/// wait by themselves.
+pub fn try_for(
+    wait: Duration,
+    mut attempt: impl FnMut() -> Result<Option<Grant>, Failure>,
+) -> Result<Option<Grant>, Failure> {
+    let began = Instant::now();
+    loop {
+        let asked_at = Instant::now();
+        if let Some(grant) = attempt()? {
+            return Ok(Some(Grant {
+                asked_at: grant.asked_at.or(Some(asked_at)),
+                ..grant
+            }));
+        }
+        // Different for every client, so that they do not ask in step.
+        let jitter = u64::from(std::process::id()) * 7 + u64::from(began.elapsed().subsec_micros());
+        let pause = Duration::from_millis(10 + jitter % 40);
+        if began.elapsed() + pause >= wait {
+            return Ok(None);
+        }
+        std::thread::sleep(pause);
+        if is_given_up() {
+            return Ok(None);
+        }
+    }
+}
+
+/// True if the client whose `acquire` this thread answers has given it up.
+pub fn is_given_up() -> bool {
+    let requests = GIVEN_UP.lock();
+    requests.is_ok_and(|all| all.get(&ACQUIRES.get()) == Some(&true))
+}
+
+/// Tells Picklock that a lease is gone: for locks that renew in the background.
+pub fn lost(token: &str) {
+    write(
+        client_of(token),
+        vec![("event", text("lost")), ("token", text(token))],
+    );
+}
+
+/// Tells Picklock that a background task has renewed a lease: for `ttl` since `asked_at`.
+pub fn extended(token: &str, ttl: Duration, asked_at: Instant) {
+    let valid_ms = number(left_ms(ttl, asked_at));
+    let event = vec![
+        ("event", text("extended")),
+        ("token", text(token)),
+        ("valid_ms", valid_ms),
+    ];
+    write(client_of(token), event);
+}
+
+/// Answers requests until standard input ends. `options` are the names that `--impl-option` may have.
+pub fn serve<L: Lock>(
+    make_lock: impl Fn(Init) -> Result<L, Failure>,
+    name: &str,
+    version: &str,
+    options: &[&str],
+) {
+    serve_with(make_lock, None, name, version, options);
+}
+
+/// [`serve`] for a lock whose clones share what clients of one process share: a pool of connections, a
+/// tokio runtime to block on. It is made once, and each client has a clone and a thread of its own.
+pub fn serve_clients<L: Lock + Clone + Send + 'static>(
+    make_lock: impl Fn(Init) -> Result<L, Failure>,
+    name: &str,
+    version: &str,
+    options: &[&str],
+) {
+    serve_with(make_lock, Some(start_client), name, version, options);
+}
+
+/// Starts a client's thread. Returns where it takes its requests from, each with the time of its reading.
+type StartClient<L> = fn(&L) -> Sender<(Json, Instant)>;
+
+fn start_client<L: Lock + Clone + Send + 'static>(lock: &L) -> Sender<(Json, Instant)> {
+    let (sender, requests) = channel();
+    let mut lock = lock.clone();
+    std::thread::spawn(move || {
+        for (request, read_at) in requests {
+            reply(&request, answer(&request, read_at, Some(&mut lock)));
+            if op_of(&request) == "end-client" {
+                break;
+            }
+        }
+    });
+    sender
+}
+
+fn serve_with<L: Lock>(
+    make_lock: impl Fn(Init) -> Result<L, Failure>,
+    start_client: Option<StartClient<L>>,
+    name: &str,
+    version: &str,
+    options: &[&str],
+) {
+    let mut lock = None;
+    let mut clients = BTreeMap::new();
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        let read_at = Instant::now();
+        let request = Json::parse(&line);
+        let request = request.filter(|request| number_of(request, "id").is_some());
+        let Some(request) = request else {
+            eprintln!("not a request: {line}");
+            continue;
+        };
+        match op_of(&request) {
+            "cancel" => {
+                give_up(&request);
+                continue;
+            }
+            "acquire" => waits_for(&request),
+            _ => {}
+        }
+        match (start_client, &lock) {
+            (Some(start), Some(made)) => {
+                // Who is alone in the process has no number.
+                let client = number_of(&request, "client").unwrap_or_default();
+                let requests = clients.entry(client).or_insert_with(|| start(made));
+                // It is gone only if its thread has panicked, which standard error tells.
+                let _ = requests.send((request, read_at));
+            }
+            _ if op_of(&request) == "init" => {
+                let made = init(&request, &make_lock, options).map(|made| {
+                    lock = Some(made);
+                    ready::<L>(&request, start_client.is_some(), name, version)
+                });
+                reply(&request, made);
+            }
+            _ => reply(&request, answer(&request, read_at, lock.as_mut())),
+        }
+    }
+}
+
+fn ready<L: Lock>(request: &Json, has_clients: bool, name: &str, version: &str) -> Fields {
+    let mut ready = vec![
+        ("reply", text("ready")),
+        ("name", text(name)),
+        ("version", text(version)),
+        ("extends", Json::Bool(L::EXTENDS)),
+    ];
+    if versions(request).contains(&PROTOCOL) {
+        ready.extend([
+            ("protocol", number(PROTOCOL)),
+            ("clients", Json::Bool(has_clients)),
+            ("blocks_thread", Json::Bool(has_clients)),
+            ("ends_clients", Json::Bool(has_clients)),
+            ("cancels", Json::Bool(has_clients && L::CANCELS)),
+            ("fails_sections", Json::Bool(L::FAILS_SECTIONS)),
+        ]);
+    }
+    ready
+}
+
+/// The versions that the driver speaks.
+fn versions(request: &Json) -> Vec<u64> {
+    match request.field("protocols") {
+        Some(Json::List(versions)) => versions.iter().filter_map(Json::number).collect(),
+        _ => number_of(request, "protocol").into_iter().collect(),
+    }
+}
+
+fn op_of(request: &Json) -> &str {
+    request.field("op").and_then(Json::text).unwrap_or_default()
+}
+
+fn waits_for(request: &Json) {
+    if let (Some(id), Ok(mut all)) = (number_of(request, "id"), GIVEN_UP.lock()) {
+        all.insert(id, false);
+    }
+}
+
+/// Nothing, if the request has an answer.
+fn give_up(request: &Json) {
+    if let (Some(of), Ok(mut all)) = (number_of(request, "of"), GIVEN_UP.lock()) {
+        all.entry(of).and_modify(|given_up| *given_up = true);
+    }
+}
+
+fn number_of(request: &Json, name: &str) -> Option<u64> {
+    request.field(name).and_then(Json::number)
+}
+
+fn reply(request: &Json, answer: Result<Fields, Failure>) {
+    let mut answer = answer.unwrap_or_else(error);
+    let client = number_of(request, "client");
+    let token = answer.iter().find(|(name, _)| *name == "token");
+    if let (Some(client), Some((_, Json::Text(token))), Ok(mut all)) =
+        (client, token, CLIENT_OF.lock())
+    {
+        all.insert(token.clone(), client);
+    }
+    answer.extend(number_of(request, "id").map(|id| ("id", number(id))));
+    write(client, answer);
+}
+
+fn client_of(token: &str) -> Option<u64> {
+    CLIENT_OF.lock().ok()?.get(token).copied()
+}
+
+type Fields = Vec<(&'static str, Json)>;
+
+fn answer<L: Lock>(
+    request: &Json,
+    read_at: Instant,
+    lock: Option<&mut L>,
+) -> Result<Fields, Failure> {
+    let op = op_of(request);
+    match op {
+        "ping" => return Ok(vec![("reply", text("pong"))]),
+        "join" => return Ok(vec![("reply", text("joined"))]),
+        "end-client" => return Ok(vec![("reply", text("ended"))]),
+        "block" => {
+            let for_ms = number_of(request, "for_ms").ok_or_else(|| without("for_ms"))?;
+            std::thread::sleep(Duration::from_millis(for_ms));
+            return Ok(vec![("reply", text("blocked"))]);
+        }
+        "acquire" | "extend" | "release" => {}
+        "section-failed" if L::FAILS_SECTIONS => {}
+        _ => return Err(Failure::Definite(format!("unknown op {op:?}"))),
+    }
+    let lock = lock.ok_or_else(|| Failure::Definite("`init` must come first".into()))?;
+    let word = |name| {
+        request
+            .field(name)
+            .and_then(Json::text)
+            .ok_or_else(|| without(name))
+    };
+    let duration = |name| {
+        let millis = number_of(request, name).map(Duration::from_millis);
+        millis.ok_or_else(|| without(name))
+    };
+    let key = word("key")?;
+    match op {
+        "release" | "section-failed" => {
+            let end = match op {
+                "release" => L::release,
+                _ => L::section_failed,
+            };
+            let released = end(lock, key, word("token")?)?;
+            let released = released.map_or(Json::Null, Json::Bool);
+            Ok(vec![("reply", text("released")), ("released", released)])
+        }
+        "acquire" => {
+            let (ttl, wait) = (duration("ttl_ms")?, duration("wait_ms")?);
+            let id = number_of(request, "id").unwrap_or_default();
+            ACQUIRES.set(id);
+            let outcome = lock.acquire(key, ttl, wait);
+            let given_up = GIVEN_UP.lock().ok().and_then(|mut all| all.remove(&id));
+            match outcome? {
+                None if given_up == Some(true) => Ok(vec![("reply", text("cancelled"))]),
+                grant => Ok(granted(grant, ttl, read_at)),
+            }
+        }
+        _ if !L::EXTENDS => Ok(vec![("reply", text("unsupported"))]),
+        _ => {
+            let ttl = duration("ttl_ms")?;
+            let grant = lock.extend(key, word("token")?, ttl)?;
+            Ok(granted(grant, ttl, read_at))
+        }
+    }
+}
+
+fn init<L>(
+    request: &Json,
+    make_lock: impl Fn(Init) -> Result<L, Failure>,
+    known: &[&str],
+) -> Result<L, Failure> {
+    if !versions(request)
+        .iter()
+        .any(|version| (1..=PROTOCOL).contains(version))
+    {
+        let problem = format!("only versions up to {PROTOCOL} of the protocol are supported");
+        return Err(Failure::Definite(problem));
+    }
+    let mut options = BTreeMap::new();
+    if let Some(Json::Object(given)) = request.field("options") {
+        for (name, value) in given {
+            if !known.contains(&name.as_str()) {
+                return Err(Failure::Definite(format!(
+                    "unknown option {name}; there are {known:?}"
+                )));
+            }
+            options.insert(name.clone(), value.text().unwrap_or_default().to_owned());
+        }
+    }
+    let nodes = match request.field("nodes") {
+        Some(Json::List(nodes)) => nodes
+            .iter()
+            .filter_map(Json::text)
+            .map(str::to_owned)
+            .collect(),
+        _ => return Err(without("nodes")),
+    };
+    let timeout = number_of(request, "timeout_ms").map(Duration::from_millis);
+    let timeout = timeout.ok_or_else(|| without("timeout_ms"))?;
+    make_lock(Init {
+        nodes,
+        timeout,
+        options,
+    })
+}
+
+fn without(field: &str) -> Failure {
+    Failure::Definite(format!("the request has no `{field}`"))
+}
+
+fn granted(grant: Option<Grant>, ttl: Duration, read_at: Instant) -> Fields {
+    let Some(grant) = grant else {
+        return vec![("reply", text("refused"))];
+    };
+    let mut answer = vec![("reply", text("granted")), ("token", text(&grant.token))];
+    answer.extend(grant.fence.map(|fence| ("fence", number(fence))));
+    // Before `valid_ms`: time that passes between the two must not make the lease longer.
+    answer.push(("elapsed_ms", number(millis(read_at.elapsed()))));
+    answer.extend(
+        grant
+            .asked_at
+            .map(|asked_at| ("valid_ms", number(left_ms(ttl, asked_at)))),
+    );
+    answer
+}
+
+fn error(failure: Failure) -> Fields {
+    let (message, definite) = match failure {
+        Failure::Definite(message) => (message, true),
+        Failure::Unclear(message) => (message, false),
+    };
+    eprintln!("{message}");
+    let definite = Json::Bool(definite);
+    vec![
+        ("reply", text("error")),
+        ("message", text(&message)),
+        ("definite", definite),
+    ]
+}
+
+fn left_ms(ttl: Duration, asked_at: Instant) -> u64 {
+    millis(ttl.saturating_sub(asked_at.elapsed()))
+}
+
+/// Rounded down.
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn text(text: &str) -> Json {
+    Json::Text(text.to_owned())
+}
+
+fn number(number: u64) -> Json {
+    Json::Number(number.to_string())
+}
+
+/// Writes what is about a client; `None`: the only one.
+fn write(client: Option<u64>, mut fields: Fields) {
+    fields.extend(client.map(|client| ("client", number(client))));
+    let fields = fields
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value));
+    let line = format!("{}\n", Json::Object(fields.collect()));
+    let mut output = std::io::stdout().lock();
+    // Nobody listens any more: standard input ends next.
+    let _ = output
+        .write_all(line.as_bytes())
+        .and_then(|()| output.flush());
+}

@@ -78,7 +78,7 @@ pub(super) fn out_of_memory(state: &mut State, words: &str) -> Option<Refusal> {
 }
 
 /// Remembers that a script has caught a lack of memory.
-pub(super) fn note_caught(shared: &Mutex<Shared>, raised: &Value) {
+pub(super) fn record_caught(shared: &Mutex<Shared>, raised: &Value) {
     let is_so = match raised {
         Value::String(text) => *text.as_bytes() == *NO_MEMORY.as_bytes(),
         Value::Error(error) => error.to_string().contains(NO_MEMORY),

@@ -222,7 +222,7 @@ fn native(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Table> {
     native.set("insert", table_insert::function(lua, shared)?)?;
     let noticing = Arc::clone(shared);
     let plain = move |lua: &Lua, raised: Value| {
-        fuse::note_caught(&noticing, &raised);
+        fuse::record_caught(&noticing, &raised);
         raised::plain(lua, raised)
     };
     native.set("plain_error", lua.create_function(plain)?)?;

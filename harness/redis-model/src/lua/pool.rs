@@ -15,11 +15,11 @@ use super::{Engine, Shared, lock};
 static IDLE: Mutex<Vec<Engine>> = Mutex::new(Vec::new());
 
 /// At most this many idle states are kept.
-const MOST_IDLE: usize = 128;
+const MAX_IDLE: usize = 128;
 
 /// A state with more scripts than this is not passed on: scripts with arguments pasted into them
 /// would accumulate.
-const MOST_COMPILED: usize = 64;
+const MAX_COMPILED: usize = 64;
 
 /// A Lua state in which nothing has happened yet, as far as a script can tell.
 pub(super) fn lend() -> mlua::Result<Box<Engine>> {
@@ -33,12 +33,12 @@ pub(super) fn lend() -> mlua::Result<Box<Engine>> {
 
 /// Takes a server's Lua state back when the server is gone.
 pub(super) fn give_back(engine: Engine) {
-    if engine.compiled.len() > MOST_COMPILED {
+    if engine.compiled.len() > MAX_COMPILED {
         return;
     }
     *lock(&engine.shared) = Shared::default();
     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-    if idle.len() < MOST_IDLE {
+    if idle.len() < MAX_IDLE {
         idle.push(engine);
     }
 }

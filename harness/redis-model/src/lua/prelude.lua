@@ -78,13 +78,13 @@ globals.redis = protect_part("redis", redis)
 
 -- What Redis has, and no script of a lock uses. Without these, no script leaves anything behind that another
 -- one would see.
-local left_out = {}
+local omitted = {}
 for _, name in pairs({
     "_G", "_VERSION", "bit", "cmsgpack", "collectgarbage", "coroutine", "gcinfo", "getfenv", "getmetatable",
     "load", "loadstring", "newproxy", "os", "print", "rawequal", "rawget", "rawset", "server", "setfenv",
     "setmetatable", "struct", "xpcall",
 }) do
-    left_out[name] = true
+    omitted[name] = true
 end
 
 local environment = protect(globals)
@@ -96,7 +96,7 @@ setmetatable(globals, {
             rawset(globals, name, library)
             return library
         end
-        if left_out[name] then refuse(name) end
+        if omitted[name] then refuse(name) end
         error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
     end,
 })

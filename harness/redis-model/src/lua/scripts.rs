@@ -57,7 +57,7 @@ impl Scripts {
     /// True if there is no room in Lua for yet another script. What a state from the pool has compiled
     /// before does not count: it would make runs differ.
     pub(crate) fn is_full(&self) -> bool {
-        self.known.len() >= MOST_SCRIPTS
+        self.known.len() >= MAX_SCRIPTS
     }
 
     pub(crate) fn knows(&self, sha: &Sha) -> bool {
@@ -130,11 +130,11 @@ impl Drop for Scripts {
 pub(crate) const MISSING: Refusal = Refusal::fixed("NOSCRIPT No matching script. Please use EVAL.");
 
 /// Lua has handles for 8000 values, and a script takes one.
-const MOST_SCRIPTS: usize = 4000;
+const MAX_SCRIPTS: usize = 4000;
 
 /// This many simple scripts are cached, and none that is longer than the limit below.
-const MOST_REMEMBERED: usize = 32;
-const LONGEST_REMEMBERED: usize = 4096;
+const MAX_REMEMBERED: usize = 32;
+const MAX_REMEMBERED_LENGTH: usize = 4096;
 
 thread_local! {
     /// Simple scripts that were parsed before: every node of every run gets the same few.
@@ -158,7 +158,7 @@ fn simple(version: ServerVersion, body: &[u8]) -> Option<(Sha, Script)> {
             no_writes,
         };
         let sha = sha_of(body);
-        if read.len() < MOST_REMEMBERED && body.len() <= LONGEST_REMEMBERED {
+        if read.len() < MAX_REMEMBERED && body.len() <= MAX_REMEMBERED_LENGTH {
             read.push((body.to_vec(), sha, script.clone()));
         }
         Some((sha, script))

@@ -3,7 +3,7 @@
 use std::process::ExitStatus;
 
 use super::{CheckEnd, Clients, EndSeen, RequestKind, Who, failed, passed};
-use crate::adapter::exit::in_words;
+use crate::adapter::exit::describe;
 
 pub(super) async fn end_is_clean(clients: &mut Clients) -> CheckEnd {
     clients.ask(Who::One, RequestKind::Ping).await?;
@@ -25,7 +25,7 @@ fn judge(end: &EndSeen) -> CheckEnd {
             end.left.join(", ")
         ));
     }
-    match *how == in_words(ExitStatus::default()) {
+    match *how == describe(ExitStatus::default()) {
         true => passed(),
         false => failed(format!(
             "it {how} at the end of its standard input; expected status 0"

@@ -55,7 +55,7 @@ pub(super) async fn garbage_is_not_answered(clients: &mut Clients) -> CheckEnd {
         return passed();
     };
     // It may end instead of answering.
-    if let Stop::Broken(who, problem) = &stop
+    if let Stop::RequestAborted(who, problem) = &stop
         && let Mistake::Protocol(fault) = &problem.mistake
         && let ProtocolFault::Ended { how, .. } = &**fault
     {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use picklock_scenarios::{Ability, TaskScope};
+use picklock_scenarios::{LockFeature, TaskScope};
 
 use super::acquire::must_be_refused;
 use super::{
@@ -19,7 +19,7 @@ const BLOCK_MS: u64 = 300;
 const ONE_AFTER_THE_OTHER: &str = "while one client waited for the lock, the `ping` of another client of its process was not answered: do not serve one client after the other";
 
 pub(super) async fn waiting_client_keeps_nobody_waiting(clients: &mut Clients) -> CheckEnd {
-    if !clients.offers(Ability::Clients) {
+    if !clients.offers(LockFeature::Clients) {
         return not_offered("no `clients`");
     }
     // Nobody is alone in a process of several clients.
@@ -74,7 +74,7 @@ async fn two_clients(clients: &mut Clients) -> CheckEnd {
 }
 
 pub(super) async fn cancelled_wait_ends(clients: &mut Clients) -> CheckEnd {
-    if !clients.offers(Ability::Cancel) {
+    if !clients.offers(LockFeature::Cancel) {
         return not_offered("no `cancels`");
     }
     let grant = clients.take(Who::One).await?;
@@ -105,9 +105,9 @@ pub(super) async fn cancelled_wait_ends(clients: &mut Clients) -> CheckEnd {
 }
 
 pub(super) async fn blocked_task_does_nothing(clients: &mut Clients) -> CheckEnd {
-    let scope = match clients.offers(Ability::BlockLoop) {
+    let scope = match clients.offers(LockFeature::BlockLoop) {
         true => TaskScope::Loop,
-        false if clients.offers(Ability::BlockThread) => TaskScope::Thread,
+        false if clients.offers(LockFeature::BlockThread) => TaskScope::Thread,
         false => return not_offered("no `blocks_loop` and no `blocks_thread`"),
     };
     let for_ms = BLOCK_MS;
@@ -135,7 +135,7 @@ pub(super) async fn blocked_task_does_nothing(clients: &mut Clients) -> CheckEnd
 }
 
 pub(super) async fn failed_section_is_answered(clients: &mut Clients) -> CheckEnd {
-    if !clients.offers(Ability::FailSection) {
+    if !clients.offers(LockFeature::FailSection) {
         return not_offered("no `fails_sections`");
     }
     let grant = clients.acquire(Who::One, LockName::First, 1.0, 0).await?;
@@ -163,7 +163,7 @@ pub(super) async fn failed_section_is_answered(clients: &mut Clients) -> CheckEn
 }
 
 pub(super) async fn holder_is_granted_again(clients: &mut Clients) -> CheckEnd {
-    if !clients.offers(Ability::Reenter) {
+    if !clients.offers(LockFeature::Reenter) {
         return not_offered("no `reentrant`");
     }
     let outer = clients.take(Who::One).await?;

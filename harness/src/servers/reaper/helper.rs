@@ -107,7 +107,7 @@ impl Leftovers {
 
 /// Kills one group, if it is still the one that was registered, and waits until it is dead.
 async fn kill(leader: u32, started_ticks: u64, owner: &str) {
-    match ProcessStat::of(leader) {
+    match ProcessStat::for_process(leader) {
         Ok(stat) if stat.started_ticks == started_ticks => {
             let _ = signals::kill_group(leader);
         }
@@ -145,7 +145,7 @@ async fn kill_marked(mut lineages: Vec<Lineage>) {
 }
 
 fn is_member(pid: u32, group: u32) -> bool {
-    ProcessStat::of(pid).is_ok_and(|stat| stat.group == group && !stat.has_ended())
+    ProcessStat::for_process(pid).is_ok_and(|stat| stat.group == group && !stat.has_ended())
 }
 
 /// `None`: not known at the moment. A process that is just becoming another program shows an empty
@@ -222,7 +222,7 @@ mod tests {
         let mut leader = family(OWNER);
         await_child(&mut leader);
         let group = leader.id();
-        let started_ticks = ProcessStat::of(group).unwrap().started_ticks;
+        let started_ticks = ProcessStat::for_process(group).unwrap().started_ticks;
         kill(group, started_ticks + 1, OWNER).await;
         assert!(members(group).contains(&group), "the number was another's");
         kill(group, started_ticks, OWNER).await;
@@ -236,7 +236,7 @@ mod tests {
             let mut leader = family(mark);
             await_child(&mut leader);
             let group = leader.id();
-            let started_ticks = ProcessStat::of(group).unwrap().started_ticks;
+            let started_ticks = ProcessStat::for_process(group).unwrap().started_ticks;
             leader.kill().unwrap();
             leader.wait().unwrap();
             assert_eq!(members(group).len(), 1);

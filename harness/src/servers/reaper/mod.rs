@@ -184,7 +184,7 @@ impl Reaper {
         static GIVEN: AtomicU64 = AtomicU64::new(0);
         let number = GIVEN.fetch_add(1, Ordering::Relaxed);
         let owner = self.owner.to_string();
-        let run = format!("{:016x}", crate::entropy::derive(0, &owner, number));
+        let run = format!("{:016x}", crate::rng::derive(0, &owner, number));
         let registration = self.register(Belonging::Containers(run.clone()))?;
         Ok(ContainerWatch {
             registration: ManuallyDrop::new(registration),
@@ -197,7 +197,7 @@ impl Reaper {
     /// # Errors
     /// There is no such process, or the helper is gone.
     pub fn group(&self, leader: u32) -> Result<Registration, ReaperError> {
-        let stat = ProcessStat::of(leader).map_err(|source| ReaperError::Process {
+        let stat = ProcessStat::for_process(leader).map_err(|source| ReaperError::Process {
             pid: leader,
             source,
         })?;
@@ -281,7 +281,7 @@ impl ReaperProcess {
     /// Lets the helper continue, where somebody has stopped it. It must not be what a run waits for.
     fn go_on(&self) {
         let pid = (self.child.lock().unwrap_or_else(PoisonError::into_inner)).id();
-        if ProcessStat::of(pid).is_ok_and(|stat| stat.state == 'T') {
+        if ProcessStat::for_process(pid).is_ok_and(|stat| stat.state == 'T') {
             let _ = signals::thaw(pid);
         }
     }
@@ -339,7 +339,7 @@ mod tests {
         let reaper = helper_that("exec sleep 36000");
         let helper = reaper.process_id();
         reaper.finish_within(Duration::from_millis(20)).await;
-        let stat = ProcessStat::of(helper).unwrap();
+        let stat = ProcessStat::for_process(helper).unwrap();
         assert!(!stat.has_ended());
         let pid = Pid::from_raw(helper.cast_signed()).unwrap();
         kill_process(pid, Signal::KILL).unwrap();
@@ -350,7 +350,7 @@ mod tests {
     fn helper_that_is_stopped_is_let_go_on() {
         let reaper = helper_that("kill -STOP $$; while read order; do :; done");
         let helper = reaper.process_id();
-        while ProcessStat::of(helper).unwrap().state != 'T' {
+        while ProcessStat::for_process(helper).unwrap().state != 'T' {
             std::thread::yield_now();
         }
         // More than a pipe holds.
@@ -360,7 +360,10 @@ mod tests {
         let pid = Pid::from_raw(helper.cast_signed()).unwrap();
         kill_process(pid, Signal::STOP).unwrap();
         drop(reaper);
-        assert!(ProcessStat::of(helper).is_err(), "it was not reaped");
+        assert!(
+            ProcessStat::for_process(helper).is_err(),
+            "it was not reaped"
+        );
     }
 
     #[tokio::test]
@@ -368,7 +371,10 @@ mod tests {
         let reaper = helper_that("while read order; do :; done");
         let helper = reaper.process_id();
         reaper.finish_within(Duration::from_secs(3600)).await;
-        assert!(ProcessStat::of(helper).is_err(), "it was not reaped");
+        assert!(
+            ProcessStat::for_process(helper).is_err(),
+            "it was not reaped"
+        );
     }
 
     /// The test ends only if nobody waits for the helper, which would sleep for hours.

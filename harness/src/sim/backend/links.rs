@@ -6,7 +6,7 @@ use picklock_scenarios::Phase;
 
 use super::SimBackend;
 use crate::backend::Links;
-use crate::wire::{AcquireSilence, AcquireTraffic, CommandsSent, ImposedId, LinkFault};
+use crate::proxy::{AcquireTraffic, CommandsSent, IdleWait, ImposedId, LinkFault};
 
 impl Links for Rc<SimBackend> {
     fn impose(&self, fault: LinkFault) -> ImposedId {
@@ -45,10 +45,10 @@ impl Links for Rc<SimBackend> {
         Some(self.network.now().run_ns(at_ns))
     }
 
-    fn silence(&self, worker: usize) -> Option<AcquireSilence> {
+    fn silence(&self, worker: usize) -> Option<IdleWait> {
         let (now, state) = (self.network.now(), self.network.state.borrow());
         let silence = state.workers.get(worker)?.traffic.silence(now.sim_ns)?;
-        Some(AcquireSilence {
+        Some(IdleWait {
             from_ns: now.run_ns(silence.from_ns),
             until_ns: now.run_ns(silence.until_ns),
             ..silence
@@ -68,9 +68,9 @@ impl Links for Rc<SimBackend> {
         traffic.map(AcquireTraffic::commands).sum()
     }
 
-    fn has_spoken(&self, worker: usize) -> bool {
+    fn has_sent_data(&self, worker: usize) -> bool {
         let state = self.network.state.borrow();
         let worker = state.workers.get(worker);
-        worker.is_some_and(|worker| worker.has_spoken)
+        worker.is_some_and(|worker| worker.has_sent_data)
     }
 }

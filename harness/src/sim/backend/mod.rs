@@ -15,11 +15,12 @@ use picklock_scenarios::{BackendName, StockPlace, TaskScope, Workload};
 use rand::rngs::StdRng;
 
 use crate::adapter::message::Init;
-use crate::backend::{Backend, Capabilities, Life, Refusal, Sentinels};
+use crate::backend::{Backend, Capabilities, Liveness, Refusal, Sentinels};
 use crate::clock::Clock;
-use crate::entropy;
 use crate::key_watch::KeyWatch;
 use crate::lock_factory::LockFactory;
+use crate::proxy::{CommandLog, Interceptor, LinkId, SentRequests};
+use crate::rng;
 use crate::sim::connection::SimConnection;
 use crate::sim::host::Host;
 use crate::sim::network::Network;
@@ -30,14 +31,13 @@ use crate::sim::subscription::subscribe;
 use crate::sim::wall_clock::SimWallClock;
 use crate::sim::watchdog::Watchdog;
 use crate::spec::RunSpec;
-use crate::wire::{Interceptor, LinkId, SentRequests, WireLog};
 
 pub(in crate::sim) struct Parts<'a> {
     pub(in crate::sim) spec: &'a RunSpec,
     pub(in crate::sim) lock: LockFactory,
     pub(in crate::sim) run_clock: Clock,
     pub(in crate::sim) interceptor: Arc<dyn Interceptor>,
-    pub(in crate::sim) log: Option<WireLog>,
+    pub(in crate::sim) log: Option<CommandLog>,
     pub(in crate::sim) monitor: Watchdog,
     /// Who observes the nodes, if anybody does.
     pub(in crate::sim) observers: Option<NodeObservers>,
@@ -87,7 +87,7 @@ impl SimBackend {
         };
         // The stock in Redis has a server of its own.
         let store = usize::from(spec.scenario.workload.stock_in == StockPlace::Redis);
-        let wakings = entropy::stream(spec.seed, "wakings", 0);
+        let wakings = rng::stream(spec.seed, "wakings", 0);
         let network = Network::new(
             spec,
             (0..nodes + store).map(node).collect(),
@@ -118,8 +118,8 @@ impl SimBackend {
     /// Does this to every client in the worker's process. Some may have ended.
     fn each_host(&self, worker: usize, act: impl Fn(&Host)) -> Result<(), Refusal> {
         let hosts = self.hosts.borrow();
-        let mates = self.workload.mates_of(worker);
-        let running = mates.filter_map(|mate| hosts.get(&mate));
+        let peers = self.workload.process_peers(worker);
+        let running = peers.filter_map(|mate| hosts.get(&mate));
         match running.map(act).count() {
             0 => Err(Refusal::Failed(format!("worker {worker} does not run"))),
             _ => Ok(()),
@@ -161,7 +161,7 @@ impl SimBackend {
         let options = self.lock.read_options(&init.options);
         let context = Context {
             wall_clock: Rc::new(self.wall(worker)),
-            entropy: entropy::stream(init.seed, "lock", 0),
+            rng: rng::stream(init.seed, "lock", 0),
             options: options.map_err(|error| format!("option {}: {error}", error.name()))?,
             canceller,
         };
@@ -183,7 +183,7 @@ impl Backend for Rc<SimBackend> {
     }
 
     async fn capabilities(&self) -> Capabilities {
-        Capabilities::of(BackendName::Sim)
+        Capabilities::for_backend(BackendName::Sim)
     }
 }
 
@@ -202,4 +202,4 @@ impl Sentinels for Rc<SimBackend> {
 }
 
 /// In virtual time nobody stands still or dies by itself.
-impl Life for Rc<SimBackend> {}
+impl Liveness for Rc<SimBackend> {}

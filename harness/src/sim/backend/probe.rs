@@ -1,11 +1,11 @@
-//! The server that keeps the stock, the custody of the keys, and what is found on the nodes after the run.
+//! The server that keeps the stock, the key history of the keys, and what is found on the nodes after the run.
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use super::SimBackend;
-use crate::backend::{Custody, Probe, Refusal, StockServer};
-use crate::history::{CustodyCheck, Event};
+use crate::backend::{KeyHistory, Probe, Refusal, StockServer};
+use crate::history::{Event, KeyHistoryCheck};
 use crate::model::Reply;
 use crate::sim::network::LATENCY;
 
@@ -45,12 +45,12 @@ impl Probe for Rc<SimBackend> {
     }
 }
 
-impl Custody for Rc<SimBackend> {
+impl KeyHistory for Rc<SimBackend> {
     async fn key_changes(&self) -> Result<Vec<Event>, String> {
         Ok(self.network.take_key_changes())
     }
 
-    async fn custody_check(&self) -> Option<CustodyCheck> {
+    async fn key_history_check(&self) -> Option<KeyHistoryCheck> {
         None
     }
 

@@ -78,7 +78,7 @@ impl Workers for Rc<SimBackend> {
     }
 
     async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
-        for mate in self.workload.mates_of(worker) {
+        for mate in self.workload.process_peers(worker) {
             // Its connections are closed by being dropped with it.
             let host = self.hosts.borrow_mut().remove(&mate);
             drop(host);

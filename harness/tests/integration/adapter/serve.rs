@@ -10,7 +10,7 @@ use picklock_harness::adapter::message::{
     Answer, Init, Notification, Request, RequestKind, WorkerMessage,
 };
 use picklock_harness::adapter::serve::serve;
-use picklock_harness::entropy;
+use picklock_harness::rng;
 use picklock_impls::{
     Canceller, Context, Deadline, DynLock, Grant, Lock, LockError, Notice, WallClock, find,
 };
@@ -447,7 +447,7 @@ async fn a_built_in_lock_is_served_on_real_servers() {
         let context = Context {
             canceller,
             wall_clock: Rc::new(MachineClock),
-            entropy: entropy::stream(init.seed, "worker", 0),
+            rng: rng::stream(init.seed, "worker", 0),
             options: picklock_impls::Options::default(),
         };
         let strategy = find("redlock").ok_or("no redlock")?;

@@ -121,8 +121,8 @@ async fn complaint(how: &str) -> String {
 async fn answers_that_are_not_due_are_named() {
     let twice = complaint("twice").await;
     assert!(twice.contains("a second time"), "{twice}");
-    let unasked = complaint("unasked").await;
-    assert!(unasked.contains("1000000"), "{unasked}");
+    let unrequested = complaint("unrequested").await;
+    assert!(unrequested.contains("1000000"), "{unrequested}");
     let other = complaint("other-client").await;
     assert!(
         other.contains("for client 3, and client 2 had asked"),

@@ -20,7 +20,7 @@ fn two_dead_holders(sleeper: bool) -> Trial {
         [workload]
         workers = 4
         stock = 2
-        opening = "one-first"
+        start = "one-first"
         wait = "10ttl"
         limit = "15ttl"
         [[fault]]

@@ -102,7 +102,7 @@ fn delayed_restart_shorter_than_the_ttl_does_not_repair_it() {
         [workload]
         workers = 2
         stock = 1
-        opening = "one-first"
+        start = "one-first"
         ttl = "2s"
         section = "0.8ttl"
         command_timeout = "0.5ttl"
@@ -156,7 +156,7 @@ fn everysec_persistence_keeps_a_lock_that_is_older_than_a_second() {
         stock = 1
         ttl = "6s"
         section = "0.5ttl"
-        opening = "one-first"
+        start = "one-first"
         command_timeout = "0.3ttl"
         [[fault]]
         kind = "crash-node"

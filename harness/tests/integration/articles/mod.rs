@@ -15,20 +15,20 @@ use picklock_impls::find;
 
 /// A built-in lock.
 pub fn lock(name: &str) -> LockFactory {
-    LockFactory::of(find(name).unwrap_or_else(|| panic!("no lock `{name}`")))
+    LockFactory::built_in(find(name).unwrap_or_else(|| panic!("no lock `{name}`")))
 }
 
 /// A scenario from its tables, a few seeds of it.
 pub fn scenario(tables: &str) -> Trial {
     let text = format!("name = \"article\"\nsummary = \"What an article says.\"\n{tables}");
-    Trial::of_toml(&text)
+    Trial::from_toml(&text)
         .unwrap_or_else(|error| panic!("{error}"))
         .seeds(0..3)
 }
 
 /// A scenario of the catalog, a few seeds of it.
 pub fn catalog(name: &str) -> Trial {
-    let trial = Trial::of(name).unwrap_or_else(|error| panic!("{error}"));
+    let trial = Trial::scenario(name).unwrap_or_else(|error| panic!("{error}"));
     trial.seeds(0..3)
 }
 

@@ -19,7 +19,7 @@ fn refusal(trial: Trial, name: &str) -> String {
 
 #[test]
 fn mistakes_are_named() {
-    let calm = || Trial::of("calm").unwrap();
+    let calm = || Trial::scenario("calm").unwrap();
     insta::assert_snapshot!(
         [
             refusal(calm().option("retry_dely", "1s"), "set-nx-px"),
@@ -79,7 +79,7 @@ fn a_watchdog_renews_as_often_as_it_is_told() {
 }
 
 /// A lock of a user's own has options too.
-struct Picky(Node, u64);
+struct RejectsShortLease(Node, u64);
 
 const SIZE: OptionSpec = OptionSpec {
     name: "size",
@@ -94,7 +94,7 @@ const PAUSE: OptionSpec = OptionSpec {
     default: OptionValue::Duration(LeaseDuration::Ttl(0.5)),
 };
 
-impl Lock for Picky {
+impl Lock for RejectsShortLease {
     async fn acquire(
         &mut self,
         key: &str,
@@ -131,7 +131,7 @@ impl Lock for Picky {
 #[test]
 fn a_lock_of_ones_own_can_have_options() {
     let build = |nodes: Vec<Node>, context: Context| {
-        Picky(
+        RejectsShortLease(
             nodes.into_iter().next().unwrap(),
             context.options.whole(&SIZE),
         )
@@ -145,7 +145,7 @@ fn a_lock_of_ones_own_can_have_options() {
             _ => None,
         })
     };
-    let calm = Trial::of("calm").unwrap();
+    let calm = Trial::scenario("calm").unwrap();
     assert_eq!(fence(calm.clone()), Some(3));
     assert_eq!(fence(calm.option("size", "7")), Some(7));
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use picklock_harness::adapter::worker_command::WorkerCommand;
 use picklock_harness::backend::{Data, DataChange, Nodes, Replication};
 use picklock_harness::clock::Clock;
+use picklock_harness::proxy::{NoInterceptor, Proxy};
 use picklock_harness::server_backend::{Parts, ServerBackend};
 use picklock_harness::servers::{
     Binary, Image, Layout, RunDir, ServerAddress, ServerKind, Servers,
 };
-use picklock_harness::wire::{NoInterceptor, Proxy};
 use picklock_scenarios::{BackendName, Persistence, Resource};
 use redis::aio::MultiplexedConnection;
 
@@ -55,12 +55,12 @@ async fn stage(name: BackendName, replicas: usize) -> Stage {
     let replica = (replicas > 0).then(|| servers.replica_address(0, 0));
     let clock = Clock::start();
     let interceptor = Arc::new(NoInterceptor);
-    let wire = Proxy::new(clock.clone(), vec![LOCK.into()], 7, interceptor);
+    let proxy = Proxy::new(clock.clone(), vec![LOCK.into()], 7, interceptor);
     let parts = Parts {
         shared: None,
         name,
         nodes: 1,
-        wire,
+        proxy,
         clock,
         command: WorkerCommand::default(),
         logs: dir.path().to_owned(),

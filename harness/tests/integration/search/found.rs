@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicBool;
 use picklock_harness::check::{Cause, Property};
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::lock_factory::LockFactory;
-use picklock_harness::search::vocabulary::Group;
+use picklock_harness::search::fault_model::Group;
 use picklock_harness::search::{
-    Demand, Effort, FindGroup, Hunt, Plan, Progress, Tried, Violation, Wanted, shrink, shrink_all,
-    workload,
+    CounterexampleGroup, Demand, Effort, Hunt, Plan, Progress, Tried, Violation, ViolationFilter,
+    shrink, shrink_all, workload,
 };
 use picklock_harness::{Trial, check::judge};
 use picklock_impls::find;
@@ -21,16 +21,16 @@ use super::{ran, sweep, target};
 
 const EFFORT: Effort = Effort {
     runs: 300,
-    shapes: 1,
+    signatures: 1,
 };
 
 fn found(tried: &Tried) -> Vec<(Property, Cause, Vec<String>, u64)> {
-    let groups = tried.finds.clone().simplest().into_iter();
+    let groups = tried.counterexamples.clone().simplest().into_iter();
     let told = groups.map(|it| {
         (
             it.violation.property,
             it.violation.cause,
-            it.shape,
+            it.signature,
             it.count,
         )
     });
@@ -47,18 +47,18 @@ fn shards_together_are_the_whole_sweep() {
     );
     let all = whole.run(2, &never, |_| ()).unwrap();
     assert!(all.complete && all.violations > 0);
-    let (mut schedules, mut folded, mut violations) = (0, 0, BTreeSet::new());
+    let (mut schedules, mut pruned, mut violations) = (0, 0, BTreeSet::new());
     for shard in 1..=3 {
         let mut part = whole.clone();
         part.shard = (shard, 3);
         let tried = part.run(1, &never, |_| ()).unwrap();
         assert_eq!(tried.placements, all.placements);
         schedules += tried.schedules;
-        folded += tried.folded;
-        violations.extend(tried.finds.violations());
+        pruned += tried.pruned;
+        violations.extend(tried.counterexamples.violations());
     }
-    assert_eq!((schedules, folded), (all.schedules, all.folded));
-    assert_eq!(violations, all.finds.violations());
+    assert_eq!((schedules, pruned), (all.schedules, all.pruned));
+    assert_eq!(violations, all.counterexamples.violations());
     assert_eq!(all.schedules, all.placements + 1);
 }
 
@@ -101,18 +101,18 @@ fn hunt(lock: &str, runs: u64) -> Hunt {
         base: workload::for_hunts().unwrap(),
         seed: 7,
         groups: Group::ALL.to_vec(),
-        wanted: Wanted::default(),
+        wanted: ViolationFilter::default(),
         runs: Some(runs),
-        plain: false,
+        uniform: false,
         shard: (1, 1),
     }
 }
 
-fn shrunk(lock: &str, workload: &str, groups: &[Group]) -> Vec<FindGroup> {
+fn shrunk(lock: &str, workload: &str, groups: &[Group]) -> Vec<CounterexampleGroup> {
     let never = AtomicBool::new(false);
     let sweep = sweep(lock, workload, groups);
     let tried = sweep.run(2, &never, |_| ()).unwrap();
-    shrink_all(&sweep.target, tried.finds, EFFORT, 2, &never)
+    shrink_all(&sweep.target, tried.counterexamples, EFFORT, 2, &never)
 }
 
 /// Each is a violation of the same property by the same cause, with at most three faults and clients, and its run is
@@ -123,9 +123,9 @@ fn shrunk_find_is_small_and_repeats_with_the_same_cause() {
         ("release-without-token", "short", &Group::ALL[..]),
         ("extension-adds-up", "extend", &[Group::Clients]),
     ] {
-        let finds = shrunk(lock, workload, groups);
-        assert!(!finds.is_empty(), "{lock}");
-        for find in finds {
+        let counterexamples = shrunk(lock, workload, groups);
+        assert!(!counterexamples.is_empty(), "{lock}");
+        for find in counterexamples {
             let scenario = &find.plan.scenario;
             assert!(
                 scenario.faults.len() <= 3 && scenario.workload.workers <= 3,
@@ -146,8 +146,8 @@ fn shrunk_find_is_small_and_repeats_with_the_same_cause() {
 /// A lock that is broken without any fault needs none to show it, and one client less if that will do.
 #[test]
 fn lock_that_is_always_broken_is_found_without_a_fault() {
-    let finds = shrunk("no-lock", "short", &Group::ALL);
-    let lease = finds
+    let counterexamples = shrunk("no-lock", "short", &Group::ALL);
+    let lease = counterexamples
         .iter()
         .find(|it| it.violation.property == Property::Lease)
         .unwrap();
@@ -191,7 +191,7 @@ nodes = "same"
     assert_eq!(verdict.cause, Some(violation.cause));
     let demand = Demand {
         violation,
-        steady: false,
+        robust: false,
     };
     let shrunk = shrink(&target, plan, demand, 3_000, &AtomicBool::new(false));
     let scenario = &shrunk.scenario;
@@ -203,28 +203,31 @@ nodes = "same"
 #[test]
 fn find_is_steady_unless_it_hangs_on_its_latencies() {
     let never = AtomicBool::new(false);
-    for (lock, is_steady) in [("no-lock", true), ("redlock-no-quorum", false)] {
+    for (lock, is_robust) in [("no-lock", true), ("redlock-no-quorum", false)] {
         let mut hunt = hunt(lock, 400);
         // Shrinking what else they violate would take most of the time.
         hunt.wanted.properties = vec![Property::Lease];
         let (tried, _) = hunt.run(2, &never, |_| ());
-        let finds = shrink_all(&hunt.target, tried.finds, EFFORT, 2, &never);
+        let counterexamples = shrink_all(&hunt.target, tried.counterexamples, EFFORT, 2, &never);
         let wanted = Violation {
             property: Property::Lease,
             cause: Cause::UnbackedGrant,
         };
-        let first = finds.iter().find(|it| it.violation == wanted).unwrap();
-        let found = (first.shape.as_slice(), first.steady);
-        assert_eq!(found, (&[] as &[String], is_steady), "{lock}");
+        let first = counterexamples
+            .iter()
+            .find(|it| it.violation == wanted)
+            .unwrap();
+        let found = (first.signature.as_slice(), first.robust);
+        assert_eq!(found, (&[] as &[String], is_robust), "{lock}");
     }
 }
 
 #[test]
 fn trial_searches_the_lock_of_a_test() {
-    let lock = |name: &str| LockFactory::of(find(name).unwrap());
-    let trial = Trial::of("calm").unwrap().workers(2).seeds([1]);
+    let lock = |name: &str| LockFactory::built_in(find(name).unwrap());
+    let trial = Trial::scenario("calm").unwrap().workers(2).seeds([1]);
     let swept = trial.sweep(&lock("set-nx-px"), 0).unwrap();
-    assert!(swept.exhaustive && swept.schedules == 1 && swept.finds.is_empty());
+    assert!(swept.exhaustive && swept.schedules == 1 && swept.counterexamples.is_empty());
     swept.assert_nothing_against(Property::Lease);
     let hunted = trial.hunt(&lock("no-lock"), 20).unwrap();
     assert!(!hunted.exhaustive && hunted.schedules == 20);
@@ -246,11 +249,11 @@ fn every_find_that_was_kept_shows_itself_again() {
                 seed: 1,
             };
             let verdicts = judge(&ran(&target(lock), &plan).history);
-            let expected = Expected::of(&scenario, lock, Tables::NamedOnly);
-            let surprises = expected.surprises(&verdicts);
+            let expected = Expected::for_lock(&scenario, lock, Tables::NamedOnly);
+            let mismatches = expected.mismatches(&verdicts);
             assert!(
-                surprises.is_empty(),
-                "{lock} × {}: {surprises:?}",
+                mismatches.is_empty(),
+                "{lock} × {}: {mismatches:?}",
                 path.display()
             );
             shown += 1;

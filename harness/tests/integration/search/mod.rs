@@ -3,19 +3,21 @@
 
 mod clean;
 mod found;
-mod moments;
+mod injection_points;
 
 use picklock_harness::history::{EventKind, History};
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::run::RunResult;
-use picklock_harness::search::moments::{Moment, moments as moments_of};
-use picklock_harness::search::vocabulary::{Group, Vocabulary};
-use picklock_harness::search::{Plan, Sweep, Target, Wanted, workload};
+use picklock_harness::search::fault_model::{FaultModel, Group};
+use picklock_harness::search::injection_points::{
+    InjectionPoint, injection_points as injection_points_of,
+};
+use picklock_harness::search::{Plan, Sweep, Target, ViolationFilter, workload};
 use picklock_harness::sim::{Simulation, run};
 use picklock_impls::find;
 
 fn target(lock: &str) -> Target {
-    Target::of(LockFactory::of(find(lock).unwrap()))
+    Target::new(LockFactory::built_in(find(lock).unwrap()))
 }
 
 fn plan(name: &str) -> Plan {
@@ -30,7 +32,7 @@ fn sweep(lock: &str, workload: &str, groups: &[Group]) -> Sweep {
         seed: 1,
         depth: 1,
         groups: groups.to_vec(),
-        wanted: Wanted::default(),
+        wanted: ViolationFilter::default(),
         shard: (1, 1),
     }
 }
@@ -44,13 +46,13 @@ fn ran(target: &Target, plan: &Plan) -> RunResult {
     run(simulation).unwrap()
 }
 
-fn listed(target: &Target, plan: &Plan) -> Vec<Moment> {
-    moments_of(&ran(target, plan))
+fn listed(target: &Target, plan: &Plan) -> Vec<InjectionPoint> {
+    injection_points_of(&ran(target, plan))
 }
 
-fn vocabulary(target: &Target, groups: &[Group]) -> Vocabulary {
+fn fault_model(target: &Target, groups: &[Group]) -> FaultModel {
     let plan = plan("short");
-    Vocabulary::new(
+    FaultModel::new(
         groups,
         target.nodes(&plan.scenario),
         &plan.scenario.topology,

@@ -56,7 +56,7 @@ impl Actor {
             command.arg(word);
         }
         let mut node = self.nodes[node].clone();
-        let answer = in_words(command.query_async(&mut node).await);
+        let answer = describe(command.query_async(&mut node).await);
         self.say(format!("{words} -> {answer}"));
         answer
     }
@@ -72,7 +72,7 @@ impl Actor {
             loop {
                 let message = subscription.message().await.map(Value::BulkString);
                 let broken = message.is_err();
-                self.say(format!("heard {}", in_words(message)));
+                self.say(format!("heard {}", describe(message)));
                 if broken {
                     return;
                 }
@@ -94,14 +94,14 @@ impl Actor {
                 command.arg(word);
             }
         }
-        let answer = in_words(pipeline.query_async(&mut self.nodes[0].clone()).await);
+        let answer = describe(pipeline.query_async(&mut self.nodes[0].clone()).await);
         self.say(format!("transaction -> {answer}"));
         answer
     }
 }
 
 /// A reply as a word.
-fn in_words(answer: Result<Value, RedisError>) -> String {
+fn describe(answer: Result<Value, RedisError>) -> String {
     match answer {
         Ok(Value::Nil) => "nil".into(),
         Ok(Value::Okay) => "OK".into(),
@@ -109,7 +109,7 @@ fn in_words(answer: Result<Value, RedisError>) -> String {
         Ok(Value::SimpleString(text)) => text,
         Ok(Value::BulkString(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
         Ok(Value::Array(items)) => {
-            let items: Vec<String> = items.into_iter().map(|item| in_words(Ok(item))).collect();
+            let items: Vec<String> = items.into_iter().map(|item| describe(Ok(item))).collect();
             format!("[{}]", items.join(" "))
         }
         Ok(other) => format!("{other:?}"),

@@ -103,13 +103,13 @@ impl Lock for Quorum {
         ttl: Duration,
         _wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
-        let token = format!("{:032x}", self.context.entropy.random::<u128>());
+        let token = format!("{:032x}", self.context.rng.random::<u128>());
         let mut set = redis::cmd("SET");
         let ttl_ms = u64::try_from(ttl.as_millis()).unwrap();
         set.arg(key).arg(&token).arg("NX").arg("PX").arg(ttl_ms);
         let patience = ttl / 10;
         let attempt = self.take(&set, patience);
-        let (yes, on_time) = match self.habit {
+        let (yes, stall_correction) = match self.habit {
             Habit::AsksInTurn => {
                 let mut attempt = std::pin::pin!(attempt);
                 match tokio::time::timeout(ttl, &mut attempt).await {
@@ -121,7 +121,7 @@ impl Lock for Quorum {
         };
         match yes {
             None => Err(LockError::Ambiguous("a node did not answer".into())),
-            Some(yes) if yes > self.nodes.len() / 2 && on_time => Ok(Some(Grant {
+            Some(yes) if yes > self.nodes.len() / 2 && stall_correction => Ok(Some(Grant {
                 token,
                 fence: None,
                 valid_until: Some(Deadline::after(ttl / 2)),
@@ -168,7 +168,7 @@ fn silent(nodes: &str, lock: &LockFactory) -> Outcome {
         nodes = {nodes}
         "#
     );
-    let trial = Trial::of_toml(&text).unwrap().seeds(0..5);
+    let trial = Trial::from_toml(&text).unwrap().seeds(0..5);
     trial.run_lock(lock).unwrap()
 }
 
@@ -193,7 +193,7 @@ fn a_lock_that_needs_every_node_is_not_available() {
 fn they_are_available_while_every_node_answers() {
     for habit in HABITS {
         let text = "name = \"calm\"\nsummary = \"Nothing goes wrong.\"\n[topology]\nnodes = 5";
-        let trial = Trial::of_toml(text).unwrap().seeds(0..5);
+        let trial = Trial::from_toml(text).unwrap().seeds(0..5);
         let ran = trial.run_lock(&lock(habit)).unwrap();
         ran.assert_held(Property::Progress);
         ran.assert_held(Property::Exclusion);
@@ -202,14 +202,14 @@ fn they_are_available_while_every_node_answers() {
 
 #[test]
 fn a_lock_that_needs_a_majority_is_available() {
-    let redlock = LockFactory::of(find("redlock").unwrap());
+    let redlock = LockFactory::built_in(find("redlock").unwrap());
     silent("[3, 4]", &redlock).assert_held(Property::Progress);
 }
 
 /// What the lock needs is out of reach for good, so it is not judged.
 #[test]
 fn nothing_is_demanded_without_a_majority() {
-    let redlock = LockFactory::of(find("redlock").unwrap());
+    let redlock = LockFactory::built_in(find("redlock").unwrap());
     let locks = HABITS.into_iter().map(lock).chain([redlock]);
     for lock in locks {
         let ran = silent("[2, 3, 4]", &lock);

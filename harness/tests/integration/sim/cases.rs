@@ -7,8 +7,8 @@ use picklock_impls::find;
 
 /// Runs a case with a built-in lock, and returns its verdicts on a property, one for each seed.
 fn judged(text: &str, lock: &str, property: Property) -> Vec<Verdict> {
-    let trial = Trial::of_toml(text).unwrap().seeds(0..20);
-    let ran = trial.run_lock(&LockFactory::of(find(lock).unwrap()));
+    let trial = Trial::from_toml(text).unwrap().seeds(0..20);
+    let ran = trial.run_lock(&LockFactory::built_in(find(lock).unwrap()));
     let ran = ran.unwrap();
     let verdicts = ran.runs().iter().map(|run| run.verdicts[&property].clone());
     verdicts.collect()

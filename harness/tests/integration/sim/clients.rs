@@ -102,7 +102,7 @@ fn tokens(seeds: &str) -> BTreeSet<String> {
         "name = \"seeds\"\nsummary = \"One unit each.\"\n[workload]\npurchases = 1\nseeds = \"{seeds}\"\n"
     );
     let scenario = Scenario::parse(&text, "seeds.toml").unwrap();
-    let lock = LockFactory::of(find("set-nx-px").unwrap());
+    let lock = LockFactory::built_in(find("set-nx-px").unwrap());
     let history = run(simulation(scenario, &lock, 3)).unwrap();
     let events = history.history.events.into_iter();
     events
@@ -138,7 +138,7 @@ fn a_process_that_dies_takes_each_of_its_clients_with_it_once() {
         workers = [1]
     "#;
     let scenario = Scenario::parse(text, "crowd-crash.toml").unwrap();
-    let lock = LockFactory::of(find("set-nx-px").unwrap());
+    let lock = LockFactory::built_in(find("set-nx-px").unwrap());
     let history = run(simulation(scenario, &lock, 1)).unwrap().history;
     let downs: Vec<usize> = (history.events.iter())
         .filter_map(|event| match event.what {

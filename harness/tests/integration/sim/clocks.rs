@@ -133,18 +133,18 @@ fn skewed(moment: &str) -> Trial {
          [workload]\nworkers = 2\nstock = 4\nsection = \"0.4ttl\"\n{ONE_BY_ONE}{}",
         clock("clock-skew", moment, "2ttl", "workers = [1]")
     );
-    Trial::of_toml(&text).unwrap().seeds(0..20)
+    Trial::from_toml(&text).unwrap().seeds(0..20)
 }
 
 #[test]
 fn a_clock_that_is_ahead_breaks_the_lock_that_believes_it() {
     for moment in ["at = \"0ms\"", "when = { on = \"stock-read\" }"] {
         let trial = skewed(moment);
-        let ran = trial.run_lock(&LockFactory::of(find("getset").unwrap()));
+        let ran = trial.run_lock(&LockFactory::built_in(find("getset").unwrap()));
         ran.unwrap()
             .assert_violated(Property::Lease, Cause::ClockSkew);
         for sound in ["set-nx-px", "redlock"] {
-            let ran = trial.run_lock(&LockFactory::of(find(sound).unwrap()));
+            let ran = trial.run_lock(&LockFactory::built_in(find(sound).unwrap()));
             ran.unwrap().assert_held(Property::Exclusion);
         }
     }
@@ -164,10 +164,10 @@ fn a_leap_past_the_lease_gives_the_lock_away() {
                 &format!("nodes = {nodes}")
             )
         );
-        let trial = Trial::of_toml(&text).unwrap().seeds(0..20);
+        let trial = Trial::from_toml(&text).unwrap().seeds(0..20);
         let run = |lock| {
             trial
-                .run_lock(&LockFactory::of(find(lock).unwrap()))
+                .run_lock(&LockFactory::built_in(find(lock).unwrap()))
                 .unwrap()
         };
         run("set-nx-px").assert_violated(Property::Lease, Cause::ClockJump);

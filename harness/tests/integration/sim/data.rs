@@ -247,8 +247,8 @@ fn under(fault: &str, lock: &str) -> Outcome {
          [workload]\nstock = 4\nsection = \"0.4ttl\"\n\
          [[fault]]\nwhen = {{ on = \"stock-read\", stock = 2 }}\nnodes = \"all\"\n{fault}"
     );
-    let lock = LockFactory::of(find(lock).unwrap());
-    let trial = Trial::of_toml(&text).unwrap().seeds(0..5);
+    let lock = LockFactory::built_in(find(lock).unwrap());
+    let trial = Trial::from_toml(&text).unwrap().seeds(0..5);
     trial.run_lock(&lock).unwrap()
 }
 

@@ -67,7 +67,7 @@ fn for_the_whole_catalog(seeds: u64, check: impl Fn(&str, &LockFactory, u64) + S
                 for (number, scenario) in catalog::names().enumerate().skip(half).step_by(2) {
                     for lock in locks {
                         for seed in 0..seeds_of(number, lock.name, seeds) {
-                            check(scenario, &LockFactory::of(lock), seed);
+                            check(scenario, &LockFactory::built_in(lock), seed);
                         }
                     }
                 }
@@ -118,7 +118,7 @@ fn first_difference(one: &[u8], other: &[u8]) -> String {
 fn nobody_is_accused_while_nothing_goes_wrong() {
     for lock in LOCKS {
         for seed in 0..seeds(60) {
-            let history = simulate("calm", &LockFactory::of(lock), seed);
+            let history = simulate("calm", &LockFactory::built_in(lock), seed);
             for (property, verdict) in judge(&history) {
                 assert!(
                     matches!(verdict.status, Status::Held | Status::NotApplicable),
@@ -135,7 +135,11 @@ fn many_histories() -> Vec<u8> {
     let mut all = Vec::new();
     for (number, scenario) in catalog::names().enumerate() {
         for lock in LOCKS.iter().skip(number % 3).step_by(3) {
-            all.extend(bytes(&simulate(scenario, &LockFactory::of(lock), 1 << 40)));
+            all.extend(bytes(&simulate(
+                scenario,
+                &LockFactory::built_in(lock),
+                1 << 40,
+            )));
         }
     }
     all
@@ -182,8 +186,8 @@ fn order_of_grants(history: &History) -> Vec<usize> {
 #[test]
 fn another_seed_is_another_story() {
     for lock in LOCKS {
-        let orders =
-            (0..20).map(|seed| order_of_grants(&simulate("calm", &LockFactory::of(lock), seed)));
+        let orders = (0..20)
+            .map(|seed| order_of_grants(&simulate("calm", &LockFactory::built_in(lock), seed)));
         let distinct: std::collections::BTreeSet<Vec<usize>> = orders.collect();
         let firsts: std::collections::BTreeSet<usize> =
             distinct.iter().map(|order| order[0]).collect();
@@ -214,10 +218,10 @@ fn as_expected(name: &str, lock: &str, seed: u64, history: &History) -> bool {
     }
     let scenario = catalog::named(name).unwrap();
     let verdicts = judge(history);
-    let surprises = Expected::of(&scenario, lock, Tables::NamedOrAll).surprises(&verdicts);
-    if let Some(first) = surprises.first() {
+    let mismatches = Expected::for_lock(&scenario, lock, Tables::NamedOrAll).mismatches(&verdicts);
+    if let Some(first) = mismatches.first() {
         let story = &verdicts[&first.property].story;
-        panic!("{lock} × {name}, seed {seed}: {surprises:?}: {story:#?}");
+        panic!("{lock} × {name}, seed {seed}: {mismatches:?}: {story:#?}");
     }
     true
 }

@@ -13,7 +13,7 @@ use picklock_harness::sim::LockFactory;
 fn trial(workload: &str) -> Trial {
     let text =
         format!("name = \"extending\"\nsummary = \"Holders extend.\"\n[workload]\n{workload}");
-    Trial::of_toml(&text).unwrap().seeds(0..3)
+    Trial::from_toml(&text).unwrap().seeds(0..3)
 }
 
 fn events(run: &TrialRun) -> impl Iterator<Item = &EventKind> {
@@ -31,7 +31,7 @@ fn granted(run: &TrialRun) -> usize {
 fn every_built_in_lock_extends_as_often_as_its_holder_asks() {
     let long = trial("workers = 2\nstock = 2\nsection = \"1.7ttl\"\nextend = \"0.4ttl\"");
     for strategy in LOCKS {
-        let ran = long.run_lock(&LockFactory::of(strategy)).unwrap();
+        let ran = long.run_lock(&LockFactory::built_in(strategy)).unwrap();
         for property in [Property::Exclusion, Property::Lease, Property::Resource] {
             ran.assert_held(property);
         }
@@ -49,15 +49,15 @@ fn every_built_in_lock_extends_as_often_as_its_holder_asks() {
 #[test]
 fn a_holder_that_does_not_extend_outlives_the_same_lease() {
     let long = trial("workers = 2\nstock = 2\nsection = \"1.7ttl\"");
-    let ran = long.run_lock(&LockFactory::of(find("set-nx-px").unwrap()));
+    let ran = long.run_lock(&LockFactory::built_in(find("set-nx-px").unwrap()));
     let ran = ran.unwrap();
     assert!(ran.violation(Property::Exclusion).is_some());
 }
 
 #[test]
 fn a_holder_that_is_refused_stops_and_buys_nothing() {
-    let ran = Trial::of("late-extend").unwrap().seeds(0..3);
-    let ran = ran.run_lock(&LockFactory::of(find("set-nx-px").unwrap()));
+    let ran = Trial::scenario("late-extend").unwrap().seeds(0..3);
+    let ran = ran.run_lock(&LockFactory::built_in(find("set-nx-px").unwrap()));
     for run in ran.unwrap().runs() {
         let refused = events(run).find_map(|what| match what {
             EventKind::ExtendRefused { op, .. } => Some(*op),
@@ -161,9 +161,9 @@ fn violation_before_the_first_extension_stays_violated() {
 }
 
 /// A lock that extends, and now and then says that it cannot.
-struct Fickle(Extending, bool);
+struct SometimesUnextendable(Extending, bool);
 
-impl Lock for Fickle {
+impl Lock for SometimesUnextendable {
     async fn acquire(
         &mut self,
         key: &str,
@@ -194,7 +194,7 @@ impl Lock for Fickle {
 #[test]
 fn lock_that_has_extended_before_cannot_make_itself_inapplicable() {
     let build = |nodes: Vec<Node>, _: Context| {
-        Fickle(Extending(nodes.into_iter().next().unwrap(), cannot), false)
+        SometimesUnextendable(Extending(nodes.into_iter().next().unwrap(), cannot), false)
     };
     for run in trial(SHORT).run("fickle", 1, build).unwrap().runs() {
         assert_eq!(run.verdicts[&Property::Exclusion].status, Status::Held);

@@ -274,8 +274,8 @@ fn lied_to(lock: &str) -> picklock_harness::trial::Outcome {
     let text = "name = \"lied-to\"\nsummary = \"The lock is taken, and refused in words.\"\n\
         [workload]\nstock = 6\n[[fault]]\nkind = \"false-answer\"\nerror = \"READONLY\"\n\
         when = { on = \"reply\", worker = 0, takes = true }\nworkers = \"same\"\nframes = 1\n";
-    let lock = picklock_harness::sim::LockFactory::of(picklock_impls::find(lock).unwrap());
-    let trial = picklock_harness::Trial::of_toml(text).unwrap();
+    let lock = picklock_harness::sim::LockFactory::built_in(picklock_impls::find(lock).unwrap());
+    let trial = picklock_harness::Trial::from_toml(text).unwrap();
     trial.seeds(0..5).run_lock(&lock).unwrap()
 }
 

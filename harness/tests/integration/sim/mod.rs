@@ -3,7 +3,7 @@
 //! - [`actor`]: clients that play a part and write down what they saw
 //! - [`availability`]: locks that need more of their nodes than a majority
 //! - [`cases`]: scenarios that once came out wrong
-//! - [`clients`], [`clocks`], [`links`], [`nodes`], [`moments`]: every fault, by what it does
+//! - [`clients`], [`clocks`], [`links`], [`nodes`], [`injection_points`]: every fault, by what it does
 //! - [`data`]: faults of keys, scripts, memory and connections
 //! - [`commands`]: Redis through simulated connections
 //! - [`determinism`]: the same seed, the same bytes, and the verdicts that the catalog expects
@@ -13,7 +13,7 @@
 //! - [`sections`]: what an application does in and around a section
 //! - [`subscriptions`]: what is published comes to those who have subscribed, unless a fault is on
 //! - [`taking`]: moments that mean the command which takes the lock
-//! - [`wire_log`]: what is kept of what passed
+//! - [`command_log`]: what is kept of what passed
 //! - [`undo`]: how faults end, and that some do not
 //! - [`trouble`]: locks that cannot be simulated
 //! - [`open_loop`]: buyers who come at a rate, whether or not anybody is free
@@ -28,12 +28,13 @@ mod availability;
 mod cases;
 mod clients;
 mod clocks;
+mod command_log;
 mod commands;
 mod data;
 mod determinism;
 mod extensions;
+mod injection_points;
 mod links;
-mod moments;
 mod nodes;
 mod open_loop;
 mod peculiar;
@@ -47,7 +48,6 @@ mod taking;
 mod trials;
 mod trouble;
 mod undo;
-mod wire_log;
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use picklock_harness::check::{Property, Status, judge};
 use picklock_harness::history::{EndReason, EventKind, History};
-use picklock_harness::latency::{ASKED, of_history};
+use picklock_harness::latency::{ASKED, from_history};
 use picklock_harness::sim::{LockFactory, run};
 use picklock_impls::find;
 use picklock_scenarios::Scenario;
@@ -14,7 +14,7 @@ use super::simulation;
 fn simulate(text: &str, lock: &str, seed: u64) -> History {
     let strategy = find(lock).unwrap();
     let scenario = Scenario::parse(text, "open.toml").unwrap_or_else(|error| panic!("{error}"));
-    let lock = LockFactory::of(strategy);
+    let lock = LockFactory::built_in(strategy);
     run(simulation(scenario, &lock, seed)).unwrap().history
 }
 
@@ -91,7 +91,7 @@ fn a_freeze_shows_from_the_intended_start_and_hides_from_asking() {
     for lock in ["set-nx-px", "redlock"] {
         for seed in 0..5 {
             let history = simulate(rush, lock, seed);
-            let latency = of_history(&history);
+            let latency = from_history(&history);
             let (intended, asked) = (&latency["acquire"], &latency[ASKED]);
             assert_eq!((intended.count, asked.count), (400, 400));
             assert!(intended.p99_us > 500_000, "{lock} {seed}: {intended:?}");
@@ -166,7 +166,7 @@ fn a_refused_buyer_goes_away_unless_he_is_told_to_stay() {
     assert_eq!(stayed.served.len(), 40);
     assert_eq!(end(&history), (EndReason::Served, 40));
     // He has waited since he came, not since he last asked.
-    let latency = of_history(&history);
+    let latency = from_history(&history);
     assert!(latency["acquire"].p50_us > 500_000, "{latency:?}");
     assert!(latency[ASKED].max_us < 10_000, "{latency:?}");
 }

@@ -24,18 +24,18 @@ enum Peculiarity {
 }
 
 /// `set-nx-px` with a peculiarity.
-struct Peculiar {
+struct UnusualLock {
     lock: Box<dyn DynLock>,
     node: Node,
     what: Peculiarity,
 }
 
-impl Peculiar {
+impl UnusualLock {
     fn factory(what: Peculiarity) -> LockFactory {
         LockFactory::new("peculiar", 1, move |nodes: Vec<Node>, context: Context| {
             let node = nodes.first().unwrap().apart();
             let lock = (find("set-nx-px").unwrap().build)(nodes, context);
-            Peculiar { lock, node, what }
+            UnusualLock { lock, node, what }
         })
     }
 
@@ -55,7 +55,7 @@ impl Peculiar {
     }
 }
 
-impl Lock for Peculiar {
+impl Lock for UnusualLock {
     async fn acquire(
         &mut self,
         key: &str,
@@ -104,8 +104,8 @@ impl Lock for Peculiar {
 }
 
 fn run(scenario: &str, what: Peculiarity) -> Outcome {
-    let trial = Trial::of(scenario).unwrap().seeds(0..3);
-    trial.run_lock(&Peculiar::factory(what)).unwrap()
+    let trial = Trial::scenario(scenario).unwrap().seeds(0..3);
+    trial.run_lock(&UnusualLock::factory(what)).unwrap()
 }
 
 fn is_as(run: &TrialRun, property: Property, expected: (Status, Option<Cause>)) {
@@ -157,8 +157,8 @@ fn eviction_finds_the_derived_key_of_one_of_two_locks() {
         [judge]
         min_grants = 2
         "#;
-    let trial = Trial::of_toml(text).unwrap().seeds(0..5);
-    let factory = Peculiar::factory(Peculiarity::HashedKey);
+    let trial = Trial::from_toml(text).unwrap().seeds(0..5);
+    let factory = UnusualLock::factory(Peculiarity::HashedKey);
     let ran = trial.run_lock(&factory).unwrap();
     let mut evicted = 0;
     for run in ran.runs() {
@@ -223,7 +223,7 @@ fn value_that_nobody_prolongs_is_no_starvation() {
 fn release_that_leaves_the_key_costs_a_lease_at_each_handover() {
     let handover_ms = |what| {
         let ran = run("calm", what);
-        let latency = latency::of_history(&ran.runs()[0].history);
+        let latency = latency::from_history(&ran.runs()[0].history);
         latency[latency::HANDOVER].p50_us / 1_000
     };
     let (left, freed) = (
@@ -265,8 +265,8 @@ fn client_that_sleeps_when_the_holder_was_cut_off_starves() {
         min_grants = 1
         "#;
     let judged = |lock: &str| {
-        let trial = Trial::of_toml(text).unwrap().seeds(0..3);
-        let ran = trial.run_lock(&LockFactory::of(find(lock).unwrap()));
+        let trial = Trial::from_toml(text).unwrap().seeds(0..3);
+        let ran = trial.run_lock(&LockFactory::built_in(find(lock).unwrap()));
         ran.unwrap()
     };
     for run in judged("sleeps-until-notified").runs() {
@@ -295,8 +295,8 @@ fn holder_that_is_never_done_is_named_where_progress_held() {
         [judge]
         min_grants = 1
         "#;
-    let trial = Trial::of_toml(text).unwrap().seeds([1]);
-    let ran = trial.run_lock(&LockFactory::of(find("watchdog").unwrap()));
+    let trial = Trial::from_toml(text).unwrap().seeds([1]);
+    let ran = trial.run_lock(&LockFactory::built_in(find("watchdog").unwrap()));
     let ran = ran.unwrap();
     let verdict = &ran.runs()[0].verdicts[&Property::Progress];
     assert_eq!(verdict.status, Status::Held);

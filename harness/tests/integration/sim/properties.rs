@@ -17,7 +17,7 @@ use super::simulation;
 
 fn simulate(scenario: &Scenario, lock: &str, seed: u64) -> History {
     let strategy = find(lock).unwrap();
-    let lock = LockFactory::of(strategy);
+    let lock = LockFactory::built_in(strategy);
     run(simulation(scenario.clone(), &lock, seed))
         .unwrap_or_else(|error| panic!("{error}\n{scenario:#?}"))
         .history
@@ -47,15 +47,15 @@ fn sound() -> impl Strategy<Value = (Scenario, &'static str)> {
                 scenario.workload.seeds = Seeds::Different;
                 scenario
                     .faults
-                    .retain(|fault| !matches!(fault.kind.word(), "evict" | "flush-all"));
+                    .retain(|fault| !matches!(fault.kind.as_str(), "evict" | "flush-all"));
                 if persistence == Persistence::None {
                     scenario
                         .faults
-                        .retain(|fault| fault.kind.word() != "crash-node");
+                        .retain(|fault| fault.kind.as_str() != "crash-node");
                 }
                 scenario
                     .faults
-                    .retain(|fault| fault.kind.word() != "clock-jump");
+                    .retain(|fault| fault.kind.as_str() != "clock-jump");
                 (scenario, name)
             })
     })
@@ -160,8 +160,8 @@ fn a_quorum_that_lets_go_slowly_takes_nothing_away() {
         workers = [0]
         nodes = [4]
     "#;
-    let trial = Trial::of_toml(text).unwrap().seeds(0..20);
-    let ran = trial.run_lock(&LockFactory::of(find("redlock").unwrap()));
+    let trial = Trial::from_toml(text).unwrap().seeds(0..20);
+    let ran = trial.run_lock(&LockFactory::built_in(find("redlock").unwrap()));
     let ran = ran.unwrap();
     ran.assert_held(Property::Ownership);
     ran.assert_held(Property::Lease);
@@ -185,8 +185,8 @@ fn a_grant_that_is_worth_nothing_proves_nothing_about_its_age() {
         workers = [0]
         for = "1036ms"
     "#;
-    let trial = Trial::of_toml(text).unwrap().seeds(0..60);
-    let ran = trial.run_lock(&LockFactory::of(find("set-nx-px").unwrap()));
+    let trial = Trial::from_toml(text).unwrap().seeds(0..60);
+    let ran = trial.run_lock(&LockFactory::built_in(find("set-nx-px").unwrap()));
     ran.unwrap().assert_never_violated(Property::Ownership);
 }
 

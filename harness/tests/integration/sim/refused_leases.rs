@@ -8,12 +8,12 @@ use picklock_harness::trial::{Outcome, TrialRun};
 use picklock_impls::{Context, DynLock, Grant, Lock, LockError, Node, find};
 
 /// `set-nx-px` in which an acquisition may end before it begins.
-struct Choosy {
+struct RejectsLease {
     lock: Box<dyn DynLock>,
     refuses: fn(Duration) -> bool,
 }
 
-impl Lock for Choosy {
+impl Lock for RejectsLease {
     async fn acquire(
         &mut self,
         key: &str,
@@ -41,9 +41,9 @@ impl Lock for Choosy {
 }
 
 /// A lock that looks at the lease only when it has taken the key.
-struct Littering(Node);
+struct LeavesKeys(Node);
 
-impl Lock for Littering {
+impl Lock for LeavesKeys {
     async fn acquire(
         &mut self,
         key: &str,
@@ -74,11 +74,11 @@ impl Lock for Littering {
 }
 
 fn choosy(scenario: &str, refuses: fn(Duration) -> bool) -> Outcome {
-    let build = move |nodes: Vec<Node>, context: Context| Choosy {
+    let build = move |nodes: Vec<Node>, context: Context| RejectsLease {
         lock: (find("set-nx-px").unwrap().build)(nodes, context),
         refuses,
     };
-    let trial = Trial::of(scenario).unwrap().seeds(1..4);
+    let trial = Trial::scenario(scenario).unwrap().seeds(1..4);
     trial.run("choosy", 1, build).unwrap()
 }
 
@@ -118,8 +118,8 @@ fn short_lease_that_is_refused_is_not_applicable() {
 /// A definite error promises that nothing has happened.
 #[test]
 fn lock_that_leaves_a_key_behind_as_it_refuses_is_not_excused() {
-    let build = |nodes: Vec<Node>, _: Context| Littering(nodes.into_iter().next().unwrap());
-    let trial = Trial::of("fractional-lease").unwrap().seeds(1..4);
+    let build = |nodes: Vec<Node>, _: Context| LeavesKeys(nodes.into_iter().next().unwrap());
+    let trial = Trial::scenario("fractional-lease").unwrap().seeds(1..4);
     for run in trial.run("littering", 1, build).unwrap().runs() {
         let progress = &run.verdicts[&Property::Progress];
         assert_eq!(progress.status, Status::Violated);

@@ -12,8 +12,8 @@ use picklock_impls::{Context, DynLock, Grant, Lock, LockError, Node, find};
 use picklock_scenarios::catalog;
 
 fn built_in(lock: &str, scenario: &str) -> Outcome {
-    let lock = LockFactory::of(find(lock).unwrap());
-    let trial = Trial::of(scenario).unwrap().seeds(0..5);
+    let lock = LockFactory::built_in(find(lock).unwrap());
+    let trial = Trial::scenario(scenario).unwrap().seeds(0..5);
     trial.run_lock(&lock).unwrap()
 }
 
@@ -55,9 +55,9 @@ fn holder_takes_its_lock_twice_and_has_it_until_the_outermost_release() {
 }
 
 /// `set-nx-px` that says that it can, and cannot.
-struct Boastful(Box<dyn DynLock>);
+struct OverstatesFeatures(Box<dyn DynLock>);
 
-impl Lock for Boastful {
+impl Lock for OverstatesFeatures {
     async fn acquire(
         &mut self,
         key: &str,
@@ -78,9 +78,9 @@ impl Lock for Boastful {
 
 #[test]
 fn lock_that_calls_itself_reentrant_and_refuses_its_holder_is_not_applicable() {
-    let trial = Trial::of("reentrant").unwrap().seeds([1]);
+    let trial = Trial::scenario("reentrant").unwrap().seeds([1]);
     let build = |nodes: Vec<Node>, context: Context| {
-        Boastful((find("set-nx-px").unwrap().build)(nodes, context))
+        OverstatesFeatures((find("set-nx-px").unwrap().build)(nodes, context))
     };
     let ran = trial.run("boastful", 1, build).unwrap();
     let progress = &ran.runs()[0].verdicts[&Property::Progress];
@@ -110,9 +110,9 @@ fn client_that_ends_is_dead_once_and_asks_for_nothing_more() {
 }
 
 /// It never answers, whether or not it is told to give up.
-struct Deaf;
+struct NeverAnswers;
 
-impl Lock for Deaf {
+impl Lock for NeverAnswers {
     async fn acquire(
         &mut self,
         _: &str,
@@ -129,8 +129,8 @@ impl Lock for Deaf {
 
 #[test]
 fn cancel_that_is_never_answered_ends_its_client_and_nothing_is_held() {
-    let trial = Trial::of("cancel-waiting").unwrap().seeds([1]);
-    let ran = trial.run("deaf", 1, |_, _| Deaf).unwrap();
+    let trial = Trial::scenario("cancel-waiting").unwrap().seeds([1]);
+    let ran = trial.run("deaf", 1, |_, _| NeverAnswers).unwrap();
     let run = &ran.runs()[0];
     for worker in 0..4 {
         let of = |what: &EventKind| what.worker() == Some(worker);
@@ -156,7 +156,7 @@ fn thread_of_a_simulated_client_cannot_be_blocked_and_that_is_said() {
         "kind": "pause-task", "scope": "thread", "when": { "on": "stock-read" }, "for": "1.5ttl"
     }))
     .unwrap();
-    let lock = LockFactory::of(find("set-nx-px").unwrap());
+    let lock = LockFactory::built_in(find("set-nx-px").unwrap());
     let ran = Trial::of_scenario(scenario).seeds([1]).run_lock(&lock);
     let ran = ran.unwrap();
     let exclusion = &ran.runs()[0].verdicts[&Property::Exclusion];

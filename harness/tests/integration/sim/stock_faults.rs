@@ -20,13 +20,13 @@ fn stock_in_redis_is_spoilt_by_the_same_cause() {
         let mut scenario = catalog::named(name).unwrap();
         scenario.workload.stock_in = StockPlace::Redis;
         let trial = Trial::of_scenario(scenario).seeds(0..5);
-        let ran = trial.run_lock(&LockFactory::of(find("set-nx-px").unwrap()));
+        let ran = trial.run_lock(&LockFactory::built_in(find("set-nx-px").unwrap()));
         let ran = ran.unwrap();
         ran.assert_violated(Property::Resource, cause);
         for property in [Property::Exclusion, Property::Lease, Property::Ownership] {
             ran.assert_held(property);
         }
-        let trial = trial.run_lock(&LockFactory::of(find("fenced").unwrap()));
+        let trial = trial.run_lock(&LockFactory::built_in(find("fenced").unwrap()));
         trial.unwrap().assert_as_expected();
     }
 }
@@ -35,9 +35,12 @@ fn stock_in_redis_is_spoilt_by_the_same_cause() {
 #[test]
 fn stock_that_the_lock_has_spoilt_is_the_locks_in_every_scenario() {
     let no_lock = MUTANTS.iter().find(|mutant| mutant.name == "no-lock");
-    let no_lock = LockFactory::of(no_lock.unwrap());
+    let no_lock = LockFactory::built_in(no_lock.unwrap());
     for (name, _) in SCENARIOS {
-        let ran = Trial::of(name).unwrap().seeds(0..20).run_lock(&no_lock);
+        let ran = Trial::scenario(name)
+            .unwrap()
+            .seeds(0..20)
+            .run_lock(&no_lock);
         let ran = ran.unwrap();
         assert!(ran.violation(Property::Resource).is_some(), "{name}");
         for run in ran.runs() {
@@ -63,7 +66,7 @@ fn holder_that_writes_although_it_was_told_of_the_loss_is_blamed_for_it() {
     unchecked.duration = Some("3ttl".parse().unwrap());
     scenario.faults.push(unchecked);
     let ran = Trial::of_scenario(scenario).seeds(0..5);
-    let ran = ran.run_lock(&LockFactory::of(find("watchdog").unwrap()));
+    let ran = ran.run_lock(&LockFactory::built_in(find("watchdog").unwrap()));
     let ran = ran.unwrap();
     ran.assert_violated(Property::Resource, Cause::UncheckedWrite);
     ran.assert_violated(Property::Exclusion, Cause::OutlivedLease);
@@ -79,7 +82,7 @@ fn late_write_that_is_waited_for_spoils_the_stock_of_locks_that_do_not_renew() {
     scenario.faults[0].duration = Some("2.5ttl".parse().unwrap());
     let trial = Trial::of_scenario(scenario).seeds(0..5);
     for lock in LOCKS {
-        let ran = trial.run_lock(&LockFactory::of(lock)).unwrap();
+        let ran = trial.run_lock(&LockFactory::built_in(lock)).unwrap();
         ran.assert_held(Property::Lease);
         if matches!(lock.name, "watchdog" | "redlock-renewing" | "fenced") {
             ran.assert_held(Property::Resource);

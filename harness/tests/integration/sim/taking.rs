@@ -87,7 +87,7 @@ name = "takeover"
 summary = "The holder dies, and so does the one who takes over, at that moment."
 [workload]
 workers = 2
-opening = "one-first"
+start = "one-first"
 [[fault]]
 kind = "crash-client"
 when = { on = "stock-read", worker = 0 }
@@ -98,7 +98,7 @@ when = { on = "reply", worker = 1, takes = true }
 min_grants = 2
 "#;
     let scenario = Scenario::parse(scenario, "takeover.toml").unwrap();
-    let lock = LockFactory::of(find("getset").unwrap());
+    let lock = LockFactory::built_in(find("getset").unwrap());
     let history = run(simulation(scenario, &lock, 1)).unwrap().history;
     let mut last = None;
     for event in &history.events {

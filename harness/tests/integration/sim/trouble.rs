@@ -13,15 +13,15 @@ use picklock_scenarios::{Scenario, catalog};
 use super::{simulate, simulation};
 
 /// What the client of a troublesome lock does when it shall acquire.
-type Deed = fn(&mut Node) -> futures_util::future::LocalBoxFuture<'_, ()>;
+type Action = fn(&mut Node) -> futures_util::future::LocalBoxFuture<'_, ()>;
 
 /// A lock whose first client does something once, and whose others never get the lock.
-struct Troublesome {
+struct FailingLock {
     redis: Node,
-    deed: Option<Deed>,
+    deed: Option<Action>,
 }
 
-impl Lock for Troublesome {
+impl Lock for FailingLock {
     async fn acquire(
         &mut self,
         _: &str,
@@ -50,11 +50,11 @@ impl Lock for Troublesome {
 }
 
 /// Only worker 0 does it.
-fn troublesome(deed: Deed) -> Simulation {
+fn troublesome(deed: Action) -> Simulation {
     let made = AtomicUsize::new(0);
     let lock = LockFactory::new("troublesome", 1, move |nodes: Vec<Node>, _: Context| {
         let first = made.fetch_add(1, Ordering::Relaxed) == 0;
-        Troublesome {
+        FailingLock {
             redis: nodes.into_iter().next().unwrap(),
             deed: first.then_some(deed),
         }
@@ -65,7 +65,7 @@ fn troublesome(deed: Deed) -> Simulation {
 }
 
 /// Why worker 0 went down by itself.
-fn last_words(history: &History) -> String {
+fn worker_stderr(history: &History) -> String {
     let downs = history.events.iter().filter_map(|event| match &event.what {
         EventKind::WorkerDown {
             worker: 0,
@@ -142,22 +142,25 @@ fn who_sends_no_command_is_not_judged() {
 
 #[test]
 fn who_spins_without_letting_time_pass_is_stuck() {
-    let spin: Deed = |_| {
+    let spin: Action = |_| {
         Box::pin(async {
             loop {
                 tokio::task::yield_now().await;
             }
         })
     };
-    let words = last_words(&run(troublesome(spin)).unwrap().history);
+    let words = worker_stderr(&run(troublesome(spin)).unwrap().history);
     assert!(words.starts_with("stuck: took 100000 turns"), "{words}");
 }
 
 #[test]
 fn who_waits_for_ever_is_hung() {
-    let wait: Deed = |_| Box::pin(std::future::pending());
+    let wait: Action = |_| Box::pin(std::future::pending());
     let history = run(troublesome(wait)).unwrap().history;
-    assert_eq!(last_words(&history), "no answer to `acquire` within 14.0 s");
+    assert_eq!(
+        worker_stderr(&history),
+        "no answer to `acquire` within 14.0 s"
+    );
     let hung = |what: &EventKind| {
         matches!(
             what,
@@ -173,8 +176,8 @@ fn who_waits_for_ever_is_hung() {
 
 #[test]
 fn who_panics_is_quoted() {
-    let panic: Deed = |_| Box::pin(async { panic!("the vault is open") });
-    let words = last_words(&run(troublesome(panic)).unwrap().history);
+    let panic: Action = |_| Box::pin(async { panic!("the vault is open") });
+    let words = worker_stderr(&run(troublesome(panic)).unwrap().history);
     assert_eq!(words, "panicked: the vault is open");
 }
 
@@ -192,8 +195,8 @@ async fn sleep_in_turns(turns: u32) {
 
 #[test]
 fn who_really_sleeps_is_refused() {
-    let sleep: Deed = |_| Box::pin(sleep_in_turns(3));
-    let words = last_words(&run(troublesome(sleep)).unwrap().history);
+    let sleep: Action = |_| Box::pin(sleep_in_turns(3));
+    let words = worker_stderr(&run(troublesome(sleep)).unwrap().history);
     // Measured with the kernel's ticks, which are some milliseconds apart.
     assert!(words.starts_with("refused: it slept for 2"), "{words}");
 }
@@ -201,7 +204,7 @@ fn who_really_sleeps_is_refused() {
 /// A busy machine holds a thread up now and then: it waits for the disk, or for another thread.
 #[test]
 fn who_is_held_up_twice_is_not_accused() {
-    let sleep: Deed = |_| Box::pin(sleep_in_turns(2));
+    let sleep: Action = |_| Box::pin(sleep_in_turns(2));
     let history = run(troublesome(sleep)).unwrap().history;
     assert_eq!(accused(&history), [] as [&EventKind; 0]);
 }
@@ -264,7 +267,7 @@ fn who_works_hard_on_a_busy_machine_is_not_accused() {
 fn who_loops_without_giving_way_is_an_error_and_no_hang() {
     // A thread that does not give way cannot be ended from outside.
     static OVER: AtomicBool = AtomicBool::new(false);
-    let endless: Deed = |_| {
+    let endless: Action = |_| {
         Box::pin(async {
             while !OVER.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
@@ -284,7 +287,7 @@ fn who_loops_without_giving_way_is_an_error_and_no_hang() {
 
 #[test]
 fn the_limit_ends_a_run_that_makes_no_progress() {
-    let nothing: Deed = |_| Box::pin(async {});
+    let nothing: Action = |_| Box::pin(async {});
     let history = run(troublesome(nothing)).unwrap().history;
     let end = history.events.last().unwrap();
     assert!(matches!(
@@ -302,7 +305,7 @@ fn the_limit_ends_a_run_that_makes_no_progress() {
 
 #[test]
 fn a_command_that_the_model_does_not_know_makes_the_run_unknown() {
-    let ask: Deed = |redis| {
+    let ask: Action = |redis| {
         Box::pin(async {
             let answer: Result<(), _> = redis::cmd("MAKECOFFEE").query_async(redis).await;
             answer.unwrap_err();
@@ -329,7 +332,7 @@ fn a_command_that_the_model_does_not_know_makes_the_run_unknown() {
 /// A dead lock's client that probes is dead as well: nothing is known about progress.
 #[test]
 fn a_lock_that_always_panics_is_no_success() {
-    let lock = LockFactory::new("panics", 1, |nodes: Vec<Node>, _: Context| Troublesome {
+    let lock = LockFactory::new("panics", 1, |nodes: Vec<Node>, _: Context| FailingLock {
         redis: nodes.into_iter().next().unwrap(),
         deed: Some(|_| Box::pin(async { panic!("always") })),
     });
@@ -345,7 +348,7 @@ fn a_fault_that_never_struck_is_no_success() {
     let text = "name = \"never\"\nsummary = \"Its moment does not come.\"\n\
                 [[fault]]\nkind = \"cut\"\nwhen = { on = \"request\", command = \"FLUSHALL\" }";
     let scenario = Scenario::parse(text, "the test").unwrap();
-    let lock = LockFactory::of(find("set-nx-px").unwrap());
+    let lock = LockFactory::built_in(find("set-nx-px").unwrap());
     let history = run(simulation(scenario, &lock, 1)).unwrap().history;
     assert_eq!(judge(&history)[&Property::Lease].status, Status::Unknown);
 }

@@ -112,7 +112,7 @@ for = "0.5ttl"
 
 fn simulate(text: &str) -> History {
     let scenario = Scenario::parse(text, "undo.toml").unwrap();
-    let lock = LockFactory::of(find("set-nx-px").unwrap());
+    let lock = LockFactory::built_in(find("set-nx-px").unwrap());
     run(simulation(scenario, &lock, 2)).unwrap().history
 }
 
@@ -221,7 +221,7 @@ fn a_fault_that_never_ends_has_no_end_and_excuses_the_lock() {
 fn what_a_network_holds_back_for_good_never_arrives() {
     let history = super::simulate(
         "partition-minority",
-        &LockFactory::of(find("redlock").unwrap()),
+        &LockFactory::built_in(find("redlock").unwrap()),
         1,
     );
     assert!(matches!(spans(&history, "partition")[..], [(_, None)]));

@@ -6,7 +6,7 @@
 //! An operation is an acquisition or a release. Each acquisition with its release is six events
 //! here (asked, granted, stock read, stock changed, release, released), on 4 keys among 12
 //! workers, so that there is always somebody waiting. Tokens, fences and reported validity are
-//! all there: every checker but `claims`, which needs custody, has something to do.
+//! all there: every checker but `claims`, which needs key history, has something to do.
 //!
 //! The other side is given less to do: one key, no time, no leases, no stock; only whether some
 //! order of the operations explains the history of a lock (which says the same as our `exclusion`
@@ -63,7 +63,7 @@ fn row(history: &History, purchases: usize, input_kib: u64) -> f64 {
         rounds.push(memory::now_s() - begun_s);
         beyond_kib = beyond_kib.max(memory::highest_kib().saturating_sub(before_kib));
         for (property, verdict) in verdicts {
-            // What a lock claims is compared with the custody, and this history has none.
+            // What a lock claims is compared with the key history, and this history has none.
             let expected = match property {
                 Property::Claims => Status::NotApplicable,
                 _ => Status::Held,

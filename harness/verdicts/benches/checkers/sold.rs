@@ -21,7 +21,7 @@ struct Queue {
 /// A history in which everything goes well: so many purchases, by workers that always want a
 /// lock, on keys whose holders take turns.
 pub fn sold(purchases: usize, workers: usize, keys: usize) -> History {
-    let mut entropy = StdRng::seed_from_u64(1);
+    let mut rng = StdRng::seed_from_u64(1);
     let start = (purchases / keys) as i64;
     let mut events = Vec::with_capacity(purchases * 6 + workers + keys + 1);
     let (mut at_ns, mut op) = (0, 0);
@@ -40,8 +40,8 @@ pub fn sold(purchases: usize, workers: usize, keys: usize) -> History {
     }
     let mut open: Vec<usize> = (0..keys).collect();
     while !open.is_empty() {
-        at_ns += entropy.random_range(1_000..200_000);
-        let pick = entropy.random_range(0..open.len());
+        at_ns += rng.random_range(1_000..200_000);
+        let pick = rng.random_range(0..open.len());
         let key = open[pick];
         let queue = &mut queues[key];
         let Some(&(worker, own_op)) = queue.waiting.front() else {
@@ -163,8 +163,8 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
         min_grants: 2,
         progress_within_ms: 3 * TTL_MS,
         renews: false,
-        custody: false,
-        custody_check: None,
+        key_history: false,
+        key_history_check: None,
     }
 }
 

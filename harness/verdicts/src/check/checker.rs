@@ -1,7 +1,7 @@
 //! What a checker is.
 
-use crate::custody::KeyUpdate;
 use crate::history::{Event, Header};
+use crate::key_history::KeyUpdate;
 
 use super::description::Description;
 use super::finding::Judgement;
@@ -24,7 +24,7 @@ pub trait Checker: Sized {
     /// An event that is not about exactly one attempt.
     fn event(&mut self, _event: &Event) {}
 
-    /// A key of a node was changed. Only for histories with custody.
+    /// A key of a node was changed. Only for histories with key history.
     fn key_changed(&mut self, _at_ns: u64, _update: &KeyUpdate<'_>) {}
 
     /// The history is over, and all open holds have been ended. `timeline` has all holds

@@ -1,9 +1,9 @@
 //! Findings: what a checker saw, and the attempts, keys and times that prove it.
 //!
 //! A finding is a plain value. It says nothing about causes and contains no sentences; both are
-//! attached later, by [`super::cause`] and [`super::story`].
+//! attached later, by [`crate::check::causes::cause`] and [`super::story`].
 
-use super::unjudged::Unjudged;
+use super::inconclusive::InconclusiveReason;
 
 /// The first violation of a property.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,13 +67,13 @@ pub struct ForeignRelease {
     pub releaser: u64,
     /// The attempt that held the lock.
     pub owner: u64,
-    /// Since when the lock was the owner's: its grant, or with custody, when its value was written.
+    /// Since when the lock was the owner's: its grant, or with key history, when its value was written.
     pub owned_ns: u64,
     /// When the release was sent.
     pub sent_ns: u64,
-    /// When the last command of the release was sent; with custody, when the command took the value
+    /// When the last command of the release was sent; with key history, when the command took the value
     /// away.
-    pub struck_ns: u64,
+    pub fired_at_ns: u64,
     /// What the command did to the owner's value.
     pub how: Taking,
 }
@@ -178,7 +178,7 @@ pub enum Judgement {
         count: u64,
     },
     /// The history does not decide it, for this reason.
-    Unknown(Unjudged),
+    Unknown(InconclusiveReason),
     /// The property does not apply to this lock.
     NotApplicable,
 }

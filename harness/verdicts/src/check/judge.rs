@@ -2,25 +2,26 @@
 
 use picklock_scenarios::Property;
 
-use crate::custody::KeyTable;
 use crate::history::{EventKind, History};
+use crate::key_history::KeyTable;
 
-use super::cause::cause;
-use super::evidence::Evidence;
 use super::finding::{Finding, Judgement, Seen};
+use super::inconclusive::InconclusiveReason;
 use super::properties::Checkers;
+use super::run_validity::{InvalidRun, Sufficiency, nobody_was_ready};
 use super::story::{story, unserved};
-use super::sufficiency::{Insufficiency, Sufficiency, nobody_was_ready};
-use super::unjudged::Unjudged;
 use super::verdict::{Status, Verdict, Verdicts};
+use crate::check::causes::cause::cause;
+use crate::check::causes::evidence::Evidence;
 use crate::timeline::{AttemptTracker, HoldReader};
 
 /// Judges a history: one verdict for each property.
 pub fn judge(history: &History) -> Verdicts {
     let evidence = Evidence::new(history);
     let (judgements, mut too_little) = check(&evidence);
-    let on_time = evidence.on_time.as_ref();
-    let waited = on_time.and_then(|on_time| on_time.waited_for_fault(history));
+    let stall_correction = evidence.stall_correction.as_ref();
+    let waited =
+        stall_correction.and_then(|stall_correction| stall_correction.waited_for_fault(history));
     let reasons = &mut too_little.reasons;
     reasons.extend(waited);
     reasons.extend(nobody_was_ready(&evidence.timeline));
@@ -32,18 +33,18 @@ pub fn judge(history: &History) -> Verdicts {
 }
 
 /// What the checkers found, by property, and why the history may show too little to say `held`.
-fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, Insufficiency) {
+fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
     let history = evidence.history;
     let mut checkers = Checkers::new(&history.header);
-    let mut sufficiency = Sufficiency::new(&history.header);
+    let mut run_validity = Sufficiency::new(&history.header);
     let mut tracker = AttemptTracker::new(history.header.workers);
     let mut holds = HoldReader::default();
-    let mut keys = history.header.custody.then(KeyTable::default);
+    let mut keys = history.header.key_history.then(KeyTable::default);
     let mut end_ns = 0;
     for event in &history.events {
         end_ns = event.at_ns;
         let followed = tracker.event(event, |attempt, step| {
-            sufficiency.step(event.at_ns, attempt, step);
+            run_validity.step(event.at_ns, attempt, step);
             checkers.step(event.at_ns, attempt, step);
             holds.step(event, attempt, step);
         });
@@ -53,28 +54,29 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, Insufficiency)
                 keys.event(event, |update| checkers.key_changed(event.at_ns, &update));
             }
         } else if !followed {
-            sufficiency.event(event);
+            run_validity.event(event);
             checkers.event(event);
         }
     }
     tracker.close(end_ns, |attempt, step| {
-        sufficiency.step(end_ns, attempt, step);
+        run_validity.step(end_ns, attempt, step);
         checkers.step(end_ns, attempt, step);
     });
     evidence.timeline.have_read(holds.finish(history));
     let judgements = checkers.finish(&evidence.timeline);
-    (judgements, sufficiency.result(end_ns, tracker.under_way()))
+    (judgements, run_validity.result(end_ns, tracker.under_way()))
 }
 
 /// True if nobody got the lock because it does not take the lease. A key that never expires is the lock's fault
 /// nevertheless.
-fn is_refused_lease(first: &Finding, inapplicable: &[Unjudged]) -> bool {
-    let refused = |reason: &Unjudged| matches!(reason, Unjudged::LeaseRefused { .. });
+fn is_refused_lease(first: &Finding, inapplicable: &[InconclusiveReason]) -> bool {
+    let refused =
+        |reason: &InconclusiveReason| matches!(reason, InconclusiveReason::LeaseRefused { .. });
     let leaves_none = matches!(&first.seen, Seen::Starvation(it) if !it.has_unexpiring_key);
     leaves_none && inapplicable.iter().any(refused)
 }
 
-fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insufficiency) -> Verdict {
+fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &InvalidRun) -> Verdict {
     let inapplicable = too_little.inapplicable();
     match judgement {
         Judgement::Held if too_little.reasons.is_empty() => Verdict::held(),
@@ -115,10 +117,10 @@ mod tests {
         let text = include_bytes!("../../tests/histories/calm.jsonl");
         let history = read_history(&text[..]).unwrap();
         let evidence = Evidence::new(&history);
-        let inapplicable = |is_void| Insufficiency {
+        let inapplicable = |is_void| InvalidRun {
             reasons: vec![
-                Unjudged::NobodyCompeted,
-                Unjudged::ExtensionUntested {
+                InconclusiveReason::NobodyCompeted,
+                InconclusiveReason::ExtensionUntested {
                     unsupported: Some("it never could".into()),
                 },
             ],
@@ -136,7 +138,7 @@ mod tests {
             assert_eq!(found.reasons.len(), found.story.len());
             (found.status, found.reasons.len())
         };
-        let unknown = || Judgement::Unknown(Unjudged::StockUncounted);
+        let unknown = || Judgement::Unknown(InconclusiveReason::StockUncounted);
         let violated = || Judgement::Violated {
             first: first.clone(),
             count: 1,
@@ -168,7 +170,7 @@ mod tests {
         let verdict = verdict(
             Judgement::Violated { first, count: 2 },
             &evidence,
-            &Insufficiency::default(),
+            &InvalidRun::default(),
         );
         assert_eq!(verdict.status, Status::Violated);
         assert_eq!(verdict.cause, Some(Cause::Undetermined));

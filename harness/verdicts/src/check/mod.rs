@@ -6,56 +6,37 @@
 //! found, the holds and the faults are kept).
 //!
 //! Checkers return findings: what was seen, and the attempts, keys and times that prove it. Only
-//! then is a finding explained: `evidence` looks up what it names, `cause` decides its cause (`lost_claim` from the custody,
-//! `bare_cause` where there is none), and `story` tells it.
+//! then is a finding explained: `evidence` looks up what it names, `cause` decides its cause (`lost_ownership` from the key history,
+//! `cause_from_answers` where there is none), and `story` tells it.
 //!
 //! There is no clock, no I/O and no guess here. What a history does not prove is not `violated`.
 
-mod bare_cause;
-mod bare_ownership;
-mod blocked_lock;
-mod cause;
+mod causes;
 mod checker;
-mod delays;
+mod claims;
 mod description;
-mod evidence;
-mod facts;
-mod false_answers;
 mod finding;
-mod harness_pause;
+mod inconclusive;
 mod judge;
-mod kept_alive;
-mod kept_values;
-mod left_value;
-mod lost_claim;
-mod on_time;
-mod ongoing;
-mod outstanding;
 mod overlap;
-mod promised_renewal;
+mod ownership_from_answers;
+mod progress;
 mod properties;
-mod reach;
+mod run_validity;
 mod sales;
-mod standstill;
-mod starvation_excuse;
+mod stalls;
 mod story;
-mod sufficiency;
-mod taken_value;
-mod unjudged;
-mod untrue_answers;
 mod verdict;
-mod waiters;
-mod written_values;
 
 pub use checker::Checker;
 pub use description::Description;
 pub use finding::{
     Claim, FalseClaim, Finding, ForeignRelease, Judgement, Seen, StaleToken, Starvation, WrongStock,
 };
-pub use harness_pause::shortest_pause_ms;
+pub use inconclusive::{Component, InconclusiveReason, StallContext, StarvationReason};
 pub use judge::judge;
 pub use properties::describe;
 pub use properties::fencing::stale_tokens;
-pub use sufficiency::unjudged_for;
-pub use unjudged::{Ongoing, Party, StarvedBy, Unjudged};
+pub use run_validity::reason_for;
+pub use stalls::harness_stall::shortest_pause_ms;
 pub use verdict::{Cause, Property, Responsible, Status, Verdict, Verdicts, machine_was_too_slow};

@@ -40,7 +40,7 @@ impl Overtaken {
         let late = [(by, other), (other, by)].into_iter();
         let mut late = late.filter_map(|(late, rival)| {
             let belated = late.belated?;
-            let was_alone = begin_ns(rival.op)? >= belated.asked_ns;
+            let was_alone = begin_ns(rival.op)? >= belated.requested_at_ns;
             let is_outside = was_alone || belated.by == StockFault::UncheckedWrite;
             is_outside.then_some((belated.by, [late.op, rival.op]))
         });

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use picklock_scenarios::{Cause, Property, Responsible};
 
-use super::unjudged::Unjudged;
+use super::inconclusive::InconclusiveReason;
 
 /// A story has at most this many lines.
 pub(super) const STORY_LINES: usize = 10;
@@ -41,7 +41,7 @@ pub struct Verdict {
     pub story: Vec<String>,
     /// For `unknown`, and where the scenario is not applicable: the reasons. Older records have the words alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reasons: Vec<Unjudged>,
+    pub reasons: Vec<InconclusiveReason>,
     /// How many violations of this property were found.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub violations: u64,
@@ -59,7 +59,7 @@ pub type Verdicts = BTreeMap<Property, Verdict>;
 
 impl Status {
     /// The word that files and command lines use.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Status::Held => "held",
             Status::Violated => "violated",
@@ -81,7 +81,7 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
+        f.pad(self.as_str())
     }
 }
 
@@ -89,7 +89,7 @@ impl fmt::Display for Status {
 /// and may be made again.
 pub fn machine_was_too_slow(verdicts: &Verdicts) -> bool {
     let mut reasons = verdicts.values().flat_map(|verdict| &verdict.reasons);
-    reasons.any(Unjudged::is_machines_fault)
+    reasons.any(InconclusiveReason::is_machines_fault)
 }
 
 impl Verdict {
@@ -106,20 +106,20 @@ impl Verdict {
     }
 
     /// A verdict `unknown`, for these reasons. Only the first ones are kept.
-    pub fn unknown(reasons: Vec<Unjudged>) -> Self {
+    pub fn unknown(reasons: Vec<InconclusiveReason>) -> Self {
         Verdict::for_reasons(Status::Unknown, reasons)
     }
 
     /// A verdict `not-applicable`, because the scenario asks for what is not offered.
-    pub fn inapplicable(reasons: Vec<Unjudged>) -> Self {
+    pub fn inapplicable(reasons: Vec<InconclusiveReason>) -> Self {
         Verdict::for_reasons(Status::NotApplicable, reasons)
     }
 
-    fn for_reasons(status: Status, mut reasons: Vec<Unjudged>) -> Self {
+    fn for_reasons(status: Status, mut reasons: Vec<InconclusiveReason>) -> Self {
         reasons.truncate(STORY_LINES);
         Verdict {
             status,
-            story: reasons.iter().map(Unjudged::to_string).collect(),
+            story: reasons.iter().map(InconclusiveReason::to_string).collect(),
             reasons,
             ..Verdict::held()
         }
@@ -134,46 +134,46 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::unjudged::{Ongoing, StarvedBy};
+    use crate::check::inconclusive::{StallContext, StarvationReason};
     use crate::history::MissedBecause;
 
-    fn of_slow_machine() -> Vec<Unjudged> {
+    fn of_slow_machine() -> Vec<InconclusiveReason> {
         vec![
-            Unjudged::HarnessPause {
+            InconclusiveReason::HarnessStall {
                 late_ms: 200,
                 until_ns: 1,
-                during: Ongoing::Hold,
+                during: StallContext::Hold,
                 count: 1,
             },
-            Unjudged::HeldByHarnessPause {
+            InconclusiveReason::HoldExtendedByStall {
                 worker: 0,
                 lost_ms: 200,
                 until_ns: 1,
             },
-            Unjudged::LateInjection {
+            InconclusiveReason::LateInjection {
                 worker: 0,
                 waited_ns: 1,
                 fault: "failover of node 0".into(),
             },
-            Unjudged::FaultOverran {
+            InconclusiveReason::FaultOverran {
                 fault: "crash-node of node 0".into(),
                 lasted_ns: 1,
                 late_ms: 200,
             },
             missed(Some(MissedBecause::NoFailover)),
-            Unjudged::UnaskedFailover { node: 0 },
-            Unjudged::ClientGone {
+            InconclusiveReason::UnrequestedFailover { node: 0 },
+            InconclusiveReason::ClientGone {
                 worker: 1,
                 sent: "SET".into(),
             },
-            Unjudged::Starved {
-                by: StarvedBy::HarnessPause(200),
+            InconclusiveReason::Starved {
+                by: StarvationReason::HarnessStall(200),
             },
         ]
     }
 
-    fn missed(because: Option<MissedBecause>) -> Unjudged {
-        Unjudged::FaultMissed {
+    fn missed(because: Option<MissedBecause>) -> InconclusiveReason {
+        InconclusiveReason::FaultMissed {
             fault: "sentinel-failover".into(),
             reason: "the Sentinels did not fail over node 0".into(),
             because,
@@ -188,12 +188,12 @@ mod tests {
     fn run_is_made_again_by_the_value_of_its_reason_and_not_by_its_words() {
         let of_others = [
             missed(None),
-            Unjudged::ResourceExhaustion {
+            InconclusiveReason::ResourceExhaustion {
                 reason: "the harness stood still for 200 ms".into(),
             },
-            Unjudged::NobodyCompeted,
-            Unjudged::Starved {
-                by: StarvedBy::WrongClock,
+            InconclusiveReason::NobodyCompeted,
+            InconclusiveReason::Starved {
+                by: StarvationReason::WrongClock,
             },
         ];
         let reasons = of_slow_machine().into_iter().map(|reason| (reason, true));
@@ -213,31 +213,31 @@ mod tests {
     fn reason_is_lasting_where_another_run_would_say_the_same() {
         let lasting = [
             missed(Some(MissedBecause::Unable)),
-            Unjudged::CommandUnknown {
+            InconclusiveReason::CommandUnknown {
                 command: "COPY".into(),
             },
-            Unjudged::OtherServers {
+            InconclusiveReason::OtherServers {
                 worker: 0,
                 nodes: Vec::new(),
             },
-            Unjudged::EverybodyDied,
-            Unjudged::TooFewClients {
+            InconclusiveReason::EverybodyDied,
+            InconclusiveReason::TooFewClients {
                 died: vec![0],
                 left: 1,
             },
         ];
         let by_chance = [
             missed(None),
-            Unjudged::NobodyCompeted,
-            Unjudged::LeasesMayHaveOverlapped,
-            Unjudged::TooFewGrants {
+            InconclusiveReason::NobodyCompeted,
+            InconclusiveReason::LeasesMayHaveOverlapped,
+            InconclusiveReason::TooFewGrants {
                 granted: 1,
                 needed: 2,
             },
         ];
-        assert!(lasting.iter().all(Unjudged::is_lasting));
-        assert!(!by_chance.iter().any(Unjudged::is_lasting));
-        assert!(!of_slow_machine().iter().any(Unjudged::is_lasting));
+        assert!(lasting.iter().all(InconclusiveReason::is_lasting));
+        assert!(!by_chance.iter().any(InconclusiveReason::is_lasting));
+        assert!(!of_slow_machine().iter().any(InconclusiveReason::is_lasting));
     }
 
     #[test]

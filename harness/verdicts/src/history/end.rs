@@ -22,7 +22,7 @@ pub enum EndReason {
     NodeLost,
     /// Workers died on their own, and fewer than two were left.
     TooFewClients,
-    /// The wire refused every client of every worker.
+    /// The proxy refused every client of every worker.
     ClientsRefused,
     /// The simulated run has used up a budget.
     BudgetSpent,
@@ -44,7 +44,7 @@ pub enum EndedBy {
 
 impl EndedBy {
     /// How a worker ended that no fault has killed, in words. `by`: who ended it, if that is known.
-    pub fn in_words(by: Option<EndedBy>, worker: usize, reason: &str) -> String {
+    pub fn describe(by: Option<EndedBy>, worker: usize, reason: &str) -> String {
         match by {
             Some(EndedBy::Deadline | EndedBy::Protocol) => {
                 format!("Picklock ended worker {worker}: {reason}")

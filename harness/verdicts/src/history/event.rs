@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use picklock_scenarios::{Ability, BackendName};
+use picklock_scenarios::{BackendName, LockFeature};
 use serde::{Deserialize, Serialize};
 
 use super::end::{EndReason, EndedBy};
+use super::fault_events::{Belated, ClockShift, MissedBecause};
 use super::key_change::{KeyChange, KeyName};
-use super::strike::{Belated, ClockShift, MissedBecause};
 
 /// One line of a history, after the header.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,7 +154,7 @@ pub enum EventKind {
         op: u64,
         #[serde(deserialize_with = "Option::deserialize")]
         released: Option<bool>,
-        /// When its last command that names the lock's key went out; left out without a wire log.
+        /// When its last command that names the lock's key went out; left out without a command log.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_command_ns: Option<u64>,
     },
@@ -205,7 +205,7 @@ pub enum EventKind {
     FaultEnded { id: u32 },
     /// It took this long until a fault of nodes had struck, counted from its `FaultBegan`. A client that had
     /// reached its moment waited meanwhile, and others may have. Less than a tenth of a lease is not told.
-    FaultStruck { id: u32, took_ms: u64 },
+    FaultFired { id: u32, took_ms: u64 },
     /// A fault of nodes lasted this much longer than its scenario says: a server took long to stop or
     /// to come back. Comes just before its `FaultEnded`. Less than a tenth of a lease is not told.
     FaultOverran { id: u32, late_ms: u64 },
@@ -235,7 +235,7 @@ pub enum EventKind {
         unsupported: Option<String>,
     },
     /// The lock does not offer what the scenario asks for.
-    NotOffered { ability: Ability },
+    NotOffered { feature: LockFeature },
     /// The lock refused the lease of the run, and no other: every attempt ended in a definite error, and after the run
     /// a client got the lock with another lease.
     LeaseRefused {
@@ -251,7 +251,7 @@ pub enum EventKind {
     StockUnknown { reason: String },
     /// The harness could not account for all changes of the servers' keys, so the history has none. The verdicts
     /// rest on what the driver saw.
-    CustodyIncomplete { reason: String },
+    KeyHistoryIncomplete { reason: String },
     /// After the run: the locks could not be taken once more, or not be looked at.
     FinalInspectionFailed { reason: String },
     /// The buyers of an open loop are done: `came` in all, of whom `unserved` were served by no worker.
@@ -268,8 +268,8 @@ pub enum EventKind {
     NodeLost { node: usize, reason: String },
     /// After the run, or before the Sentinels were to do so: they have made another server the master of a node, and
     /// no fault asked for it.
-    UnaskedFailover { node: usize },
-    /// A key of a node changed. Such events are there only if the header says `custody`.
+    UnrequestedFailover { node: usize },
+    /// A key of a node changed. Such events are there only if the header says `key_history`.
     KeyChanged {
         node: usize,
         key: KeyName,
@@ -284,7 +284,7 @@ pub enum EventKind {
     },
     /// Something came from a worker while it was frozen or dead: the fault did not reach the
     /// process that has the lock. Only the first time is told for each fault and worker.
-    FaultEscaped {
+    FreezeBreach {
         /// The fault that froze or killed the worker.
         id: u32,
         worker: usize,
@@ -292,7 +292,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         node: Option<usize>,
         /// When it came, in nanoseconds since the run began.
-        came_ns: u64,
+        arrived_at_ns: u64,
     },
     /// A worker told a grant, and nothing had come from it on any link to a node. Told once for each start of a worker.
     GrantWithoutCommand {
@@ -305,7 +305,7 @@ pub enum EventKind {
     /// nanoseconds since the run began: the longest such time of this attempt, which is over or was cut off
     /// by the end of the run. Less than a lease is not told. The client that takes the locks after the run
     /// has the number after the last worker.
-    Silent {
+    IdleWhileWaiting {
         worker: usize,
         op: u64,
         from_ns: u64,
@@ -333,23 +333,23 @@ pub enum EventKind {
         key: KeyName,
     },
     /// The harness ran out of file descriptors, processes or memory, and could not do its part.
-    Shortage { reason: String },
+    ResourceExhausted { reason: String },
     /// A client sent this on a link of the worker, and was gone before the harness could ask whose it was,
-    /// so it was not served. That takes a client that gives up, and a wire without a processor for a while.
+    /// so it was not served. That takes a client that gives up, and a proxy without a processor for a while.
     ClientGone { worker: usize, sent: String },
     /// A node's server answered nothing from `since_ns` on, and no fault asked for it: it was stopped by
     /// somebody else, or kept from the processor. Told when it answers again, or when the run ends. Less than a tenth of a lease is not told.
-    NodeStoodStill {
+    NodeStalled {
         node: usize,
         since_ns: u64,
-        stood_ms: u64,
+        stalled_ms: u64,
     },
     /// The same of a worker: its process was stopped, or did not get the processor. The client that looks at the
     /// locks after the run counts as one more.
-    WorkerStoodStill {
+    WorkerStalled {
         worker: usize,
         since_ns: u64,
-        stood_ms: u64,
+        stalled_ms: u64,
     },
     /// The worker's processes could run, and waited for a processor for `waited_ms` of the time since `since_ns`, all
     /// in all. Told four times a second at most, and only where it is a tenth of a lease or more.
@@ -358,7 +358,7 @@ pub enum EventKind {
         since_ns: u64,
         waited_ms: u64,
     },
-    /// A client on a link of the worker belongs to this user, and the wire serves another one only. Told once for
+    /// A client on a link of the worker belongs to this user, and the proxy serves another one only. Told once for
     /// each worker and user.
     ClientRefused {
         worker: usize,
@@ -369,7 +369,7 @@ pub enum EventKind {
     BudgetSpent { budget: Budget, most: u64 },
     /// The machine prevented the driver from running for this long, until now. All other processes
     /// may have been stalled as well. Less than a hundredth of a lease is not told.
-    Stalled { late_ms: u64 },
+    HarnessStalled { late_ms: u64 },
     /// The end: the count of the resource.
     End {
         reason: EndReason,
@@ -405,7 +405,7 @@ impl EventKind {
             | EventKind::Release { worker, op }
             | EventKind::Released { worker, op, .. }
             | EventKind::ReleaseFailed { worker, op, .. }
-            | EventKind::Silent { worker, op, .. }
+            | EventKind::IdleWhileWaiting { worker, op, .. }
             | EventKind::GrantWithoutCommand { worker, op, .. } => Some((worker, op)),
             _ => None,
         }
@@ -416,7 +416,7 @@ impl EventKind {
         match *self {
             EventKind::WorkerUp { worker, .. }
             | EventKind::WorkerDown { worker, .. }
-            | EventKind::FaultEscaped { worker, .. }
+            | EventKind::FreezeBreach { worker, .. }
             | EventKind::Misbehaved { worker, .. } => Some(worker),
             _ => self.attempt().map(|(worker, _)| worker),
         }

@@ -4,20 +4,19 @@ use std::io::{BufRead, Read, Write};
 
 use serde::Serialize;
 
-use super::older::in_todays_form;
 use super::{Event, EventKind, FORMAT, Header, History};
 
 /// Longest line, bytes. The longest that are written name a few thousand keys, or count their stock.
-const LONGEST_LINE: u64 = 1 << 20;
+const MAX_LINE_LENGTH: u64 = 1 << 20;
 
 /// Most events: some five gigabytes in memory.
-const MOST_EVENTS: usize = 20_000_000;
+const MAX_EVENTS: usize = 20_000_000;
 
 /// Checkers keep data for each worker, so a file must not make them exhaust the memory.
-const MOST_WORKERS: usize = 100_000;
+const MAX_WORKERS: usize = 100_000;
 
 /// Checkers keep data for each node, too, and look at it again and again.
-const MOST_NODES: usize = 1000;
+const MAX_NODES: usize = 1000;
 
 /// Why a text is not a history.
 #[derive(Debug, thiserror::Error)]
@@ -76,10 +75,9 @@ fn read(input: &mut dyn BufRead) -> Result<History, HistoryError> {
         }
         let event = serde_json::from_str(text).map_err(|error| error.to_string());
         let line = lines.number;
-        let mut event: Event = event.map_err(|reason| HistoryError::Line { line, reason })?;
-        event.what = in_todays_form(event.what, header.backend);
-        if events.len() == MOST_EVENTS {
-            let reason = format!("no more than {MOST_EVENTS} events can be judged");
+        let event: Event = event.map_err(|reason| HistoryError::Line { line, reason })?;
+        if events.len() == MAX_EVENTS {
+            let reason = format!("no more than {MAX_EVENTS} events can be judged");
             return Err(HistoryError::Inconsistent { line, reason });
         }
         check_event(&header, &event, latest_ns)
@@ -102,15 +100,15 @@ impl Lines<'_> {
     /// The next line; `None`: there is none.
     fn next_line(&mut self) -> Result<Option<&str>, HistoryError> {
         self.bytes.clear();
-        let mut bounded = (&mut self.input).take(LONGEST_LINE + 1);
+        let mut bounded = (&mut self.input).take(MAX_LINE_LENGTH + 1);
         if bounded.read_until(b'\n', &mut self.bytes)? == 0 {
             return Ok(None);
         }
         self.number += 1;
-        if self.bytes.len() as u64 > LONGEST_LINE {
+        if self.bytes.len() as u64 > MAX_LINE_LENGTH {
             return Err(HistoryError::Line {
                 line: self.number,
-                reason: format!("it is longer than {LONGEST_LINE} bytes"),
+                reason: format!("it is longer than {MAX_LINE_LENGTH} bytes"),
             });
         }
         let text = std::str::from_utf8(&self.bytes).map_err(std::io::Error::other)?;
@@ -128,8 +126,8 @@ fn read_header(line: &str) -> Result<Header, HistoryError> {
     }
     let header: Header = serde_json::from_value(value).map_err(malformed)?;
     let counted = [
-        (header.workers, MOST_WORKERS, "workers"),
-        (header.nodes, MOST_NODES, "nodes"),
+        (header.workers, MAX_WORKERS, "workers"),
+        (header.nodes, MAX_NODES, "nodes"),
     ];
     match counted.into_iter().find(|(count, most, _)| count > most) {
         Some((count, most, what)) => Err(HistoryError::Header(format!(
@@ -150,7 +148,8 @@ fn check_event(header: &Header, event: &Event, latest_ns: u64) -> Result<(), Str
         Err(format!("{what} {number} is not one of the header's {of}"))
     };
     // The client that looks at the locks after the run may wait, too.
-    let clients = header.workers + usize::from(matches!(event.what, EventKind::Silent { .. }));
+    let clients =
+        header.workers + usize::from(matches!(event.what, EventKind::IdleWhileWaiting { .. }));
     if let Some(worker) = event.what.worker().filter(|worker| *worker >= clients) {
         return unknown("worker", worker, header.workers);
     }

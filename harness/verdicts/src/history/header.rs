@@ -13,8 +13,7 @@ pub struct Header {
     pub format: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// Name of the lock. The file calls it `subject`, as it did before.
-    #[serde(rename = "subject")]
+    /// Name of the lock.
     pub lock: String,
     /// Name of the backend.
     pub backend: BackendName,
@@ -44,14 +43,10 @@ pub struct Header {
     pub renews: bool,
     /// True if every change of the nodes' keys is in the history.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub custody: bool,
+    pub key_history: bool,
     /// What a look at the servers' keys has confirmed of that in the end. Left out: nobody looked.
-    #[serde(
-        default,
-        rename = "custody_look",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub custody_check: Option<CustodyCheck>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_history_check: Option<KeyHistoryCheck>,
 }
 
 impl Header {
@@ -67,7 +62,7 @@ impl Header {
 /// How many values the account says have gone, and how many of those a look at their keys has confirmed:
 /// the server had what the account says, and that was not the value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CustodyCheck {
+pub struct KeyHistoryCheck {
     /// Values that have gone.
     pub ends: u64,
     /// Those that were looked for. The keys of a server that did not answer were not looked at.

@@ -1,4 +1,4 @@
-//! Changes of the servers' keys: what a history knows of the custody of a lock.
+//! Changes of the servers' keys: what a history knows of the key history of a lock.
 //!
 //! They come from what the servers did, never from what a lock claims: in the simulation from
 //! the nodes themselves, on real servers from what each server reports.
@@ -76,7 +76,7 @@ pub struct KeyCommand {
     /// When it went on to the server, nanoseconds since the run began, if the harness noticed the change a millisecond
     /// later or more: a busy machine makes it late. Left out otherwise, and of a simulated server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub went_on_ns: Option<u64>,
+    pub forwarded_at_ns: Option<u64>,
 }
 
 impl KeyCommand {

@@ -2,19 +2,18 @@
 
 mod end;
 mod event;
+mod fault_events;
 mod file;
 mod header;
 mod key_change;
-mod older;
-mod strike;
 
 pub use end::{EndReason, EndedBy};
 pub use event::{Budget, Event, EventKind, Misbehaviour};
+pub use fault_events::{Belated, ClockShift, MissedBecause};
 pub(crate) use file::write_json_line;
 pub use file::{HistoryError, read_history, write_history};
-pub use header::{CustodyCheck, FORMAT, Header};
+pub use header::{FORMAT, Header, KeyHistoryCheck};
 pub use key_change::{KeyChange, KeyCommand, KeyName};
-pub use strike::{Belated, ClockShift, MissedBecause};
 
 /// A whole history: header and events in the order in which the driver saw them.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,8 +7,8 @@
 
 use picklock_scenarios::Phase;
 
-use crate::custody::Expiry;
 use crate::history::{Event, EventKind, History, KeyChange, KeyCommand, KeyName};
+use crate::key_history::Expiry;
 use crate::timeline::ms;
 
 /// What was measured, in microseconds.
@@ -17,13 +17,13 @@ pub(super) struct KeyTimes {
     /// For each taking of a lock: how long it had been free since the one before, while somebody waited.
     pub(super) handover_us: Vec<u64>,
     /// For each holder that lost its lock and was told: how long after that.
-    pub(super) told_us: Vec<u64>,
+    pub(super) loss_report_us: Vec<u64>,
 }
 
-/// The times of a history; `None`: it has no custody.
+/// The times of a history; `None`: it has no key history.
 pub(super) fn key_times(history: &History) -> Option<KeyTimes> {
     let header = &history.header;
-    if !header.custody {
+    if !header.key_history {
         return None;
     }
     let lock = Lock {
@@ -44,9 +44,9 @@ pub(super) fn key_times(history: &History) -> Option<KeyTimes> {
         _ => None,
     };
     for event in &history.events {
-        if let Some(over_ns) = over(event) {
+        if let Some(ended_at_ns) = over(event) {
             // All workers are ended then.
-            reader.close(over_ns);
+            reader.close(ended_at_ns);
             break;
         }
         reader.event(event);
@@ -62,7 +62,7 @@ struct Standing {
     key: KeyName,
     op: u64,
     /// When it runs out.
-    over_ns: u64,
+    ended_at_ns: u64,
     /// Its client's release was answered: it keeps others out, and nobody holds the lock.
     let_go: bool,
 }
@@ -143,9 +143,9 @@ impl Reader {
                     set_ns: at_ns,
                     ttl_ms,
                 });
-                let over_ns = expiry.map_or(u64::MAX, Expiry::over_ns);
-                let over_ns = value.as_ref().map(|_| over_ns);
-                self.key_changed(at_ns, (*node, key), over_ns, why);
+                let ended_at_ns = expiry.map_or(u64::MAX, Expiry::ended_at_ns);
+                let ended_at_ns = value.as_ref().map(|_| ended_at_ns);
+                self.key_changed(at_ns, (*node, key), ended_at_ns, why);
             }
             _ => {}
         }
@@ -175,7 +175,7 @@ impl Reader {
 
     fn granted(&mut self, at_ns: u64, op: u64) {
         let standing = self.standing.iter();
-        let mut of_it = standing.filter(|it| it.op == op && it.over_ns > at_ns);
+        let mut of_it = standing.filter(|it| it.op == op && it.ended_at_ns > at_ns);
         let Some(first) = of_it.next() else { return };
         let single = of_it.next().is_none();
         let lock = &mut self.locks[first.lock];
@@ -204,26 +204,28 @@ impl Reader {
         let Some(index) = self.holders.iter().position(|holder| holder.op == op) else {
             return;
         };
-        self.note_loss(at_ns, op);
+        self.record_loss(at_ns, op);
         let holder = self.holders.swap_remove(index);
         if let Some(lost_ns) = holder.lost_ns {
-            let told_ns = at_ns.saturating_sub(lost_ns);
-            self.times.told_us.push(told_ns.div_ceil(1_000));
+            let reported_at_ns = at_ns.saturating_sub(lost_ns);
+            self.times
+                .loss_report_us
+                .push(reported_at_ns.div_ceil(1_000));
         }
     }
 
     /// If the values of an attempt that stand are too few by now, its client has lost the lock.
-    fn note_loss(&mut self, at_ns: u64, op: u64) {
+    fn record_loss(&mut self, at_ns: u64, op: u64) {
         let standing = &self.standing;
         let Some(holder) = self.holders.iter_mut().find(|holder| holder.op == op) else {
             return;
         };
         let of_it = standing.iter().filter(|it| it.op == op);
-        let mut over_ns: Vec<u64> = of_it.map(|it| it.over_ns).collect();
-        over_ns.sort_unstable_by(|one, other| other.cmp(one));
+        let mut ended_at_ns: Vec<u64> = of_it.map(|it| it.ended_at_ns).collect();
+        ended_at_ns.sort_unstable_by(|one, other| other.cmp(one));
         // As many as it needs stood until then.
         let last = holder.needed.saturating_sub(1);
-        let until_ns = over_ns.get(last).copied().unwrap_or(at_ns);
+        let until_ns = ended_at_ns.get(last).copied().unwrap_or(at_ns);
         if until_ns <= at_ns {
             holder.lost_ns.get_or_insert(until_ns);
         }
@@ -233,7 +235,7 @@ impl Reader {
         &mut self,
         at_ns: u64,
         (node, key): (usize, &KeyName),
-        over_ns: Option<u64>,
+        ended_at_ns: Option<u64>,
         why: &KeyChange,
     ) {
         let place = |it: &Standing| it.node == node && it.key == *key;
@@ -241,22 +243,22 @@ impl Reader {
         let command = why.command();
         let lock = match known {
             Some(known) => Some(self.standing[known].lock),
-            None => command.and_then(|by| self.lock_of(key, by, over_ns)),
+            None => command.and_then(|by| self.lock_of(key, by, ended_at_ns)),
         };
         let Some(lock) = lock else { return };
         self.count(at_ns, lock);
         let was_free = self.free_from_ns(lock) <= at_ns;
         // What a release writes marks that the lock is free.
-        let stands = over_ns.filter(|_| command.is_none_or(|by| by.phase != Phase::Release));
+        let stands = ended_at_ns.filter(|_| command.is_none_or(|by| by.phase != Phase::Release));
         match (known, stands) {
-            (Some(known), Some(over_ns)) => self.rewritten(at_ns, known, command, over_ns),
+            (Some(known), Some(ended_at_ns)) => self.rewritten(at_ns, known, command, ended_at_ns),
             (Some(known), None) => self.removed(at_ns, known, command),
-            (None, Some(over_ns)) => self.standing.push(Standing {
+            (None, Some(ended_at_ns)) => self.standing.push(Standing {
                 lock,
                 node,
                 key: key.clone(),
                 op: command.map_or(0, |by| by.op),
-                over_ns,
+                ended_at_ns,
                 let_go: false,
             }),
             (None, None) => {}
@@ -275,7 +277,12 @@ impl Reader {
     }
 
     /// The lock for which a command has written a key; `None`: it is none of a lock's.
-    fn lock_of(&mut self, key: &KeyName, by: &KeyCommand, over_ns: Option<u64>) -> Option<usize> {
+    fn lock_of(
+        &mut self,
+        key: &KeyName,
+        by: &KeyCommand,
+        ended_at_ns: Option<u64>,
+    ) -> Option<usize> {
         if let KeyName::Lock(lock) = key {
             let lock = usize::try_from(*lock).ok()?;
             let state = self.locks.get_mut(lock)?;
@@ -285,23 +292,24 @@ impl Reader {
             return Some(lock);
         }
         let (op, lock, _) = (*self.attempts.get(by.worker)?)?;
-        let is_claim = by.phase == Phase::Acquire && over_ns.is_some_and(|over| over != u64::MAX);
-        (op == by.op && is_claim && !self.locks[lock].has_own_key).then_some(lock)
+        let is_lock_value =
+            by.phase == Phase::Acquire && ended_at_ns.is_some_and(|over| over != u64::MAX);
+        (op == by.op && is_lock_value && !self.locks[lock].has_own_key).then_some(lock)
     }
 
     /// A value stands on: it is another one, or has another life.
-    fn rewritten(&mut self, at_ns: u64, known: usize, by: Option<&KeyCommand>, over_ns: u64) {
+    fn rewritten(&mut self, at_ns: u64, known: usize, by: Option<&KeyCommand>, ended_at_ns: u64) {
         let standing = &mut self.standing[known];
         let before = standing.op;
         let is_takeover = by.is_some_and(|by| by.phase == Phase::Acquire && by.op != before);
         // A waiter may set the expiry without taking the lock; then its value is the same, and it has no
         // grant. Whose it is decides only who can lose it.
-        let was_over = standing.over_ns <= at_ns;
-        standing.over_ns = over_ns;
+        let was_over = standing.ended_at_ns <= at_ns;
+        standing.ended_at_ns = ended_at_ns;
         if is_takeover && (was_over || standing.let_go) {
             standing.op = by.map_or(before, |by| by.op);
             standing.let_go = false;
-            self.note_loss(at_ns, before);
+            self.record_loss(at_ns, before);
         }
     }
 
@@ -311,8 +319,8 @@ impl Reader {
             // It has let go of it itself.
             Some(by) if by.op == op => self.holders.retain(|holder| holder.op != op),
             _ => {
-                self.standing[known].over_ns = self.standing[known].over_ns.min(at_ns);
-                self.note_loss(at_ns, op);
+                self.standing[known].ended_at_ns = self.standing[known].ended_at_ns.min(at_ns);
+                self.record_loss(at_ns, op);
             }
         }
         self.standing.swap_remove(known);
@@ -337,12 +345,12 @@ impl Reader {
         };
         let standing = self.standing.iter();
         let standing = standing.filter(|it| it.lock == lock && !it.let_go);
-        let mut over_ns: Vec<u64> = standing.map(|it| it.over_ns).collect();
-        if over_ns.len() <= spare {
+        let mut ended_at_ns: Vec<u64> = standing.map(|it| it.ended_at_ns).collect();
+        if ended_at_ns.len() <= spare {
             return 0;
         }
-        over_ns.sort_unstable();
-        over_ns[over_ns.len() - spare - 1]
+        ended_at_ns.sort_unstable();
+        ended_at_ns[ended_at_ns.len() - spare - 1]
     }
 
     /// The run is over: who still waits for a lock that is free has waited until now.
@@ -362,9 +370,9 @@ mod tests {
     use crate::history::read_history;
 
     const HEADER: &str = concat!(
-        r#"{"format":"picklock-history/1","scenario":"calm","subject":"s","backend":"sim","#,
+        r#"{"format":"picklock-history/1","scenario":"calm","lock":"s","backend":"sim","#,
         r#""seed":1,"workers":2,"nodes":1,"keys":["k"],"ttl_ms":1000,"stock_start":1,"#,
-        r#""update":"decrement","min_grants":0,"progress_within_ms":1000,"custody":true}"#,
+        r#""update":"decrement","min_grants":0,"progress_within_ms":1000,"key_history":true}"#,
     );
 
     /// The times of these events: each its time in milliseconds and the rest of its line.
@@ -409,7 +417,7 @@ mod tests {
             (45, TAKEN[1]),
         ]);
         assert_eq!(seen.handover_us, [2_000, 25_000]);
-        assert_eq!(seen.told_us, [0; 0]);
+        assert_eq!(seen.loss_report_us, [0; 0]);
     }
 
     #[test]
@@ -458,13 +466,25 @@ mod tests {
             ),
             (500, r#""event":"lost","worker":0,"op":1"#),
         ];
-        assert_eq!(times(&[&taken[..], &evicted].concat()).told_us, [300_000]);
+        assert_eq!(
+            times(&[&taken[..], &evicted].concat()).loss_report_us,
+            [300_000]
+        );
         let outlived = [(1_300, RELEASE), (1_310, NOT_RELEASED)];
-        assert_eq!(times(&[&taken[..], &outlived].concat()).told_us, [310_000]);
+        assert_eq!(
+            times(&[&taken[..], &outlived].concat()).loss_report_us,
+            [310_000]
+        );
         // It has let go of it itself, and nothing was lost.
         let released = [(300, RELEASE), (301, DELETED), (302, NOT_RELEASED)];
-        assert_eq!(times(&[&taken[..], &released].concat()).told_us, [0; 0]);
+        assert_eq!(
+            times(&[&taken[..], &released].concat()).loss_report_us,
+            [0; 0]
+        );
         let in_time = [(300, RELEASE), (301, NOT_RELEASED)];
-        assert_eq!(times(&[&taken[..], &in_time].concat()).told_us, [0; 0]);
+        assert_eq!(
+            times(&[&taken[..], &in_time].concat()).loss_report_us,
+            [0; 0]
+        );
     }
 }

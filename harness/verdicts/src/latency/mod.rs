@@ -8,7 +8,7 @@
 //! then. For comparison there is also [`ASKED`], measured from the worker's own request. It leaves
 //! out the time in which a buyer waited for a free worker.
 //!
-//! [`HANDOVER`] and [`TOLD`] come from the servers' keys, where their custody is known.
+//! [`HANDOVER`] and [`LOSS_REPORT`] come from the servers' keys, where their key history is known.
 //!
 //! Several runs are combined as [`Samples`] if their histories are available, and with [`merge`] if
 //! there are only summaries.
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 
 pub use crate::encoded_histogram::{DecodeError, decode, empty_histogram};
-use crate::encoded_histogram::{LONGEST_US, encode};
+use crate::encoded_histogram::{MAX_US, encode};
 use crate::history::History;
 use crate::record::Latency;
 use crate::timeline::{Operation, OperationKind, each_operation};
@@ -35,7 +35,7 @@ pub const ASKED: &str = "acquire_asked";
 pub const HANDOVER: &str = "handover";
 
 /// How long after the loss of its lock a holder was told.
-pub const TOLD: &str = "told";
+pub const LOSS_REPORT: &str = "told";
 
 /// Percentiles and histogram of `values_us`, microseconds.
 ///
@@ -65,7 +65,7 @@ fn summary_of(histogram: &Histogram<u64>) -> Latency {
 }
 
 /// Latency of one run, by operation.
-pub fn of_history(history: &History) -> BTreeMap<String, Latency> {
+pub fn from_history(history: &History) -> BTreeMap<String, Latency> {
     samples(history).summary()
 }
 
@@ -97,8 +97,8 @@ impl Samples {
     }
 
     fn take(&mut self, operation: &Operation) {
-        let over_ns = operation.over_ns;
-        let asked_us = micros(operation.asked_ns, over_ns);
+        let ended_at_ns = operation.ended_at_ns;
+        let asked_us = micros(operation.requested_at_ns, ended_at_ns);
         // Once a buyer has come by itself, the loop is open.
         if operation.intended_ns.is_some() {
             self.of(ASKED);
@@ -107,7 +107,7 @@ impl Samples {
             self.of(RELEASE).push(asked_us);
         }
         if operation.succeeded(OperationKind::Acquire) {
-            let wanted_us = micros(operation.wanted_ns(), over_ns);
+            let wanted_us = micros(operation.wanted_ns(), ended_at_ns);
             self.of(ACQUIRE).push(wanted_us);
             if let Some(all) = self.0.get_mut(ASKED) {
                 all.push(asked_us);
@@ -136,7 +136,7 @@ pub fn merge<'a>(
         let all = merged.entry(operation.clone());
         let all = all.or_insert_with(empty_histogram);
         for step in one.iter_recorded() {
-            let value_us = step.value_iterated_to().min(LONGEST_US);
+            let value_us = step.value_iterated_to().min(MAX_US);
             all.saturating_record_n(value_us, step.count_at_value());
         }
     }
@@ -151,7 +151,10 @@ pub fn samples(history: &History) -> Samples {
     let mut samples = Samples::default();
     each_operation(history, |operation| samples.take(&operation));
     let times = key_times::key_times(history).unwrap_or_default();
-    for (operation, values_us) in [(HANDOVER, times.handover_us), (TOLD, times.told_us)] {
+    for (operation, values_us) in [
+        (HANDOVER, times.handover_us),
+        (LOSS_REPORT, times.loss_report_us),
+    ] {
         if !values_us.is_empty() {
             samples.of(operation).extend(values_us);
         }
@@ -206,20 +209,20 @@ mod tests {
     fn what_exceeds_an_hour_counts_as_an_hour() {
         let latency = summarize([u64::MAX].into_iter());
         assert_eq!(latency.count, 1);
-        assert!(latency.max_us >= LONGEST_US && latency.max_us <= LONGEST_US / 1_000 * 1_001);
+        assert!(latency.max_us >= MAX_US && latency.max_us <= MAX_US / 1_000 * 1_001);
     }
 
     #[test]
     fn an_hour_and_a_microsecond_are_told_apart_in_one_histogram() {
-        let latency = summarize([1, 1, 1, LONGEST_US].into_iter());
+        let latency = summarize([1, 1, 1, MAX_US].into_iter());
         assert_eq!(latency.p50_us, 1);
-        assert!(latency.p999_us >= LONGEST_US);
+        assert!(latency.p999_us >= MAX_US);
     }
 
     proptest! {
         #[test]
         fn runs_that_are_merged_are_as_if_they_had_been_one(
-            first_us in prop::collection::vec(0..=LONGEST_US, 0..50),
+            first_us in prop::collection::vec(0..=MAX_US, 0..50),
             second_us in prop::collection::vec(0..5_000_u64, 0..50),
         ) {
             let run = |values_us: &[u64]| {
@@ -233,7 +236,7 @@ mod tests {
         /// A matrix with many runs does not keep them all apart.
         #[test]
         fn it_does_not_matter_in_which_batches_runs_are_merged(
-            runs_us in prop::collection::vec(prop::collection::vec(0..=LONGEST_US, 0..20), 1..9),
+            runs_us in prop::collection::vec(prop::collection::vec(0..=MAX_US, 0..20), 1..9),
             first in 0..9_usize,
         ) {
             let runs: Vec<_> = runs_us
@@ -248,7 +251,7 @@ mod tests {
         #[test]
         fn percentiles_survive_the_encoding_and_agree_with_a_sorted_list(
             mut values_us in prop::collection::vec(
-                prop_oneof![0..2_000_u64, 0..10_000_000_u64, 0..=LONGEST_US], 1..400),
+                prop_oneof![0..2_000_u64, 0..10_000_000_u64, 0..=MAX_US], 1..400),
         ) {
             let latency = summarize(values_us.iter().copied());
             let decoded = decode(&latency);
@@ -275,7 +278,7 @@ mod tests {
 
     fn history(events: Vec<(u64, EventKind)>) -> History {
         let header = concat!(
-            r#"{"format":"picklock-history/1","scenario":"calm","subject":"s","backend":"sim","#,
+            r#"{"format":"picklock-history/1","scenario":"calm","lock":"s","backend":"sim","#,
             r#""seed":1,"workers":2,"nodes":1,"keys":["k"],"ttl_ms":1000,"stock_start":1,"#,
             r#""update":"decrement","min_grants":0,"progress_within_ms":1000}"#,
         );
@@ -352,7 +355,7 @@ mod tests {
             // A grant without a request must not count, and must not crash the report.
             (1_100, granted(1, 99)),
         ]);
-        let latency = of_history(&history);
+        let latency = from_history(&history);
         assert_eq!(
             (latency["acquire"].count, latency["acquire"].max_us),
             (1, 300)
@@ -366,7 +369,7 @@ mod tests {
     #[test]
     fn a_closed_loop_has_nothing_to_compare() {
         let closed = history(vec![(0, acquire(0, 1)), (100, granted(0, 1))]);
-        let operations: Vec<_> = of_history(&closed).into_keys().collect();
+        let operations: Vec<_> = from_history(&closed).into_keys().collect();
         assert_eq!(operations, ["acquire", "release"]);
     }
 

@@ -19,14 +19,14 @@ impl MatrixRecord {
 }
 
 fn of_cell(cell: &Cell) -> Option<String> {
-    let custody = cell.custody.unwrap_or_default();
+    let key_history = cell.key_history.unwrap_or_default();
     let counted = [
         cell.runs,
-        cell.repeats,
-        custody.runs,
-        custody.confirmed_runs,
-        custody.ends,
-        custody.confirmed,
+        cell.reruns,
+        key_history.runs,
+        key_history.confirmed_runs,
+        key_history.ends,
+        key_history.confirmed,
     ];
     if let Some(count) = counted.into_iter().find(|count| *count > MOST) {
         return Some(format!("a count of {count}; no more than {MOST} is read"));
@@ -37,8 +37,11 @@ fn of_cell(cell: &Cell) -> Option<String> {
             return Some(format!("more verdicts on {property} than its {runs} runs"));
         }
     }
-    let surprise = cell.surprises.iter().find(|one| one.runs > runs)?;
-    Some(format!("{} surprises in {runs} runs", surprise.runs))
+    let mismatch = cell.mismatches.iter().find(|one| one.runs > runs)?;
+    Some(format!(
+        "{} unexpected results in {runs} runs",
+        mismatch.runs
+    ))
 }
 
 /// How many verdicts are counted; `None`: more than a number holds, or more causes than violations.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use picklock_scenarios::{BackendName, Expectation, Family, Measure};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::run::{Counts, Latency, Redis, Subject};
+use super::run::{Counts, Latency, LockInfo, Redis};
 use crate::check::{Cause, Property, Status, Verdict, Verdicts};
-use crate::history::CustodyCheck;
+use crate::history::KeyHistoryCheck;
 
 /// Format and version of a matrix record.
 pub const MATRIX_FORMAT: &str = "picklock-matrix/1";
@@ -40,7 +40,7 @@ pub struct MatrixRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<SkippedCell>,
     /// Which built-in lock each lock that is not built in behaves like.
-    #[serde(default, rename = "likeness", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub similarity: Vec<Similarity>,
     /// The command that repeats it.
     pub reproduce: String,
@@ -82,7 +82,7 @@ pub struct CellSetting {
 pub struct Cell {
     /// The lock.
     #[serde(rename = "impl")]
-    pub lock: Subject,
+    pub lock: LockInfo,
     /// Its options, from `--impl-option`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
@@ -104,8 +104,8 @@ pub struct Cell {
     pub runs: u64,
     /// How many more were made, alone, in the place of runs that could not be judged.
     #[serde(default, skip_serializing_if = "super::is_default")]
-    pub repeats: u64,
-    /// Seed of the run that is shown: the first run with a surprise (judged runs before those that
+    pub reruns: u64,
+    /// Seed of the run that is shown: the first run with an unexpected result (judged runs before those that
     /// could not be judged), else the first with a violation, else the first.
     pub seed: u64,
     /// Verdicts of the run that is shown.
@@ -115,12 +115,12 @@ pub struct Cell {
     /// What is expected of this lock: `held`, `violated`, `violated: CAUSE` or `any`.
     pub expected: BTreeMap<Property, String>,
     /// Verdicts that differ from what is expected.
-    pub surprises: Vec<Surprise>,
+    pub mismatches: Vec<Mismatch>,
     /// Counts of the run that is shown.
     pub counts: Counts,
     /// What looks at the servers' keys have confirmed in all runs; left out in the simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub custody: Option<CustodyTally>,
+    pub key_history: Option<KeyHistoryTally>,
     /// Latencies of all runs together, by operation, as in a run record.
     pub latency: BTreeMap<String, Latency>,
     /// Why a run of the cell could not be made, of the first such seed. Then what held proves nothing, but
@@ -137,12 +137,12 @@ pub struct Cell {
     pub reproduce: String,
 }
 
-/// What looks at the servers' keys, each when a run was over, have confirmed of the custody.
+/// What looks at the servers' keys, each when a run was over, have confirmed of the key history.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CustodyTally {
+pub struct KeyHistoryTally {
     /// Runs on real servers.
     pub runs: u64,
-    /// Those whose custody was confirmed whole.
+    /// Those whose key history was confirmed whole.
     pub confirmed_runs: u64,
     /// Values that have gone.
     pub ends: u64,
@@ -150,9 +150,9 @@ pub struct CustodyTally {
     pub confirmed: u64,
 }
 
-impl CustodyTally {
-    /// Adds a run; `None`: it has no custody.
-    pub fn add(&mut self, look: Option<CustodyCheck>) {
+impl KeyHistoryTally {
+    /// Adds a run; `None`: it has no key history.
+    pub fn add(&mut self, look: Option<KeyHistoryCheck>) {
         let look_or_none = look.unwrap_or_default();
         self.runs += 1;
         self.confirmed_runs += u64::from(look.is_some_and(|look| look.ends == look.confirmed));
@@ -162,8 +162,8 @@ impl CustodyTally {
 
     /// The two together.
     #[must_use]
-    pub fn and(self, other: CustodyTally) -> CustodyTally {
-        CustodyTally {
+    pub fn and(self, other: KeyHistoryTally) -> KeyHistoryTally {
+        KeyHistoryTally {
             runs: self.runs + other.runs,
             confirmed_runs: self.confirmed_runs + other.confirmed_runs,
             ends: self.ends + other.ends,
@@ -200,7 +200,7 @@ impl Tally {
             Status::Violated => {
                 self.violated += 1;
                 let cause = verdict.cause.unwrap_or(Cause::Undetermined);
-                *self.causes.entry(cause.word().to_owned()).or_default() += 1;
+                *self.causes.entry(cause.as_str().to_owned()).or_default() += 1;
             }
             Status::Unknown => self.unknown += 1,
             Status::NotApplicable => self.not_applicable += 1,
@@ -224,13 +224,13 @@ fn read_causes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, u6
     let causes: BTreeMap<Cause, u64> = BTreeMap::deserialize(from)?;
     let words = causes.into_iter();
     Ok(words
-        .map(|(cause, runs)| (cause.word().to_owned(), runs))
+        .map(|(cause, runs)| (cause.as_str().to_owned(), runs))
         .collect())
 }
 
 /// A property whose verdict is not what the scenario expects of the lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Surprise {
+pub struct Mismatch {
     /// The property.
     pub property: Property,
     /// What was expected.
@@ -244,12 +244,12 @@ pub struct Surprise {
 impl Cell {
     /// True if it ran and all verdicts are as expected.
     pub fn is_as_expected(&self) -> bool {
-        self.error.is_none() && self.surprises.is_empty()
+        self.error.is_none() && self.mismatches.is_empty()
     }
 
     /// True if a judged property is not as expected, even if another run could not be made.
-    pub fn is_surprising(&self) -> bool {
-        self.surprises.iter().any(Surprise::is_judged)
+    pub fn is_unexpected(&self) -> bool {
+        self.mismatches.iter().any(Mismatch::is_judged)
     }
 
     /// True if the scenario expects something of the lock. Otherwise the cell is only shown.
@@ -273,10 +273,10 @@ impl Cell {
     }
 }
 
-impl Surprise {
+impl Mismatch {
     /// False if the property could not be judged, which is no evidence against the lock.
     pub fn is_judged(&self) -> bool {
-        self.got != Status::Unknown.word()
+        self.got != Status::Unknown.as_str()
     }
 }
 

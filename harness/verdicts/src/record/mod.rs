@@ -8,14 +8,15 @@ mod scenario_hash;
 mod search;
 
 pub use matrix::{
-    Cell, CellSetting, CustodyTally, MATRIX_FORMAT, MatrixRecord, Similarity, SkippedCell,
-    Surprise, Tally,
+    Cell, CellSetting, KeyHistoryTally, MATRIX_FORMAT, MatrixRecord, Mismatch, Similarity,
+    SkippedCell, Tally,
 };
 pub use repro::{REPRO_FORMAT, RecordedVerdict, Repro, ReproLock, ReproOverrides, ServersTable};
-pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
+pub use run::{Counts, FORMAT, FiredFault, Latency, LockInfo, Phases, Redis, RunRecord};
 pub use scenario_hash::scenario_hash;
 pub use search::{
-    Asked, Coverage, Find, Placed, SEARCH_FORMAT, SearchKind, SearchRecord, Shards, Unshrunk,
+    Asked, Counterexample, Coverage, Placed, SEARCH_FORMAT, SearchKind, SearchRecord, Shards,
+    Unshrunk,
 };
 
 /// True for what documents leave out.

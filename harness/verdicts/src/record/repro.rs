@@ -29,7 +29,6 @@ pub struct Repro {
     /// The scenario as given by the user: a name of the catalog, or a path.
     pub scenario_given: String,
     /// The lock.
-    #[serde(alias = "subject")]
     pub lock: ReproLock,
     /// The overrides of the command line.
     #[serde(default, skip_serializing_if = "super::is_default")]
@@ -114,7 +113,7 @@ pub struct RecordedVerdict {
 
 impl RecordedVerdict {
     /// The outcome of each property, without the story.
-    pub fn of(verdicts: &Verdicts) -> BTreeMap<Property, RecordedVerdict> {
+    pub fn record_verdicts(verdicts: &Verdicts) -> BTreeMap<Property, RecordedVerdict> {
         let outcome = |verdict: &Verdict| RecordedVerdict {
             status: verdict.status,
             cause: verdict.cause,
@@ -127,7 +126,7 @@ impl RecordedVerdict {
 
 impl std::fmt::Display for RecordedVerdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.status.word())?;
+        f.write_str(self.status.as_str())?;
         match self.cause {
             Some(cause) => write!(f, ": {cause}"),
             None => Ok(()),

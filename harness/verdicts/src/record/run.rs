@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::check::Verdicts;
-use crate::history::CustodyCheck;
+use crate::history::KeyHistoryCheck;
 
 /// Format and version of a run record.
 pub const FORMAT: &str = "picklock-run/1";
@@ -21,7 +21,7 @@ pub struct RunRecord {
     pub picklock: String,
     /// The lock.
     #[serde(rename = "impl")]
-    pub lock: Subject,
+    pub lock: LockInfo,
     /// Name of the scenario.
     pub scenario: String,
     /// The scenario's own summary.
@@ -48,7 +48,7 @@ pub struct RunRecord {
     /// arrival, and `acquire_asked` from the worker's request.
     pub latency: BTreeMap<String, Latency>,
     /// Faults as they struck.
-    pub faults: Vec<StruckFault>,
+    pub faults: Vec<FiredFault>,
     /// Workers that violated the protocol, and workers and nodes that died on their own, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trouble: Vec<String>,
@@ -63,7 +63,7 @@ pub struct RunRecord {
 
 /// The lock under test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Subject {
+pub struct LockInfo {
     /// As given to `--impl`, or as the adapter names itself.
     pub name: String,
     /// The adapter's own, or picklock's for built-in locks.
@@ -133,9 +133,9 @@ pub struct Counts {
     /// Keys that a script changed and its command had not declared.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub undeclared_keys: u64,
-    /// What a look at the servers' keys has confirmed of the custody, if there was one.
+    /// What a look at the servers' keys has confirmed of the key history, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub custody: Option<CustodyCheck>,
+    pub key_history: Option<KeyHistoryCheck>,
 }
 
 impl Counts {
@@ -165,7 +165,7 @@ pub struct Latency {
 
 /// A fault as it struck.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StruckFault {
+pub struct FiredFault {
     /// Its kind.
     pub fault: String,
     /// In words.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use picklock_scenarios::{BackendName, Scenario};
 use serde::{Deserialize, Serialize};
 
-use super::run::Subject;
+use super::run::LockInfo;
 use crate::check::{Cause, Property};
 
 /// Format and version of the record of a search.
@@ -22,7 +22,7 @@ pub struct SearchRecord {
     pub kind: SearchKind,
     /// The lock.
     #[serde(rename = "impl")]
-    pub lock: Subject,
+    pub lock: LockInfo,
     /// Its options, from `--impl-option`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
@@ -55,7 +55,7 @@ pub struct SearchRecord {
     /// How much was tried.
     pub coverage: Coverage,
     /// What was found, the simplest first.
-    pub finds: Vec<Find>,
+    pub counterexamples: Vec<Counterexample>,
     /// The repro file of the first find, if it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repro: Option<String>,
@@ -95,7 +95,7 @@ pub struct Asked {
     pub runs: Option<u64>,
     /// A hunt without bias and memory.
     #[serde(default)]
-    pub plain: bool,
+    pub uniform: bool,
 }
 
 /// Which parts of a search a record has.
@@ -119,13 +119,13 @@ impl Shards {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage {
     /// The moments of the run without faults. Zero for a hunt.
-    pub moments: u64,
+    pub injection_points: u64,
     /// The faults of the vocabulary, in the words of scenario files.
     pub faults: Vec<String>,
     /// Places for the first fault: each fault at each moment that it can have.
     pub placements: u64,
     /// Plans that were not run because another one that was is the same run.
-    pub folded: u64,
+    pub pruned: u64,
     /// Runs in which a fault did not strike, because its target was gone or its moment never came.
     pub missed: u64,
     /// How often each kind of fault was placed at each sort of moment; left out by older versions.
@@ -133,13 +133,13 @@ pub struct Coverage {
     pub placed: Vec<Placed>,
     /// Runs in which a property was neither held nor violated, by property.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub unjudged: BTreeMap<Property, u64>,
+    pub inconclusive: BTreeMap<Property, u64>,
     /// Plans whose simulation did not end.
     pub stuck: u64,
     /// On servers: plans with a violation that did not come again when they were repeated.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub unrepeated: u64,
-    /// For a hunt: different patterns of custody and protocol that its runs have shown.
+    /// For a hunt: different patterns of key history and protocol that its runs have shown.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub patterns: u64,
     /// What was the same in all runs, in words.
@@ -156,18 +156,18 @@ pub struct Placed {
     /// How many schedules had it there.
     pub schedules: u64,
     /// How many of them had a find.
-    pub finds: u64,
+    pub counterexamples: u64,
 }
 
 /// One way in which the lock fails, shrunk. Told apart by property, cause and shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Find {
+pub struct Counterexample {
     /// The property that is violated.
     pub property: Property,
     /// Why.
     pub cause: Cause,
     /// The kinds of its faults, and at what they strike.
-    pub shape: Vec<String>,
+    pub signature: Vec<String>,
     /// Its faults in words.
     pub faults: Vec<String>,
     /// How many schedules had it, or one like it.
@@ -176,7 +176,7 @@ pub struct Find {
     pub first: u64,
     /// It comes with other latencies, too, or came again on servers.
     #[serde(default)]
-    pub steady: bool,
+    pub robust: bool,
     /// After how many seconds it was seen, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_s: Option<f64>,
@@ -201,11 +201,11 @@ pub struct Find {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unshrunk {
     /// Their shape.
-    pub shape: Vec<String>,
+    pub signature: Vec<String>,
     /// The place of the first one in the order of the search, among those with as many faults.
     pub place: Vec<u64>,
     /// It comes with other latencies, too.
-    pub steady: bool,
+    pub robust: bool,
     /// How many there are.
     pub schedules: u64,
 }

@@ -7,7 +7,7 @@ use super::last_answer::LastAnswer;
 use super::lease_deadline::LeaseDeadline;
 use super::nanoseconds::ms;
 use super::request_read::{RequestRead, is_void};
-use super::step::{Denial, HoldEnd, Step};
+use super::step::{AcquireFailure, HoldEnd, Step};
 use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 /// One attempt to buy, as far as it has come.
@@ -34,7 +34,7 @@ pub struct Attempt {
     /// The lease runs no longer than until here; 0 before the grant.
     pub latest_deadline_ns: u64,
     /// Between which times the lock said so.
-    pub said_ns: (u64, u64),
+    pub report_window_ns: (u64, u64),
     /// The longest lease that was reported, counted from the report.
     pub(super) longest_told_ns: u64,
     /// The longest expiry that was written for it; 0: none was.
@@ -111,7 +111,7 @@ impl Attempt {
             begin_ns: None,
             deadline_ns: 0,
             latest_deadline_ns: 0,
-            said_ns: (at_ns, at_ns),
+            report_window_ns: (at_ns, at_ns),
             longest_told_ns: 0,
             longest_written_ns: 0,
             runs_out_ns: u64::MAX,
@@ -153,9 +153,9 @@ impl Attempt {
                     self.void_elapsed = None;
                 }
             }
-            EventKind::Refused { .. } => return self.denied(Denial::Refused, see),
+            EventKind::Refused { .. } => return self.denied(AcquireFailure::Refused, see),
             &EventKind::AcquireFailed { definite, .. } => {
-                return self.denied(Denial::Failed { definite }, see);
+                return self.denied(AcquireFailure::Failed { definite }, see);
             }
             EventKind::Release { .. } => self.end(at_ns, HoldEnd::Released, see),
             EventKind::Released {
@@ -206,8 +206,8 @@ impl Attempt {
                 elapsed_ms,
                 ..
             } => {
-                let asked_ns = self.extend_ns.unwrap_or(self.acquire_ns);
-                self.note_elapsed(elapsed_ms, at_ns.saturating_sub(asked_ns));
+                let requested_at_ns = self.extend_ns.unwrap_or(self.acquire_ns);
+                self.record_elapsed(elapsed_ms, at_ns.saturating_sub(requested_at_ns));
                 self.move_lease(at_ns, see, |attempt| {
                     let deadline = attempt.deadline();
                     let extended = attempt.extended(at_ns, valid_ms, elapsed_ms);
@@ -229,7 +229,7 @@ impl Attempt {
     }
 
     /// An attempt that has been granted the lock is no longer asking for it.
-    fn denied(&mut self, denial: Denial, see: &mut impl FnMut(&Attempt, Step)) -> Followed {
+    fn denied(&mut self, denial: AcquireFailure, see: &mut impl FnMut(&Attempt, Step)) -> Followed {
         if self.begin_ns.is_some() {
             return Followed::UnderWay;
         }
@@ -275,8 +275,8 @@ impl Attempt {
         let now = to(self);
         if (now.earliest_ns, now.latest_ns) != (was.earliest_ns, was.latest_ns) {
             self.set_deadline(at_ns, now);
-            let said_ns = now.said_ns;
-            see(self, Step::LeaseMoved { said_ns });
+            let report_window_ns = now.report_window_ns;
+            see(self, Step::LeaseMoved { report_window_ns });
         }
     }
 
@@ -293,7 +293,7 @@ impl Attempt {
         if let Some(ttl_ms) = lives {
             self.written(at_ns, ttl_ms, command.phase);
         }
-        let written_ns = (command.went_on_ns.unwrap_or(at_ns), at_ns);
+        let written_ns = (command.forwarded_at_ns.unwrap_or(at_ns), at_ns);
         match command.phase {
             Phase::Acquire => self.taken(written_ns, place, lives.is_some()),
             Phase::Extend => self.extend_written_ns = written_ns,
@@ -311,7 +311,7 @@ impl Attempt {
     fn begin(&mut self, at_ns: u64, valid_ms: Option<u64>, elapsed_ms: Option<u64>, forgot: bool) {
         self.begin_ns = Some(at_ns);
         self.told = valid_ms.is_some();
-        self.note_elapsed(elapsed_ms, at_ns.saturating_sub(self.acquire_ns));
+        self.record_elapsed(elapsed_ms, at_ns.saturating_sub(self.acquire_ns));
         if let (Some(elapsed_ms), None) = (elapsed_ms, self.void_elapsed) {
             self.read.answered(elapsed_ms);
         }
@@ -327,7 +327,7 @@ impl Attempt {
                 let (not_before_ns, _) = self.answered(at_ns, elapsed_ms);
                 let deadline = LeaseDeadline::of_ttl(self.acquire_ns, at_ns, self.ttl_ns);
                 LeaseDeadline {
-                    said_ns: (not_before_ns.max(self.acquire_ns), at_ns),
+                    report_window_ns: (not_before_ns.max(self.acquire_ns), at_ns),
                     ..deadline
                 }
             }
@@ -336,7 +336,7 @@ impl Attempt {
         self.follows_ns = grant_order::follows_ns(self, at_ns, valid_ms, forgot);
     }
 
-    fn note_elapsed(&mut self, elapsed_ms: Option<u64>, waited_ns: u64) {
+    fn record_elapsed(&mut self, elapsed_ms: Option<u64>, waited_ns: u64) {
         let void_ms = elapsed_ms.filter(|it| is_void(*it, waited_ns, self.ttl_ns));
         self.void_elapsed = void_ms.map(|void_ms| (void_ms, waited_ns / 1_000_000));
     }
@@ -350,8 +350,8 @@ impl Attempt {
     ) -> LeaseDeadline {
         let waited_ns = arrived_ns.saturating_sub(self.acquire_ns);
         let elapsed_ms = elapsed_ms.filter(|it| !is_void(*it, waited_ns, self.ttl_ns));
-        let said_ns = self.answered(arrived_ns, elapsed_ms);
-        let deadline = LeaseDeadline::reported(said_ns, valid_ms);
+        let report_window_ns = self.answered(arrived_ns, elapsed_ms);
+        let deadline = LeaseDeadline::reported(report_window_ns, valid_ms);
         let runs_out_ns = std::mem::replace(&mut self.runs_out_ns, u64::MAX);
         match elapsed_ms {
             Some(_) => deadline.no_longer_than(runs_out_ns),
@@ -380,33 +380,39 @@ impl Attempt {
         valid_ms: Option<u64>,
         elapsed_ms: Option<u64>,
     ) -> Option<LeaseDeadline> {
-        let asked_ns = self.extend_ns.take()?;
-        let not_before_ns = self.last_answer.arrived(arrived_ns).max(asked_ns);
+        let requested_at_ns = self.extend_ns.take()?;
+        let not_before_ns = self.last_answer.arrived(arrived_ns).max(requested_at_ns);
         let Some(valid_ms) = valid_ms else {
             return Some(match self.seen && self.extend_written_ns.1 > 0 {
                 true => LeaseDeadline::of_write(self.extend_written_ns, self.ttl_ns),
-                false => LeaseDeadline::of_ttl(asked_ns, arrived_ns, self.ttl_ns),
+                false => LeaseDeadline::of_ttl(requested_at_ns, arrived_ns, self.ttl_ns),
             });
         };
-        let waited_ns = arrived_ns.saturating_sub(asked_ns);
-        let said_ns = match elapsed_ms.filter(|it| !is_void(*it, waited_ns, self.ttl_ns)) {
+        let waited_ns = arrived_ns.saturating_sub(requested_at_ns);
+        let report_window_ns = match elapsed_ms.filter(|it| !is_void(*it, waited_ns, self.ttl_ns)) {
             Some(elapsed_ms) => {
-                let said_ns = asked_ns.saturating_add(ms(elapsed_ms)).min(arrived_ns);
-                self.last_answer.written(said_ns);
-                (said_ns, said_ns)
+                let report_window_ns = requested_at_ns
+                    .saturating_add(ms(elapsed_ms))
+                    .min(arrived_ns);
+                self.last_answer.written(report_window_ns);
+                (report_window_ns, report_window_ns)
             }
             None => (not_before_ns, arrived_ns),
         };
         // It says how long it took, not when it read the request. What it did to the servers shows the
         // earliest time, and its answer the latest.
-        let deadline = LeaseDeadline::reported(said_ns, valid_ms);
-        let written_ns = self.extend_written_ns.0.max(asked_ns).min(arrived_ns);
+        let deadline = LeaseDeadline::reported(report_window_ns, valid_ms);
+        let written_ns = self
+            .extend_written_ns
+            .0
+            .max(requested_at_ns)
+            .min(arrived_ns);
         let shown_ns = written_ns.saturating_add(ms(valid_ms));
         let earliest_ns = deadline.earliest_ns.max(shown_ns);
         Some(LeaseDeadline {
             earliest_ns,
             latest_ns: deadline.latest_ns.max(earliest_ns),
-            said_ns: (deadline.said_ns.0.max(written_ns), arrived_ns),
+            report_window_ns: (deadline.report_window_ns.0.max(written_ns), arrived_ns),
         })
     }
 
@@ -439,7 +445,7 @@ impl Attempt {
         let is_longer = self.seen && latest_ns > deadline.latest_ns;
         is_longer.then_some(LeaseDeadline {
             latest_ns,
-            said_ns: (at_ns, at_ns),
+            report_window_ns: (at_ns, at_ns),
             ..deadline
         })
     }
@@ -448,7 +454,7 @@ impl Attempt {
         LeaseDeadline {
             earliest_ns: self.deadline_ns,
             latest_ns: self.latest_deadline_ns,
-            said_ns: self.said_ns,
+            report_window_ns: self.report_window_ns,
         }
     }
 
@@ -456,7 +462,7 @@ impl Attempt {
     fn set_deadline(&mut self, at_ns: u64, deadline: LeaseDeadline) {
         self.deadline_ns = deadline.earliest_ns;
         self.latest_deadline_ns = deadline.latest_ns;
-        self.said_ns = deadline.said_ns;
+        self.report_window_ns = deadline.report_window_ns;
         let lease_ns = deadline.latest_ns.saturating_sub(at_ns);
         self.longest_told_ns = self.longest_told_ns.max(lease_ns);
     }
@@ -464,11 +470,11 @@ impl Attempt {
     /// What it may leave behind in the servers runs out after this time: the TTL, or the longest lease that was
     /// reported, counted from the report. More than was written is a false claim, and no lease.
     pub fn longest_lease_ns(&self) -> u64 {
-        let told_ns = match self.longest_written_ns {
+        let reported_at_ns = match self.longest_written_ns {
             0 => self.longest_told_ns,
             written_ns => self.longest_told_ns.min(written_ns),
         };
-        self.ttl_ns.max(told_ns)
+        self.ttl_ns.max(reported_at_ns)
     }
 
     /// A value was written for it then that lives so long; `None`: for ever.

@@ -65,8 +65,8 @@ pub fn spoils_clocks(fault: &str) -> bool {
 
 /// True for faults that strike once: what follows is up to the lock. All others go on, and excuse
 /// a lock that stands still, until the history says that they are over.
-pub fn strikes_once(fault: &str) -> bool {
-    FaultKind::named(fault).is_some_and(FaultKind::strikes_once)
+pub fn is_instantaneous(fault: &str) -> bool {
+    FaultKind::named(fault).is_some_and(FaultKind::is_instantaneous)
 }
 
 /// True for faults that tell clients untruths: a lock that believes them is not held to what it says.
@@ -110,7 +110,7 @@ pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
                 }
                 continue;
             }
-            EventKind::FaultEscaped { id, worker, .. } => {
+            EventKind::FreezeBreach { id, worker, .. } => {
                 if let Some(index) = ids.iter().rposition(|known| known == id) {
                     spans[index].escaped.push(*worker);
                 }
@@ -135,14 +135,14 @@ impl FaultSpan<'_> {
     }
 
     /// True when it could hold up this worker: it struck, and names the worker or none.
-    pub fn strikes(&self, worker: usize) -> bool {
+    pub fn affects(&self, worker: usize) -> bool {
         let named = self.workers.is_empty() || self.workers.contains(&worker);
         named && self.struck() && !self.escaped.contains(&worker)
     }
 
     /// True when it froze this worker.
     pub fn freezes(&self, worker: usize) -> bool {
-        stops_clients(self.fault) && self.strikes(worker)
+        stops_clients(self.fault) && self.affects(worker)
     }
 
     /// True when it struck at all: it could be applied, and reached one of its workers.
@@ -161,18 +161,18 @@ pub(super) fn frozen(
     let mut frozen: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
     let end_ns = history.events.last().map_or(0, |event| event.at_ns);
     for pause in faults.iter().filter(|span| stops_clients(span.fault)) {
-        let over_ns = pause.ended_ns.unwrap_or(end_ns);
+        let ended_at_ns = pause.ended_ns.unwrap_or(end_ns);
         let is_earlier = |event: &Event| event.at_ns < pause.began_ns;
         let later = &history.events[history.events.partition_point(is_earlier)..];
         let mut died_ns = BTreeMap::new();
-        for event in later.iter().take_while(|event| event.at_ns < over_ns) {
+        for event in later.iter().take_while(|event| event.at_ns < ended_at_ns) {
             if let EventKind::WorkerDown { worker, .. } = event.what {
                 died_ns.entry(worker).or_insert(event.at_ns);
             }
         }
-        let reached = |worker: &&usize| pause.strikes(**worker);
+        let reached = |worker: &&usize| pause.affects(**worker);
         for worker in pause.workers.iter().filter(reached) {
-            let until_ns = died_ns.get(worker).copied().unwrap_or(over_ns);
+            let until_ns = died_ns.get(worker).copied().unwrap_or(ended_at_ns);
             if pause.began_ns < until_ns {
                 let spans = frozen.entry(*worker).or_default();
                 match spans.last_mut() {

@@ -106,7 +106,7 @@ impl Hold {
         }
         let delayed = |fault: &FaultSpan<'_>| {
             !forgets(fault.fault)
-                && fault.strikes(self.worker)
+                && fault.affects(self.worker)
                 && fault.began_ns < self.begin_ns
                 && fault.touches(self.acquire_ns, self.begin_ns)
         };
@@ -188,14 +188,26 @@ impl Hold {
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         match step {
-            Step::LeaseMoved { said_ns, .. } => {
+            Step::LeaseMoved {
+                report_window_ns, ..
+            } => {
                 self.deadline_ns = attempt.deadline_ns;
                 // That the lock is lost takes back nothing before it was said.
-                let kept_ns = attempt.deadline_ns.max(said_ns.0);
+                let kept_ns = attempt.deadline_ns.max(report_window_ns.0);
                 self.kept_ns = self.kept_ns.min(kept_ns);
                 let latest_ns = attempt.latest_deadline_ns;
-                Lease::moved(&mut self.leases, said_ns.1, at_ns, attempt.deadline_ns);
-                Lease::moved(&mut self.possible_leases, said_ns.0, at_ns, latest_ns);
+                Lease::moved(
+                    &mut self.leases,
+                    report_window_ns.1,
+                    at_ns,
+                    attempt.deadline_ns,
+                );
+                Lease::moved(
+                    &mut self.possible_leases,
+                    report_window_ns.0,
+                    at_ns,
+                    latest_ns,
+                );
             }
             Step::Ended(how) => {
                 self.ended = how;

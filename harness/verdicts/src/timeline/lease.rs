@@ -38,15 +38,20 @@ impl Lease {
         lease.into_iter().collect()
     }
 
-    /// A report of `said_ns` arrived at `at_ns`: the lease ends at `deadline_ns`. That may be earlier
+    /// A report of `report_window_ns` arrived at `at_ns`: the lease ends at `deadline_ns`. That may be earlier
     /// than was said before, even earlier than now. A lease that had expired when the report was made
     /// starts again when it arrives.
-    pub(super) fn moved(leases: &mut Vec<Lease>, said_ns: u64, at_ns: u64, deadline_ns: u64) {
+    pub(super) fn moved(
+        leases: &mut Vec<Lease>,
+        report_window_ns: u64,
+        at_ns: u64,
+        deadline_ns: u64,
+    ) {
         while leases.last().is_some_and(|last| last.from_ns > deadline_ns) {
             leases.pop();
         }
         match leases.last_mut() {
-            Some(last) if last.until_ns > said_ns || last.until_ns > deadline_ns => {
+            Some(last) if last.until_ns > report_window_ns || last.until_ns > deadline_ns => {
                 last.until_ns = deadline_ns;
             }
             _ => leases.extend(Lease::started(at_ns, deadline_ns)),

@@ -12,18 +12,18 @@
 //!
 //! - a report without `elapsed_ms` is no older than the answer before it (see `last_answer.rs`) and
 //!   no younger than its arrival;
-//! - a grant without `valid_ms` is worth the TTL. With custody it counts from when its key was written, if that
+//! - a grant without `valid_ms` is worth the TTL. With key history it counts from when its key was written, if that
 //!   was on one node only; if a command of the holder sets an expiry after that, it may run for longer. Else it
 //!   counts from a time between the request and the arrival: the server cannot have set the key before it was
 //!   asked.
 //!
 //! Where a request was read late, and its answer arrives late too, a report with `elapsed_ms` has two bounds as well. With
-//! custody it counts for no longer than the value lives that was written for it. A lock whose client may rely on
+//! key history it counts for no longer than the value lives that was written for it. A lock whose client may rely on
 //! more has told something untrue, which is the matter of `claims`.
 //!
 //! A renewal in the background counts `elapsed_ms` from the request to acquire, and an extension that the
 //! holder asked for from the request to extend. The worker may have read that request late, so such an
-//! extension was made no later than it arrives, and with custody no earlier than its last command. A refused extension ends the lease like `lost`.
+//! extension was made no later than it arrives, and with key history no earlier than its last command. A refused extension ends the lease like `lost`.
 //!
 //! The holder's last word counts: an extension may end earlier than the lease before it. One that was
 //! made before the lease had expired continues it, even if it arrives later; any other one starts a
@@ -42,7 +42,7 @@ pub(super) struct LeaseDeadline {
     /// And no longer than until here.
     pub(super) latest_ns: u64,
     /// Between which times the lock said so.
-    pub(super) said_ns: (u64, u64),
+    pub(super) report_window_ns: (u64, u64),
 }
 
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
@@ -50,12 +50,12 @@ const SERVER_SLACK_NS: u64 = 2_000_000;
 
 impl LeaseDeadline {
     /// What a lock reported, between these times.
-    pub(super) fn reported(said_ns: (u64, u64), valid_ms: u64) -> Self {
+    pub(super) fn reported(report_window_ns: (u64, u64), valid_ms: u64) -> Self {
         let valid_ns = ms(valid_ms);
         LeaseDeadline {
-            earliest_ns: said_ns.0.saturating_add(valid_ns),
-            latest_ns: said_ns.1.saturating_add(valid_ns),
-            said_ns,
+            earliest_ns: report_window_ns.0.saturating_add(valid_ns),
+            latest_ns: report_window_ns.1.saturating_add(valid_ns),
+            report_window_ns,
         }
     }
 
@@ -69,11 +69,11 @@ impl LeaseDeadline {
 
     /// Of a grant without a report, whose key was written on its only server between these times.
     pub(super) fn of_write(written_ns: (u64, u64), ttl_ns: u64) -> Self {
-        let over_ns = |written_ns: u64| written_ns.saturating_add(ttl_ns);
+        let ended_at_ns = |written_ns: u64| written_ns.saturating_add(ttl_ns);
         LeaseDeadline {
-            earliest_ns: over_ns(written_ns.0).saturating_sub(SERVER_SLACK_NS),
-            latest_ns: over_ns(written_ns.1),
-            said_ns: written_ns,
+            earliest_ns: ended_at_ns(written_ns.0).saturating_sub(SERVER_SLACK_NS),
+            latest_ns: ended_at_ns(written_ns.1),
+            report_window_ns: written_ns,
         }
     }
 
@@ -82,7 +82,7 @@ impl LeaseDeadline {
         LeaseDeadline {
             earliest_ns: acquire_ns.saturating_add(ttl_ns),
             latest_ns: arrived_ns.saturating_add(ttl_ns),
-            said_ns: (acquire_ns, arrived_ns),
+            report_window_ns: (acquire_ns, arrived_ns),
         }
     }
 
@@ -91,7 +91,7 @@ impl LeaseDeadline {
         LeaseDeadline {
             earliest_ns: self.earliest_ns.min(at_ns),
             latest_ns: self.latest_ns.min(at_ns),
-            said_ns: (at_ns, at_ns),
+            report_window_ns: (at_ns, at_ns),
         }
     }
 }

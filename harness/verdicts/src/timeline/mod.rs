@@ -31,13 +31,15 @@ use std::collections::BTreeMap;
 use crate::history::History;
 
 pub use attempt::Attempt;
-pub use fault::{FaultSpan, forgets, leaves_two_masters, lies, loses, spoils_clocks, strikes_once};
+pub use fault::{
+    FaultSpan, forgets, is_instantaneous, leaves_two_masters, lies, loses, spoils_clocks,
+};
 pub(crate) use hold::HoldReader;
 pub use hold::{Hold, LeasePhase, LeaseState};
 pub use lease::{Lease, overlap};
 pub use nanoseconds::{is_rounded_up, ms};
 pub use operation::{Operation, OperationKind, OperationOutcome, each_operation};
-pub use step::{Denial, HoldEnd, Step};
+pub use step::{AcquireFailure, HoldEnd, Step};
 pub use tracker::{AttemptTracker, UnderWay};
 
 /// A history as operations, holds and faults. Each part is read when it is first asked for, and
@@ -53,7 +55,7 @@ pub struct Timeline<'a> {
 
 impl<'a> Timeline<'a> {
     /// The timeline of this history; nothing is read yet.
-    pub fn of(history: &'a History) -> Self {
+    pub fn new(history: &'a History) -> Self {
         Timeline {
             history,
             operations: OnceCell::new(),

@@ -9,8 +9,10 @@ pub fn ms(count: u64) -> u64 {
 
 /// True if an expiry is the lease that was asked for, or that rounded up to the next whole second. By a
 /// millisecond more a server's clock may mislead.
-pub fn is_rounded_up(written_ns: u64, asked_ns: u64) -> bool {
+pub fn is_rounded_up(written_ns: u64, requested_at_ns: u64) -> bool {
     let second_ns = ms(1000);
-    let most_ns = asked_ns.div_ceil(second_ns).saturating_mul(second_ns);
-    (asked_ns..=most_ns.saturating_add(ms(1))).contains(&written_ns)
+    let most_ns = requested_at_ns
+        .div_ceil(second_ns)
+        .saturating_mul(second_ns);
+    (requested_at_ns..=most_ns.saturating_add(ms(1))).contains(&written_ns)
 }

@@ -3,7 +3,7 @@
 use crate::history::History;
 
 use super::attempt::Attempt;
-use super::step::{Denial, HoldEnd, Step};
+use super::step::{AcquireFailure, HoldEnd, Step};
 use super::tracker::AttemptTracker;
 
 /// A request and its outcome. Times are nanoseconds since the run began.
@@ -20,9 +20,9 @@ pub struct Operation {
     /// In an open loop, of an acquisition: when its buyer came.
     pub intended_ns: Option<u64>,
     /// When the request was sent.
-    pub asked_ns: u64,
+    pub requested_at_ns: u64,
     /// When it was answered, its worker died, or the history ended.
-    pub over_ns: u64,
+    pub ended_at_ns: u64,
     /// Its outcome.
     pub outcome: OperationOutcome,
 }
@@ -53,7 +53,9 @@ impl Operation {
     /// Since when it was wanted: in an open loop, since before it was asked for.
     pub fn wanted_ns(&self) -> u64 {
         self.intended_ns
-            .map_or(self.asked_ns, |intended_ns| intended_ns.min(self.asked_ns))
+            .map_or(self.requested_at_ns, |intended_ns| {
+                intended_ns.min(self.requested_at_ns)
+            })
     }
 
     /// True for a request of this kind that was granted, or answered.
@@ -61,36 +63,44 @@ impl Operation {
         self.kind == kind && self.outcome == OperationOutcome::Done
     }
 
-    fn acquisition(attempt: &Attempt, over_ns: u64, outcome: OperationOutcome) -> Self {
+    fn acquisition(attempt: &Attempt, ended_at_ns: u64, outcome: OperationOutcome) -> Self {
         Operation {
             worker: attempt.worker,
             op: attempt.op,
             key: attempt.key,
             kind: OperationKind::Acquire,
             intended_ns: attempt.intended_ns,
-            asked_ns: attempt.acquire_ns,
-            over_ns,
+            requested_at_ns: attempt.acquire_ns,
+            ended_at_ns,
             outcome,
         }
     }
 
-    fn release(attempt: &Attempt, asked_ns: u64, over_ns: u64, outcome: OperationOutcome) -> Self {
+    fn release(
+        attempt: &Attempt,
+        requested_at_ns: u64,
+        ended_at_ns: u64,
+        outcome: OperationOutcome,
+    ) -> Self {
         Operation {
             kind: OperationKind::Release,
             intended_ns: None,
-            asked_ns,
-            ..Operation::acquisition(attempt, over_ns, outcome)
+            requested_at_ns,
+            ..Operation::acquisition(attempt, ended_at_ns, outcome)
         }
     }
 
     /// The request that an attempt waits for an answer to, if it does.
-    fn unanswered(attempt: &Attempt, over_ns: u64) -> Option<Self> {
+    fn unanswered(attempt: &Attempt, ended_at_ns: u64) -> Option<Self> {
         let outcome = OperationOutcome::Unanswered;
         match (attempt.begin_ns, attempt.ended) {
-            (None, _) => Some(Operation::acquisition(attempt, over_ns, outcome)),
-            (Some(_), Some((asked_ns, HoldEnd::Released))) => {
-                Some(Operation::release(attempt, asked_ns, over_ns, outcome))
-            }
+            (None, _) => Some(Operation::acquisition(attempt, ended_at_ns, outcome)),
+            (Some(_), Some((requested_at_ns, HoldEnd::Released))) => Some(Operation::release(
+                attempt,
+                requested_at_ns,
+                ended_at_ns,
+                outcome,
+            )),
             _ => None,
         }
     }
@@ -99,17 +109,19 @@ impl Operation {
 /// Calls `see` for every operation of a history, in the order in which they were over.
 pub fn each_operation(history: &History, mut see: impl FnMut(Operation)) {
     let mut tracker = AttemptTracker::new(history.header.workers);
-    let mut over_ns = 0;
+    let mut ended_at_ns = 0;
     for event in &history.events {
-        over_ns = event.at_ns;
+        ended_at_ns = event.at_ns;
         // An answer to a release that was not asked for ends the hold, and is no operation.
         let mut ended_now = false;
         tracker.event(event, |attempt, step| {
-            let acquisition = |outcome| Some(Operation::acquisition(attempt, over_ns, outcome));
+            let acquisition = |outcome| Some(Operation::acquisition(attempt, ended_at_ns, outcome));
             let operation = match step {
                 Step::Begun => acquisition(OperationOutcome::Done),
-                Step::Denied(Denial::Refused) => acquisition(OperationOutcome::Refused),
-                Step::Denied(Denial::Failed { .. }) => acquisition(OperationOutcome::Failed),
+                Step::Denied(AcquireFailure::Refused) => acquisition(OperationOutcome::Refused),
+                Step::Denied(AcquireFailure::Failed { .. }) => {
+                    acquisition(OperationOutcome::Failed)
+                }
                 Step::Ended(_) => {
                     ended_now = true;
                     None
@@ -120,17 +132,17 @@ pub fn each_operation(history: &History, mut see: impl FnMut(Operation)) {
                         true => OperationOutcome::Failed,
                     };
                     let asked = attempt.ended.filter(|_| !ended_now);
-                    asked.map(|(asked_ns, _)| {
-                        Operation::release(attempt, asked_ns, over_ns, outcome)
+                    asked.map(|(requested_at_ns, _)| {
+                        Operation::release(attempt, requested_at_ns, ended_at_ns, outcome)
                     })
                 }
-                Step::Gone => Operation::unanswered(attempt, over_ns),
+                Step::Gone => Operation::unanswered(attempt, ended_at_ns),
                 Step::Asked | Step::LeaseMoved { .. } => None,
             };
             operation.into_iter().for_each(&mut see);
         });
     }
     let waiting = tracker.under_way();
-    let unanswered = waiting.filter_map(|attempt| Operation::unanswered(attempt, over_ns));
+    let unanswered = waiting.filter_map(|attempt| Operation::unanswered(attempt, ended_at_ns));
     unanswered.for_each(see);
 }

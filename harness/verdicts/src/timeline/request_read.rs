@@ -4,7 +4,7 @@
 //! was sent. A worker that stood still meanwhile has read it later, and whatever it says of its lease counts
 //! from then on. Two things bound that:
 //!
-//! - the custody: nothing is reported before the first command that changed a key for the attempt, and that
+//! - the key history: nothing is reported before the first command that changed a key for the attempt, and that
 //!   command was sent after the reading;
 //! - without that, the driver's own clock, where a fault froze the worker while it was asked: it read the request
 //!   after the thaw, and before its answer arrived. A thaw is told when it is over, so a worker that has said more
@@ -62,7 +62,7 @@ impl RequestRead {
         is_first
     }
 
-    /// The answer says that it was written so long after the reading: what the custody shows of that.
+    /// The answer says that it was written so long after the reading: what the key history shows of that.
     pub(super) fn answered(&mut self, elapsed_ms: u64) {
         let Some((not_before_ns, written_ns)) = self.first_write_ns else {
             return;

@@ -17,13 +17,13 @@ pub enum Step {
     /// It was sent.
     Asked,
     /// It was refused, or failed.
-    Denied(Denial),
+    Denied(AcquireFailure),
     /// Its grant arrived: the hold begins.
     Begun,
     /// Its lease was extended or cut.
     LeaseMoved {
         /// Between which times the lock said so.
-        said_ns: (u64, u64),
+        report_window_ns: (u64, u64),
     },
     /// Its hold ended.
     Ended(HoldEnd),
@@ -42,7 +42,7 @@ pub enum Step {
 
 /// Why an attempt got no lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Denial {
+pub enum AcquireFailure {
     /// Another client has the lock.
     Refused,
     /// It ended in an error.
@@ -52,9 +52,12 @@ pub enum Denial {
     },
 }
 
-impl Denial {
+impl AcquireFailure {
     /// True when the attempt certainly took nothing.
     pub fn is_definite(self) -> bool {
-        matches!(self, Denial::Refused | Denial::Failed { definite: true })
+        matches!(
+            self,
+            AcquireFailure::Refused | AcquireFailure::Failed { definite: true }
+        )
     }
 }

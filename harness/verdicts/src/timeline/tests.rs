@@ -10,7 +10,7 @@ const MS: u64 = 1_000_000;
 
 fn history(events: Vec<(u64, EventKind)>) -> History {
     let header = concat!(
-        r#"{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
+        r#"{"format":"picklock-history/1","scenario":"s","lock":"s","backend":"sim","#,
         r#""seed":1,"workers":2,"nodes":1,"keys":["a"],"ttl_ms":100,"stock_start":3,"#,
         r#""update":"decrement","min_grants":0,"progress_within_ms":3000}"#,
     );
@@ -69,7 +69,7 @@ const RELEASE: EventKind = EventKind::Release { worker: 0, op: 1 };
 /// The phases of the first hold: from, until, state.
 fn phases(events: Vec<(u64, EventKind)>) -> Vec<(u64, u64, LeaseState)> {
     let history = history(events);
-    let timeline = Timeline::of(&history);
+    let timeline = Timeline::new(&history);
     let phases = timeline.holds()[0].lease_phases();
     phases
         .map(|phase| (phase.from_ns / MS, phase.until_ns / MS, phase.state))
@@ -99,7 +99,7 @@ fn written(ttl_ms: i64, phase: Phase) -> EventKind {
             phase,
             command: "SET".into(),
             sent_ns: None,
-            went_on_ns: None,
+            forwarded_at_ns: None,
         }),
     }
 }
@@ -325,10 +325,18 @@ fn requests_end_with_their_answer_their_worker_or_the_history() {
             },
         ),
     ]);
-    let timeline = Timeline::of(&history);
+    let timeline = Timeline::new(&history);
     let operations = timeline.operations().iter();
     let found: Vec<_> = operations
-        .map(|o| (o.op, o.kind, o.asked_ns / MS, o.over_ns / MS, o.outcome))
+        .map(|o| {
+            (
+                o.op,
+                o.kind,
+                o.requested_at_ns / MS,
+                o.ended_at_ns / MS,
+                o.outcome,
+            )
+        })
         .collect();
     use OperationKind::{Acquire, Release};
     assert_eq!(
@@ -363,7 +371,7 @@ fn a_freeze_ends_with_its_fault_or_its_worker() {
         (40, down(1)),
         (60, EventKind::FaultEnded { id: 1 }),
     ]);
-    let timeline = Timeline::of(&history);
+    let timeline = Timeline::new(&history);
     assert_eq!(timeline.frozen()[&0], [(10 * MS, 60 * MS)]);
     assert_eq!(timeline.frozen()[&1], [(10 * MS, 40 * MS)]);
 }
@@ -371,15 +379,15 @@ fn a_freeze_ends_with_its_fault_or_its_worker() {
 #[test]
 fn a_worker_that_escaped_its_freeze_was_not_frozen() {
     let began = pause(0);
-    let escaped = EventKind::FaultEscaped {
+    let escaped = EventKind::FreezeBreach {
         id: 0,
         worker: 1,
         node: Some(0),
-        came_ns: 20 * MS,
+        arrived_at_ns: 20 * MS,
     };
     let ended = EventKind::FaultEnded { id: 0 };
     let history = history(vec![(10, began), (20, escaped), (30, ended)]);
-    let timeline = Timeline::of(&history);
+    let timeline = Timeline::new(&history);
     assert_eq!(timeline.frozen()[&0], [(10 * MS, 30 * MS)]);
     assert!(!timeline.frozen().contains_key(&1));
 }

@@ -34,7 +34,7 @@ pub fn run(input: &[u8]) {
     let tasks = tokio::task::LocalSet::new();
     let history = tasks.block_on(&runtime, async {
         let spec = Rc::new(spec());
-        let (triggers, due) = Triggers::of(&spec.scenario.faults, spec.needed_nodes());
+        let (triggers, due) = Triggers::for_plans(&spec.scenario.faults, spec.needed_nodes());
         let context = RunContext::new(
             Rc::new(TalkingBackend::new(input)),
             spec,

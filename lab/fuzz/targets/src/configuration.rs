@@ -31,7 +31,7 @@ pub fn run(input: &[u8]) {
         source: &source,
         tables: &tables,
         control,
-        left_out: &[],
+        omitted: &[],
     };
     match configured.check(cells()) {
         Ok(rules) => {

@@ -4,8 +4,8 @@ use picklock_reports::combine::of_run;
 use picklock_reports::{documents, terminal};
 use picklock_verdicts::assemble::{About, assemble};
 use picklock_verdicts::check::judge;
-use picklock_verdicts::custody::write_custody;
 use picklock_verdicts::history::{History, read_history, write_history};
+use picklock_verdicts::key_history::write_key_history;
 use picklock_verdicts::latency;
 
 use crate::reports_of;
@@ -38,12 +38,12 @@ pub fn use_it(history: History) {
     );
 
     let about = About {
-        latency: latency::of_history(&history),
+        latency: latency::from_history(&history),
         ..About::default()
     };
     let record = assemble(&history, judge(&history), about);
     drop(documents::json(&record));
-    write_custody(&history, &mut std::io::sink()).expect("nothing is written anywhere");
+    write_key_history(&history, &mut std::io::sink()).expect("nothing is written anywhere");
     for width in WIDTHS {
         drop(terminal::run(&record, &history, width));
     }

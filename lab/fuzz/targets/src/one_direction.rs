@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use picklock_harness::clock::Clock;
-use picklock_harness::wire::{FrameOutcome, LinkId, NoInterceptor, Proxy};
+use picklock_harness::proxy::{FrameOutcome, LinkId, NoInterceptor, Proxy};
 use picklock_scenarios::Direction;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -56,11 +56,11 @@ pub fn same_however_it_comes(direction: Direction, asked: &[u8], bytes: &[u8]) {
 
 async fn through(direction: Direction, asked: &[u8], bytes: &[u8], size: usize) -> Reading {
     let keys = vec!["lock".to_owned(), "lock:1".to_owned()];
-    let wire = Proxy::new(Clock::start(), keys, 1, Arc::new(NoInterceptor));
+    let proxy = Proxy::new(Clock::start(), keys, 1, Arc::new(NoInterceptor));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
     let listener = listener.expect("a port");
     let node = listener.local_addr().expect("an address");
-    let link = wire.open(LinkId { worker: 0, node: 0 }, node).await;
+    let link = proxy.open(LinkId { worker: 0, node: 0 }, node).await;
     let client = TcpStream::connect(link.expect("a link")).await;
     let mut client = client.expect("a connection to the link");
     let (mut server, _) = listener.accept().await.expect("the link's connection");
@@ -82,9 +82,9 @@ async fn through(direction: Direction, asked: &[u8], bytes: &[u8], size: usize) 
     let (read, ()) = tokio::join!(to.read_to_end(&mut sent), write);
     read.expect("the link ends in order");
     assert!(sent == bytes, "a link loses or changes no byte");
-    wire.close().await;
+    proxy.close().await;
     let mut reading = Reading::default();
-    for entry in wire.log().entries() {
+    for entry in proxy.log().entries() {
         // The link tells this before it sends what was whole.
         if entry.outcome == FrameOutcome::Unparseable {
             reading.why_raw = Some(entry.preview);

@@ -2,7 +2,7 @@
 //!
 //! The input's first byte chooses the requests that wait for an answer; the rest is what comes back.
 
-use picklock_harness::wire::{AddressMap, ReplyStream, rewrite_addresses};
+use picklock_harness::proxy::{AddressMap, ReplyStream, rewrite_addresses};
 use picklock_scenarios::Direction;
 
 use crate::one_direction::same_however_it_comes;

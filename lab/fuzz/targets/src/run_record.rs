@@ -4,12 +4,12 @@ use picklock_reports::combine::of_run;
 use picklock_reports::documents::{Document, read};
 use picklock_reports::gate::Baseline;
 use picklock_reports::report_input::ReportInput;
-use picklock_reports::{documents, terminal, wire_log};
+use picklock_reports::{command_log, documents, terminal};
 use picklock_verdicts::record::{MatrixRecord, RunRecord, SearchRecord};
 
 use crate::reports_of;
 
-/// Reads `run.json`, `matrix.json`, `search.json`, `wire.jsonl` or a baseline.
+/// Reads `run.json`, `matrix.json`, `search.json`, `commands.jsonl` or a baseline.
 ///
 /// # Panics
 /// A run reads differently after it was written.
@@ -23,7 +23,7 @@ pub fn run(input: &[u8]) {
         Ok(Document::Search(record)) => search_of(*record),
         Err(error) => drop(error.to_string()),
     }
-    match wire_log::read(text) {
+    match command_log::read(text) {
         Ok(log) => drop(log.cost([(0, 0), (1, u64::MAX)])),
         Err(error) => drop(error.to_string()),
     }

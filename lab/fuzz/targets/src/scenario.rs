@@ -64,6 +64,6 @@ fn resolve(scenario: &Scenario, ttl: Duration) {
             nodes: vec![0],
         };
         drop(fault.describe(&everybody, ttl));
-        black_box(fault.kind.strikes());
+        black_box(fault.kind.affects());
     }
 }

@@ -10,11 +10,11 @@ use picklock_harness::adapter::message::Request;
 use picklock_harness::adapter::process::WorkerOutput;
 use picklock_harness::adapter::protocol_fault::{read_message, too_long};
 use picklock_harness::backend::{
-    Backend, Capabilities, Clocks, Custody, Data, DataChange, Life, Links, Nodes, Probe, Refusal,
-    Replication, Sentinels, Session, StockServer, Workers,
+    Backend, Capabilities, Clocks, Data, DataChange, KeyHistory, Links, Liveness, Nodes, Probe,
+    Refusal, Replication, Sentinels, Session, StockServer, Workers,
 };
-use picklock_harness::history::{CustodyCheck, Event};
-use picklock_harness::wire::{AcquireSilence, CommandsSent, ImposedId, LinkFault};
+use picklock_harness::history::{Event, KeyHistoryCheck};
+use picklock_harness::proxy::{CommandsSent, IdleWait, ImposedId, LinkFault};
 use picklock_scenarios::{BackendName, Phase, TaskScope};
 use tokio::io::{AsyncWriteExt, BufReader, DuplexStream};
 
@@ -22,7 +22,7 @@ use tokio::io::{AsyncWriteExt, BufReader, DuplexStream};
 const PIPE: usize = 8 << 20;
 
 /// Longest pause between two lines, milliseconds.
-const LONGEST_PAUSE: u64 = 1_000_000;
+const MAX_PAUSE: u64 = 1_000_000;
 
 /// What is left of an input: its lines.
 type Script = Rc<RefCell<VecDeque<Vec<u8>>>>;
@@ -79,7 +79,7 @@ impl TalkingSession {
             match line.split_first() {
                 Some((b'~', number)) => {
                     let text = std::str::from_utf8(number).unwrap_or_default();
-                    let millis = text.trim().parse().unwrap_or(0_u64).min(LONGEST_PAUSE);
+                    let millis = text.trim().parse().unwrap_or(0_u64).min(MAX_PAUSE);
                     let pause = Duration::from_millis(millis);
                     self.to_say.push_back(Utterance::Pause(pause));
                     next = script.pop_front();
@@ -205,7 +205,7 @@ impl Links for TalkingBackend {
 
     fn begin_attempt(&self, _: u64, _: u32) {}
 
-    fn silence(&self, _: usize) -> Option<AcquireSilence> {
+    fn silence(&self, _: usize) -> Option<IdleWait> {
         None
     }
 
@@ -221,7 +221,7 @@ impl Links for TalkingBackend {
         None
     }
 
-    fn has_spoken(&self, _: usize) -> bool {
+    fn has_sent_data(&self, _: usize) -> bool {
         true
     }
 }
@@ -287,12 +287,12 @@ impl Data for TalkingBackend {
     }
 }
 
-impl Custody for TalkingBackend {
+impl KeyHistory for TalkingBackend {
     async fn key_changes(&self) -> Result<Vec<Event>, String> {
         Err("there is no node".to_owned())
     }
 
-    async fn custody_check(&self) -> Option<CustodyCheck> {
+    async fn key_history_check(&self) -> Option<KeyHistoryCheck> {
         None
     }
 
@@ -313,7 +313,7 @@ impl Probe for TalkingBackend {
     }
 }
 
-impl Life for TalkingBackend {}
+impl Liveness for TalkingBackend {}
 
 impl Backend for TalkingBackend {
     fn name(&self) -> BackendName {
@@ -321,6 +321,6 @@ impl Backend for TalkingBackend {
     }
 
     async fn capabilities(&self) -> Capabilities {
-        Capabilities::of(BackendName::Sim)
+        Capabilities::for_backend(BackendName::Sim)
     }
 }

@@ -13,7 +13,7 @@ const CLIENTS: usize = 3;
 const BEGIN_MS: i64 = 1_700_000_000_000;
 
 /// More commands than this teach nothing new, and take long.
-const MOST_LINES: usize = 200;
+const MAX_LINES: usize = 200;
 
 /// Carries out a transcript.
 pub fn run(input: &[u8]) {
@@ -22,7 +22,7 @@ pub fn run(input: &[u8]) {
     };
     let version = ServerVersion::ALL[usize::from(choice) % ServerVersion::ALL.len()];
     let mut bench = Bench::new(version);
-    for line in lines.split(|byte| *byte == b'\n').take(MOST_LINES) {
+    for line in lines.split(|byte| *byte == b'\n').take(MAX_LINES) {
         match line.split_first() {
             Some((digit @ b'0'..=b'9', words)) => bench.say(usize::from(digit - b'0'), words),
             Some((event, rest)) => bench.happen(*event, rest),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use picklock_scenarios::Phase;
 
 use super::claims::only_node;
-use super::contents::{Content, Place, change, command, content, is_lock, over_ns, places};
+use super::contents::{Content, Place, change, command, content, ended_at_ns, is_lock, places};
 use super::pairs::{Hold, asked, holds, overlapping, words};
 use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::history::{Event, EventKind, History, KeyChange, KeyCommand};
@@ -245,7 +245,7 @@ fn end_of(
     let renewed = (taken + 1..events.len()).any(|index| {
         let stays = content(events, index + 1, place).is_some_and(|now| now.begun == taken);
         let here = change(&events[index]).is_some_and(|change| change.0 == place);
-        let life = |count: usize| over_ns(events, place, count).0;
+        let life = |count: usize| ended_at_ns(events, place, count).0;
         let set = change(&events[index]).is_some_and(|change| change.2.is_some())
             || life(index) != life(index + 1);
         let by = command(&events[index]).is_some_and(|by| by.op == earlier.op);
@@ -314,11 +314,11 @@ fn plain_end_of(
     let until_ns = |hold: &Hold| said(hold).first().map_or(0, |word| word.until_ns.0);
     let apart = until_ns(earlier) <= later.begin_ns || until_ns(later) <= earlier.begin_ns;
     // The lease that meets the other hold was told when the value was gone.
-    let of_running_out = |over_ns: u64| {
+    let of_running_out = |ended_at_ns: u64| {
         let span = (later.begin_ns, later.end_ns);
         let mut leases = earlier.leases.iter();
         let told = leases.find(|lease| overlapping(**lease, span));
-        match apart && told.is_some_and(|lease| over_ns <= lease.0) {
+        match apart && told.is_some_and(|lease| ended_at_ns <= lease.0) {
             true => Cause::PhantomExtend,
             false => Cause::WrongExpiry,
         }
@@ -327,12 +327,15 @@ fn plain_end_of(
     let seen_ns = gone.map_or(events.last().map_or(0, |last| last.at_ns), |gone| {
         events[gone].at_ns
     });
-    let ran_out = || match (over_ns(events, place, gone.unwrap_or(events.len())), due_ns) {
+    let ran_out = || match (
+        ended_at_ns(events, place, gone.unwrap_or(events.len())),
+        due_ns,
+    ) {
         ((_, true), None) => Cause::ClockJump,
         ((_, true), Some(due_ns)) => of_running_out(due_ns),
-        ((over_ns, _), _) => of_running_out(over_ns.min(seen_ns)),
+        ((ended_at_ns, _), _) => of_running_out(ended_at_ns.min(seen_ns)),
     };
-    let was_over = over_ns(events, place, gone.unwrap_or(events.len())).0 < seen_ns;
+    let was_over = ended_at_ns(events, place, gone.unwrap_or(events.len())).0 < seen_ns;
     let Some((_, value, _, why)) = gone.and_then(|gone| change(&events[gone])) else {
         return match was_over {
             true => ran_out(),

@@ -3,7 +3,7 @@
 
 use picklock_scenarios::Phase;
 
-use super::contents::{Content, Place, change, command, content, is_lock, over_ns, places};
+use super::contents::{Content, Place, change, command, content, ended_at_ns, is_lock, places};
 use super::gone::gone;
 use super::pairs::{asked, words};
 use picklock_verdicts::history::{Event, EventKind, History, KeyName};
@@ -41,7 +41,7 @@ pub(super) fn only_node(events: &[Event], lock: u32) -> Option<usize> {
 struct Own<'a> {
     place: Place<'a>,
     set_ns: u64,
-    over_ns: u64,
+    ended_at_ns: u64,
     ttl_ms: Option<i64>,
     at_first: bool,
     /// The event that set it, if that was an extension.
@@ -65,7 +65,7 @@ fn own<'a>(events: &'a [Event], count: usize, op: u64) -> Vec<Own<'a>> {
         is_lock(place.1, ttl_ms.is_some()).then(|| Own {
             place,
             set_ns: events[index].at_ns,
-            over_ns: ttl_ms.map_or(u64::MAX, |ttl| events[index].at_ns + ttl as u64 * MS),
+            ended_at_ns: ttl_ms.map_or(u64::MAX, |ttl| events[index].at_ns + ttl as u64 * MS),
             ttl_ms,
             at_first: in_phase(index, Phase::Acquire),
             extended_by: in_phase(index, Phase::Extend).then_some(index),
@@ -166,7 +166,7 @@ fn there(events: &[Event], index: usize, worker: usize, op: u64) -> Vec<Own<'_>>
         let author = content(events, index, place).and_then(|now| now.author);
         let of_another = matches!(place.1, KeyName::Lock(other) if *other != lock);
         author.is_some_and(|author| author.worker == worker)
-            && over_ns(events, place, index).0 > events[index].at_ns
+            && ended_at_ns(events, place, index).0 > events[index].at_ns
             && !of_another
     };
     let places = places(events).into_iter();
@@ -177,7 +177,7 @@ fn there(events: &[Event], index: usize, worker: usize, op: u64) -> Vec<Own<'_>>
         Some(Own {
             place,
             set_ns: events[set].at_ns,
-            over_ns: ttl_ms.map_or(u64::MAX, |ttl| events[set].at_ns + ttl as u64 * MS),
+            ended_at_ns: ttl_ms.map_or(u64::MAX, |ttl| events[set].at_ns + ttl as u64 * MS),
             ttl_ms,
             at_first: false,
             extended_by: None,
@@ -199,14 +199,14 @@ fn wrong_expiry(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
     if all.iter().any(|own| on(own.place.1) >= needed) {
         own.retain(|own| on(own.place.1) >= needed);
     }
-    let asked_ns = asked(events, op).map_or(0, |asked| asked.0);
+    let requested_at_ns = asked(events, op).map_or(0, |asked| asked.0);
     (0..3).any(|node| {
         let here = own.iter().filter(|own| own.place.0 == node && own.at_first);
         let given = here.filter_map(|own| Some((own.ttl_ms?, own.set_ns)));
         let given: Vec<(i64, u64)> = given.collect();
         // 40 ms was asked for, perhaps counted from the request; the next whole second is 1000.
         let is_right = |(ttl, set_ns): &(i64, u64)| {
-            let past_ms = set_ns.saturating_sub(asked_ns).div_ceil(MS) as i64;
+            let past_ms = set_ns.saturating_sub(requested_at_ns).div_ceil(MS) as i64;
             (39 - past_ms..=1001).contains(ttl)
         };
         !given.is_empty() && !given.iter().any(is_right)
@@ -264,7 +264,7 @@ fn too_long(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
         own = there(events, index, worker.unwrap_or(usize::MAX), op);
         own.retain(|own| is_lock(own.place.1, own.ttl_ms.is_some()));
     }
-    let Some(told_ns) = words(&events[..=index], op)
+    let Some(reported_at_ns) = words(&events[..=index], op)
         .last()
         .map(|word| word.until_ns.0)
     else {
@@ -279,14 +279,14 @@ fn too_long(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
     // Is there a time, before the lease that was told is over, when fewer than a quorum are left?
     let lives = |node: &usize, at: u64| {
         own.iter()
-            .any(|own| own.place.0 == *node && own.over_ns >= at)
+            .any(|own| own.place.0 == *node && own.ended_at_ns >= at)
     };
     let worth = nodes_of(&own);
     let left = worth
         .iter()
-        .filter(|node| lives(node, told_ns.saturating_sub(slack_ns)))
+        .filter(|node| lives(node, reported_at_ns.saturating_sub(slack_ns)))
         .count();
-    worth.len() >= quorum && told_ns > at_ns && left < quorum
+    worth.len() >= quorum && reported_at_ns > at_ns && left < quorum
 }
 
 /// True if an extension changed the end of the lease.
@@ -329,7 +329,7 @@ fn kept(history: &History, index: usize, op: u64) -> bool {
         .collect();
     let stays = |place: &Place<'_>| {
         let content = content(events, index, *place);
-        let own = content.filter(|now| is_claim_of(now, op));
+        let own = content.filter(|now| is_lock_value_of(now, op));
         let later = (index..events.len())
             .any(|at| removal(&at) && change(&events[at]).is_some_and(|change| change.0 == *place));
         let lock = own.is_some_and(|now| is_lock(place.1, now.expires));
@@ -343,7 +343,7 @@ fn kept(history: &History, index: usize, op: u64) -> bool {
 }
 
 /// True for a value of the attempt. What a release wrote is none.
-fn is_claim_of(now: &Content<'_>, op: u64) -> bool {
+fn is_lock_value_of(now: &Content<'_>, op: u64) -> bool {
     let author = now.author.filter(|author| author.phase != Phase::Release);
     author.is_some_and(|author| author.op == op)
 }
@@ -395,7 +395,7 @@ fn keys_of_grants(events: &[Event], lock: u32) -> Vec<&KeyName> {
 /// tenth of a lease of 40 ms, and not removed by its own client.
 fn stands(history: &History, index: usize, op: u64) -> usize {
     let events = &history.events;
-    let Some((asked_ns, lock, _)) = asked(events, op) else {
+    let Some((requested_at_ns, lock, _)) = asked(events, op) else {
         return 0;
     };
     let until_ns = events[index].at_ns + 4 * MS;
@@ -407,12 +407,12 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
     let said = words(&events[..index], op);
     let lease_ns = said
         .last()
-        .map_or(asked_ns + 40 * MS, |word| word.until_ns.0);
+        .map_or(requested_at_ns + 40 * MS, |word| word.until_ns.0);
     let stays = |place: &Place<'_>| {
         let Some(now) = content(events, index, *place) else {
             return false;
         };
-        let own = is_claim_of(&now, op);
+        let own = is_lock_value_of(&now, op);
         let other =
             |at: &usize| content(events, at + 1, *place).is_none_or(|then| then.begun != now.begun);
         let gone = (index..events.len()).find(other);
@@ -424,7 +424,7 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
                 && change(&events[at]).is_some_and(|change| change.0 == *place)
         });
         let passing = passing || marked;
-        let lives = over_ns(events, *place, index).0 > until_ns + SLACK_NS;
+        let lives = ended_at_ns(events, *place, index).0 > until_ns + SLACK_NS;
         let runs = now.expires || lease_ns > until_ns;
         // Who writes over what stands there may take no lock.
         let is_own = !said.is_empty() || now.on_free;
@@ -462,7 +462,7 @@ fn removed_own(events: &[Event], index: usize, op: u64) -> bool {
         return false;
     };
     let before = content(events, index, place);
-    let own = before.is_some_and(|before| is_claim_of(&before, op));
+    let own = before.is_some_and(|before| is_lock_value_of(&before, op));
     let releases = command(&events[index])
         .is_some_and(|by| by.op == op && matches!(by.phase, Phase::Release | Phase::Idle));
     own && releases && before.is_some_and(|before| Some(before.value) != value)
@@ -475,7 +475,7 @@ fn is_restored(events: &[Event], removal: usize, until: usize, op: u64) -> bool 
         let here = change(&events[at]).is_some_and(|change| Some(change.0) == place);
         let now = place.and_then(|place| content(events, at + 1, place));
         let before = place.and_then(|place| content(events, at, place));
-        let is_own = |one: Option<Content<'_>>| one.is_some_and(|one| is_claim_of(&one, op));
+        let is_own = |one: Option<Content<'_>>| one.is_some_and(|one| is_lock_value_of(&one, op));
         let rewritten = is_own(now);
         let lost = is_own(before) && !is_own(now);
         here && (rewritten || lost) && !removed_own(events, at, op)
@@ -484,5 +484,5 @@ fn is_restored(events: &[Event], removal: usize, until: usize, op: u64) -> bool 
 
 /// True if the value there is not over yet, by the node's clock.
 fn lives(events: &[Event], index: usize, place: Place<'_>) -> bool {
-    over_ns(events, place, index).0 > events[index].at_ns + SLACK_NS
+    ended_at_ns(events, place, index).0 > events[index].at_ns + SLACK_NS
 }

@@ -89,7 +89,7 @@ pub(super) fn places(events: &[Event]) -> Vec<Place<'_>> {
 /// When the expiry is over of what a key held before an event, and whether that is early because the
 /// node's clock was set forward. Millisecond by millisecond, on the node's clock. A clock that was set in the
 /// same nanosecond as the value was written counts as set after it: on servers nobody knows their order.
-pub(super) fn over_ns(events: &[Event], place: Place<'_>, before: usize) -> (u64, bool) {
+pub(super) fn ended_at_ns(events: &[Event], place: Place<'_>, before: usize) -> (u64, bool) {
     const NEVER: (u64, bool) = (u64::MAX, false);
     let here = |event: &Event| change(event).is_some_and(|change| change.0 == place);
     let Some(set) = events[..before].iter().rposition(here) else {

@@ -58,7 +58,7 @@ enum Mode {
 enum State {
     Idle,
     Asking { op: u64, since_ns: u64 },
-    Holding { op: u64, asked_ns: u64 },
+    Holding { op: u64, requested_at_ns: u64 },
     Releasing { op: u64, since_ns: u64 },
 }
 
@@ -115,8 +115,8 @@ pub(super) fn header(keys: u32, nodes: usize) -> Header {
         min_grants: 0,
         progress_within_ms: 3 * TTL_MS,
         renews: false,
-        custody: false,
-        custody_check: None,
+        key_history: false,
+        key_history_check: None,
     }
 }
 
@@ -139,9 +139,12 @@ impl Player {
         match state {
             State::Idle => self.ask(worker, how),
             State::Asking { op, since_ns } => self.answer(worker, op, since_ns, what, how),
-            State::Holding { op, asked_ns } => {
+            State::Holding {
+                op,
+                requested_at_ns,
+            } => {
                 match what % 8 {
-                    0 if !self.complete() => self.extend(worker, op, asked_ns, how),
+                    0 if !self.complete() => self.extend(worker, op, requested_at_ns, how),
                     1 if !self.complete() => self.push(EventKind::Lost { worker, op }),
                     _ => {
                         self.push(EventKind::Release { worker, op });
@@ -173,7 +176,7 @@ impl Player {
         }
     }
 
-    fn answer(&mut self, worker: usize, op: u64, asked_ns: u64, what: u8, how: u8) -> State {
+    fn answer(&mut self, worker: usize, op: u64, requested_at_ns: u64, what: u8, how: u8) -> State {
         match what % 8 {
             0 => self.push(EventKind::Refused { worker, op }),
             1 | 2 if !self.complete() => self.push(EventKind::AcquireFailed {
@@ -183,14 +186,17 @@ impl Player {
                 definite: how.is_multiple_of(2),
             }),
             _ => {
-                self.grant(worker, op, asked_ns, how);
-                return State::Holding { op, asked_ns };
+                self.grant(worker, op, requested_at_ns, how);
+                return State::Holding {
+                    op,
+                    requested_at_ns,
+                };
             }
         }
         State::Idle
     }
 
-    fn grant(&mut self, worker: usize, op: u64, asked_ns: u64, how: u8) {
+    fn grant(&mut self, worker: usize, op: u64, requested_at_ns: u64, how: u8) {
         let fence = self.next_fence;
         // Mostly the counter counts; sometimes it repeats or falls back.
         self.next_fence = match how % 7 {
@@ -198,7 +204,7 @@ impl Player {
             1 => fence.saturating_sub(2),
             _ => fence + 1,
         };
-        let taken_ms = (self.now_ns - asked_ns) / MS;
+        let taken_ms = (self.now_ns - requested_at_ns) / MS;
         self.push(EventKind::Granted {
             worker,
             op,
@@ -209,8 +215,8 @@ impl Player {
         });
     }
 
-    fn extend(&mut self, worker: usize, op: u64, asked_ns: u64, how: u8) {
-        let elapsed_ms = (self.now_ns - asked_ns) / MS;
+    fn extend(&mut self, worker: usize, op: u64, requested_at_ns: u64, how: u8) {
+        let elapsed_ms = (self.now_ns - requested_at_ns) / MS;
         self.push(EventKind::Extended {
             worker,
             op,

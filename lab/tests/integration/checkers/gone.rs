@@ -4,7 +4,7 @@ use picklock_scenarios::Phase;
 
 use super::causes::{ended, last_content};
 use super::claims::needed;
-use super::contents::{change, command, content, is_lock, over_ns, places};
+use super::contents::{change, command, content, ended_at_ns, is_lock, places};
 use super::pairs::asked;
 use picklock_verdicts::history::{Event, EventKind, History, KeyChange};
 
@@ -54,12 +54,12 @@ pub(super) fn gone(history: &History, index: usize, op: u64) -> bool {
                 return false;
             }
             let seen_ns = end.map_or(u64::MAX, |end| events[end].at_ns);
-            let over_ns = over_ns(events, place, end.unwrap_or(events.len())).0;
+            let ended_at_ns = ended_at_ns(events, place, end.unwrap_or(events.len())).0;
             let end_ns = events.last().map_or(0, |last| last.at_ns);
             let until_ns = match (end, by) {
                 (Some(_), Some(_)) => seen_ns,
-                (Some(_), None) => seen_ns.min(over_ns),
-                (None, _) if over_ns < end_ns => over_ns,
+                (Some(_), None) => seen_ns.min(ended_at_ns),
+                (None, _) if ended_at_ns < end_ns => ended_at_ns,
                 (None, _) => u64::MAX,
             };
             // How it went away was not seen.

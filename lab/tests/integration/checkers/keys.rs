@@ -29,7 +29,7 @@ pub(super) fn key_histories(most: usize) -> impl Strategy<Value = History> {
             player.act(worker, what, how, node % nodes);
         }
         let mut header = header(locks, nodes);
-        (header.custody, header.ttl_ms) = (true, TTL_MS);
+        (header.key_history, header.ttl_ms) = (true, TTL_MS);
         let events = player.events;
         History { header, events }
     })
@@ -211,7 +211,7 @@ impl Player {
                 phase: Phase::Acquire,
                 command: "SET".into(),
                 sent_ns: None,
-                went_on_ns: None,
+                forwarded_at_ns: None,
             });
             self.change(node, key, Some(to), why);
         }
@@ -246,7 +246,7 @@ impl Player {
             phase,
             command: command.into(),
             sent_ns: None,
-            went_on_ns: None,
+            forwarded_at_ns: None,
         });
         self.change(node, key, to, why);
     }

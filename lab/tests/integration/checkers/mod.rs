@@ -58,7 +58,7 @@ proptest! {
         for (index, late_ms) in pauses {
             let index = index.index(paused.events.len() + 1);
             let at_ns = index.checked_sub(1).map_or(0, |before| paused.events[before].at_ns);
-            paused.events.insert(index, Event { at_ns, what: EventKind::Stalled { late_ms } });
+            paused.events.insert(index, Event { at_ns, what: EventKind::HarnessStalled { late_ms } });
         }
         for property in [Property::Exclusion, Property::Lease, Property::Resource] {
             prop_assert!(count(&paused, property).0 <= count(&history, property).0);
@@ -69,18 +69,18 @@ proptest! {
     #[test]
     fn standstills_only_take_violations_away(
         history in generate::histories(60),
-        standstills in proptest::collection::vec(
+        stalls in proptest::collection::vec(
             (any::<proptest::sample::Index>(), 0..9_000_000_u64, proptest::option::of(0..3_usize)), 0..4
         ),
     ) {
         let mut still = history.clone();
-        for (index, length_ns, worker) in standstills {
+        for (index, length_ns, worker) in stalls {
             let index = index.index(still.events.len() + 1);
             let at_ns = index.checked_sub(1).map_or(0, |before| still.events[before].at_ns);
-            let (since_ns, stood_ms) = (at_ns.saturating_sub(length_ns), length_ns / 1_000_000);
+            let (since_ns, stalled_ms) = (at_ns.saturating_sub(length_ns), length_ns / 1_000_000);
             let what = match worker {
-                Some(worker) => EventKind::WorkerStoodStill { worker, since_ns, stood_ms },
-                None => EventKind::NodeStoodStill { node: 0, since_ns, stood_ms },
+                Some(worker) => EventKind::WorkerStalled { worker, since_ns, stalled_ms },
+                None => EventKind::NodeStalled { node: 0, since_ns, stalled_ms },
             };
             still.events.insert(index, Event { at_ns, what });
         }
@@ -121,7 +121,7 @@ proptest! {
 
     #[test]
     fn the_listed_holds_are_those_of_the_oracle(history in generate::histories(60)) {
-        let listed: Vec<_> = Timeline::of(&history)
+        let listed: Vec<_> = Timeline::new(&history)
             .holds()
             .iter()
             .map(|hold| (hold.op, hold.begin_ns, hold.end_ns, hold.deadline_ns))

@@ -34,7 +34,7 @@ pub(super) struct Hold {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Word {
     pub(super) arrived_ns: u64,
-    said_ns: (u64, u64),
+    report_window_ns: (u64, u64),
     pub(super) until_ns: (u64, u64),
 }
 
@@ -88,10 +88,14 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
         kept_ns: words[1..]
             .iter()
             // `lost` says nothing of the time before it.
-            .map(|word| word.until_ns.0.max(word.said_ns.0))
+            .map(|word| word.until_ns.0.max(word.report_window_ns.0))
             .fold(u64::MAX, u64::min),
-        leases: stretches(&words, end_ns, |word| (word.said_ns.1, word.until_ns.0)),
-        possible_leases: stretches(&words, end_ns, |word| (word.said_ns.0, word.until_ns.1)),
+        leases: stretches(&words, end_ns, |word| {
+            (word.report_window_ns.1, word.until_ns.0)
+        }),
+        possible_leases: stretches(&words, end_ns, |word| {
+            (word.report_window_ns.0, word.until_ns.1)
+        }),
         claimed_ns: later.iter().find_map(|event| match event.what {
             EventKind::Released {
                 op: released_op,
@@ -144,7 +148,7 @@ pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
                 let (early, late) = words.last().map_or((at_ns, at_ns), |word| word.until_ns);
                 words.push(Word {
                     arrived_ns: at_ns,
-                    said_ns: (at_ns, at_ns),
+                    report_window_ns: (at_ns, at_ns),
                     until_ns: (early.min(at_ns), late.min(at_ns)),
                 });
                 continue;
@@ -161,13 +165,13 @@ pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
         let own_ns = elapsed_ms
             .map(|elapsed| said_at(elapsed, (acquire_ns, at_ns), (first_ns, grant_elapsed_ms)));
         reports.push((at_ns, own_ns.map_or(acquire_ns, |own_ns| own_ns.0)));
-        let said_ns = match (valid_ms, own_ns) {
+        let report_window_ns = match (valid_ms, own_ns) {
             (None, _) => (acquire_ns, at_ns),
             (_, Some(own_ns)) => own_ns,
             (_, None) => (not_before_ns, at_ns),
         };
         let valid_ns = valid_ms.unwrap_or(ttl_ms) * MS;
-        let (early_ns, late_ns) = (said_ns.0 + valid_ns, said_ns.1 + valid_ns);
+        let (early_ns, late_ns) = (report_window_ns.0 + valid_ns, report_window_ns.1 + valid_ns);
         // What it wrote since the word before shows how long it can rely on that.
         let runs_out_ns = match valid_ms.and(elapsed_ms) {
             Some(_) => runs_out(
@@ -180,7 +184,7 @@ pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
         };
         words.push(Word {
             arrived_ns: at_ns,
-            said_ns,
+            report_window_ns,
             until_ns: (early_ns, late_ns.min(runs_out_ns.max(early_ns))),
         });
     }
@@ -202,14 +206,14 @@ fn said_at(
             (shown_ns > acquire_ns).then_some((shown_ns, first_ns))
         });
     let (from_ns, until_ns) = late_ns.unwrap_or((acquire_ns, acquire_ns));
-    let said_ns = (from_ns + elapsed * MS)
+    let report_window_ns = (from_ns + elapsed * MS)
         .max(first_ns.unwrap_or(0))
         .min(at_ns);
     let latest_ns = match late_ns {
-        Some(_) => (until_ns + elapsed * MS + MS).clamp(said_ns, at_ns),
-        None => said_ns,
+        Some(_) => (until_ns + elapsed * MS + MS).clamp(report_window_ns, at_ns),
+        None => report_window_ns,
     };
-    (said_ns, latest_ns)
+    (report_window_ns, latest_ns)
 }
 
 /// When a command of the attempt first changed a key, before its grant, and how long the grant says that it took.
@@ -253,14 +257,14 @@ fn runs_out(events: &[Event], of: u64, after_ns: u64, until_ns: u64) -> u64 {
 fn stretches(words: &[Word], end_ns: u64, pick: impl Fn(&Word) -> (u64, u64)) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = Vec::new();
     for word in words {
-        let (said_ns, until_ns) = pick(word);
+        let (report_window_ns, until_ns) = pick(word);
         // Whatever was said before about later times is void.
         all.retain(|(from_ns, _)| *from_ns <= until_ns);
         let ran_until_ns = all.last().map(|last| last.1);
         for stretch in &mut all {
             stretch.1 = stretch.1.min(until_ns);
         }
-        if ran_until_ns.is_some_and(|ran| ran > said_ns) {
+        if ran_until_ns.is_some_and(|ran| ran > report_window_ns) {
             all.last_mut().unwrap().1 = until_ns;
         } else if until_ns > word.arrived_ns {
             all.push((word.arrived_ns, until_ns));
@@ -275,11 +279,11 @@ impl Hold {
     fn granted_in(&self, other: &Hold) -> bool {
         let any_overlap = |span| other.leases.iter().any(|lease| overlapping(span, *lease));
         // All times are whole milliseconds, so what is true is true of whole half milliseconds.
-        let mut moments = (self.acquire_ns..=self.begin_ns).step_by(500_000);
+        let mut injection_points = (self.acquire_ns..=self.begin_ns).step_by(500_000);
         let end_ns = self.end_ns.min(self.kept_ns);
         !self.told
             && end_ns >= self.begin_ns
-            && moments.all(|granted_ns| {
+            && injection_points.all(|granted_ns| {
                 let mut others = other.leases.iter();
                 let inside = others.any(|(from, until)| *from < granted_ns && granted_ns < *until);
                 let until_ns = (granted_ns + 5 * MS).min(end_ns);
@@ -357,15 +361,15 @@ pub(super) fn possible_lease(history: &History) -> (u64, Option<u64>) {
 pub(super) fn ownership(history: &History) -> (u64, Option<u64>) {
     let holds = holds(history);
     let struck = |thief: &Hold| {
-        let struck_ns = thief.claimed_ns?;
+        let fired_at_ns = thief.claimed_ns?;
         let robbed = holds.iter().any(|other| {
             other.op != thief.op
                 && other.key == thief.key
-                && other.begin_ns < struck_ns
-                && other.end_ns > struck_ns
+                && other.begin_ns < fired_at_ns
+                && other.end_ns > fired_at_ns
                 && other.came_after(thief.begin_ns)
         });
-        robbed.then_some(struck_ns)
+        robbed.then_some(fired_at_ns)
     };
     let thefts: Vec<u64> = holds.iter().filter_map(struck).collect();
     (thefts.len() as u64, thefts.into_iter().min())

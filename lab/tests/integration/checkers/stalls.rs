@@ -51,7 +51,7 @@ fn is_fault(event: &Event) -> bool {
 /// True if the worker reaches more than half of the nodes.
 fn reaches(past: &[Event], nodes: usize, worker: usize) -> bool {
     let reached = (0..nodes).filter(|node| {
-        !is_struck(past, worker, |nodes, fault| {
+        !is_affected(past, worker, |nodes, fault| {
             fault != "crash-client" && (nodes.is_empty() || nodes.contains(node))
         })
     });
@@ -60,11 +60,11 @@ fn reaches(past: &[Event], nodes: usize, worker: usize) -> bool {
 
 /// True if the worker does not reach more than half of the nodes, and what it sends is delayed.
 fn is_late(past: &[Event], nodes: usize, worker: usize) -> bool {
-    is_struck(past, worker, |_, fault| fault == "delay") && !reaches(past, nodes, worker)
+    is_affected(past, worker, |_, fault| fault == "delay") && !reaches(past, nodes, worker)
 }
 
 /// True if a fault of this kind is on that strikes the worker.
-fn is_struck(past: &[Event], worker: usize, kind: impl Fn(&[usize], &str) -> bool) -> bool {
+fn is_affected(past: &[Event], worker: usize, kind: impl Fn(&[usize], &str) -> bool) -> bool {
     past.iter().enumerate().any(|(index, event)| {
         let EventKind::FaultBegan {
             id,
@@ -153,10 +153,10 @@ fn left_until(history: &History, past: &[Event], key: u32, op: u64) -> Option<u6
             } if o == op => {
                 // Who does not say that it is free may have left it.
                 // A late answer does not make the lease longer, unless commands are late, too.
-                let over_ns = release_ns.map_or(u64::MAX, |sent_ns| sent_ns + longest_ns);
+                let ended_at_ns = release_ns.map_or(u64::MAX, |sent_ns| sent_ns + longest_ns);
                 let free_ns = match is_late(&past[..index], history.header.nodes, of) {
                     true => event.at_ns,
-                    false => event.at_ns.min(over_ns),
+                    false => event.at_ns.min(ended_at_ns),
                 };
                 return Some(released.map_or(lease_over_ns, |_| free_ns));
             }
@@ -197,7 +197,7 @@ fn is_own_doubt(history: &History, past: &[Event], index: usize) -> bool {
         return false;
     };
     let before = &past[..index];
-    let since_ns = asked(past, op).map_or(0, |(asked_ns, _, _)| asked_ns);
+    let since_ns = asked(past, op).map_or(0, |(requested_at_ns, _, _)| requested_at_ns);
     last_fault_ns(before).is_none_or(|fault_ns| fault_ns < since_ns)
         && reaches(before, history.header.nodes, worker)
 }

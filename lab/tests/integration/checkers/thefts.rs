@@ -30,8 +30,8 @@ fn thefts(events: &[Event]) -> Vec<u64> {
         let set_before = events[..*index]
             .iter()
             .rfind(|earlier| change(earlier).is_some_and(|(at, ..)| at == place))?;
-        let over_ns = due_ns(change(set_before)?.2, set_before.at_ns);
-        let prolongs = same && due_ns(change(event)?.2, event.at_ns) > over_ns;
+        let ended_at_ns = due_ns(change(set_before)?.2, set_before.at_ns);
+        let prolongs = same && due_ns(change(event)?.2, event.at_ns) > ended_at_ns;
         let acquires = by.phase == Phase::Acquire;
         // The removal may be how the lock is taken over.
         let next = events[*index + 1..].iter().find(|later| {
@@ -71,7 +71,7 @@ fn thefts(events: &[Event]) -> Vec<u64> {
 
 /// True if the lease of an attempt certainly ran then, by what came before.
 fn runs(before: &[Event], of: u64, at_ns: u64) -> bool {
-    let Some((asked_ns, _, ttl_ms)) = asked(before, of) else {
+    let Some((requested_at_ns, _, ttl_ms)) = asked(before, of) else {
         return false;
     };
     let worker = before.iter().find_map(|event| match event.what {
@@ -93,8 +93,8 @@ fn runs(before: &[Event], of: u64, at_ns: u64) -> bool {
         }
         _ => false,
     });
-    let told_ns = words(before, of).last().map(|word| word.until_ns.0);
-    !over && at_ns < told_ns.unwrap_or(asked_ns + ttl_ms * 1_000_000)
+    let reported_at_ns = words(before, of).last().map(|word| word.until_ns.0);
+    !over && at_ns < reported_at_ns.unwrap_or(requested_at_ns + ttl_ms * 1_000_000)
 }
 
 pub(super) fn ownership(history: &History) -> (u64, Option<u64>) {

@@ -31,7 +31,10 @@ fn belated() -> impl Strategy<Value = Option<Belated>> {
         Just(StockFault::LateCommit),
         Just(StockFault::UncheckedWrite),
     ];
-    let belated = (by, any::<u64>()).prop_map(|(by, asked_ns)| Belated { by, asked_ns });
+    let belated = (by, any::<u64>()).prop_map(|(by, requested_at_ns)| Belated {
+        by,
+        requested_at_ns,
+    });
     option::of(belated)
 }
 
@@ -275,21 +278,21 @@ fn loss() -> impl Strategy<Value = EventKind> {
     let node_and_reason = (any::<usize>(), any::<String>());
     prop_oneof![
         node_and_reason.prop_map(|(node, reason)| EventKind::NodeLost { node, reason }),
-        any::<usize>().prop_map(|node| EventKind::UnaskedFailover { node }),
-        any::<u64>().prop_map(|late_ms| EventKind::Stalled { late_ms }),
-        (0..4_u32, any::<u64>()).prop_map(|(id, took_ms)| EventKind::FaultStruck { id, took_ms }),
+        any::<usize>().prop_map(|node| EventKind::UnrequestedFailover { node }),
+        any::<u64>().prop_map(|late_ms| EventKind::HarnessStalled { late_ms }),
+        (0..4_u32, any::<u64>()).prop_map(|(id, took_ms)| EventKind::FaultFired { id, took_ms }),
         (0..4_u32, any::<u64>()).prop_map(|(id, late_ms)| EventKind::FaultOverran { id, late_ms }),
-        any::<String>().prop_map(|reason| EventKind::Shortage { reason }),
+        any::<String>().prop_map(|reason| EventKind::ResourceExhausted { reason }),
         (0..WORKERS, any::<String>())
             .prop_map(|(worker, sent)| EventKind::ClientGone { worker, sent }),
         not_done(),
         stood_still(),
         (0..4_u32, 0..WORKERS, option::of(0..5_usize), any::<u64>()).prop_map(
-            |(id, worker, node, came_ns)| EventKind::FaultEscaped {
+            |(id, worker, node, arrived_at_ns)| EventKind::FreezeBreach {
                 id,
                 worker,
                 node,
-                came_ns
+                arrived_at_ns
             }
         ),
         (0..WORKERS, 0..6_u64, vec(any::<String>(), 0..3))
@@ -306,18 +309,18 @@ fn stood_still() -> impl Strategy<Value = EventKind> {
         Budget::VirtualTime,
     ]);
     prop_oneof![
-        (any::<usize>(), any::<u64>(), any::<u64>()).prop_map(|(node, since_ns, stood_ms)| {
-            EventKind::NodeStoodStill {
+        (any::<usize>(), any::<u64>(), any::<u64>()).prop_map(|(node, since_ns, stalled_ms)| {
+            EventKind::NodeStalled {
                 node,
                 since_ns,
-                stood_ms,
+                stalled_ms,
             }
         }),
-        (0..WORKERS, any::<u64>(), any::<u64>()).prop_map(|(worker, since_ns, stood_ms)| {
-            EventKind::WorkerStoodStill {
+        (0..WORKERS, any::<u64>(), any::<u64>()).prop_map(|(worker, since_ns, stalled_ms)| {
+            EventKind::WorkerStalled {
                 worker,
                 since_ns,
-                stood_ms,
+                stalled_ms,
             }
         }),
         (0..WORKERS, any::<u64>(), any::<u64>()).prop_map(|(worker, since_ns, waited_ms)| {
@@ -361,7 +364,7 @@ fn not_done() -> impl Strategy<Value = EventKind> {
             }
         }),
         words().prop_map(|reason| EventKind::StockUnknown { reason }),
-        words().prop_map(|reason| EventKind::CustodyIncomplete { reason }),
+        words().prop_map(|reason| EventKind::KeyHistoryIncomplete { reason }),
         words().prop_map(|reason| EventKind::FinalInspectionFailed { reason }),
         Just(EventKind::BackendUnsupported {
             backend: BackendName::Sim,

@@ -28,8 +28,8 @@ fn header() -> Header {
         min_grants: 2,
         progress_within_ms: 3000,
         renews: false,
-        custody: false,
-        custody_check: None,
+        key_history: false,
+        key_history_check: None,
     }
 }
 

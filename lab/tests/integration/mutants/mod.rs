@@ -22,8 +22,8 @@ use rows::{ROWS, Row, SAFE, Told};
 const SEEDS: u64 = 20;
 
 fn trial(lock: &str, scenario: &str, seed: u64) -> Outcome {
-    let factory = LockFactory::of(find(lock).unwrap_or_else(|| panic!("no lock `{lock}`")));
-    let trial = Trial::of(scenario).unwrap_or_else(|error| panic!("{error}"));
+    let factory = LockFactory::built_in(find(lock).unwrap_or_else(|| panic!("no lock `{lock}`")));
+    let trial = Trial::scenario(scenario).unwrap_or_else(|error| panic!("{error}"));
     let ran = trial.seeds([seed]).run_lock(&factory);
     ran.unwrap_or_else(|error| panic!("{lock} × {scenario}: {error}"))
 }
@@ -46,9 +46,9 @@ fn found(row: &Row, property: Property) -> Found {
             .violation(property)
             .and_then(|run| run.verdicts[&property].cause);
         let Some(cause) = cause else { continue };
-        found.causes.insert(cause.word().to_owned());
+        found.causes.insert(cause.as_str().to_owned());
         found.seeds.get_or_insert(seed + 1);
-        if cause.word() == row.cause {
+        if cause.as_str() == row.cause {
             found.seeds = Some(seed + 1);
             break;
         }

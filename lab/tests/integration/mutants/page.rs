@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use picklock_harness::check::{Property, judge};
 use picklock_harness::expectation::{Expected, Tables};
-use picklock_harness::record::Surprise;
+use picklock_harness::record::Mismatch;
 use picklock_impls::{BuiltInLock, MUTANTS};
 use picklock_lab::generated_part::replaced_between;
 use picklock_lab::simulated::simulate;
@@ -23,19 +23,19 @@ const LIKE_SEEDS: RangeInclusive<u64> = 1..=3;
 /// Further scenarios that catch a mutant are only counted.
 const NAMED: usize = 8;
 
-/// The scenarios that catch a mutant when it is held to its original (`--like`), in each of [`LIKE_SEEDS`].
+/// The scenarios that catch a mutant when it is held to its original (`--reference`), in each of [`LIKE_SEEDS`].
 fn caught_by(mutant: &'static BuiltInLock, original: &str) -> Vec<&'static str> {
     let is_caught = |name: &&str| {
         let scenario = catalog::named(name).unwrap_or_else(|error| panic!("{error}"));
-        let expected = Expected::of(&scenario, original, Tables::NamedOrAll).as_standard();
+        let expected = Expected::for_lock(&scenario, original, Tables::NamedOrAll).as_standard();
         scenario.runs_in(BackendName::Sim)
             && LIKE_SEEDS.into_iter().all(|seed| {
                 let ran = simulate(mutant, scenario.clone(), seed);
                 let verdicts = ran.map(|ran| judge(&ran.history)).unwrap_or_default();
                 expected
-                    .surprises(&verdicts)
+                    .mismatches(&verdicts)
                     .iter()
-                    .any(Surprise::is_judged)
+                    .any(Mismatch::is_judged)
             })
     };
     catalog::names().filter(is_caught).collect()

@@ -4,7 +4,7 @@ use picklock_lab::findings::{self, Decision, Seen};
 use picklock_lab::library::{Kind, Library, Limits};
 use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::check::{Cause, Property, Verdict};
-use picklock_verdicts::record::{Cell, CustodyTally, MATRIX_FORMAT, MatrixRecord, Tally};
+use picklock_verdicts::record::{Cell, KeyHistoryTally, MATRIX_FORMAT, MatrixRecord, Tally};
 
 use super::{HOSTILE, cell, violated};
 
@@ -52,7 +52,7 @@ fn ten(
     scenario: &str,
     (property, cause): (Property, Cause),
     runs: u64,
-    custody: u64,
+    key_history: u64,
 ) -> Cell {
     let verdict = match runs {
         0 => Verdict::held(),
@@ -66,24 +66,24 @@ fn ten(
         Tally {
             held: 10 - runs,
             violated: runs,
-            causes: [(cause.word().to_owned(), runs)]
+            causes: [(cause.as_str().to_owned(), runs)]
                 .into_iter()
                 .filter(|(_, runs)| *runs > 0)
                 .collect(),
             ..Tally::default()
         },
     );
-    cell.custody = Some(CustodyTally {
+    cell.key_history = Some(KeyHistoryTally {
         runs: 10,
-        confirmed_runs: custody,
-        ..CustodyTally::default()
+        confirmed_runs: key_history,
+        ..KeyHistoryTally::default()
     });
     cell
 }
 
-fn stolen(runs: u64, custody: u64) -> Cell {
+fn stolen(runs: u64, key_history: u64) -> Cell {
     let what = (Property::Ownership, Cause::StolenRelease);
-    ten("mine", "stale-delete", what, runs, custody)
+    ten("mine", "stale-delete", what, runs, key_history)
 }
 
 fn input(cells: Vec<Cell>) -> ReportInput {
@@ -142,7 +142,7 @@ fn a_hypothesis_is_decided_by_nine_of_ten() {
             ..Tally::default()
         },
     );
-    assert_eq!(decision(&[unknown]), Decision::NotJudged);
+    assert_eq!(decision(&[unknown]), Decision::Inconclusive);
     // Another cause is not what it predicts.
     let other = (Property::Ownership, Cause::Race);
     let other = ten("mine", "stale-delete", other, 10, 10);
@@ -163,7 +163,7 @@ fn the_cell_with_the_most_runs_counts() {
 }
 
 #[test]
-fn nobody_is_accused_without_custody() {
+fn nobody_is_accused_without_key_history() {
     assert!(page(vec![stolen(10, 10)]).contains("*A defect*"));
     for confirmed in [0, 9] {
         let page = page(vec![stolen(10, confirmed)]);
@@ -188,9 +188,9 @@ fn counted(page: &str) -> &str {
 
 #[test]
 fn the_scorecard_counts_what_is_proven() {
-    let outlived = |lock, runs, custody| {
+    let outlived = |lock, runs, key_history| {
         let what = (Property::Exclusion, Cause::OutlivedLease);
-        ten(lock, "gc-pause", what, runs, custody)
+        ten(lock, "gc-pause", what, runs, key_history)
     };
     let calm = || cell("mine", "calm", &[]);
     let of = |cells: Vec<Cell>| page(cells);
@@ -199,7 +199,7 @@ fn the_scorecard_counts_what_is_proven() {
         counted(&all).ends_with("| 1 | 1 | 1 | 0 | 0 |  |  |"),
         "{all}"
     );
-    // Without custody it is no defect, and nothing else either.
+    // Without key history it is no defect, and nothing else either.
     let unproven = of(vec![calm(), stolen(10, 9)]);
     assert!(
         counted(&unproven).ends_with("| 1 | 0 | 0 | 1 | 0 |  |  |"),

@@ -16,7 +16,7 @@ pub const HOSTILE: &str = "a|b`c`</pre></details><script>alert(1)</script>@team 
                            ]]>\u{1b}[31m\u{0}\u{fffe}\u{202e}\"'&amp; 🔒";
 
 /// A verdict `unknown` that says this.
-pub fn unjudged(words: &str) -> Verdict {
+pub fn inconclusive(words: &str) -> Verdict {
     Verdict {
         status: Status::Unknown,
         story: vec![words.to_owned()],

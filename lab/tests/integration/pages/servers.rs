@@ -3,9 +3,9 @@
 use picklock_lab::servers::{Refusal, by_server};
 use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::check::{Cause, Property, Verdict};
-use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, Redis, Surprise};
+use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, Mismatch, Redis};
 
-use super::{HOSTILE, cell, unjudged, violated};
+use super::{HOSTILE, cell, inconclusive, violated};
 
 /// Two locks under two scenarios.
 fn cells() -> Vec<Cell> {
@@ -115,7 +115,7 @@ fn one_cell_differs_and_is_not_as_expected() {
     let mut others = cells();
     let race = violated(Cause::Race, &[]);
     others[1] = cell("redlock", "calm", &[(Property::Lease, race)]);
-    others[1].surprises = vec![Surprise {
+    others[1].mismatches = vec![Mismatch {
         property: Property::Lease,
         expected: "held".into(),
         got: "violated: race".into(),
@@ -157,7 +157,7 @@ fn what_cannot_be_compared_is_named_and_is_no_difference() {
     others[0].tally.clear();
     others[1].scenario_hash = "1".repeat(40);
     others.remove(2);
-    let unknown = [(Property::Exclusion, unjudged("it stood still"))];
+    let unknown = [(Property::Exclusion, inconclusive("it stood still"))];
     others[2] = cell("redlock", "gc-pause", &unknown);
     let mut matrix = on("valkey", "9.1.2", others);
     matrix.matrix.interrupted = true;
@@ -266,7 +266,7 @@ fn several_backends_and_runs_and_options_are_kept_apart() {
 fn servers_are_compared_with_each_other_and_not_only_with_the_first() {
     let with = |verdict: Verdict| vec![cell("redlock", "calm", &[(Property::Lease, verdict)])];
     let parts = vec![
-        on("redis", "7.0.15", with(unjudged("it stood still"))),
+        on("redis", "7.0.15", with(inconclusive("it stood still"))),
         on("redis", "8.0.2", with(Verdict::held())),
         on("valkey", "9.1.2", with(violated(Cause::Race, &[]))),
     ];

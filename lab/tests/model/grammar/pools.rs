@@ -288,7 +288,7 @@ pub const POOLS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Scripts that use `cjson`, as words of a template: see [`crate::transcript::word`].
+/// Scripts that use `cjson`, as words of a template: see [`crate::transcript::as_str`].
 const JSON_SCRIPTS: &[&str] = &[
     // What a lock does that keeps its holder as JSON.
     r#"local\sp=redis.call('get',KEYS[1])\nif\sp\sthen\nlocal\sok,d=pcall(cjson.decode,p)\nif\sok\sand\stype(d)=='table'\sand\sd.owner==ARGV[1]\sthen\nd.owner=ARGV[2]\nredis.call('psetex',KEYS[1],5000000,cjson.encode(d))\nreturn\sredis.call('get',KEYS[1])\nend\nend"#,

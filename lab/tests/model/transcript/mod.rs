@@ -11,7 +11,7 @@ use crate::real_redis::{RealClient, RealServer};
 use comparison::same;
 
 /// A shorter wait is awaited. In microseconds.
-const LONGEST_NAP_US: i64 = 100_000;
+const MAX_NAP_US: i64 = 100_000;
 
 /// Clients of one transcript.
 pub const CLIENTS: usize = 3;
@@ -88,7 +88,7 @@ pub fn now() -> Now {
 }
 
 /// How often a server is asked whether clients wait whose connections are closed.
-const MOST_LOOKS: usize = 100_000;
+const MAX_LOOKS: usize = 100_000;
 
 /// A real server with connections that are used again and again.
 pub struct Bench {
@@ -101,7 +101,7 @@ pub struct Bench {
     /// Scripts of an earlier transcript may still be cached.
     scripts: bool,
     /// Transcripts that ended early, because they came to what the model leaves out.
-    pub left_out: usize,
+    pub omitted: usize,
     /// The server may have a setting that the model does not know, such as a password: it must be restarted.
     pub is_spoilt: bool,
 }
@@ -118,7 +118,7 @@ impl Bench {
             control,
             transcripts: 0,
             scripts: true,
-            left_out: 0,
+            omitted: 0,
             is_spoilt: false,
         }
     }
@@ -127,7 +127,7 @@ impl Bench {
     pub fn restart(&self, version: ServerVersion, program: &Path) -> Bench {
         Bench {
             transcripts: self.transcripts,
-            left_out: self.left_out,
+            omitted: self.omitted,
             ..Bench::start(version, program)
         }
     }
@@ -149,15 +149,15 @@ impl Bench {
                 continue;
             }
             run.step(self, step)?;
-            if run.left_out {
-                self.left_out += 1;
+            if run.omitted {
+                self.omitted += 1;
                 self.is_spoilt = steps.iter().any(|step| step.is("CONFIG"));
                 break;
             }
         }
         run.settle(self)?;
         for client in 0..CLIENTS {
-            if run.blocked[client] || run.left_out {
+            if run.blocked[client] || run.omitted {
                 self.clients[client] = self.server.connect();
             } else {
                 let left = self.clients[client].ask(&["RESET"]);
@@ -174,7 +174,7 @@ impl Bench {
     /// that was sent afterwards on another connection, and one of them would take what the next transcript
     /// adds.
     fn wait_until_nobody_waits(&mut self) {
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..MAX_LOOKS {
             let said = self.control.ask(&["INFO", "clients"]);
             let is_none = |text: &str| text.lines().any(|line| line.trim() == "blocked_clients:0");
             if matches!(&said, Reply::Bulk(text) if is_none(&String::from_utf8_lossy(text))) {
@@ -236,7 +236,7 @@ struct Run {
     /// The client whose batch is being gathered, and what must come back.
     batch: (usize, Vec<Expected>),
     /// The model has refused something because it does not know it.
-    left_out: bool,
+    omitted: bool,
     log: String,
 }
 
@@ -250,7 +250,7 @@ impl Run {
             queued: vec![None; CLIENTS],
             blocked: vec![false; CLIENTS],
             batch: (0, Vec::new()),
-            left_out: false,
+            omitted: false,
             log: String::new(),
         }
     }
@@ -260,13 +260,13 @@ impl Run {
             self.settle(bench)?;
             self.batch.0 = step.client;
         }
-        if self.left_out {
+        if self.omitted {
             return Ok(());
         }
         let words: Vec<&[u8]> = step.words.iter().map(Vec::as_slice).collect();
         let reply = self.model.execute(self.ids[step.client], &words, now());
         bench.clients[step.client].queue(&step.words);
-        let queued = self.note_transaction(step, &reply);
+        let queued = self.record_transaction(step, &reply);
         let messages = self.model.take_messages();
         let own = |(id, message): &(ClientId, Reply)| {
             *id == self.ids[step.client] && matches!(message, Reply::Push(_))
@@ -274,12 +274,12 @@ impl Run {
         if comparison::own_messages_come_first(self.version) && messages.iter().any(own) {
             if step.is("EXEC") {
                 // The messages stand among the replies, which is no RESP.
-                self.left_out = true;
+                self.omitted = true;
                 return Ok(());
             }
             self.settle(bench)?;
             self.deliver(bench, messages)?;
-            if self.left_out {
+            if self.omitted {
                 return Ok(());
             }
             let expected = Expected {
@@ -291,7 +291,7 @@ impl Run {
         }
         if reply == Reply::Blocked {
             self.settle(bench)?;
-            if self.left_out {
+            if self.omitted {
                 return Ok(());
             }
             bench.control.ask(&["PING"]);
@@ -319,7 +319,7 @@ impl Run {
     ) -> Result<(), String> {
         for (id, messages) in comparison::by_client(messages) {
             self.settle(bench)?;
-            if self.left_out {
+            if self.omitted {
                 return Ok(());
             }
             let mut ids = self.ids.iter();
@@ -346,7 +346,7 @@ impl Run {
         let Some(due) = self.model.next_timeout() else {
             return;
         };
-        if due.wall_us - now().wall_us > LONGEST_NAP_US {
+        if due.wall_us - now().wall_us > MAX_NAP_US {
             return;
         }
         // A quiet server looks for expired waits ten times a second, and one that is asked something
@@ -372,7 +372,7 @@ impl Run {
     }
 
     /// Follows MULTI and EXEC, to know which reply belongs to which queued command.
-    fn note_transaction(&mut self, step: &Step, reply: &Reply) -> Vec<Step> {
+    fn record_transaction(&mut self, step: &Step, reply: &Reply) -> Vec<Step> {
         let queued = &mut self.queued[step.client];
         if step.is("MULTI") && !reply.is_error() {
             queued.get_or_insert_default();
@@ -398,9 +398,9 @@ impl Run {
             if is_left_out(&expected.reply) {
                 // The server may never answer: `WAITAOF 0 10 0` waits for good. A run would be `unknown`, and
                 // from here on the two may differ.
-                self.left_out = true;
+                self.omitted = true;
             }
-            if self.left_out {
+            if self.omitted {
                 return Ok(());
             }
             let client = &mut bench.clients[self.batch.0];
@@ -427,7 +427,7 @@ impl Run {
             return Ok(());
         }
         if is_left_out(reply) {
-            self.left_out = true;
+            self.omitted = true;
             return Ok(());
         }
         Err(format!("{}model: {reply:?}\nreal:  {real:?}", self.log))

@@ -11,11 +11,11 @@ use crate::units::span_us;
 /// The sign of the whole cell and its style. Expected results are not emphasised.
 pub(super) fn sign(cell: &Cell) -> (&'static str, Style) {
     let any = |status| cell.verdicts.values().any(|v| v.status == status);
-    if CellOutcome::of(cell) == CellOutcome::NotRun {
+    if CellOutcome::from_cell(cell) == CellOutcome::NotRun {
         ("!", BAD)
-    } else if cell.is_surprising() {
+    } else if cell.is_unexpected() {
         (Status::Violated.sign(), BAD)
-    } else if !cell.surprises.is_empty() {
+    } else if !cell.mismatches.is_empty() {
         (Status::Unknown.sign(), WARN)
     } else if any(Status::Violated) {
         (Status::Violated.sign(), STRONG)
@@ -45,7 +45,7 @@ pub(super) fn p99(cell: &Cell) -> Option<String> {
 /// Sign and letters, then the causes, then the latency.
 pub(super) fn block(cell: &Cell) -> Vec<Line> {
     let (sign, style) = sign(cell);
-    if CellOutcome::of(cell) == CellOutcome::NotRun {
+    if CellOutcome::from_cell(cell) == CellOutcome::NotRun {
         return vec![Line::new().styled(style, "! not run")];
     }
     if cell.inapplicable().is_some() {
@@ -68,8 +68,8 @@ pub(super) fn block(cell: &Cell) -> Vec<Line> {
         &violated,
         &unknown,
         if is_held { "held" } else { "" },
-        match (cell.is_surprising(), cell.is_bound()) {
-            (true, _) => "surprise",
+        match (cell.is_unexpected(), cell.is_bound()) {
+            (true, _) => "mismatch",
             (false, true) => "",
             (false, false) => "open",
         },
@@ -77,7 +77,7 @@ pub(super) fn block(cell: &Cell) -> Vec<Line> {
     let parts: Vec<&str> = parts.into_iter().filter(|it| !it.is_empty()).collect();
     let mut lines = vec![Line::new().styled(style, &parts.join(" "))];
     let causes = cell.verdicts.values().filter_map(|verdict| verdict.cause);
-    let causes = distinct(causes.map(|cause| cause.word())).into_iter();
+    let causes = distinct(causes.map(|cause| cause.as_str())).into_iter();
     lines.extend(causes.map(|cause| Line::new().plain(cause)));
     lines.extend(p99(cell).map(|p99| Line::new().styled(FAINT, &p99)));
     lines

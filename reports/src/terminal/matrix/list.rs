@@ -33,7 +33,7 @@ fn row(cell: &Cell, name: &str, column: usize, width: usize) -> Vec<Line> {
         .pad_to(column)
         .styled(style, sign)
         .plain(" ");
-    let is_not_run = CellOutcome::of(cell) == CellOutcome::NotRun;
+    let is_not_run = CellOutcome::from_cell(cell) == CellOutcome::NotRun;
     if let Some(error) = cell.error.as_ref().filter(|_| is_not_run) {
         let first = error.lines().next().unwrap_or_default();
         let line = line.plain("could not be run: ").plain(first);
@@ -44,7 +44,7 @@ fn row(cell: &Cell, name: &str, column: usize, width: usize) -> Vec<Line> {
         return line.styled(FAINT, &text).wrap(width, column + 2);
     }
     let violated = by_cause(cell);
-    let unknown: Vec<&str> = with(cell, Status::Unknown).map(|p| p.word()).collect();
+    let unknown: Vec<&str> = with(cell, Status::Unknown).map(|p| p.as_str()).collect();
     line = match (violated.is_empty(), unknown.is_empty()) {
         (true, true) => line.plain("held"),
         _ => line.plain(&violated.join(" · ")),
@@ -54,8 +54,8 @@ fn row(cell: &Cell, name: &str, column: usize, width: usize) -> Vec<Line> {
         let gap = if violated.is_empty() { "" } else { " · " };
         line = line.plain(gap).styled(WARN, &text);
     }
-    if cell.is_surprising() {
-        line = line.plain(" · ").styled(BAD, "surprise");
+    if cell.is_unexpected() {
+        line = line.plain(" · ").styled(BAD, "mismatch");
     } else if !cell.is_bound() {
         line = line.styled(FAINT, " · open");
     }
@@ -69,12 +69,12 @@ fn row(cell: &Cell, name: &str, column: usize, width: usize) -> Vec<Line> {
 fn by_cause(cell: &Cell) -> Vec<String> {
     let cause_of = |property| {
         let verdict = &cell.verdicts[&property];
-        verdict.cause.map_or("violated", |cause| cause.word())
+        verdict.cause.map_or("violated", |cause| cause.as_str())
     };
     let causes = distinct(with(cell, Status::Violated).map(cause_of));
     let texts = causes.into_iter().map(|cause| {
         let of_cause = with(cell, Status::Violated).filter(|one| cause_of(*one) == cause);
-        let words: Vec<&str> = of_cause.map(|property| property.word()).collect();
+        let words: Vec<&str> = of_cause.map(|property| property.as_str()).collect();
         format!("{}: {cause}", words.join(", "))
     });
     texts.collect()

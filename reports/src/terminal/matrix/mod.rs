@@ -4,10 +4,10 @@
 mod cell;
 mod grid;
 mod list;
+mod mismatches;
 mod rates;
 mod scorecard;
 mod summary;
-mod surprises;
 
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
@@ -26,13 +26,13 @@ pub fn matrix(record: &MatrixRecord, width: usize) -> String {
         return join(vec![summary::outcome(record, width)]);
     }
     let mut parts = vec![summary::title(record, width)];
-    if let Some(scorecard) = Scorecard::of(record) {
+    if let Some(scorecard) = Scorecard::from_matrix(record) {
         parts.push(scorecard::advice(&scorecard, width));
         parts.push(scorecard::locks(&scorecard, width));
     }
-    let backends = distinct(record.cells.iter().map(|cell| cell.backend.word()));
+    let backends = distinct(record.cells.iter().map(|cell| cell.backend.as_str()));
     for backend in &backends {
-        let of_backend = |cell: &&Cell| cell.backend.word() == *backend;
+        let of_backend = |cell: &&Cell| cell.backend.as_str() == *backend;
         let cells: Vec<&Cell> = record.cells.iter().filter(of_backend).collect();
         let mut lines = Vec::new();
         if backends.len() > 1 {
@@ -45,10 +45,10 @@ pub fn matrix(record: &MatrixRecord, width: usize) -> String {
         parts.push(summary::legend(width));
     }
     parts.push(rates::lines(record, width));
-    parts.extend(surprises::parts(record, width));
+    parts.extend(mismatches::parts(record, width));
     parts.push(summary::not_applicable(record, width));
-    parts.push(summary::custody(record, width));
-    parts.push(summary::repeats(record, width));
+    parts.push(summary::key_history(record, width));
+    parts.push(summary::reruns(record, width));
     parts.push(summary::similarity(record, width));
     parts.push(summary::outcome(record, width));
     join(parts)

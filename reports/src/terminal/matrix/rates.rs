@@ -30,7 +30,7 @@ pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
                 _ => format!("{cause} {times}"),
             });
             let causes: Vec<String> = causes.collect();
-            let (title, rate) = (title(cell), rate.in_words());
+            let (title, rate) = (title(cell), rate.describe());
             let mut text = format!("  {title}: {property} violated in {rate}");
             if !causes.is_empty() {
                 text.push_str(&format!(": {}", causes.join(", ")));

@@ -27,7 +27,7 @@ pub(super) fn locks(scorecard: &Scorecard, width: usize) -> Vec<Line> {
     for (index, family) in Family::ALL.iter().enumerate() {
         head = head
             .pad_to(first + COLUMN * (index + 1))
-            .styled(FAINT, family.word());
+            .styled(FAINT, family.as_str());
     }
     lines.push(head);
     for score in &scorecard.locks {
@@ -44,13 +44,13 @@ fn lock(score: &LockScore, first: usize, width: usize) -> Vec<Line> {
         lines.extend(row.wrap(width, 2));
         row = Line::new();
     }
-    row = row.pad_to(first).plain(&score.all.in_words());
+    row = row.pad_to(first).plain(&score.all.describe());
     for (index, family) in Family::ALL.iter().enumerate() {
         let column = first + COLUMN * (index + 1);
-        row = match score.families.get(family.word()) {
-            Some(of) if of.survived == of.judged => row.pad_to(column).styled(GOOD, &of.in_words()),
-            Some(of) => row.pad_to(column).plain(&of.in_words()),
-            None => row.pad_to(column).styled(FAINT, "untried"),
+        row = match score.families.get(family.as_str()) {
+            Some(of) if of.survived == of.judged => row.pad_to(column).styled(GOOD, &of.describe()),
+            Some(of) => row.pad_to(column).plain(&of.describe()),
+            None => row.pad_to(column).styled(FAINT, "untested"),
         };
     }
     lines.push(row.cut(width));

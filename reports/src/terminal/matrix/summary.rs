@@ -1,7 +1,7 @@
 //! The title of the table, its legend, and the summary below it.
 
 use picklock_verdicts::check::{Property, Status, describe};
-use picklock_verdicts::record::{CustodyTally, MatrixRecord};
+use picklock_verdicts::record::{KeyHistoryTally, MatrixRecord};
 
 use super::super::line::{BAD, FAINT, GOOD, Line, STRONG, WARN};
 use crate::matrix::{
@@ -16,7 +16,7 @@ pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let cells = &record.cells;
     let locks = distinct(cells.iter().map(|cell| cell.lock.name.as_str())).len();
     let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str())).len();
-    let backends = distinct(cells.iter().map(|cell| cell.backend.word()));
+    let backends = distinct(cells.iter().map(|cell| cell.backend.as_str()));
     let runs = match record.seeds {
         0 => "no runs".to_owned(),
         1 => format!("one run each, seed {}", record.seed),
@@ -39,7 +39,7 @@ pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
 pub(super) fn legend(width: usize) -> Vec<Line> {
     let letters = Property::ALL.map(|one| format!("{}\u{a0}{one}", describe(one).letter));
     let signs = format!(
-        "{} held · {} violated · {} could not be judged · surprise: not as the scenario expects · open: no expectation for this lock · p99: time to acquire",
+        "{} held · {} violated · {} could not be judged · unexpected result: not as the scenario expects · open: no expectation for this lock · p99: time to acquire",
         Status::Held.sign(),
         Status::Violated.sign(),
         Status::Unknown.sign()
@@ -60,7 +60,7 @@ pub(super) fn not_applicable(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let text = format!("Not applicable ({})", count(cells, "cell"));
     let mut lines = vec![Line::new().styled(FAINT, &text)];
     for group in groups.iter().take(REASONS) {
-        let text = format!("  {}", group.in_words());
+        let text = format!("  {}", group.describe());
         lines.extend(Line::new().styled(FAINT, &text).wrap(width, 4));
     }
     if groups.len() > REASONS {
@@ -84,9 +84,11 @@ pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
         }
         let style = match outcome {
             CellOutcome::AsExpected => GOOD,
-            CellOutcome::Surprising | CellOutcome::NotRun | CellOutcome::OpenViolated => BAD,
-            CellOutcome::NotJudged | CellOutcome::OpenNotJudged => WARN,
-            CellOutcome::OpenHeld | CellOutcome::NotApplicable => FAINT,
+            CellOutcome::Unexpected | CellOutcome::NotRun | CellOutcome::ViolatedNoExpectation => {
+                BAD
+            }
+            CellOutcome::Inconclusive | CellOutcome::InconclusiveNoExpectation => WARN,
+            CellOutcome::HeldNoExpectation | CellOutcome::NotApplicable => FAINT,
         };
         line = line.styled(style, &format!("{number} {}", outcome.words()));
     }
@@ -113,10 +115,10 @@ pub(super) fn similarity(record: &MatrixRecord, width: usize) -> Vec<Line> {
     lines
 }
 
-/// How much of the custody was confirmed, where there were real servers.
-pub(super) fn custody(record: &MatrixRecord, width: usize) -> Vec<Line> {
-    let tallies = record.cells.iter().filter_map(|cell| cell.custody);
-    let Some(tally) = tallies.reduce(CustodyTally::and) else {
+/// How much of the key history was confirmed, where there were real servers.
+pub(super) fn key_history(record: &MatrixRecord, width: usize) -> Vec<Line> {
+    let tallies = record.cells.iter().filter_map(|cell| cell.key_history);
+    let Some(tally) = tallies.reduce(KeyHistoryTally::and) else {
         return Vec::new();
     };
     let text = format!(
@@ -127,13 +129,13 @@ pub(super) fn custody(record: &MatrixRecord, width: usize) -> Vec<Line> {
 }
 
 /// How many runs were made again, if any.
-pub(super) fn repeats(record: &MatrixRecord, width: usize) -> Vec<Line> {
-    let repeats = record.cells.iter().map(|cell| cell.repeats);
-    let repeats = repeats.fold(0, u64::saturating_add);
-    let text = match repeats {
+pub(super) fn reruns(record: &MatrixRecord, width: usize) -> Vec<Line> {
+    let reruns = record.cells.iter().map(|cell| cell.reruns);
+    let reruns = reruns.fold(0, u64::saturating_add);
+    let text = match reruns {
         0 => return Vec::new(),
         1 => "1 run was made again, because it could not be judged".to_owned(),
-        _ => format!("{repeats} runs were made again, because they could not be judged"),
+        _ => format!("{reruns} runs were made again, because they could not be judged"),
     };
     Line::new().styled(FAINT, &text).wrap(width, 2)
 }

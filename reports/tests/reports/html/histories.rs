@@ -6,7 +6,7 @@ use picklock_verdicts::history::{Event, EventKind, History, read_history};
 pub fn header(workers: usize) -> String {
     format!(
         concat!(
-            r#"{{"format":"picklock-history/1","scenario":"flash-sale","subject":"set-nx-px","#,
+            r#"{{"format":"picklock-history/1","scenario":"flash-sale","lock":"set-nx-px","#,
             r#""backend":"sim","seed":7,"workers":{},"nodes":1,"keys":["stock"],"ttl_ms":1000,"#,
             r#""stock_start":200000,"update":"decrement","min_grants":2,"#,
             r#""progress_within_ms":3000}}"#,
@@ -28,7 +28,7 @@ fn purchase(op: u64) -> [Event; 6] {
     const STEP_NS: u64 = 3_000_000;
     let worker = (op % 8) as usize;
     // The next client that asks waits a little: the times of a real lock are never round.
-    let asked_ns = op * STEP_NS + op * 7_919 % 400_000;
+    let requested_at_ns = op * STEP_NS + op * 7_919 % 400_000;
     let granted_ns = op * STEP_NS + 600_000;
     let held_ns = match op % 1_000 {
         999 => 5_000_000,
@@ -73,7 +73,7 @@ fn purchase(op: u64) -> [Event; 6] {
         last_command_ns: None,
     };
     [
-        (asked_ns, asked),
+        (requested_at_ns, asked),
         (granted_ns, granted),
         (granted_ns + 100_000, read),
         (granted_ns + 900_000, sold),

@@ -12,7 +12,7 @@ use picklock_verdicts::expectation::{Expected, Tables};
 use picklock_verdicts::history::History;
 use picklock_verdicts::latency;
 use picklock_verdicts::record::{
-    Cell, CellSetting, MATRIX_FORMAT, MatrixRecord, Redis, RunRecord, Surprise, Tally,
+    Cell, CellSetting, MATRIX_FORMAT, MatrixRecord, Mismatch, Redis, RunRecord, Tally,
 };
 
 /// A matrix of real runs in the simulation.
@@ -51,12 +51,13 @@ pub fn nothing(seeds: u64) -> ReportInput {
 
 /// A cell, and the run that it shows.
 pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) {
-    let trial = Trial::of(scenario)
+    let trial = Trial::scenario(scenario)
         .expect("a scenario of the catalog")
         .seeds(1..=seeds);
-    let rule = Expected::of(trial.scenario(), lock, Tables::NamedOrAll);
-    let expected = rule.in_words();
-    let outcome = match trial.run_lock(&LockFactory::of(find(lock).expect("a built-in lock"))) {
+    let rule = Expected::for_lock(trial.planned_scenario(), lock, Tables::NamedOrAll);
+    let expected = rule.describe();
+    let outcome = match trial.run_lock(&LockFactory::built_in(find(lock).expect("a built-in lock")))
+    {
         Ok(outcome) => outcome,
         Err(error) => {
             let history = super::histories::long(0);
@@ -75,24 +76,24 @@ pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) 
     let record = record(
         &run.history,
         run.verdicts.clone(),
-        &trial.scenario().summary,
+        &trial.planned_scenario().summary,
     );
     let run_dir = format!("cells/{lock}/{scenario}/sim");
     let mut cell = of_record(&record, &run_dir, expected);
     cell.setting = Some(CellSetting {
-        family: trial.scenario().family(),
-        measures: trial.scenario().measures,
+        family: trial.planned_scenario().family(),
+        measures: trial.planned_scenario().measures,
         nodes: find(lock).map_or(1, |known| known.nodes),
         replicas: find(lock).map_or(0, |known| known.replicas),
     });
-    cell.surprises = rule.surprises(&run.verdicts);
+    cell.mismatches = rule.mismatches(&run.verdicts);
     cell.runs = seeds;
     cell.tally = tally(outcome.runs().iter().map(|run| &run.verdicts));
     let evidence = Evidence {
         run_dir,
         record,
         history: Some(run.history.clone()),
-        wire: None,
+        proxy: None,
         has_repro: false,
     };
     (cell, Some(evidence))
@@ -109,7 +110,7 @@ pub fn record(history: &History, verdicts: Verdicts, summary: &str) -> RunRecord
             server: "model of redis".into(),
             version: "7.0.15".into(),
         },
-        latency: latency::of_history(history),
+        latency: latency::from_history(history),
         reproduce: format!(
             "picklock scenario {} --impl {} --backend sim --seed {}",
             history.header.scenario, history.header.lock, history.header.seed
@@ -132,13 +133,13 @@ pub fn of_record(record: &RunRecord, run_dir: &str, expected: BTreeMap<Property,
         backend: record.backend,
         runs: 1,
         seed: record.seed,
-        surprises: surprises(&record.verdicts, &expected),
+        mismatches: mismatches(&record.verdicts, &expected),
         verdicts: record.verdicts.clone(),
         tally: tally([&record.verdicts].into_iter()),
         expected,
         counts: record.counts,
-        repeats: 0,
-        custody: None,
+        reruns: 0,
+        key_history: None,
         latency: record.latency.clone(),
         error: None,
         elapsed_ms: Some(12),
@@ -147,17 +148,17 @@ pub fn of_record(record: &RunRecord, run_dir: &str, expected: BTreeMap<Property,
     }
 }
 
-fn surprises(verdicts: &Verdicts, expected: &BTreeMap<Property, String>) -> Vec<Surprise> {
-    let mut surprises = Vec::new();
+fn mismatches(verdicts: &Verdicts, expected: &BTreeMap<Property, String>) -> Vec<Mismatch> {
+    let mut mismatches = Vec::new();
     for (property, expected) in expected.iter().filter(|(_, wanted)| *wanted != "any") {
         let verdict = &verdicts[property];
-        let cause = verdict.cause.map_or("", |cause| cause.word());
+        let cause = verdict.cause.map_or("", |cause| cause.as_str());
         let got = match verdict.status {
             Status::Violated => format!("violated: {cause}"),
-            status => status.word().to_owned(),
+            status => status.as_str().to_owned(),
         };
         if got != *expected && !(expected == "violated" && got.starts_with("violated")) {
-            surprises.push(Surprise {
+            mismatches.push(Mismatch {
                 property: *property,
                 expected: expected.clone(),
                 got,
@@ -165,7 +166,7 @@ fn surprises(verdicts: &Verdicts, expected: &BTreeMap<Property, String>) -> Vec<
             });
         }
     }
-    surprises
+    mismatches
 }
 
 fn tally<'a>(runs: impl Iterator<Item = &'a Verdicts>) -> BTreeMap<Property, Tally> {
@@ -179,7 +180,7 @@ fn tally<'a>(runs: impl Iterator<Item = &'a Verdicts>) -> BTreeMap<Property, Tal
             Status::NotApplicable => tally.not_applicable += 1,
         }
         if let Some(cause) = verdict.cause {
-            *tally.causes.entry(cause.word().to_owned()).or_default() += 1;
+            *tally.causes.entry(cause.as_str().to_owned()).or_default() += 1;
         }
     }
     tallies

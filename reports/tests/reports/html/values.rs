@@ -2,12 +2,12 @@
 
 use picklock_reports::combine::of_run;
 use picklock_reports::html::page;
-use picklock_verdicts::custody::write_custody;
 use picklock_verdicts::history::{Event, History};
+use picklock_verdicts::key_history::write_key_history;
 use serde_json::Value;
 
 use super::runs;
-use crate::custody_samples::{ATTACK, changed, command, eroded_quorum, hostile};
+use crate::key_history_samples::{ATTACK, changed, command, eroded_quorum, hostile};
 use crate::samples::{self, Sample};
 
 /// The data of the page's only timeline.
@@ -21,10 +21,10 @@ fn page_of((record, history): Sample) -> String {
     page(&of_run(record, Some(history))).unwrap()
 }
 
-/// The lines of `custody.jsonl` but the first, which names the format.
-pub fn custody(history: &History) -> Vec<Value> {
+/// The lines of `key-history.jsonl` but the first, which names the format.
+pub fn key_history(history: &History) -> Vec<Value> {
     let mut text = Vec::new();
-    write_custody(history, &mut text).unwrap();
+    write_key_history(history, &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
     let lines = text.lines().skip(1);
     lines
@@ -32,9 +32,9 @@ pub fn custody(history: &History) -> Vec<Value> {
         .collect()
 }
 
-/// The lanes have exactly the values of the custody: where, whose, from when to when, why ended.
+/// The lanes have exactly the values of the key history: where, whose, from when to when, why ended.
 #[test]
-fn the_data_of_the_lanes_is_the_custody() {
+fn the_data_of_the_lanes_is_the_key_history() {
     for (lock, scenario) in [
         ("redlock", "quorum-erosion"),
         ("get-then-del", "stale-delete"),
@@ -42,7 +42,7 @@ fn the_data_of_the_lanes_is_the_custody() {
         ("watchdog", "slow-section"),
     ] {
         let input = runs::matrix(&[lock], &[scenario], 1);
-        let mut wanted = custody(input.evidence[0].history.as_ref().unwrap());
+        let mut wanted = key_history(input.evidence[0].history.as_ref().unwrap());
         let track = track(&page(&input).unwrap());
         let texts = &track["values"]["texts"];
         let text = |index: &Value| match index.as_u64() {
@@ -88,9 +88,9 @@ fn markup_in_keys_values_and_commands_is_escaped() {
 }
 
 #[test]
-fn a_history_without_custody_has_no_lanes_and_says_so() {
+fn a_history_without_key_history_has_no_lanes_and_says_so() {
     let page = page_of(samples::gc_pause());
-    assert_eq!(page.matches("No custody: what").count(), 1);
+    assert_eq!(page.matches("No key history: what").count(), 1);
     assert_eq!(track(&page)["values"]["rows"], Value::Array(vec![]));
 }
 

@@ -62,7 +62,7 @@ fn page_makes_no_network_requests() {
 fn a_surprise_is_shown_with_what_was_expected() {
     let mut material = runs::matrix(&["set-nx-px"], &["calm"], 1);
     let cell = &mut material.matrix.cells[0];
-    cell.surprises = vec![picklock_verdicts::record::Surprise {
+    cell.mismatches = vec![picklock_verdicts::record::Mismatch {
         property: Property::Lease,
         expected: "held".into(),
         got: "violated: evicted".into(),
@@ -178,7 +178,7 @@ fn markup_in_names_is_escaped() {
         run_dir: attack.into(),
         record,
         history: Some(history),
-        wire: None,
+        proxy: None,
         has_repro: false,
     }];
     let page = page(&material).unwrap();
@@ -220,7 +220,7 @@ fn a_million_events_fit_into_ten_megabytes_and_the_page_says_what_it_left_out() 
         run_dir: "long".into(),
         record,
         history: Some(history),
-        wire: None,
+        proxy: None,
         has_repro: false,
     }];
     let page = page(&material).unwrap();

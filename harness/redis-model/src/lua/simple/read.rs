@@ -6,7 +6,7 @@ impl Program {
     /// `None`: the script uses something that is not supported here, or is wrong. Lua decides.
     pub(crate) fn read(text: &[u8]) -> Option<Program> {
         let words = words(text)?;
-        if words.len() > MOST_WORDS {
+        if words.len() > MAX_WORDS {
             return None;
         }
         let mut reader = Reader {
@@ -25,7 +25,7 @@ const DEPTH: u32 = 20;
 
 /// A longer script is left to Lua. Expressions are nested as deeply as they have words: `a or b or c` is,
 /// too, and so is what executes and frees them.
-const MOST_WORDS: usize = 1000;
+const MAX_WORDS: usize = 1000;
 
 /// A simple script does not have more local variables than this. Lua's own limit is 200.
 const LOCALS: usize = 50;

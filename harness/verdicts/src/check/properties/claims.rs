@@ -1,6 +1,6 @@
 //! Claims: what the lock says agrees with what it did to the servers' keys.
 //!
-//! A lock says these things, and the custody shows whether they are true:
+//! A lock says these things, and the key history shows whether they are true:
 //!
 //! - "You have it, for so long." Its value was written to a quorum of the nodes, and the expiry on them
 //!   is over no sooner than the client was told. An expiry is counted from the last moment at which it
@@ -23,21 +23,21 @@
 //! - "It took so long." No answer took longer than the driver has waited for it.
 //! - "It is this lock." No other lock uses the same key.
 //!
-//! Without custody nothing of this can be shown, and the property does not apply.
+//! Without key history nothing of this can be shown, and the property does not apply.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::check::checker::Checker;
+use crate::check::claims::kept_values::{KeptValues, SLACK_NS};
+use crate::check::claims::left_value::{LeftValue, ReportedState};
+use crate::check::claims::promised_renewal::ran_out_ns;
+use crate::check::claims::untrue_answers::{gone_ns, refused_ns};
+use crate::check::claims::written_values::{KeyUsers, Written, WrittenValue, WrittenValues};
 use crate::check::description::Description;
 use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
-use crate::check::kept_values::{KeptValues, SLACK_NS};
-use crate::check::left_value::{LeftValue, Said};
-use crate::check::promised_renewal::ran_out_ns;
-use crate::check::unjudged::{Ongoing, Unjudged};
-use crate::check::untrue_answers::{gone_ns, refused_ns};
-use crate::check::written_values::{KeyUsers, Written, WrittenValue, WrittenValues};
-use crate::custody::{Custody, Expiry, KeyUpdate, NodesUsed, ValueSpan};
+use crate::check::inconclusive::{InconclusiveReason, StallContext};
 use crate::history::{Event, EventKind, Header, KeyName};
+use crate::key_history::{Expiry, KeyHistory, KeyUpdate, NodesUsed, ValueSpan};
 use crate::timeline::{Attempt, Step, Timeline, ms};
 
 /// How far an expiry as it was written may be off.
@@ -57,7 +57,7 @@ const AROUND_PART_OF_LEASE: u64 = 5;
 
 /// The checker.
 pub(in crate::check) struct Claims {
-    custody: bool,
+    key_history: bool,
     nodes: usize,
     locks: Vec<String>,
     nodes_used: NodesUsed,
@@ -74,7 +74,7 @@ pub(in crate::check) struct Claims {
     /// When the harness stood still: from, until.
     pauses: Vec<(u64, u64)>,
     /// The first refusal that may be due to that.
-    late: Option<Unjudged>,
+    late: Option<InconclusiveReason>,
     found: Vec<Found>,
 }
 
@@ -110,7 +110,7 @@ impl Claims {
         {
             return self.judge_validity(at_ns, attempt, &kept);
         }
-        self.note_keys(attempt.key, &written);
+        self.record_keys(attempt.key, &written);
         self.judge_expiry(at_ns, attempt, &written);
         self.judge_grant(at_ns, attempt, &written);
         self.judge_validity(at_ns, attempt, &written);
@@ -130,7 +130,7 @@ impl Claims {
     }
 
     /// The keys that all grants of a lock have written are certainly the lock's.
-    fn note_keys(&mut self, lock: u32, written: &Written) {
+    fn record_keys(&mut self, lock: u32, written: &Written) {
         let keys = || written.lock_values().map(|value| &value.key);
         match self.lock_keys.get_mut(&lock) {
             Some(known) => known.retain(|key| keys().any(|written| written == key)),
@@ -216,20 +216,20 @@ impl Claims {
     /// "For so long."
     fn judge_validity(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
         let quorum = self.nodes_used.quorum(attempt.key);
-        let over_ns = written.over_ns();
-        let told_ns = attempt.deadline_ns;
+        let ended_at_ns = written.ended_at_ns();
+        let reported_at_ns = attempt.deadline_ns;
         let telling_ns = attempt.ttl_ns / TELLING_PART_OF_LEASE;
         let slack_ns = match written.left_by {
             None => SLACK_NS + telling_ns,
             Some(_) => SLACK_NS,
         };
         // A lease that is over when it is told promises nothing.
-        if let Some(worth_ns) = over_ns.get(quorum - 1)
+        if let Some(worth_ns) = ended_at_ns.get(quorum - 1)
             && attempt.told
-            && told_ns > at_ns
-            && told_ns > worth_ns.saturating_add(slack_ns)
+            && reported_at_ns > at_ns
+            && reported_at_ns > worth_ns.saturating_add(slack_ns)
         {
-            let more_ms = (told_ns - worth_ns) / 1_000_000;
+            let more_ms = (reported_at_ns - worth_ns) / 1_000_000;
             let statement = format!(
                 "worker {} was told a lease that ends {more_ms} ms after the expiry that was written",
                 attempt.worker
@@ -272,7 +272,7 @@ impl Claims {
                 (false, false) => quorum,
             };
             if stayed >= too_many
-                && left.said == Said::Refused
+                && left.said == ReportedState::Refused
                 && let Some(late) = self.held_back(&left)
             {
                 self.late.get_or_insert(late);
@@ -280,7 +280,7 @@ impl Claims {
                 let statement = format!(
                     "worker {} {}, and its value stayed on {stayed} of {} nodes",
                     left.worker,
-                    left.said.in_words(),
+                    left.said.describe(),
                     self.nodes
                 );
                 let about = match left.said.is_of_release() {
@@ -294,7 +294,7 @@ impl Claims {
 
     /// Why a client may have given up an answer that the harness held back: it stood still about the time at which the
     /// value was written.
-    fn held_back(&self, left: &LeftValue) -> Option<Unjudged> {
+    fn held_back(&self, left: &LeftValue) -> Option<InconclusiveReason> {
         let written_ns = left.written_ns?;
         let around_ns = self.ttl_ns / AROUND_PART_OF_LEASE;
         let from_ns = written_ns.saturating_sub(around_ns);
@@ -308,10 +308,10 @@ impl Claims {
             last_ns = *ended_ns;
         }
         let suffices = paused_ns >= (self.ttl_ns / LATE_PART_OF_LEASE).max(1);
-        suffices.then_some(Unjudged::HarnessPause {
+        suffices.then_some(InconclusiveReason::HarnessStall {
             late_ms: paused_ns / 1_000_000,
             until_ns: last_ns,
-            during: Ongoing::Attempt,
+            during: StallContext::Attempt,
             count: 1,
         })
     }
@@ -328,7 +328,7 @@ impl Claims {
         if !renews && refused.is_empty() && self.released_late.is_empty() {
             return;
         }
-        let account = Custody::of(history);
+        let account = KeyHistory::from_history(history);
         let mut values: HashMap<(usize, u64), Vec<&ValueSpan>> = HashMap::new();
         for span in &account.spans {
             if let Some(by) = &span.author {
@@ -372,7 +372,7 @@ impl Claims {
     fn stayed_on(&self, left: &LeftValue) -> usize {
         let keys = self.lock_keys.get(&left.lock);
         let keys = keys.map_or(&[][..], Vec::as_slice);
-        left.nodes((left.said != Said::Free).then_some(keys))
+        left.nodes((left.said != ReportedState::Free).then_some(keys))
     }
 }
 
@@ -394,7 +394,7 @@ impl Checker for Claims {
 
     fn new(header: &Header) -> Self {
         Claims {
-            custody: header.custody,
+            key_history: header.key_history,
             nodes: header.nodes.max(1),
             locks: header.keys.clone(),
             nodes_used: NodesUsed::new(header.nodes),
@@ -412,7 +412,7 @@ impl Checker for Claims {
     }
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        if !self.custody {
+        if !self.key_history {
             return;
         }
         self.nodes_used.step(attempt, step);
@@ -435,8 +435,8 @@ impl Checker for Claims {
                 self.written.forget(attempt.op);
             }
             Step::Answered { released, .. } => {
-                let over_ns = attempt.begun_ns().saturating_add(attempt.ttl_ns);
-                if released == Some(true) && at_ns > over_ns {
+                let ended_at_ns = attempt.begun_ns().saturating_add(attempt.ttl_ns);
+                if released == Some(true) && at_ns > ended_at_ns {
                     self.released_late.insert(attempt.op);
                 }
                 self.written.forget(attempt.op);
@@ -448,7 +448,7 @@ impl Checker for Claims {
 
     fn event(&mut self, event: &Event) {
         self.kept.event(event);
-        if let EventKind::Stalled { late_ms } = event.what {
+        if let EventKind::HarnessStalled { late_ms } = event.what {
             let from_ns = event.at_ns.saturating_sub(ms(late_ms));
             self.pauses.push((from_ns, event.at_ns));
         }
@@ -461,7 +461,7 @@ impl Checker for Claims {
     }
 
     fn finish(mut self, timeline: &Timeline<'_>) -> Judgement {
-        if !self.custody {
+        if !self.key_history {
             return Judgement::NotApplicable;
         }
         self.judge_left();

@@ -22,7 +22,7 @@ struct Highest(Vec<(u64, u64)>);
 
 impl Highest {
     /// Of these tokens, each with its time.
-    fn of(mut tokens: Vec<(u64, u64)>) -> Self {
+    fn new(mut tokens: Vec<(u64, u64)>) -> Self {
         tokens.sort_unstable();
         let mut highest = 0;
         for (_, token) in &mut tokens {
@@ -55,7 +55,7 @@ pub fn stale_tokens(timeline: &Timeline<'_>) -> Vec<StaleToken> {
             keys.entry(hold.key).or_default().extend(token);
         }
         let keys = keys.into_iter();
-        keys.map(|(key, tokens)| (key, Highest::of(tokens)))
+        keys.map(|(key, tokens)| (key, Highest::new(tokens)))
             .collect::<HashMap<u32, Highest>>()
     };
     let arrived = by_key(|hold| hold.begin_ns);

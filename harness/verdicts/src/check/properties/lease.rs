@@ -12,7 +12,7 @@
 //! may have run. Two leases that certainly ran at the same time prove a violation. If two may have
 //! done so, the history does not decide it.
 //!
-//! A lock that does not say how long its lease runs has one from when its key was written, where the custody
+//! A lock that does not say how long its lease runs has one from when its key was written, where the key history
 //! of its only node shows that. Else it granted it at some time between the request and the arrival. If it was granted late, its lease lasted at least a TTL from then, and may have met
 //! another one. If it was granted early, it may have been in the middle of another's lease. If one of
 //! the two is true of every such time, the service let two in, whenever it was.
@@ -22,8 +22,8 @@
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::Judgement;
+use crate::check::inconclusive::InconclusiveReason;
 use crate::check::overlap::{self, Pairs};
-use crate::check::unjudged::Unjudged;
 use crate::history::Header;
 use crate::timeline::{self, Hold, Timeline};
 
@@ -69,7 +69,7 @@ pub(in crate::check) fn judge_leases(holds: &[Hold], pairs: Pairs<'_>) -> Judgem
         |shared: fn(&Hold, &Hold) -> (u64, Option<u64>)| overlap::judge_pairs(holds, pairs, shared);
     match (judge(shared_certainly), judge(shared_possibly)) {
         (Judgement::Held, Judgement::Violated { .. }) => {
-            Judgement::Unknown(Unjudged::LeasesMayHaveOverlapped)
+            Judgement::Unknown(InconclusiveReason::LeasesMayHaveOverlapped)
         }
         (certain, _) => certain,
     }

@@ -10,8 +10,8 @@ use picklock_scenarios::Property;
 use super::checker::Checker;
 use super::description::Description;
 use super::finding::Judgement;
-use crate::custody::KeyUpdate;
 use crate::history::{Event, Header};
+use crate::key_history::KeyUpdate;
 use crate::timeline::{Attempt, Step, Timeline};
 
 macro_rules! checkers {

@@ -1,6 +1,6 @@
 //! Ownership: no client's release or renewal takes away another client's lock, or takes part in it.
 //!
-//! With custody it is seen on the servers: a command that a client sent to release or to extend its
+//! With key history it is seen on the servers: a command that a client sent to release or to extend its
 //! lock removed, replaced or prolonged a value that another client's acquisition had written. A renewal that
 //! keeps another client's value alive takes part in a lock that is not its own. A value that
 //! never expires and has not the name of a lock is none (a counter, a list of those who wait).
@@ -16,7 +16,7 @@
 //! another client has the lock. So a finding waits until the attempt that wrote it is granted, and if
 //! that attempt writes the value once more, the first one was not what it was granted the lock with.
 //!
-//! Without custody it is judged from what clients said (`bare_ownership.rs`), and only as long as the
+//! Without key history it is judged from what clients said (`ownership_from_answers.rs`), and only as long as the
 //! lock's own word held: once two leases overlapped, the two clients had the lock together anyway, and
 //! the answer to a release does not show whose it was.
 
@@ -24,23 +24,23 @@ use std::collections::HashMap;
 
 use picklock_scenarios::Phase;
 
-use crate::check::bare_ownership::{self, Claim};
 use crate::check::checker::Checker;
+use crate::check::claims::taken_value::TakenValue;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{ForeignRelease, Judgement, Seen, Taking};
+use crate::check::inconclusive::InconclusiveReason;
 use crate::check::overlap;
+use crate::check::ownership_from_answers::{self, Claim};
 use crate::check::properties::lease;
-use crate::check::taken_value::TakenValue;
-use crate::check::unjudged::Unjudged;
-use crate::custody::{KeyTable, KeyUpdate};
 use crate::history::{Header, KeyName};
+use crate::key_history::{KeyTable, KeyUpdate};
 use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step, Timeline};
 
 /// The checker.
 #[derive(Default)]
 pub(in crate::check) struct Ownership {
-    custody: bool,
-    /// Without custody: the releases that claimed success.
+    key_history: bool,
+    /// Without key history: the releases that claimed success.
     claims: Vec<Claim>,
     /// The latest attempt of each worker.
     attempts: Vec<Asked>,
@@ -50,13 +50,13 @@ pub(in crate::check) struct Ownership {
     /// one.
     unproven: HashMap<usize, u64>,
     /// What was taken away, and is a finding only if something does not come, or comes.
-    open: Vec<OpenFinding>,
+    open: Vec<PendingFinding>,
     found: Vec<ForeignRelease>,
 }
 
 /// A command that took a value, of which it is not known yet whether that was another client's lock.
 #[derive(Debug)]
-struct OpenFinding {
+struct PendingFinding {
     release: ForeignRelease,
     place: usize,
     /// Whose value it was, while that attempt is not granted.
@@ -90,14 +90,14 @@ enum Answer {
 impl Ownership {
     /// All foreign releases, and whether another one may have been of another master.
     fn releases(mut self, timeline: &Timeline<'_>) -> (Vec<ForeignRelease>, bool) {
-        match self.custody {
+        match self.key_history {
             true => {
                 let open = self.open.into_iter();
                 let granted = open.filter(|open| open.ungranted.is_none());
                 self.found.extend(granted.map(|open| open.release));
                 (self.found, false)
             }
-            false => bare_ownership::foreign_releases(&self.claims, timeline),
+            false => ownership_from_answers::foreign_releases(&self.claims, timeline),
         }
     }
 
@@ -113,7 +113,8 @@ impl Ownership {
 
     /// What nothing can change any more is a finding.
     fn close(&mut self) {
-        let is_open = |open: &mut OpenFinding| open.ungranted.is_none() && open.takeover.is_none();
+        let is_open =
+            |open: &mut PendingFinding| open.ungranted.is_none() && open.takeover.is_none();
         let closed = self.open.extract_if(.., is_open);
         self.found.extend(closed.map(|open| open.release));
     }
@@ -138,7 +139,7 @@ impl Ownership {
         };
         if is_finding {
             let may_take_over = acquires && taken.how != Taking::Prolonged;
-            self.open.push(OpenFinding {
+            self.open.push(PendingFinding {
                 release: self.foreign(taken),
                 place: taken.place,
                 ungranted: is_unproven.then_some(taken.owner),
@@ -152,7 +153,7 @@ impl Ownership {
     fn settle_takeovers(&mut self, update: &KeyUpdate<'_>) {
         let by = update.command();
         let takes = |op: u64| by.is_some_and(|by| (by.op, by.phase) == (op, Phase::Acquire));
-        let is_here = |open: &OpenFinding| open.place == update.place;
+        let is_here = |open: &PendingFinding| open.place == update.place;
         self.open
             .retain(|open| !(is_here(open) && open.takeover.is_some_and(takes)));
         for open in self.open.iter_mut().filter(|open| is_here(open)) {
@@ -184,7 +185,7 @@ impl Ownership {
             owner: taken.owner.1,
             owned_ns: taken.written_ns,
             sent_ns: (releaser.and_then(|asked| asked.released_ns)).unwrap_or(taken.at_ns),
-            struck_ns: taken.at_ns,
+            fired_at_ns: taken.at_ns,
             how: taken.how,
         }
     }
@@ -227,7 +228,7 @@ impl Ownership {
         }
     }
 
-    fn note_written(&mut self, (worker, op): (usize, u64), place: usize) {
+    fn record_written(&mut self, (worker, op): (usize, u64), place: usize) {
         if self.written.len() <= worker {
             self.written.resize_with(worker + 1, Default::default);
         }
@@ -245,7 +246,7 @@ impl Ownership {
         let op = writer.1;
         let author = update.now.and_then(|now| now.author);
         if author.is_some_and(|author| author.is_of(writer.0, op)) {
-            self.note_written(writer, update.place);
+            self.record_written(writer, update.place);
         }
         self.open
             .retain(|open| (open.place, open.ungranted) != (update.place, Some(writer)));
@@ -272,16 +273,16 @@ impl Checker for Ownership {
 
     fn new(header: &Header) -> Self {
         Ownership {
-            custody: header.custody,
+            key_history: header.key_history,
             ..Ownership::default()
         }
     }
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        if self.custody {
+        if self.key_history {
             return self.note(at_ns, attempt, step);
         }
-        self.claims.extend(Claim::of(attempt, step));
+        self.claims.extend(Claim::from_step(attempt, step));
     }
 
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
@@ -293,7 +294,7 @@ impl Checker for Ownership {
             true => self.unproven.remove(&update.place),
             false => self.unproven.get(&update.place).copied(),
         };
-        if let Some(taken) = TakenValue::of(at_ns, update) {
+        if let Some(taken) = TakenValue::from_update(at_ns, update) {
             let owner = self.asked(taken.owner);
             let is_asking = owner.is_some_and(|owner| owner.answer == Answer::Awaited);
             match unproven {
@@ -311,13 +312,13 @@ impl Checker for Ownership {
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
-        let custody = self.custody;
+        let key_history = self.key_history;
         let (found, in_doubt) = self.releases(timeline);
         if in_doubt && found.is_empty() {
-            return Judgement::Unknown(Unjudged::TwoMasters);
+            return Judgement::Unknown(InconclusiveReason::TwoMasters);
         }
         let found = found.into_iter();
-        let found = found.map(|release| (release.struck_ns, Seen::ForeignRelease(release)));
+        let found = found.map(|release| (release.fired_at_ns, Seen::ForeignRelease(release)));
         let judgement = Judgement::of(found.collect());
         let Judgement::Violated { first, .. } = &judgement else {
             return judgement;
@@ -325,9 +326,9 @@ impl Checker for Ownership {
         match lease::judge_leases(timeline.holds(), overlap::ALL) {
             // It may have been of the client's own lock: both had been let in.
             Judgement::Violated { first: shared, .. }
-                if !custody && shared.at_ns <= first.at_ns =>
+                if !key_history && shared.at_ns <= first.at_ns =>
             {
-                Judgement::Unknown(Unjudged::OwnerUnknown)
+                Judgement::Unknown(InconclusiveReason::OwnerUnknown)
             }
             _ => judgement,
         }
@@ -344,7 +345,7 @@ pub(in crate::check) fn foreign_releases(timeline: &Timeline<'_>) -> Vec<Foreign
         tracker.event(event, |attempt, step| {
             checker.step(event.at_ns, attempt, step);
         });
-        if history.header.custody {
+        if history.header.key_history {
             keys.event(event, |update| checker.key_changed(event.at_ns, &update));
         }
     }

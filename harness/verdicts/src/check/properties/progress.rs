@@ -3,8 +3,8 @@
 //! A violation is a period, longer than the bound, in which a lock was wanted that no client could hold
 //! any more, by workers that reached the nodes that the lock needs. The period begins at the latest of
 //!
-//! - the time since which the lock is wanted (see [`crate::check::waiters`]);
-//! - the end of every lease that could be outstanding (see [`crate::check::outstanding`]);
+//! - the time since which the lock is wanted (see [`crate::check::progress::waiters`]);
+//! - the end of every lease that could be outstanding (see [`crate::check::progress::outstanding`]);
 //! - one TTL after any fault began or ended: until then a command that the fault delayed may have
 //!   set a key. A lock that rounds its expiry up to a whole second is given that long.
 //!
@@ -14,7 +14,7 @@
 //! refuses, fails or hangs although it has all that it needs is not available.
 //!
 //! A fault that is on excuses only the workers that it keeps from a quorum of the nodes (see
-//! [`crate::check::reach`]). If one of these waits for longer than the bound, and the fault never ends,
+//! [`crate::check::progress::reach`]). If one of these waits for longer than the bound, and the fault never ends,
 //! the property is `unknown`.
 //!
 //! After the run, a probe that waited for the bound and was not granted counts like one more
@@ -22,7 +22,7 @@
 //! it, or if there was no probe: a lock may keep its expiry in the value.
 //!
 //! A dead client's value that other clients keep alive counts as no lease, whoever believes that he holds the
-//! lock (see [`crate::check::kept_alive`]).
+//! lock (see [`crate::check::progress::kept_alive`]).
 //!
 //! A wrong clock may keep a key alive for longer than its TTL, by as much as the clock jumps back.
 //! If a clock was wrong, waiting too long is `unknown`. The time in which the machine stood still, or kept a
@@ -34,16 +34,16 @@
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, Judgement, Seen, Starvation};
-use crate::check::kept_alive::KeptAlive;
-use crate::check::outstanding::WantedKey;
-use crate::check::reach::Reach;
-use crate::check::standstill::Standstill;
-use crate::check::starvation_excuse::StarvationExcuses;
-use crate::check::unjudged::{StarvedBy, Unjudged};
-use crate::check::waiters::Waiters;
-use crate::custody::KeyUpdate;
+use crate::check::inconclusive::{InconclusiveReason, StarvationReason};
+use crate::check::progress::kept_alive::KeptAlive;
+use crate::check::progress::outstanding::WantedKey;
+use crate::check::progress::reach::Reach;
+use crate::check::progress::starvation_excuse::StarvationExcuses;
+use crate::check::progress::waiters::Waiters;
+use crate::check::stalls::stall::Stall;
 use crate::history::{Event, EventKind, Header, Misbehaviour};
-use crate::timeline::{Attempt, Denial, Step, Timeline, is_rounded_up, ms, spoils_clocks};
+use crate::key_history::KeyUpdate;
+use crate::timeline::{AcquireFailure, Attempt, Step, Timeline, is_rounded_up, ms, spoils_clocks};
 
 /// The checker.
 #[derive(Default)]
@@ -67,12 +67,12 @@ pub(in crate::check) struct Progress {
     run_over: bool,
     latest_ns: u64,
     found: Vec<Starvation>,
-    undecided: Option<StarvedBy>,
+    undecided: Option<StarvationReason>,
     /// A fault escaped.
     escaped: bool,
     excuses: StarvationExcuses,
-    /// A long standstill in which nobody got the lock.
-    stood_still: Option<Unjudged>,
+    /// A long stall in which nobody got the lock.
+    stood_still: Option<InconclusiveReason>,
 }
 
 impl Progress {
@@ -107,27 +107,28 @@ impl Progress {
         if at_ns <= limit_ns.saturating_add(paused_ns) {
             if at_ns > limit_ns {
                 let stood_ns = self.paused_ns(from_ns, at_ns, 0);
-                let by = StarvedBy::HarnessPause(stood_ns / 1_000_000);
+                let by = StarvationReason::HarnessStall(stood_ns / 1_000_000);
                 self.undecided.get_or_insert(by);
             }
             if self.run_over && self.was_in_doubt(at_ns, key, since_ns) {
-                self.undecided.get_or_insert(StarvedBy::AttemptsInDoubt);
+                self.undecided
+                    .get_or_insert(StarvationReason::AttemptsInDoubt);
             }
             return;
         }
         if self.clocks_spoilt {
-            self.undecided.get_or_insert(StarvedBy::WrongClock);
+            self.undecided.get_or_insert(StarvationReason::WrongClock);
             return;
         }
         let doubt = state.outstanding.doubt_before(from_ns);
-        let first_asked_ns = self.waiters.first_asked_ns(worker, key);
+        let first_requested_at_ns = self.waiters.first_requested_at_ns(worker, key);
         self.keys[key as usize].starved = true;
         self.found.push(Starvation {
             key,
             from_ns,
             until_ns: limit_ns.saturating_add(paused_ns),
             worker: (worker < self.workers).then_some(worker),
-            in_turn: first_asked_ns.is_some_and(|asked_ns| asked_ns > from_ns),
+            in_turn: first_requested_at_ns.is_some_and(|requested_at_ns| requested_at_ns > from_ns),
             doubt,
             has_unexpiring_key: false,
         });
@@ -196,7 +197,7 @@ impl Progress {
         self.recount(key);
         let since_ns = match self.reach.has_quorum(worker, key) {
             true => self.waiters.wanted_since_ns(key),
-            false => self.waiters.first_asked_ns(worker, key),
+            false => self.waiters.first_requested_at_ns(worker, key),
         };
         if let Some(since_ns) = since_ns {
             self.look(at_ns, key, worker, since_ns);
@@ -236,11 +237,11 @@ impl Progress {
             self.look(at_ns.saturating_add(1), key, self.workers, since_ns);
         }
         if self.found.len() == before && !starved {
-            self.undecided.get_or_insert(StarvedBy::ProbeBlocked);
+            self.undecided.get_or_insert(StarvationReason::ProbeBlocked);
         }
     }
 
-    /// A fault or a long standstill began or ended: from now on the locks are judged anew.
+    /// A fault or a long stall began or ended: from now on the locks are judged anew.
     fn begin_anew(&mut self, at_ns: u64) {
         self.faults_clear_ns = at_ns.saturating_add(self.lease_ns);
         for state in &mut self.keys {
@@ -253,16 +254,16 @@ impl Progress {
 
     /// A server or a worker stood still until now. What nobody got meanwhile proves nothing. Long ones begin
     /// anew what is judged: a lock that nobody gets afterwards either is violated all the same.
-    fn stood_still(&mut self, standstill: Standstill) {
-        if !standstill.is_long(self.ttl_ns) {
-            return self.excuses.stood_still(standstill);
+    fn stood_still(&mut self, stall: Stall) {
+        if !stall.is_long(self.ttl_ns) {
+            return self.excuses.stood_still(stall);
         }
-        self.look_at_all(standstill.until_ns);
-        let withdrawn = self.withdraw(standstill.from_ns, standstill.until_ns);
+        self.look_at_all(stall.until_ns);
+        let withdrawn = self.withdraw(stall.from_ns, stall.until_ns);
         if withdrawn.is_some() {
-            self.stood_still.get_or_insert(standstill.reason());
+            self.stood_still.get_or_insert(stall.reason());
         }
-        self.begin_anew(standstill.until_ns);
+        self.begin_anew(stall.until_ns);
     }
 
     /// Takes back what was found of waits that lasted into this time: since when they lasted. `None`: there was nothing.
@@ -283,7 +284,7 @@ impl Progress {
     fn delayed(&mut self, since_ns: u64, at_ns: u64) {
         if let Some(wanted_ns) = self.withdraw(since_ns, at_ns) {
             let waited_ms = self.excuses.delayed_ns(wanted_ns, at_ns) / 1_000_000;
-            let by = StarvedBy::HarnessPause(waited_ms);
+            let by = StarvationReason::HarnessStall(waited_ms);
             self.undecided.get_or_insert(by);
             self.look_at_all(at_ns);
         }
@@ -332,8 +333,8 @@ impl Checker for Progress {
             }
             Step::Denied(denial) => {
                 match denial {
-                    Denial::Refused => self.denied.0 += 1,
-                    Denial::Failed { .. } => self.denied.1 += 1,
+                    AcquireFailure::Refused => self.denied.0 += 1,
+                    AcquireFailure::Failed { .. } => self.denied.1 += 1,
                 }
                 self.look_at_denied(at_ns, attempt);
                 self.waiters.denied(at_ns, attempt);
@@ -365,8 +366,8 @@ impl Checker for Progress {
             self.reach.event(at_ns, &event.what);
             self.begin_anew(at_ns);
         }
-        if let Some(standstill) = Standstill::of(event) {
-            self.stood_still(standstill);
+        if let Some(stall) = Stall::from_event(event) {
+            self.stood_still(stall);
         }
         match &event.what {
             EventKind::WorkerDown { worker, .. } => {
@@ -394,7 +395,7 @@ impl Checker for Progress {
                     }
                 }
             }
-            EventKind::FaultEscaped { .. } => self.escaped = true,
+            EventKind::FreezeBreach { .. } => self.escaped = true,
             EventKind::WorkerDelayed { since_ns, .. } => self.delayed(*since_ns, at_ns),
             // What the workers have sent is counted when they are about to be ended.
             EventKind::End { .. } | EventKind::CommandsSent { .. } => self.run_over(at_ns),
@@ -426,7 +427,8 @@ impl Checker for Progress {
     fn finish(mut self, timeline: &Timeline<'_>) -> Judgement {
         self.run_over(self.latest_ns);
         if self.keys.iter().any(|key| key.kept_away) {
-            self.undecided.get_or_insert(StarvedBy::NodesOutOfReach);
+            self.undecided
+                .get_or_insert(StarvationReason::NodesOutOfReach);
         }
         let keys = self.keys.iter().zip(0..);
         let left = keys.filter_map(|(state, key)| state.unexpiring(key));
@@ -438,14 +440,14 @@ impl Checker for Progress {
             }
             let (refused, failed) = self.denied;
             return match self.undecided {
-                Some(by) => Judgement::Unknown(Unjudged::Starved { by }),
+                Some(by) => Judgement::Unknown(InconclusiveReason::Starved { by }),
                 None if refused + failed == 0 => Judgement::Held,
                 None => Judgement::HeldThough { refused, failed },
             };
         };
         if self.escaped {
-            let by = StarvedBy::FreezeLeak;
-            return Judgement::Unknown(Unjudged::Starved { by });
+            let by = StarvationReason::FreezeBreach;
+            return Judgement::Unknown(InconclusiveReason::Starved { by });
         }
         let state = &self.keys[first.key as usize];
         first.has_unexpiring_key = state.unexpiring_ns.is_some();
@@ -454,7 +456,7 @@ impl Checker for Progress {
         let kept = state.left || state.probe_granted == Some(true);
         first.doubt = first.doubt.filter(|_| kept);
         let operations = timeline.operations();
-        let excuse = self.excuses.of(&first, self.bound_ns, operations);
+        let excuse = self.excuses.excuse_for(&first, self.bound_ns, operations);
         if let (false, Some(reason)) = (first.has_unexpiring_key, excuse) {
             return Judgement::Unknown(reason);
         }

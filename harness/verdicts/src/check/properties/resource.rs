@@ -16,7 +16,7 @@
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Judgement, Seen, WrongStock};
-use crate::check::unjudged::Unjudged;
+use crate::check::inconclusive::InconclusiveReason;
 use crate::history::{Event, EventKind, Header};
 use crate::timeline::Timeline;
 
@@ -151,7 +151,7 @@ impl Checker for Resource {
     fn finish(mut self, _: &Timeline<'_>) -> Judgement {
         let undecided = self.count_the_uncounted();
         if self.found.is_empty() && undecided > 0 {
-            return Judgement::Unknown(Unjudged::StockUncounted);
+            return Judgement::Unknown(InconclusiveReason::StockUncounted);
         }
         Judgement::of(self.found)
     }

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::custody::{command_in_words, lost_values, ran_out_ns, shown, taken_with};
+use super::key_history::{command_in_words, lost_values, ran_out_ns, shown, taken_with};
 use super::sentence::{Weight, clock, length, sentence};
-use crate::check::facts::{Facts, Taken};
+use crate::check::causes::facts::{Facts, Taken};
 use crate::check::finding::Taking;
 use crate::check::verdict::STORY_LINES;
 use crate::history::EventKind;
@@ -18,7 +18,7 @@ pub(super) struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     /// Nothing is told yet of these facts.
-    pub fn of(facts: &'a Facts<'a>) -> Self {
+    pub fn new(facts: &'a Facts<'a>) -> Self {
         let lines = Vec::new();
         Draft { facts, lines }
     }
@@ -44,7 +44,7 @@ impl<'a> Draft<'a> {
     }
 
     /// A grant, with its lease.
-    pub fn tell_grant(&mut self, hold: &Hold) {
+    pub fn describe_grant(&mut self, hold: &Hold) {
         let lock = self.facts.history.header.named(hold.key, "the lock");
         let lease = own_lease(self.facts, hold);
         let command = taken_with(self.facts, hold);
@@ -53,7 +53,7 @@ impl<'a> Draft<'a> {
     }
 
     /// What happened to these attempts, without their grants, and the faults of that time.
-    pub fn tell_attempts(&mut self, ops: &[u64], from_ns: u64, to_ns: u64) {
+    pub fn describe_attempts(&mut self, ops: &[u64], from_ns: u64, to_ns: u64) {
         let history = self.facts.history;
         let begin = (history.events).partition_point(|event| event.at_ns < from_ns);
         for event in &history.events[begin..] {
@@ -74,11 +74,11 @@ impl<'a> Draft<'a> {
                 break;
             }
         }
-        self.tell_faults(from_ns, to_ns);
+        self.describe_faults(from_ns, to_ns);
     }
 
     /// The faults of a time.
-    pub fn tell_faults(&mut self, from_ns: u64, to_ns: u64) {
+    pub fn describe_faults(&mut self, from_ns: u64, to_ns: u64) {
         let faults = self.facts.faults.iter();
         for fault in faults.filter(|fault| !fault.missed && fault.touches(from_ns, to_ns)) {
             if let Some(worker) = fault.escaped.first() {
@@ -96,14 +96,14 @@ impl<'a> Draft<'a> {
     }
 
     /// How the values of a holder went away until then.
-    pub fn tell_lost_values(&mut self, hold: &Hold, to_ns: u64) {
+    pub fn describe_lost_values(&mut self, hold: &Hold, to_ns: u64) {
         for (at_ns, text) in lost_values(self.facts, hold, to_ns) {
             self.tell(at_ns, Weight::Plot, text);
         }
     }
 
     /// The last extension of a hold before this time: without it, the end of its lease would not be understood.
-    pub fn tell_last_extension(&mut self, hold: &Hold, by_ns: u64) {
+    pub fn describe_last_extension(&mut self, hold: &Hold, by_ns: u64) {
         let history = self.facts.history;
         let mut events = history.events.iter().rev();
         let extended = events.find(|event| match event.what {
@@ -120,7 +120,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The death of the worker, if it ended the hold.
-    pub fn tell_death(&mut self, hold: &Hold) {
+    pub fn describe_death(&mut self, hold: &Hold) {
         if hold.ended == HoldEnd::Killed {
             let text = format!("worker {} died", hold.worker);
             self.tell(hold.end_ns, Weight::Reason, text);
@@ -128,7 +128,7 @@ impl<'a> Draft<'a> {
     }
 
     /// An extension after the lease had certainly expired, if there was one.
-    pub fn tell_resumed_lease(&mut self, hold: &Hold) {
+    pub fn describe_resumed_lease(&mut self, hold: &Hold) {
         let mut leases = hold.possible_leases.iter();
         if let Some(lease) = leases.find(|lease| lease.from_ns > hold.begin_ns) {
             let text = format!(
@@ -140,24 +140,24 @@ impl<'a> Draft<'a> {
     }
 
     /// A command that took another client's lock.
-    pub fn tell_taken(&mut self, taken: &Taken<'_>) {
+    pub fn describe_taken(&mut self, taken: &Taken<'_>) {
         let release = taken.release;
         let name = |worker: Option<usize>| match worker {
             Some(worker) => format!("worker {worker}"),
             None => "another client".to_owned(),
         };
         let (done, at_ns) = match taken.owner_hold {
-            Some(owner) if owner.begin_ns <= release.struck_ns => ("granted", owner.begin_ns),
+            Some(owner) if owner.begin_ns <= release.fired_at_ns => ("granted", owner.begin_ns),
             _ => ("written", release.owned_ns),
         };
-        let since = match release.struck_ns.saturating_sub(at_ns) {
+        let since = match release.fired_at_ns.saturating_sub(at_ns) {
             0 => format!("{done} just before"),
             ago => format!("{done} {} earlier", length(ago)),
         };
         let taker = name(taken.taker);
         let what = match taken.by {
             Some((by, _)) => {
-                let struck = (release.struck_ns, release.how == Taking::Removed);
+                let struck = (release.fired_at_ns, release.how == Taking::Removed);
                 command_in_words(self.facts, by, release.key, struck)
             }
             None if taken.is_extension || release.how == Taking::Prolonged => {
@@ -174,7 +174,7 @@ impl<'a> Draft<'a> {
         };
         let owner = name(taken.owner);
         let text = format!("{what} {did} the lock of {owner}{value}, {since}");
-        self.tell(release.struck_ns, Weight::Plot, text);
+        self.tell(release.fired_at_ns, Weight::Plot, text);
     }
 }
 

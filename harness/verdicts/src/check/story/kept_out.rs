@@ -2,28 +2,28 @@
 
 use std::collections::BTreeSet;
 
-use super::custody::shown;
 use super::draft::Draft;
+use super::key_history::shown;
 use super::sentence::{Weight, clock, length};
-use crate::check::blocked_lock::BlockedLock;
-use crate::check::facts::Facts;
+use crate::check::causes::facts::Facts;
 use crate::check::finding::Starvation;
+use crate::check::progress::blocked_lock::BlockedLock;
 use crate::check::verdict::Cause;
-use crate::custody::{Renewal, ValueSpan};
 use crate::history::KeyCommand;
+use crate::key_history::{Renewal, ValueSpan};
 
 /// So many values are told.
-const MOST_VALUES: usize = 3;
+const MAX_VALUES: usize = 3;
 
 /// What kept the clients out, or that they slept.
 pub(super) fn kept_out(draft: &mut Draft<'_>, starvation: &Starvation) {
     let facts = draft.facts;
-    let Some(custody) = facts.custody else {
+    let Some(key_history) = facts.key_history else {
         return;
     };
-    let blocked = BlockedLock::of(facts.history, facts.faults, custody, *starvation);
-    for span in blocked.standing().into_iter().take(MOST_VALUES) {
-        tell_value(draft, span, blocked.why(span));
+    let blocked = BlockedLock::new(facts.history, facts.faults, key_history, *starvation);
+    for span in blocked.current_values().into_iter().take(MAX_VALUES) {
+        describe_value(draft, span, blocked.why(span));
     }
     if let Some((from_ns, until_ns)) = blocked.sleep() {
         let probe = facts.history.header.workers;
@@ -43,7 +43,7 @@ fn client(facts: &Facts<'_>, worker: usize) -> String {
 }
 
 /// A value, and the commands that have prolonged it.
-fn tell_value(draft: &mut Draft<'_>, span: &ValueSpan, why: Cause) {
+fn describe_value(draft: &mut Draft<'_>, span: &ValueSpan, why: Cause) {
     let Some(author) = &span.author else {
         return;
     };
@@ -56,12 +56,12 @@ fn tell_value(draft: &mut Draft<'_>, span: &ValueSpan, why: Cause) {
     );
     draft.tell(span.from_ns, Weight::Plot, text);
     if why == Cause::FalseRelease {
-        draft.tell_attempts(&[author.op], span.from_ns, span.until_ns);
+        draft.describe_attempts(&[author.op], span.from_ns, span.until_ns);
     }
     if let Some((from_ns, last_ns, text)) = prolonged(draft.facts, span, author, why) {
         draft.tell(from_ns, Weight::Plot, text);
         if matches!(why, Cause::RenewedAfterRelease | Cause::RenewedAfterEnd) {
-            draft.tell_attempts(&[author.op], span.from_ns, last_ns);
+            draft.describe_attempts(&[author.op], span.from_ns, last_ns);
         }
     }
 }

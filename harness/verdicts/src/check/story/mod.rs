@@ -3,27 +3,27 @@
 //! What there is to tell of a finding is chosen here. The draft makes sentences of it, chooses the most important
 //! ones, and tells those in order of time.
 
-mod custody;
 mod draft;
 mod kept_out;
+mod key_history;
 mod sentence;
 mod unserved;
 
 use crate::history::EventKind;
 
-use super::facts::{Facts, Found, Outside, Overlap, Taken};
 use super::finding::{StaleToken, Starvation, Taking, WrongStock};
+use crate::check::causes::facts::{Facts, Found, Outside, Overlap, Taken};
 use crate::timeline::{Hold, Lease, ms};
-use custody::{ran_out_ns, taken_with, written_values};
 use draft::Draft;
 use kept_out::kept_out;
+use key_history::{ran_out_ns, taken_with, written_values};
 use sentence::{Weight, clock, length};
 
 pub(super) use unserved::unserved;
 
 /// The story of a violation.
 pub(super) fn story(facts: &Facts<'_>) -> Vec<String> {
-    let mut draft = Draft::of(facts);
+    let mut draft = Draft::new(facts);
     match &facts.found {
         Found::Nothing => {}
         Found::ForeignRelease(taken) => of_foreign_release(&mut draft, taken),
@@ -66,16 +66,16 @@ fn of_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
         taken_with(facts, second),
         first.worker,
     );
-    draft.tell_grant(first);
+    draft.describe_grant(first);
     draft.tell(second.begin_ns, Weight::Plot, text);
-    draft.tell_last_extension(first, second.begin_ns);
-    tell_long_section(draft, holds);
-    if let Some(asked_ns) = holds.late_extension_ns {
+    draft.describe_last_extension(first, second.begin_ns);
+    describe_long_section(draft, holds);
+    if let Some(requested_at_ns) = holds.late_extension_ns {
         let text = format!(
             "worker {} asked to extend its lease, and no server heard of it before that was over",
             first.worker
         );
-        draft.tell(asked_ns, Weight::Plot, text);
+        draft.tell(requested_at_ns, Weight::Plot, text);
     }
     // What was taken from the first holder is told with its values.
     let is_told = |taken: &&Taken<'_>| {
@@ -83,20 +83,20 @@ fn of_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
         of_first && taken.by.is_some() && taken.release.how != Taking::Prolonged
     };
     for taken in holds.taken.iter().filter(|taken| !is_told(taken)) {
-        draft.tell_taken(taken);
+        draft.describe_taken(taken);
     }
-    draft.tell_lost_values(first, second.begin_ns);
+    draft.describe_lost_values(first, second.begin_ns);
     let from_ns = first.acquire_ns.min(second.acquire_ns);
     let to_ns = first.end_ns.max(second.end_ns);
-    draft.tell_attempts(&[first.op, second.op], from_ns, to_ns);
+    draft.describe_attempts(&[first.op, second.op], from_ns, to_ns);
     for hold in [first, second] {
-        draft.tell_resumed_lease(hold);
-        draft.tell_death(hold);
+        draft.describe_resumed_lease(hold);
+        draft.describe_death(hold);
     }
 }
 
 /// That a client was told at its grant how little of its lease was left, and began a section that took longer.
-fn tell_long_section(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
+fn describe_long_section(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     let hold = holds.first;
     let left_ns = hold.first_deadline_ns.saturating_sub(hold.begin_ns);
     let took_ns = hold.end_ns.saturating_sub(hold.begin_ns);
@@ -157,14 +157,14 @@ fn of_wrong_stock(
     if let Some(&Outside { holds, .. }) = outside {
         // The other story has told of their grants.
         if sellers.is_none() {
-            holds.iter().for_each(|hold| draft.tell_grant(hold));
+            holds.iter().for_each(|hold| draft.describe_grant(hold));
         }
         let from_ns = holds.map(|hold| hold.acquire_ns).into_iter().min();
-        draft.tell_attempts(&holds.map(|hold| hold.op), from_ns.unwrap_or(0), at_ns);
+        draft.describe_attempts(&holds.map(|hold| hold.op), from_ns.unwrap_or(0), at_ns);
     } else {
         // A change that came late is no part of the other story.
         let from_ns = sellers.map_or(0, |_| at_ns);
-        draft.tell_attempts(wrong.op.as_slice(), from_ns, at_ns);
+        draft.describe_attempts(wrong.op.as_slice(), from_ns, at_ns);
     }
     if wrong.left >= 0 {
         let (stock, start) = (&facts.stock, facts.history.header.stock_start);
@@ -180,13 +180,13 @@ fn of_wrong_stock(
 fn of_foreign_release(draft: &mut Draft<'_>, taken: &Taken<'_>) {
     let release = taken.release;
     let holds = || taken.taker_hold.into_iter().chain(taken.owner_hold);
-    draft.tell_taken(taken);
-    holds().for_each(|hold| draft.tell_grant(hold));
+    draft.describe_taken(taken);
+    holds().for_each(|hold| draft.describe_grant(hold));
     let from_ns = holds().map(|hold| hold.acquire_ns).min();
     let from_ns = from_ns.unwrap_or(release.owned_ns);
     let until_ns = taken.owner_hold.map_or(0, |owner| owner.end_ns);
-    let to_ns = until_ns.max(release.struck_ns);
-    draft.tell_attempts(&[release.releaser, release.owner], from_ns, to_ns);
+    let to_ns = until_ns.max(release.fired_at_ns);
+    draft.describe_attempts(&[release.releaser, release.owner], from_ns, to_ns);
 }
 
 /// A token that was not higher than an earlier one.
@@ -203,7 +203,7 @@ fn of_stale_token(
             earlier.worker, stale.highest
         );
         draft.tell(earlier.begin_ns, Weight::Plot, text);
-        draft.tell_faults(earlier.acquire_ns, at_ns);
+        draft.describe_faults(earlier.acquire_ns, at_ns);
     }
     if let Some(hold) = hold {
         let text = format!(
@@ -217,12 +217,12 @@ fn of_stale_token(
 /// What was seen, and what happened to the attempts that prove it.
 fn of_attempts(draft: &mut Draft<'_>, ops: &[u64], holds: &[&Hold], statement: &str) {
     let (facts, at_ns) = (draft.facts, draft.facts.at_ns);
-    holds.iter().for_each(|hold| draft.tell_grant(hold));
+    holds.iter().for_each(|hold| draft.describe_grant(hold));
     for (wrote_ns, text) in holds.iter().flat_map(|hold| written_values(facts, hold)) {
         draft.tell(wrote_ns, Weight::Reason, text);
     }
     let from_ns = holds.iter().map(|hold| hold.acquire_ns).min();
-    draft.tell_attempts(ops, from_ns.unwrap_or(0), at_ns);
+    draft.describe_attempts(ops, from_ns.unwrap_or(0), at_ns);
     draft.tell(at_ns, Weight::Plot, statement.to_owned());
 }
 
@@ -230,11 +230,11 @@ fn of_attempts(draft: &mut Draft<'_>, ops: &[u64], holds: &[&Hold], statement: &
 fn of_starvation(draft: &mut Draft<'_>, starvation: &Starvation, last: Option<&Hold>) {
     let lock = &draft.facts.lock;
     let (from_ns, until_ns) = (starvation.from_ns, starvation.until_ns);
-    draft.tell_faults(0, from_ns);
+    draft.describe_faults(0, from_ns);
     if let Some(last) = last {
-        draft.tell_grant(last);
-        draft.tell_death(last);
-        draft.tell_attempts(&[last.op], last.begin_ns, from_ns);
+        draft.describe_grant(last);
+        draft.describe_death(last);
+        draft.describe_attempts(&[last.op], last.begin_ns, from_ns);
     }
     if let Some((worker, at_ns)) = starvation.doubt
         && !starvation.has_unexpiring_key
@@ -258,11 +258,11 @@ fn of_starvation(draft: &mut Draft<'_>, starvation: &Starvation, last: Option<&H
         draft.tell(until_ns, Weight::Plot, text);
     }
     kept_out(draft, starvation);
-    tell_aftermath(draft, starvation.key);
+    describe_aftermath(draft, starvation.key);
 }
 
 /// What was found after the run.
-fn tell_aftermath(draft: &mut Draft<'_>, of_key: u32) {
+fn describe_aftermath(draft: &mut Draft<'_>, of_key: u32) {
     for event in &draft.facts.history.events {
         let (weight, text) = match event.what {
             EventKind::KeyLeft {

@@ -106,8 +106,14 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
 }
 
 /// What changed the stock, where it was not done when its writer asked for it.
-fn belated_write(worker: usize, Belated { by, asked_ns }: Belated) -> String {
-    let asked = clock(asked_ns);
+fn belated_write(
+    worker: usize,
+    Belated {
+        by,
+        requested_at_ns,
+    }: Belated,
+) -> String {
+    let asked = clock(requested_at_ns);
     match by {
         StockFault::LateWrite => format!("the write that worker {worker} had sent at {asked}"),
         StockFault::LateCommit => {

@@ -1,9 +1,9 @@
 //! What is said of `progress` where it held although attempts got no lock: how many, and which client was
 //! never done.
 
-use crate::check::evidence::Evidence;
-use crate::custody::{SpanEnd, ValueSpan};
+use crate::check::causes::evidence::Evidence;
 use crate::history::EventKind;
+use crate::key_history::{SpanEnd, ValueSpan};
 use crate::timeline::{Hold, HoldEnd, ms};
 
 use super::sentence::length;
@@ -32,12 +32,12 @@ pub(in crate::check) fn unserved(evidence: &Evidence<'_>, refused: u64, failed: 
 fn longest<'a>(evidence: &'a Evidence<'_>) -> Option<(&'a Hold, u64)> {
     let bound_ns = ms(evidence.history.header.progress_within_ms);
     let mut last = evidence.history.events.iter().rev();
-    let over_ns = last.find_map(|event| match event.what {
+    let ended_at_ns = last.find_map(|event| match event.what {
         EventKind::CommandsSent { .. } => Some(event.at_ns),
         _ => None,
     });
     let holds = evidence.timeline.holds().iter();
-    let ended = holds.map(|hold| (hold, hold.end_ns.min(over_ns.unwrap_or(u64::MAX))));
+    let ended = holds.map(|hold| (hold, hold.end_ns.min(ended_at_ns.unwrap_or(u64::MAX))));
     let held_ns = |(hold, end_ns): &(&Hold, u64)| end_ns.saturating_sub(hold.begin_ns);
     ended
         .max_by_key(held_ns)
@@ -54,9 +54,11 @@ fn endless(evidence: &Evidence<'_>, hold: &Hold, end_ns: u64) -> String {
     };
     let lock = evidence.history.header.named(hold.key, "the lock");
     let text = format!("worker {} held {lock} for {held}{until}", hold.worker);
-    let spans = evidence.custody().map_or(&[][..], |custody| &custody.spans);
+    let spans = evidence
+        .key_history()
+        .map_or(&[][..], |key_history| &key_history.spans);
     let mut written = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
-    let value = written.rfind(|span| span.may_be_a_claim());
+    let value = written.rfind(|span| span.may_be_lock_value());
     match value {
         Some(value) => format!("{text}: {}", bound(value, end_ns)),
         None => text,

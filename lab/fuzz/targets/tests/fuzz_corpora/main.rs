@@ -8,10 +8,10 @@ use picklock_fuzz_targets::corpus::{self, Input};
 use picklock_fuzz_targets::{TARGETS, Target};
 
 /// All corpora together, bytes: they are in every clone.
-const MOST_BYTES: usize = 2 << 20;
+const MAX_BYTES: usize = 2 << 20;
 
 /// Most inputs of one target.
-const MOST_INPUTS: usize = 500;
+const MAX_INPUTS: usize = 500;
 
 /// The inputs that make a target panic, each with the command that repeats it.
 fn panics(target: &Target, inputs: &[Input]) -> Vec<String> {
@@ -95,17 +95,14 @@ fn the_inputs_stay_few_and_small() {
     for target in TARGETS {
         let inputs = of(target.name);
         assert!(
-            inputs.len() <= MOST_INPUTS,
+            inputs.len() <= MAX_INPUTS,
             "{}: {}",
             target.name,
             inputs.len()
         );
         bytes += inputs.iter().map(|input| input.bytes.len()).sum::<usize>();
     }
-    assert!(
-        bytes <= MOST_BYTES,
-        "all inputs together have {bytes} bytes"
-    );
+    assert!(bytes <= MAX_BYTES, "all inputs together have {bytes} bytes");
 }
 
 /// `lab/fuzz/`.

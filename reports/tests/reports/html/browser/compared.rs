@@ -34,7 +34,7 @@ fn set(material: &mut ReportInput, index: usize, property: Property, verdict: Ve
     match verdict.cause {
         Some(cause) => {
             tally.violated = cell.runs;
-            tally.causes.insert(cause.word().to_owned(), cell.runs);
+            tally.causes.insert(cause.as_str().to_owned(), cell.runs);
         }
         None => tally.held = cell.runs,
     }
@@ -105,7 +105,7 @@ fn verdicts_come_first_then_latencies_then_what_was_compared() {
         let at = body[from..].find(words);
         from += at.unwrap_or_else(|| panic!("{words} is missing, or not in its place"));
     }
-    // The scenario's own words about the dead alarm.
+    // The scenario's own words about the unexpected pass.
     assert!(body.contains("The scenario expects: exclusion <b>violated"));
 }
 

@@ -4,7 +4,7 @@ use picklock_reports::html::page;
 use serde_json::{Value, json};
 
 use super::super::runs;
-use super::super::values::custody;
+use super::super::values::key_history;
 use super::Sheet;
 use super::looks::{assert_no_overflow, place, text, written};
 
@@ -12,9 +12,9 @@ use super::looks::{assert_no_overflow, place, text, written};
 /// until the lane with that title answers.
 fn seen(sheet: &Sheet, title: &str, at_ns: f64) -> Value {
     let probe = r"((title, at) => {
-        const exhibit = document.querySelector('.exhibit[open]');
-        const canvas = exhibit.querySelector('canvas'), tip = document.getElementById('tip');
-        const box = canvas.getBoundingClientRect(), shown = exhibit.querySelector('.timeline').dataset;
+        const known bug = document.querySelector('.known bug[open]');
+        const canvas = known bug.querySelector('canvas'), tip = document.getElementById('tip');
+        const box = canvas.getBoundingClientRect(), shown = known bug.querySelector('.timeline').dataset;
         const left = 84, right = box.width - 8;
         const x = left + (at - shown.from) / (shown.to - shown.from) * (right - left);
         for (let y = 1; y < box.height; y++) {
@@ -67,7 +67,7 @@ fn expected(line: &Value) -> (String, f64, Vec<String>) {
 }
 
 #[test]
-fn the_lanes_of_keys_show_and_say_what_the_custody_has() {
+fn the_lanes_of_keys_show_and_say_what_the_key_history_has() {
     let input = runs::matrix(&["redlock"], &["quorum-erosion"], 1);
     let history = input.evidence[0].history.as_ref().unwrap();
     let end_ns = history.events.last().unwrap().at_ns as f64;
@@ -76,7 +76,7 @@ fn the_lanes_of_keys_show_and_say_what_the_custody_has() {
     sheet.prefer("light");
     sheet.value("document.querySelector('.timeline').scrollIntoView({block: 'center'})");
     let mut colours: Vec<(u64, String)> = Vec::new();
-    let mut lines = custody(history);
+    let mut lines = key_history(history);
     // Narrower ones cannot be met with a pointer.
     lines.retain(|line| {
         let time = |name: &str| line[name].as_f64().unwrap();
@@ -113,7 +113,7 @@ fn by_keyboard(sheet: &Sheet, (title, _, wanted): &(String, f64, Vec<String>)) {
         sheet.settle();
         text(sheet, ".said")
     };
-    sheet.focus(".exhibit[open] canvas");
+    sheet.focus(".known_bug[open] canvas");
     let found = (0..40).any(|_| press("ArrowDown").starts_with(title.as_str()));
     assert!(found, "no lane {title}");
     let mut heard = String::new();
@@ -127,7 +127,7 @@ fn by_keyboard(sheet: &Sheet, (title, _, wanted): &(String, f64, Vec<String>)) {
 
 #[test]
 fn markup_in_keys_is_drawn_as_text() {
-    let (record, history) = crate::custody_samples::hostile();
+    let (record, history) = crate::key_history_samples::hostile();
     let input = picklock_reports::combine::of_run(record, Some(history));
     let file = written("hostile-keys.html", &page(&input).unwrap());
     let sheet = Sheet::open(&file, 390, 844);

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use picklock_reports::command_log::{CommandLog, Message};
 use picklock_reports::html::page;
-use picklock_reports::wire_log::{CommandLog, Message};
 use picklock_scenarios::{Direction, Phase};
 use picklock_verdicts::check::Property;
 use picklock_verdicts::history::EventKind;
@@ -43,7 +43,7 @@ pub fn keep(name: &str, picture: &[u8]) {
 /// The window of time of the timeline that is open.
 pub fn window(sheet: &Sheet) -> (f64, f64) {
     let edge = |name: &str| {
-        let of = "document.querySelector('.exhibit[open] .timeline').dataset";
+        let of = "document.querySelector('.known_bug[open] .timeline').dataset";
         sheet.number(&format!("Number({of}.{name})"))
     };
     (edge("from"), edge("to"))
@@ -59,9 +59,9 @@ pub fn assert_no_overflow(sheet: &Sheet) {
     assert!(wide <= 0.0, "{wide} pixels too wide");
 }
 
-/// Clicks what a selector finds within the exhibit that is open.
+/// Clicks what a selector finds within the known bug that is open.
 pub fn click(sheet: &Sheet, selector: &str) {
-    let selector = format!(".exhibit[open] {selector}");
+    let selector = format!(".known_bug[open] {selector}");
     sheet.click(&selector);
     sheet.settle();
 }
@@ -71,10 +71,10 @@ fn press(sheet: &Sheet, key: &str) {
     sheet.settle();
 }
 
-/// The text of what a selector finds within the exhibit that is open.
+/// The text of what a selector finds within the known bug that is open.
 pub fn text(sheet: &Sheet, selector: &str) -> String {
     let text = sheet.value(&format!(
-        "document.querySelector('.exhibit[open] {selector}').textContent"
+        "document.querySelector('.known_bug[open] {selector}').textContent"
     ));
     text.as_str().expect("a text").to_owned()
 }
@@ -101,7 +101,7 @@ fn a_reader_finds_the_evidence_and_the_violation_in_the_timeline() {
     jump_to_the_violation(&sheet, exclusion.at_ns.unwrap() as f64);
     press(&sheet, "Escape");
     sheet.value(
-        "document.querySelector('.exhibit[open] .timeline').scrollIntoView({block: 'center'})",
+        "document.querySelector('.known_bug[open] .timeline').scrollIntoView({block: 'center'})",
     );
     keep("report-timeline-light.png", &sheet.picture());
     sheet.prefer("dark");
@@ -112,7 +112,7 @@ fn a_reader_finds_the_evidence_and_the_violation_in_the_timeline() {
 }
 
 fn from_the_cell_to_its_evidence(sheet: &Sheet, index: usize) {
-    let opened = || sheet.number("document.querySelectorAll('.exhibit[open]').length");
+    let opened = || sheet.number("document.querySelectorAll('.known_bug[open]').length");
     assert_eq!(opened(), 0.0);
     let tile = format!("a.tile[href='#cell-{index}']");
     sheet.click(&tile);
@@ -144,7 +144,7 @@ fn zoom_and_pan(sheet: &Sheet) {
         length(closer) < length(whole) * 0.6,
         "{closer:?} of {whole:?}"
     );
-    let canvas = ".exhibit[open] canvas";
+    let canvas = ".known_bug[open] canvas";
     sheet.focus(canvas);
     press(sheet, "+");
     let closest = window(sheet);
@@ -169,7 +169,7 @@ fn zoom_and_pan(sheet: &Sheet) {
 }
 
 fn jump_to_the_violation(sheet: &Sheet, at_ns: f64) {
-    let canvas = ".exhibit[open] canvas";
+    let canvas = ".known_bug[open] canvas";
     sheet.focus(canvas);
     press(sheet, "n");
     let said = text(sheet, ".jump-status");
@@ -209,7 +209,7 @@ fn the_page_fits_a_telephone_and_paper() {
         sheet.until(&format!("document.getElementById('cell-{index}')"));
     }
     assert_no_overflow(&sheet);
-    sheet.value("document.querySelectorAll('.exhibit')[6].scrollIntoView()");
+    sheet.value("document.querySelectorAll('.known_bug')[6].scrollIntoView()");
     std::fs::write(place("narrow-evidence.png"), sheet.picture()).expect("the file can be written");
     sheet.value("document.querySelectorAll('.timeline')[6].scrollIntoView()");
     std::fs::write(place("narrow-timeline.png"), sheet.picture()).expect("the file can be written");
@@ -240,7 +240,7 @@ fn the_theme_can_be_chosen_against_the_system() {
     assert_eq!(paper(), light);
     // The only cell is open from the beginning.
     assert_eq!(
-        sheet.value("document.querySelectorAll('.exhibit[open] .timeline[data-ready]').length"),
+        sheet.value("document.querySelectorAll('.known_bug[open] .timeline[data-ready]').length"),
         1
     );
     assert_eq!(sheet.complaints(), Vec::<String>::new());
@@ -258,7 +258,7 @@ fn a_long_history_can_be_walked_through() {
         run_dir: "long".into(),
         record,
         history: Some(history),
-        wire: None,
+        proxy: None,
         has_repro: false,
     }];
     let file = written("long.html", &page(&material).unwrap());
@@ -310,9 +310,9 @@ fn commands_stand_with_the_hold_and_arrows_are_drawn_when_asked_for() {
         }
     }
     let count = messages.len();
-    material.evidence[0].wire = Some(CommandLog {
+    material.evidence[0].proxy = Some(CommandLog {
         messages,
-        left_out: 0,
+        omitted: 0,
     });
     let page = page(&material).unwrap();
     assert!(page.contains("Commands to get the lock once: 1.0 on average"));
@@ -353,11 +353,11 @@ fn log_and_timeline_lead_to_each_other() {
         1.0
     );
     // A key that changes in the middle of the log.
-    let custody = ".log tr:nth-child(30)";
+    let key_history = ".log tr:nth-child(30)";
     let at = sheet.value(&format!(
-        "document.querySelector('{custody} button').textContent"
+        "document.querySelector('{key_history} button').textContent"
     ));
-    sheet.click(&format!("{custody} button"));
+    sheet.click(&format!("{key_history} button"));
     sheet.settle();
     let (from, to) = window(&sheet);
     assert!(length((from, to)) < whole / 2.0, "{from} to {to}");
@@ -382,7 +382,7 @@ fn log_and_timeline_lead_to_each_other() {
     let (from, to) = window(&sheet);
     assert!((from..=to).contains(&(told_s * 1e9)), "{from} to {to}");
     // The next violation is shown in both.
-    sheet.focus(".exhibit[open] canvas");
+    sheet.focus(".known_bug[open] canvas");
     press(&sheet, "n");
     let told = text(&sheet, ".jump-status");
     let here = text(&sheet, ".log .is-here button");
@@ -424,7 +424,7 @@ fn a_page_that_calls_home_is_caught() {
 
 /// What a lane says in the middle of the run.
 fn heard_in(sheet: &Sheet, lane: &str) -> String {
-    sheet.focus(".exhibit[open] canvas");
+    sheet.focus(".known_bug[open] canvas");
     for _ in 0..12 {
         press(sheet, "ArrowDown");
         let heard = text(sheet, ".said");

@@ -20,7 +20,7 @@ fn page_of_a_search_is_whole_and_its_find_opens_the_run() {
     sheet.click(".find a");
     sheet.settle();
     assert_eq!(
-        sheet.number("document.querySelectorAll('.exhibit[open] .timeline').length"),
+        sheet.number("document.querySelectorAll('.known_bug[open] .timeline').length"),
         1.0
     );
     sheet.size(390, 800);

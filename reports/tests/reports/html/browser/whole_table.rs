@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use picklock_harness::sim::{LockFactory, Simulation, run};
 use picklock_harness::spec::RunSpec;
 use picklock_impls::{LOCKS, find};
+use picklock_reports::command_log::{self, CommandLog};
 use picklock_reports::html::page;
 use picklock_reports::report_input::ReportInput;
-use picklock_reports::wire_log::{self, CommandLog};
 use picklock_scenarios::{BackendName, catalog};
 use picklock_verdicts::record::SkippedCell;
 
@@ -22,10 +22,10 @@ use super::{Sheet, accessibility};
 const GIVEN: &str = "PICKLOCK_REPORT";
 
 /// What the page may weigh, bytes.
-const MOST_BYTES: u64 = 2_000_000;
+const MAX_BYTES: u64 = 2_000_000;
 
 /// Elements of the page before anything is opened.
-const MOST_ELEMENTS: f64 = 10_000.0;
+const MAX_ELEMENTS: f64 = 10_000.0;
 
 /// Every lock under every scenario that can be simulated, and what cannot.
 fn whole_table() -> ReportInput {
@@ -49,7 +49,7 @@ fn whole_table() -> ReportInput {
             let (cell, evidence) = runs::cell(lock.name, scenario, 1);
             material.matrix.cells.push(cell);
             material.evidence.extend(evidence.map(|mut evidence| {
-                evidence.wire = Some(wire(lock.name, scenario));
+                evidence.proxy = Some(proxy(lock.name, scenario));
                 evidence
             }));
         }
@@ -58,8 +58,8 @@ fn whole_table() -> ReportInput {
 }
 
 /// The command log of the first run of a cell.
-fn wire(lock: &str, scenario: &str) -> CommandLog {
-    let lock = LockFactory::of(find(lock).expect("a built-in lock"));
+fn proxy(lock: &str, scenario: &str) -> CommandLog {
+    let lock = LockFactory::built_in(find(lock).expect("a built-in lock"));
     let scenario = catalog::named(scenario).expect("a scenario of the catalog");
     let spec = RunSpec::simulated(lock.spec(&BTreeMap::new()), scenario, 1).resolved();
     let simulated = run(Simulation {
@@ -69,11 +69,11 @@ fn wire(lock: &str, scenario: &str) -> CommandLog {
     });
     let log = simulated
         .expect("it runs")
-        .wire_log
+        .command_log
         .expect("it was asked for");
     let mut text = Vec::new();
     log.write(&mut text).expect("memory takes all");
-    wire_log::read(&String::from_utf8(text).expect("a log is text")).expect("our own log")
+    command_log::read(&String::from_utf8(text).expect("a log is text")).expect("our own log")
 }
 
 fn file() -> PathBuf {
@@ -117,8 +117,8 @@ fn weighs_little(file: &std::path::Path) {
     let ready = sheet.number("Number(document.documentElement.dataset.ready)");
     let found = format!("{bytes} bytes, {elements} elements, ready after {ready:.0} ms");
     std::fs::write(place("whole-table.txt"), &found).expect("the file can be written");
-    assert!(bytes < MOST_BYTES, "{found}");
-    assert!(elements < MOST_ELEMENTS, "{found}");
+    assert!(bytes < MAX_BYTES, "{found}");
+    assert!(elements < MAX_ELEMENTS, "{found}");
     assert!(ready > 0.0, "{found}");
 }
 
@@ -201,7 +201,7 @@ fn leads_to_its_evidence(sheet: &Sheet) {
     let hash = hash.as_str().expect("the cell is there");
     sheet.click(&format!("a.tile[href='{hash}']"));
     sheet.until(&format!(
-        "document.querySelector('{hash}.exhibit[open] .timeline[data-ready]') !== null"
+        "document.querySelector('{hash}.known_bug[open] .timeline[data-ready]') !== null"
     ));
     assert!(text(sheet, ".command").contains("scenario gc-pause --impl set-nx-px "));
     assert!(text(sheet, ".story").contains("worker"));
@@ -224,7 +224,7 @@ fn fits_other_windows(sheet: &Sheet) {
             for (part, selector) in [
                 ("scorecard", "#scorecard"),
                 ("matrix", "#matrix .box"),
-                ("evidence", ".exhibit"),
+                ("evidence", ".known_bug"),
             ] {
                 sheet.value(&format!(
                     "document.querySelector('{selector}').scrollIntoView()"

@@ -1,0 +1,256 @@
+//! Replaces the addresses that Sentinels announce by those of one worker's links.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+
+use crate::proxy::resp::scan::header;
+
+/// From the address of a server that Sentinels announce to that of a worker's link to it.
+pub type AddressMap = HashMap<SocketAddr, SocketAddr>;
+
+/// A reply or message of a Sentinel, with the addresses replaced that are in the map. Sentinels
+/// write them as adjacent host and port (`get-master-addr-by-name`), as fields (`masters`,
+/// `replicas`, `sentinels`), in one word (the name of a replica), and within the text of a message
+/// (`+switch-master`).
+pub fn rewrite_addresses(frame: &[u8], map: &AddressMap) -> Vec<u8> {
+    let items = items(frame);
+    let words = items.iter().filter(|item| item.is_word);
+    let texts: Vec<&str> = words.map(Item::text).collect();
+    let mut new = replaced(&texts, map);
+    for (text, new) in texts.iter().zip(&mut new) {
+        if new.is_none() && text.contains(' ') {
+            *new = message(text, map);
+        }
+    }
+    let mut new = new.into_iter();
+    let new_items = items.iter().map(|item| match item.is_word {
+        true => new.next()?.map(|text| bulk_string(&text)),
+        false => None,
+    });
+    joined(&items, &new_items.collect::<Vec<_>>())
+}
+
+/// What stands in place of each word; `None`: the word itself.
+fn replaced(words: &[&str], map: &AddressMap) -> Vec<Option<String>> {
+    let mut new: Vec<Option<String>> = vec![None; words.len()];
+    for (index, word) in words.iter().enumerate() {
+        if let Some((port_at, link)) = host_and_port(index, words, map) {
+            new[index] = Some(link.ip().to_string());
+            new[port_at] = Some(link.port().to_string());
+        } else if let Some(link) = word.parse().ok().and_then(|at: SocketAddr| map.get(&at)) {
+            new[index] = Some(link.to_string());
+        }
+    }
+    new
+}
+
+/// If this word is the host of a known address: where its port is, and the link's address.
+fn host_and_port(index: usize, words: &[&str], map: &AddressMap) -> Option<(usize, SocketAddr)> {
+    let host: IpAddr = words[index].parse().ok()?;
+    [index + 1, index + 2].into_iter().find_map(|port_at| {
+        let port = words.get(port_at)?.parse().ok()?;
+        let link = map.get(&SocketAddr::new(host, port))?;
+        Some((port_at, *link))
+    })
+}
+
+/// The text of a message with its addresses replaced; `None` if no known one is in it.
+fn message(text: &str, map: &AddressMap) -> Option<String> {
+    let words: Vec<&str> = text.split(' ').collect();
+    let new = replaced(&words, map);
+    new.iter().any(Option::is_some).then(|| {
+        let words = words.iter().zip(&new);
+        let words: Vec<&str> = words
+            .map(|(word, new)| new.as_deref().unwrap_or(word))
+            .collect();
+        words.join(" ")
+    })
+}
+
+/// A line of a reply, or a text with its length.
+pub(in crate::proxy) struct Item<'a> {
+    pub whole: &'a [u8],
+    pub bytes: &'a [u8],
+    /// It is a bulk string.
+    pub is_word: bool,
+}
+
+impl<'a> Item<'a> {
+    /// What it says; empty if that is no UTF-8.
+    pub(in crate::proxy) fn text(&self) -> &'a str {
+        std::str::from_utf8(self.bytes).unwrap_or_default()
+    }
+}
+
+/// What a whole reply is made of, at any depth.
+pub(in crate::proxy) fn items(reply: &[u8]) -> Vec<Item<'_>> {
+    let (mut items, mut rest) = (Vec::new(), reply);
+    while !rest.is_empty() {
+        // What a bulk error or a text with a format holds may look like anything.
+        let text = match header(rest, 0, "") {
+            Ok((length, begin)) if b"$!=".contains(&rest[0]) => usize::try_from(length)
+                .ok()
+                .map(|length| begin..begin + length),
+            _ => None,
+        };
+        let text = text.filter(|text| text.end + 2 <= rest.len());
+        let is_word = rest[0] == b'$' && text.is_some();
+        // A line may have a line feed in it; it ends with CRLF.
+        let line = || 1..memchr::memmem::find(rest, b"\r\n").unwrap_or(rest.len());
+        let text = text.unwrap_or_else(line);
+        let (whole, after) = rest.split_at(rest.len().min(text.end + 2));
+        items.push(Item {
+            whole,
+            bytes: whole.get(text).unwrap_or_default(),
+            is_word,
+        });
+        rest = after;
+    }
+    items
+}
+
+/// The items as a reply, each new one in place of the old one.
+pub(in crate::proxy) fn joined(items: &[Item<'_>], new: &[Option<String>]) -> Vec<u8> {
+    let parts = items.iter().zip(new);
+    let parts = parts.map(|(item, new)| new.as_ref().map_or(item.whole, String::as_bytes));
+    parts.collect::<Vec<_>>().concat()
+}
+
+pub(in crate::proxy) fn bulk_string(text: &str) -> String {
+    format!("${}\r\n{text}\r\n", text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses() -> AddressMap {
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        HashMap::from([
+            (at("172.17.0.2:6379"), at("127.0.0.1:40001")),
+            (at("172.17.0.3:6379"), at("127.0.0.1:40002")),
+            (at("127.0.0.1:7000"), at("127.0.0.1:40003")),
+        ])
+    }
+
+    /// An array of bulk strings.
+    fn array(words: &[&str]) -> Vec<u8> {
+        let mut bytes = format!("*{}\r\n", words.len());
+        for word in words {
+            bytes.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+        }
+        bytes.into_bytes()
+    }
+
+    #[track_caller]
+    fn becomes(before: &[&str], after: &[&str]) {
+        let got = rewrite_addresses(&array(before), &addresses());
+        assert_eq!(
+            String::from_utf8_lossy(&got),
+            String::from_utf8_lossy(&array(after))
+        );
+    }
+
+    #[test]
+    fn an_address_in_two_words() {
+        becomes(&["172.17.0.2", "6379"], &["127.0.0.1", "40001"]);
+        becomes(&["127.0.0.1", "7000"], &["127.0.0.1", "40003"]);
+    }
+
+    #[test]
+    fn fields_and_the_name_of_a_replica() {
+        becomes(
+            &[
+                "name",
+                "172.17.0.3:6379",
+                "ip",
+                "172.17.0.3",
+                "port",
+                "6379",
+                "master-host",
+                "172.17.0.2",
+                "master-port",
+                "6379",
+            ],
+            &[
+                "name",
+                "127.0.0.1:40002",
+                "ip",
+                "127.0.0.1",
+                "port",
+                "40002",
+                "master-host",
+                "127.0.0.1",
+                "master-port",
+                "40001",
+            ],
+        );
+    }
+
+    #[test]
+    fn the_text_of_a_message() {
+        becomes(
+            &[
+                "message",
+                "+switch-master",
+                "picklock-0 172.17.0.2 6379 172.17.0.3 6379",
+            ],
+            &[
+                "message",
+                "+switch-master",
+                "picklock-0 127.0.0.1 40001 127.0.0.1 40002",
+            ],
+        );
+    }
+
+    #[test]
+    fn an_unknown_address_stays() {
+        for words in [
+            &["172.17.0.9", "6379"][..],
+            &["172.17.0.2", "6380"],
+            &["ip", "172.17.0.2"],
+            &["", "$3", "a b"],
+        ] {
+            becomes(words, words);
+        }
+        for frame in [
+            &b"+PONG\r\n"[..],
+            b"*-1\r\n",
+            b"$-1\r\n",
+            b":3\r\n",
+            b"*0\r\n",
+        ] {
+            assert_eq!(rewrite_addresses(frame, &addresses()), frame);
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_a_bulk_string_stays() {
+        let frames: [&[u8]; 3] = [
+            b"*2\r\n+a\n$30\r\n$4\r\n7000\r\n",
+            b"*2\r\n=25\r\ntxt:\r\n$14\r\n127.0.0.1:7000\r\n:1\r\n",
+            b"!19\r\n$14\r\n127.0.0.1:7000\r\n",
+        ];
+        for frame in frames {
+            let got = rewrite_addresses(frame, &addresses());
+            assert_eq!(
+                String::from_utf8_lossy(&got),
+                String::from_utf8_lossy(frame)
+            );
+        }
+        let before = "*2\r\n+a\n$30\r\n$14\r\n127.0.0.1:7000\r\n";
+        let after = "*2\r\n+a\n$30\r\n$15\r\n127.0.0.1:40003\r\n";
+        let got = rewrite_addresses(before.as_bytes(), &addresses());
+        assert_eq!(String::from_utf8_lossy(&got), after);
+    }
+
+    #[test]
+    fn the_nesting_of_masters_in_either_protocol() {
+        let inner = "$2\r\nip\r\n$10\r\n172.17.0.2\r\n$4\r\nport\r\n$4\r\n6379\r\n";
+        let outer = "$2\r\nip\r\n$9\r\n127.0.0.1\r\n$4\r\nport\r\n$5\r\n40001\r\n";
+        for head in ["*1\r\n*4\r\n", "*1\r\n%2\r\n"] {
+            let got = rewrite_addresses(format!("{head}{inner}").as_bytes(), &addresses());
+            assert_eq!(String::from_utf8_lossy(&got), format!("{head}{outer}"));
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Replaces the addresses that servers of a Redis Cluster name by those of one worker's links.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use crate::proxy::addresses::address_rewrite::{Item, bulk_string, items, joined};
+use crate::proxy::resp::scan::header;
+
+/// From the address that servers name, `HOST:PORT`, to that of a worker's link.
+pub(in crate::proxy) type ClusterMap = HashMap<String, SocketAddr>;
+
+/// A whole reply with the addresses replaced that are in the map: in `MOVED` and `ASK`, and in the answers to
+/// `CLUSTER SLOTS`, `SHARDS` and `NODES`.
+pub(in crate::proxy) fn with_links<'a>(reply: &'a [u8], map: &ClusterMap) -> Cow<'a, [u8]> {
+    match reply.first() {
+        Some(b'-') => redirection(reply, map),
+        Some(b'$' | b'=') => nodes(reply, map),
+        Some(b'*' | b'%') => slots(reply, map),
+        _ => None,
+    }
+    .map_or(Cow::Borrowed(reply), Cow::Owned)
+}
+
+/// `-MOVED 3999 127.0.0.1:6381`.
+fn redirection(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(reply).ok()?.trim_end();
+    let mut words = text.split(' ');
+    let (code, slot, place) = (words.next()?, words.next()?, words.next()?);
+    let link = map
+        .get(place)
+        .filter(|_| matches!(code, "-MOVED" | "-ASK"))?;
+    Some(format!("{code} {slot} {link}\r\n").into_bytes())
+}
+
+/// A text with lines such as `ID 127.0.0.1:6381@16381,name master - 0 0 1 connected 0-5460`.
+fn nodes(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
+    let (_, begin) = header(reply, 0, "").ok()?;
+    let text = std::str::from_utf8(reply.get(begin..reply.len().checked_sub(2)?)?).ok()?;
+    let mut changed = false;
+    let lines = text.split_inclusive('\n').map(|line| {
+        let mut words: Vec<Cow<'_, str>> = line.split(' ').map(Cow::Borrowed).collect();
+        let place = words.get(1).and_then(|word| word.split_once('@'));
+        let link = place.and_then(|(place, bus)| {
+            let link = map.get(place)?;
+            let bus = bus.split(',').next().unwrap_or_default();
+            Some(format!("{link}@{bus}"))
+        });
+        if let Some(link) = link {
+            words[1] = Cow::Owned(link);
+            changed = true;
+        }
+        words.join(" ")
+    });
+    let text: String = lines.collect();
+    changed.then(|| bulk_string(&text).into_bytes())
+}
+
+/// An array with a host and a port beside each other, or as the values of `ip`, `endpoint` and `port`.
+fn slots(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
+    let items = items(reply);
+    let mut new: Vec<Option<String>> = vec![None; items.len()];
+    let text = |at: usize| items.get(at).map_or("", Item::text);
+    for at in 0..items.len() {
+        // In this order: port, number, ip, host, endpoint, host.
+        let is_shard = (text(at), text(at + 2), text(at + 4)) == ("port", "ip", "endpoint");
+        let (hosts, port): (&[usize], usize) = match is_shard {
+            true => (&[at + 3, at + 5], at + 1),
+            false => (&[at], at + 1),
+        };
+        let place = format!("{}:{}", text(hosts[0]), text(port));
+        let Some(link) = map.get(&place) else {
+            continue;
+        };
+        // A server that breaks the protocol may end a shard behind `endpoint`.
+        for host in hosts {
+            if let Some(item) = new.get_mut(*host) {
+                *item = Some(bulk_string(&link.ip().to_string()));
+            }
+        }
+        new[port] = Some(match items[port].whole.first() {
+            Some(b':') => format!(":{}\r\n", link.port()),
+            _ => bulk_string(&link.port().to_string()),
+        });
+    }
+    let is_new = new.iter().any(Option::is_some);
+    is_new.then(|| joined(&items, &new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn becomes(before: &str, after: &str) {
+        let link = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+        let map = ClusterMap::from([
+            ("10.0.0.1:7001".to_owned(), link(40001)),
+            ("10.0.0.2:7002".to_owned(), link(40002)),
+        ]);
+        let got = with_links(before.as_bytes(), &map);
+        assert_eq!(String::from_utf8_lossy(&got), after);
+    }
+
+    #[test]
+    fn redirection_leads_to_the_link() {
+        becomes(
+            "-MOVED 3999 10.0.0.2:7002\r\n",
+            "-MOVED 3999 127.0.0.1:40002\r\n",
+        );
+        becomes(
+            "-ASK 3999 10.0.0.1:7001\r\n",
+            "-ASK 3999 127.0.0.1:40001\r\n",
+        );
+        for same in [
+            "-MOVED 3999 10.0.0.9:7002\r\n",
+            "-ERR no 10.0.0.2:7002\r\n",
+            "+OK\r\n",
+            ":7001\r\n",
+        ] {
+            becomes(same, same);
+        }
+    }
+
+    #[test]
+    fn map_of_the_slots_has_the_links() {
+        becomes(
+            "*1\r\n*3\r\n:0\r\n:5460\r\n*4\r\n$8\r\n10.0.0.1\r\n:7001\r\n$2\r\nid\r\n*0\r\n",
+            "*1\r\n*3\r\n:0\r\n:5460\r\n*4\r\n$9\r\n127.0.0.1\r\n:40001\r\n$2\r\nid\r\n*0\r\n",
+        );
+        becomes(
+            "*8\r\n$4\r\nport\r\n:7002\r\n$2\r\nip\r\n$8\r\n10.0.0.2\r\n$8\r\nendpoint\r\n$8\r\n10.0.0.2\r\n$4\r\nrole\r\n$6\r\nmaster\r\n",
+            "*8\r\n$4\r\nport\r\n:40002\r\n$2\r\nip\r\n$9\r\n127.0.0.1\r\n$8\r\nendpoint\r\n$9\r\n127.0.0.1\r\n$4\r\nrole\r\n$6\r\nmaster\r\n",
+        );
+        let nothing = "*3\r\n$-1\r\n$1\r\na\r\n:1\r\n";
+        becomes(nothing, nothing);
+    }
+
+    #[test]
+    fn shard_that_ends_behind_a_key_has_the_link_before_it() {
+        becomes(
+            "*5\r\n$4\r\nport\r\n:7002\r\n$2\r\nip\r\n$8\r\n10.0.0.2\r\n$8\r\nendpoint\r\n",
+            "*5\r\n$4\r\nport\r\n:40002\r\n$2\r\nip\r\n$9\r\n127.0.0.1\r\n$8\r\nendpoint\r\n",
+        );
+    }
+
+    #[test]
+    fn list_of_the_nodes_has_the_links() {
+        let text = "a 10.0.0.1:7001@17001,x myself,master - 0 0 1 connected 0-5\nb 10.0.0.9:1@2 slave a 0 0 1 connected\n";
+        let new = "a 127.0.0.1:40001@17001 myself,master - 0 0 1 connected 0-5\nb 10.0.0.9:1@2 slave a 0 0 1 connected\n";
+        let bulk = |text: &str| format!("${}\r\n{text}\r\n", text.len());
+        becomes(&bulk(text), &bulk(new));
+        becomes(&bulk("10.0.0.1:7001"), &bulk("10.0.0.1:7001"));
+        becomes("$-1\r\n", "$-1\r\n");
+    }
+}

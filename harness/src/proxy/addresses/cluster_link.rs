@@ -1,0 +1,82 @@
+//! The links between a worker and the masters of a Redis Cluster.
+//!
+//! A server of a Cluster names others: in `MOVED` and `ASK`, and where it is asked for the map. Behind each link a relay
+//! replaces their addresses by those of the worker's links, so that whatever client it has stays on the wire. The
+//! link itself is like any other, with log, gates and faults.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::proxy::LinkId;
+use crate::proxy::addresses::cluster_addresses::{ClusterMap, with_links};
+use crate::proxy::proxy::Proxy;
+use crate::proxy::proxy_state::TaskGuard;
+use crate::proxy::resp::reply_stream::forward_replies;
+
+impl Proxy {
+    /// Opens a worker's links to the masters of a Cluster, and returns the loopback addresses on which it reaches
+    /// them, in the same order. `masters`: how the others name each (`HOST:PORT`), and where it is reached on loopback.
+    ///
+    /// # Errors
+    /// As [`Proxy::open`].
+    pub async fn open_cluster(
+        &self,
+        link: LinkId,
+        masters: &[(String, SocketAddr)],
+    ) -> io::Result<Vec<SocketAddr>> {
+        let (mut map, mut relays, mut addresses) = (HashMap::new(), Vec::new(), Vec::new());
+        for (number, (announced, upstream)) in masters.iter().enumerate() {
+            let relay = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+            let address = self.open_server(link, number, relay.local_addr()?).await?;
+            map.insert(announced.clone(), address);
+            addresses.push(address);
+            relays.push((relay, *upstream));
+        }
+        let map = Arc::new(map);
+        for (relay, upstream) in relays {
+            let (task, map) = (self.state.register_task()?, Arc::clone(&map));
+            tokio::spawn(serve(task, relay, upstream, map));
+        }
+        Ok(addresses)
+    }
+}
+
+async fn serve(task: TaskGuard, relay: TcpListener, upstream: SocketAddr, map: Arc<ClusterMap>) {
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = task.closed() => return,
+            accepted = relay.accept() => accepted,
+        };
+        // Only the proxy connects here; what it lacks it notes itself.
+        if let (Ok((link, _)), Ok(task)) = (accepted, task.0.register_task()) {
+            tokio::spawn(carry(task, link, upstream, Arc::clone(&map)));
+        }
+    }
+}
+
+/// Carries one connection until either side ends it, or the proxy is closed.
+async fn carry(task: TaskGuard, mut link: TcpStream, upstream: SocketAddr, map: Arc<ClusterMap>) {
+    let both_ways = async {
+        link.set_nodelay(true)?;
+        let mut server = TcpStream::connect(upstream).await?;
+        server.set_nodelay(true)?;
+        let (mut from_link, mut to_link) = link.split();
+        let (mut from_server, mut to_server) = server.split();
+        let rewrite = |reply: &[u8]| with_links(reply, &map).into_owned();
+        tokio::select! {
+            ended = tokio::io::copy(&mut from_link, &mut to_server) => ended.map(drop),
+            ended = forward_replies(&mut from_server, &mut to_link, rewrite) => ended,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = task.closed() => {}
+        // Both sides see their connection closed, whatever the reason was.
+        _ = both_ways => {}
+    }
+}

@@ -1,0 +1,6 @@
+//! Replaces the addresses that Sentinels and cluster servers announce by those of the proxy.
+
+pub(super) mod address_rewrite;
+pub(super) mod cluster_addresses;
+pub(super) mod cluster_link;
+pub(super) mod sentinel_link;

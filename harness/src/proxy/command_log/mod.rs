@@ -1,0 +1,13 @@
+//! The command log, and what it shows: which command took the lock, which keys it derived, and who sent nothing.
+
+pub(super) mod acquire_detection;
+pub(super) mod acquire_traffic;
+pub(super) mod answered;
+pub(super) mod derived_keys;
+pub(super) mod last_commands;
+pub(super) mod log;
+pub(super) mod log_entry;
+pub(super) mod log_record;
+pub(super) mod operation;
+pub(super) mod pending;
+pub(super) mod sent_requests;

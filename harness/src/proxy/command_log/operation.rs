@@ -1,0 +1,61 @@
+//! The operation that a worker is busy with: everything that passes on its links is tagged with
+//! it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use picklock_scenarios::Phase;
+
+use crate::proxy::command_log::acquire_traffic::AcquireTraffic;
+use crate::proxy::lock;
+
+/// What the driver has asked a worker for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::proxy) struct Operation {
+    /// Number of the attempt.
+    pub op: u64,
+    /// Which part of it.
+    pub phase: Phase,
+}
+
+/// A worker's present operation, which the driver sets and the worker's links read.
+#[derive(Debug, Default)]
+pub(in crate::proxy) struct CurrentOperation {
+    /// Both halves share one word, so that the number of one attempt is never seen with the phase of
+    /// another.
+    word: AtomicU64,
+    /// What it sends while it acquires.
+    traffic: Mutex<AcquireTraffic>,
+}
+
+impl CurrentOperation {
+    pub(in crate::proxy) fn set(&self, operation: Operation, at_ns: u64) {
+        let Operation { op, phase } = operation;
+        self.traffic().begin(op, phase, at_ns);
+        let phase = match phase {
+            Phase::Idle => 0,
+            Phase::Acquire => 1,
+            Phase::Extend => 2,
+            Phase::Release => 3,
+        };
+        self.word.store((op << 2) | phase, Ordering::Release);
+    }
+
+    /// What the worker sends while it acquires.
+    pub(in crate::proxy) fn traffic(&self) -> MutexGuard<'_, AcquireTraffic> {
+        lock(&self.traffic)
+    }
+
+    pub(in crate::proxy) fn get(&self) -> Operation {
+        let word = self.word.load(Ordering::Acquire);
+        Operation {
+            op: word >> 2,
+            phase: match word & 3 {
+                0 => Phase::Idle,
+                1 => Phase::Acquire,
+                2 => Phase::Extend,
+                _ => Phase::Release,
+            },
+        }
+    }
+}

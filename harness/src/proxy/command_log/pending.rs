@@ -1,0 +1,143 @@
+//! Requests that were forwarded and not yet answered: replies are matched to them in order.
+
+use std::collections::VecDeque;
+
+use crate::proxy::resp::command::{Expect, Request};
+use crate::proxy::resp::reply_kind::ReplyKind;
+
+/// With more unanswered requests than this the connection becomes a byte pipe.
+const MOST: usize = 1 << 16;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Replies {
+    #[default]
+    On,
+    Off,
+    SkipNext,
+}
+
+/// The unanswered requests of one connection.
+#[derive(Debug, Default)]
+pub(in crate::proxy) struct Pending {
+    queue: VecDeque<Request>,
+    /// How many confirmations of the first request have come.
+    confirmed: u32,
+    /// Subscriptions of a RESP2 connection: while it has some, arrays may be messages.
+    subscriptions: i64,
+    replies: Replies,
+}
+
+impl Pending {
+    /// Remembers a request that is about to be forwarded. False: its answers cannot be
+    /// predicted.
+    pub(in crate::proxy) fn expect_reply(&mut self, request: Request) -> bool {
+        match (request.expect, self.replies) {
+            (Expect::Unpredictable, _) => return false,
+            (Expect::Nothing, _) => return true,
+            (Expect::RepliesOn, _) => self.replies = Replies::On,
+            (Expect::RepliesOff, _) => {
+                self.replies = Replies::Off;
+                return true;
+            }
+            (Expect::SkipNext, Replies::On) => {
+                self.replies = Replies::SkipNext;
+                return true;
+            }
+            (_, Replies::Off) => return true,
+            (_, Replies::SkipNext) => {
+                self.replies = Replies::On;
+                return true;
+            }
+            (_, Replies::On) => {}
+        }
+        if self.queue.len() >= MOST {
+            return false;
+        }
+        self.queue.push_back(request);
+        true
+    }
+
+    /// The request that a reply answers. `None`: it answers none (a message, a push frame).
+    pub(in crate::proxy) fn answered_by(&mut self, reply: ReplyKind) -> Option<Request> {
+        match reply {
+            ReplyKind::Answer | ReplyKind::Error => self.pop(),
+            ReplyKind::Push => None,
+            ReplyKind::Message if self.subscriptions > 0 => None,
+            ReplyKind::Message => self.pop(),
+            ReplyKind::Confirmation {
+                subscribed,
+                count,
+                push,
+            } => self.confirm(subscribed, count, push),
+        }
+    }
+
+    /// True if the first request has had some of its confirmations, and waits for more.
+    pub(in crate::proxy) fn waits_for_confirmations(&self) -> bool {
+        self.confirmed > 0
+    }
+
+    fn confirm(&mut self, subscribed: bool, count: i64, push: bool) -> Option<Request> {
+        let first = self.queue.front().copied();
+        let expected = match first.map(|request| request.expect) {
+            Some(Expect::Confirmations {
+                subscribed: wanted,
+                count: expected,
+            }) if wanted == subscribed => Some(expected),
+            _ => None,
+        };
+        if expected.is_none() && !push && self.subscriptions <= 0 {
+            // An ordinary array that only looks like a confirmation.
+            return self.pop();
+        }
+        if !push {
+            // With RESP3 messages come as push frames, and an array is always an answer.
+            self.subscriptions = count;
+        }
+        // Unsubscribing from everything confirms each channel: the confirmations after the first
+        // answer no request.
+        let expected = expected?;
+        self.confirmed += 1;
+        if self.confirmed >= expected {
+            self.pop()
+        } else {
+            first
+        }
+    }
+
+    fn pop(&mut self) -> Option<Request> {
+        self.confirmed = 0;
+        self.queue.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use picklock_scenarios::Phase;
+
+    use super::*;
+    use crate::proxy::command_log::operation::Operation;
+
+    #[test]
+    fn a_request_with_two_confirmations_is_answered_by_the_second() {
+        let (op, phase) = (1, Phase::Acquire);
+        let request = Request {
+            expect: Expect::Confirmations {
+                subscribed: true,
+                count: 2,
+            },
+            ..Request::none(Operation { op, phase })
+        };
+        let mut pending = Pending::default();
+        assert!(pending.expect_reply(request));
+        for (count, waits) in [(1, true), (2, false)] {
+            let confirmation = ReplyKind::Confirmation {
+                subscribed: true,
+                count,
+                push: false,
+            };
+            assert_eq!(pending.answered_by(confirmation), Some(request));
+            assert_eq!(pending.waits_for_confirmations(), waits);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Finds the frames of a RESP byte stream, and what each of them is.
+
+pub(super) mod command;
+pub(super) mod frame_budget;
+pub(super) mod frame_meta;
+pub(super) mod frame_reader;
+pub(super) mod reply_kind;
+pub(super) mod reply_scan;
+pub(super) mod reply_stream;
+pub(super) mod request_scan;
+pub(super) mod scan;
+#[cfg(test)]
+mod scan_proptests;

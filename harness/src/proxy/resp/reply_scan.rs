@@ -1,0 +1,136 @@
+use memchr::memchr;
+
+use crate::proxy::resp::scan::{Shape, Stop, bulk, header};
+
+/// Deepest nesting of a reply that is accepted. Redis itself answers with a few levels at most.
+const DEEPEST: usize = 64;
+
+/// Scans what a node sends.
+#[derive(Debug, Default)]
+pub(in crate::proxy) struct ReplyScan {
+    /// Everything before this offset is done with.
+    position: usize,
+    /// Where to go on looking for the end of the line that begins at `position`.
+    searched: usize,
+    /// Elements still to come, for each open aggregate; empty before the first byte.
+    open: Vec<u64>,
+}
+
+impl ReplyScan {
+    /// Goes on with the frame that begins at the first of `bytes`. Returns how long it is, and how it is
+    /// built.
+    pub(in crate::proxy) fn advance(&mut self, bytes: &[u8]) -> Result<(usize, Shape), Stop> {
+        let found = self.find_end(bytes);
+        if !matches!(found, Err(Stop::More { .. })) {
+            self.position = 0;
+            self.searched = 0;
+            self.open.clear();
+        }
+        found
+    }
+
+    fn find_end(&mut self, bytes: &[u8]) -> Result<(usize, Shape), Stop> {
+        if self.open.is_empty() {
+            self.open.push(1);
+        }
+        loop {
+            while self.open.last() == Some(&0) {
+                self.open.pop();
+            }
+            if self.open.is_empty() {
+                return Ok((self.position, shape(bytes)));
+            }
+            let need = self.position + 1;
+            let kind = *bytes.get(self.position).ok_or(Stop::More { need })?;
+            self.position = match kind {
+                b'+' | b'-' | b':' | b'_' | b',' | b'#' | b'(' => self.line(bytes)?,
+                b'$' => bulk(bytes, self.position, true)?,
+                b'!' | b'=' => bulk(bytes, self.position, false)?,
+                b'*' | b'%' | b'~' | b'>' | b'|' => {
+                    self.aggregate(bytes, kind)?;
+                    continue;
+                }
+                _ => return Err(Stop::Unparseable("a type that RESP does not have")),
+            };
+            self.searched = 0;
+            self.count_element();
+        }
+    }
+
+    /// Opens the aggregate at `position`.
+    fn aggregate(&mut self, bytes: &[u8], kind: u8) -> Result<(), Stop> {
+        let (value, next) = header(bytes, self.position, "an aggregate without a length")?;
+        let count = match u64::try_from(value) {
+            Ok(count) => count,
+            Err(_) if value == -1 && kind == b'*' => 0,
+            Err(_) => return Err(Stop::Unparseable("a length that is out of bounds")),
+        };
+        if self.open.len() >= DEEPEST {
+            return Err(Stop::Unparseable("nested too deeply"));
+        }
+        self.position = next;
+        // An attribute goes before an element and does not count as one.
+        if kind != b'|' {
+            self.count_element();
+        }
+        let pairs = matches!(kind, b'%' | b'|');
+        self.open.push(if pairs { count * 2 } else { count });
+        Ok(())
+    }
+
+    fn count_element(&mut self) {
+        if let Some(left) = self.open.last_mut() {
+            *left -= 1;
+        }
+    }
+
+    /// Finds the end of the line that begins at `position`.
+    fn line(&mut self, bytes: &[u8]) -> Result<usize, Stop> {
+        let mut from = self.searched.max(self.position + 1);
+        while let Some(offset) = bytes.get(from..).and_then(|rest| memchr(b'\r', rest)) {
+            match bytes.get(from + offset + 1) {
+                Some(b'\n') => return self.checked_line(bytes, from + offset),
+                Some(_) => from += offset + 1,
+                None => {
+                    self.searched = from + offset;
+                    return Err(Stop::after(bytes));
+                }
+            }
+        }
+        self.searched = bytes.len();
+        Err(Stop::after(bytes))
+    }
+
+    /// The line from `position` to its CRLF at `end`, if its type allows what it says.
+    fn checked_line(&self, bytes: &[u8], end: usize) -> Result<usize, Stop> {
+        let text = &bytes[self.position + 1..end];
+        let is_valid = match bytes[self.position] {
+            // Nearly all numbers are short ones, which the header's reader accepts sooner.
+            b':' => header(bytes, self.position, "").is_ok() || parses::<i64>(text),
+            b',' => parses::<f64>(text),
+            b'#' => matches!(text, b"t" | b"f"),
+            b'_' => text.is_empty(),
+            b'(' => {
+                let digits = text.strip_prefix(b"-").unwrap_or(text);
+                !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+            }
+            _ => true,
+        };
+        match is_valid {
+            true => Ok(end + 2),
+            false => Err(Stop::Unparseable("a value that its type does not have")),
+        }
+    }
+}
+
+fn parses<T: std::str::FromStr>(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| text.parse::<T>().is_ok())
+}
+
+fn shape(frame: &[u8]) -> Shape {
+    match frame.first() {
+        Some(b'+' | b'$' | b':') => Shape::Plain,
+        Some(b'-') => Shape::Error,
+        _ => Shape::Composite,
+    }
+}

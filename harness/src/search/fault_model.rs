@@ -1,0 +1,254 @@
+//! The vocabulary: the faults that a sweep places at every moment, and that shrinking tries as weaker ones.
+//!
+//! A fault strikes what its moment is about: the message, its link, its client, its node. At a step of the driver
+//! it strikes the client, or the nodes: one of them, or just as many as make a majority. A fault of one message is placed
+//! at messages only.
+
+use std::fmt;
+
+use picklock_scenarios::{
+    FaultKind, FaultPlan, LeaseDuration, Selection, ServerError, SignedDuration, Topology, Trigger,
+    TriggerEvent, Who,
+};
+
+/// A group of faults, which a search can be restricted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Messages that are late or lost, connections that break, partitions.
+    Network,
+    /// Clients that stand still or die.
+    Clients,
+    /// Nodes that stand still, die, come back, refuse, or are replaced.
+    Nodes,
+    /// Nodes that lose keys or scripts.
+    Data,
+    /// Wall clocks that are wrong.
+    Clocks,
+}
+
+impl Group {
+    /// All groups.
+    pub const ALL: [Group; 5] = [
+        Group::Network,
+        Group::Clients,
+        Group::Nodes,
+        Group::Data,
+        Group::Clocks,
+    ];
+
+    /// The word that command lines use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Group::Network => "network",
+            Group::Clients => "clients",
+            Group::Nodes => "nodes",
+            Group::Data => "data",
+            Group::Clocks => "clocks",
+        }
+    }
+
+    /// The group of this name.
+    pub fn named(word: &str) -> Option<Group> {
+        Group::ALL.into_iter().find(|group| group.as_str() == word)
+    }
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// At a message: it strikes that one, or its link.
+    Message,
+    /// At a command only.
+    Request,
+    /// At a message or a step: it strikes the client.
+    Client,
+    /// At a message or a step: it strikes nodes.
+    Node,
+}
+
+/// One fault of the vocabulary, without its moment.
+struct Row {
+    group: Group,
+    place: Place,
+    fault: FaultPlan,
+}
+
+const fn leases(factor: f64) -> Option<LeaseDuration> {
+    Some(LeaseDuration::Ttl(factor))
+}
+
+const fn by(factor: f64, back: bool) -> Option<SignedDuration> {
+    let span = LeaseDuration::Ttl(factor);
+    Some(SignedDuration { span, back })
+}
+
+/// The vocabulary, weakest first.
+fn rows() -> Vec<Row> {
+    use FaultKind as Kind;
+    let of = FaultPlan::of;
+    let row = |group, place, fault| Row {
+        group,
+        place,
+        fault,
+    };
+    let network = |place, fault| row(Group::Network, place, fault);
+    let one = |fault: FaultPlan| FaultPlan {
+        frames: Some(1),
+        ..fault
+    };
+    let lasts = |kind, factor| FaultPlan {
+        duration: leases(factor),
+        ..of(kind)
+    };
+    let delay = |factor| {
+        one(FaultPlan {
+            by: by(factor, false),
+            ..of(Kind::Delay)
+        })
+    };
+    let clock = |kind, back| FaultPlan {
+        by: by(1.5, back),
+        ..of(kind)
+    };
+    let everywhere = |fault: FaultPlan| FaultPlan {
+        nodes: Some(Selection::Word(Who::All)),
+        ..fault
+    };
+    let refuses = |error| {
+        one(FaultPlan {
+            error: Some(error),
+            ..of(Kind::Answer)
+        })
+    };
+    vec![
+        network(Place::Message, delay(0.5)),
+        network(Place::Message, delay(1.2)),
+        network(Place::Message, one(of(Kind::Drop))),
+        network(Place::Message, of(Kind::Cut)),
+        network(Place::Client, everywhere(of(Kind::Cut))),
+        network(Place::Message, lasts(Kind::Partition, 1.5)),
+        network(Place::Message, of(Kind::Partition)),
+        network(Place::Client, everywhere(lasts(Kind::Partition, 1.5))),
+        network(Place::Client, everywhere(of(Kind::Partition))),
+        row(Group::Nodes, Place::Request, refuses(ServerError::Loading)),
+        row(Group::Clients, Place::Client, lasts(Kind::PauseClient, 1.5)),
+        row(Group::Clients, Place::Client, lasts(Kind::CrashClient, 0.1)),
+        row(Group::Clients, Place::Client, of(Kind::CrashClient)),
+        row(Group::Data, Place::Node, of(Kind::FlushScripts)),
+        row(Group::Nodes, Place::Node, lasts(Kind::PauseNode, 1.5)),
+        row(Group::Nodes, Place::Node, lasts(Kind::CrashNode, 0.02)),
+        row(Group::Nodes, Place::Node, of(Kind::CrashNode)),
+        row(Group::Data, Place::Node, of(Kind::Evict)),
+        row(Group::Clocks, Place::Client, clock(Kind::ClockSkew, false)),
+        row(Group::Clocks, Place::Client, clock(Kind::ClockSkew, true)),
+        row(Group::Clocks, Place::Node, clock(Kind::ClockJump, false)),
+        row(Group::Nodes, Place::Node, of(Kind::CutReplication)),
+        row(Group::Nodes, Place::Node, of(Kind::Failover)),
+    ]
+}
+
+/// What faults can be placed in a run, on so many nodes with so many replicas.
+#[derive(Debug)]
+pub struct FaultModel {
+    rows: Vec<Row>,
+    nodes: usize,
+}
+
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fault.fmt(f)
+    }
+}
+
+impl FaultModel {
+    /// The faults of these groups that a run on `nodes` nodes can have.
+    pub fn new(groups: &[Group], nodes: usize, topology: &Topology) -> FaultModel {
+        let fits = |row: &Row| {
+            groups.contains(&row.group)
+                && (topology.replicas > 0 || !needs_replicas(row.fault.kind))
+                // The link that a client has to its one node is all its links.
+                && (nodes > 1 || row.place != Place::Message || row.fault.frames.is_some())
+        };
+        let rows = rows().into_iter().filter(fits).collect();
+        FaultModel { rows, nodes }
+    }
+
+    /// Its faults in words, each once.
+    pub fn describe(&self) -> Vec<String> {
+        self.rows.iter().map(|row| words(&row.fault)).collect()
+    }
+
+    /// Every fault that can strike at this moment, weakest first.
+    pub fn at(&self, moment: &Trigger) -> Vec<FaultPlan> {
+        let placed = self.rows.iter().flat_map(|row| self.placed(row, moment));
+        placed.collect()
+    }
+
+    fn placed(&self, row: &Row, moment: &Trigger) -> Vec<FaultPlan> {
+        let same = || Some(Selection::Word(Who::Same));
+        let fault = FaultPlan {
+            when: Some(moment.clone()),
+            ..row.fault.clone()
+        };
+        let at_message = moment.on.is_message();
+        match row.place {
+            Place::Request if moment.on != TriggerEvent::Request => Vec::new(),
+            Place::Message | Place::Request if !at_message => Vec::new(),
+            Place::Message | Place::Request => vec![FaultPlan {
+                workers: same(),
+                nodes: same(),
+                ..fault
+            }],
+            Place::Client => vec![FaultPlan {
+                workers: same(),
+                ..fault
+            }],
+            Place::Node if at_message => vec![FaultPlan {
+                nodes: same(),
+                ..fault
+            }],
+            Place::Node => {
+                let first = |count: usize| FaultPlan {
+                    nodes: Some(Selection::List((0..count).collect())),
+                    ..fault.clone()
+                };
+                // One node, and a majority.
+                let mut counts = vec![1, self.nodes / 2 + 1];
+                counts.dedup();
+                counts.into_iter().map(first).collect()
+            }
+        }
+    }
+}
+
+pub(super) fn needs_replicas(kind: FaultKind) -> bool {
+    matches!(kind, FaultKind::Failover | FaultKind::CutReplication)
+}
+
+/// The fault in the words of scenario files, without its moment.
+fn words(fault: &FaultPlan) -> String {
+    let mut words = fault.kind.as_str().to_owned();
+    if let Some(error) = fault.error {
+        words.push_str(&format!(" {}", error.as_str()));
+    }
+    if let Some(by) = fault.by {
+        words.push_str(&format!(" by {by}"));
+    }
+    if fault.nodes.is_some() {
+        words.push_str(" of all links");
+    }
+    match (fault.frames, fault.duration) {
+        (Some(_), _) => words.push_str(" of one message"),
+        (None, Some(lasts)) => words.push_str(&format!(" for {lasts}")),
+        (None, None) if fault.lasts() == picklock_scenarios::Lasts::Forever => {
+            words.push_str(" for good");
+        }
+        (None, None) => {}
+    }
+    words
+}

@@ -1,0 +1,79 @@
+//! The directory of a run that failed an assertion: what `picklock report` and `picklock check` read.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use crate::assemble::{About, assemble};
+use crate::check::Verdicts;
+use crate::history::{History, write_history};
+use crate::key_history::write_key_history;
+use crate::latency;
+use crate::proxy::CommandLog;
+
+/// Writes the run, in the place of one that the same test left before, and returns its directory.
+///
+/// # Errors
+/// The directory or a file in it cannot be written.
+pub(super) fn keep(
+    history: &History,
+    verdicts: Verdicts,
+    command_log: Option<&CommandLog>,
+    about: About,
+) -> io::Result<PathBuf> {
+    let directory = place().join(name(history));
+    match fs::remove_dir_all(&directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => fs::create_dir_all(&directory)?,
+    }
+    let write = |name: &str, write: &dyn Fn(&mut BufWriter<File>) -> io::Result<()>| {
+        let mut file = BufWriter::new(File::create_new(directory.join(name))?);
+        write(&mut file)?;
+        file.flush()
+    };
+    write("history.jsonl", &|file| write_history(history, file))?;
+    write("key-history.jsonl", &|file| {
+        write_key_history(history, file)
+    })?;
+    if let Some(command_log) = command_log {
+        write("commands.jsonl", &|file| command_log.write(file))?;
+    }
+    let about = About {
+        latency: latency::from_history(history),
+        ..about
+    };
+    let record = assemble(history, verdicts, about);
+    // Last: a directory with a run.json is complete.
+    write("run.json", &|file| {
+        serde_json::to_writer_pretty(file, &record).map_err(io::Error::from)
+    })?;
+    Ok(directory)
+}
+
+/// Below the target directory of the test, which cargo marks; else among the temporary files.
+fn place() -> PathBuf {
+    let program = std::env::current_exe().unwrap_or_default();
+    let mut folders = program.ancestors();
+    let target = folders.find(|folder| folder.join("CACHEDIR.TAG").is_file());
+    match target {
+        Some(target) => target.join("picklock"),
+        None => std::env::temp_dir().join(format!("picklock-{}", std::process::id())),
+    }
+}
+
+/// The test's thread has its name, so that tests of one lock do not write over each other's runs.
+fn name(history: &History) -> String {
+    let header = &history.header;
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("main");
+    let parts = [test, &header.lock, &header.scenario].map(uniform);
+    format!("{}-{}", parts.join("-"), header.seed)
+}
+
+/// Fit for a file name, which has at most 255 bytes.
+fn uniform(text: &str) -> String {
+    let is_uniform = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let chars = text.replace("::", "-");
+    let chars = chars.chars().take(60);
+    chars.map(|c| if is_uniform(c) { c } else { '-' }).collect()
+}

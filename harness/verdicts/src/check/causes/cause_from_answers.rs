@@ -1,0 +1,87 @@
+//! Causes of a history without key history: what releases and faults suggest.
+//!
+//! They are looked for in this order: an extension of an expired lease, the clients' own leases,
+//! another client's release, a fault that makes a service lose the lock. A clock that was set back is
+//! no cause, and neither is the restart of a node of a quorum before the lock was acquired.
+
+use crate::check::causes::facts::{Facts, Found, Overlap};
+use crate::check::verdict::Cause;
+use crate::timeline::{FaultSpan, Hold, loses, ms};
+
+/// The cause of a violation in a history without key history.
+pub(in crate::check) fn cause(facts: &Facts<'_>) -> Cause {
+    match &facts.found {
+        Found::Overlap(holds)
+        | Found::WrongStock {
+            sellers: Some(holds),
+            ..
+        } => of_overlap(facts, holds),
+        // Why a counter of tokens started again after this hold.
+        Found::StaleToken {
+            before: Some(before),
+            ..
+        } => of_faults(facts, before, facts.at_ns, &[before.worker]),
+        // What that attempt left should have expired long ago, so something keeps renewing it.
+        Found::Starvation { starvation, .. } if starvation.doubt.is_some() => {
+            Cause::AmbiguousAcquire
+        }
+        _ => Cause::Undetermined,
+    }
+}
+
+/// Why two holds of one key overlap.
+fn of_overlap(facts: &Facts<'_>, holds: &Overlap<'_>) -> Cause {
+    let (first, second) = (holds.first, holds.second);
+    if holds.has_expired_grant {
+        return Cause::ExpiredGrant;
+    }
+    if first.shares_lease_with(second) && !share_first_leases(first, second) {
+        return Cause::PhantomExtend;
+    }
+    if holds.is_outlived {
+        return Cause::OutlivedLease;
+    }
+    if !holds.taken.is_empty() {
+        return Cause::StolenRelease;
+    }
+    of_faults(
+        facts,
+        first,
+        second.begin_ns,
+        &[first.worker, second.worker],
+    )
+}
+
+/// The latest fault until this time that could have lost the lock of this hold, as far as it has to do with these
+/// workers.
+fn of_faults(facts: &Facts<'_>, hold: &Hold, to_ns: u64, workers: &[usize]) -> Cause {
+    let header = &facts.history.header;
+    // A lease never lasts longer than the TTL: a fault before that cannot have lost the lock.
+    let earliest_ns = hold.first_deadline_ns.saturating_sub(ms(header.ttl_ms));
+    let from_ns = hold.acquire_ns.max(earliest_ns);
+    let cause_of = |fault: &FaultSpan<'_>| match loses(fault.fault)? {
+        // A node that was already dead when the lock was acquired never had it.
+        Cause::LostOnRestart if fault.began_ns < from_ns => None,
+        Cause::LostOnRestart if header.nodes > 1 => Some(Cause::QuorumErosion),
+        // A node's clock that is set back keeps a key longer.
+        Cause::ClockJump if fault.clock.is_some_and(|shift| shift.by_ns <= 0) => None,
+        // A client's clock misleads that client.
+        Cause::ClockSkew if !workers.iter().any(|worker| fault.affects(*worker)) => None,
+        cause => Some(cause),
+    };
+    let faults = facts.faults.iter().rev();
+    faults
+        .filter(|fault| fault.struck() && fault.touches(from_ns, to_ns))
+        .find_map(cause_of)
+        .unwrap_or(Cause::Undetermined)
+}
+
+/// True if the leases that the two were granted with overlap, without any extension of a lease that
+/// had certainly expired.
+fn share_first_leases(one: &Hold, other: &Hold) -> bool {
+    let theirs = other.possible_leases.first();
+    let both = one.possible_leases.first().zip(theirs);
+    both.is_none_or(|(mine, theirs)| {
+        mine.from_ns == one.begin_ns && theirs.from_ns == other.begin_ns && mine.overlaps(*theirs)
+    })
+}

@@ -1,0 +1,8 @@
+//! Evidence for the `progress` property: who waited, which nodes were reachable, and what excuses the wait.
+
+pub(super) mod blocked_lock;
+pub(super) mod kept_alive;
+pub(super) mod outstanding;
+pub(super) mod reach;
+pub(super) mod starvation_excuse;
+pub(super) mod waiters;

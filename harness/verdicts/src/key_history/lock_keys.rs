@@ -1,0 +1,291 @@
+//! Which keys hold a lock, and which command took it: read from what was written, so that a lock may
+//! call its key what it likes.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use picklock_scenarios::Phase;
+
+use crate::history::{KeyChange, KeyName};
+
+use super::key_record::KeyRecord;
+
+/// True if a lock may rest on a value in this key: it expires, or the key is the lock's own. A counter
+/// beside the lock is no claim.
+pub fn may_be_lock_value(key: &KeyName, expires: bool) -> bool {
+    expires || matches!(key, KeyName::Lock(_))
+}
+
+/// The locks of a run, as their keys are recognised.
+#[derive(Clone, Copy)]
+pub struct Locks<'a> {
+    /// Their names.
+    pub names: &'a [String],
+    /// The lock that an attempt was for, by its position among the names.
+    pub of_attempt: &'a dyn Fn(u64) -> Option<usize>,
+}
+
+impl Locks<'_> {
+    /// The lock that this change's attempt was for, if a worker's command made the change.
+    fn of(&self, record: &KeyRecord) -> Option<usize> {
+        match &record.why {
+            KeyChange::Command(_) if self.names.len() == 1 => Some(0),
+            KeyChange::Command(command) => (self.of_attempt)(command.op),
+            _ => None,
+        }
+    }
+
+    /// The lock whose name a key's name is or contains; of several the longest.
+    pub fn named_by(&self, key: &KeyName) -> Option<usize> {
+        let name = match key {
+            KeyName::Lock(lock) => return usize::try_from(*lock).ok(),
+            KeyName::Other(name) => name,
+        };
+        let is_contained = |lock: &str| !lock.is_empty() && name.contains(lock);
+        let named = self.names.iter().enumerate();
+        let contained = named.filter(|(_, lock)| is_contained(lock));
+        Some(contained.max_by_key(|(_, lock)| lock.len())?.0)
+    }
+}
+
+/// The names of the keys in which this lock is held, by the changes of one node's keys so far.
+///
+/// That is the key of its own name, if an acquisition has written it; else those that contain its name.
+/// Of several, those count that come and go as a lock does: a counter beside them stays. Where there is
+/// no such name, the lock's key has a name of another kind (a hash): it is one that comes and goes, and
+/// that attempts to take this lock have written, and no others.
+pub fn lock_keys<'a>(
+    records: &'a [KeyRecord],
+    locks: Locks<'_>,
+    lock: usize,
+) -> BTreeSet<&'a KeyName> {
+    let written = records.iter().filter(|record| is_acquired(record));
+    let of_the_lock = |record: &&KeyRecord| locks.named_by(&record.key) == Some(lock);
+    let named = written.clone().filter(of_the_lock);
+    let named: BTreeSet<&KeyName> = named.map(|record| &record.key).collect();
+    let is_own = |key: &&KeyName| matches!(key, KeyName::Lock(_));
+    if let Some(own) = named.iter().copied().find(is_own) {
+        return BTreeSet::from([own]);
+    }
+    let comes_and_goes = |key: &&KeyName| {
+        let mut of_it = records.iter().filter(|record| record.key == **key);
+        of_it.any(|record| record.ttl_ms.is_some() || record.value.is_none())
+    };
+    if named.is_empty() {
+        let passing = written.filter(|record| comes_and_goes(&&record.key));
+        let unnamed = passing.filter(|record| locks.named_by(&record.key).is_none());
+        let of_locks = unnamed.filter_map(|record| Some((&record.key, locks.of(record)?)));
+        return own_keys(of_locks, lock);
+    }
+    let passing: BTreeSet<&KeyName> = named.iter().copied().filter(comes_and_goes).collect();
+    match passing.is_empty() {
+        // It may be the first lock without an expiry.
+        true => named,
+        false => passing,
+    }
+}
+
+/// Of these keys, each written to take a lock, those that attempts for this lock have written. What others
+/// have written as well counts only if nothing else does: all locks may share a heartbeat, or one key.
+pub(super) fn own_keys<'a, L: PartialEq>(
+    written: impl Iterator<Item = (&'a KeyName, L)>,
+    lock: L,
+) -> BTreeSet<&'a KeyName> {
+    let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
+    for (key, of) in written {
+        let keys = if of == lock { &mut own } else { &mut others };
+        keys.insert(key);
+    }
+    if own.iter().any(|key| !others.contains(key)) {
+        own.retain(|key| !others.contains(key));
+    }
+    own
+}
+
+/// True if one of these changes gave a lock a new owner: an acquisition wrote a value into its key
+/// that was not there before. A new expiry alone is none.
+pub fn takes_lock(records: &[KeyRecord], changes: Range<usize>, locks: Locks<'_>) -> bool {
+    let known = &records[..changes.end];
+    changes.into_iter().any(|index| {
+        let record = &records[index];
+        let mut earlier = records[..index].iter().rev();
+        let before = earlier.find(|before| before.key == record.key);
+        is_acquired(record)
+            && before.and_then(|before| before.value.as_ref()) != record.value.as_ref()
+            && lock_of_key(known, &record.key, locks).is_some()
+    })
+}
+
+/// The lock that is held in this key, by the changes of the node's keys so far.
+pub fn lock_of_key(records: &[KeyRecord], key: &KeyName, locks: Locks<'_>) -> Option<usize> {
+    let mut held = 0..locks.names.len();
+    held.find(|lock| lock_keys(records, locks, *lock).contains(key))
+}
+
+/// True for a value that a worker has written, or lengthened the life of, in order to acquire.
+pub fn is_acquired(record: &KeyRecord) -> bool {
+    let command = record.why.command();
+    record.value.is_some() && command.is_some_and(|command| command.phase == Phase::Acquire)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::history::KeyCommand;
+
+    const OTHER: &str = "";
+
+    /// A change by an acquisition. An empty value: the key is gone.
+    fn change(key: &str, value: &str, ttl_ms: Option<i64>) -> KeyRecord {
+        KeyRecord {
+            at_ns: 0,
+            key: match key {
+                OTHER => KeyName::Lock(0),
+                name => KeyName::Other(Arc::from(name)),
+            },
+            value: (!value.is_empty()).then(|| Arc::from(value)),
+            ttl_ms,
+            why: KeyChange::Command(KeyCommand {
+                worker: 0,
+                op: 1,
+                phase: Phase::Acquire,
+                command: Arc::from("SET"),
+                sent_ns: None,
+                forwarded_at_ns: None,
+            }),
+        }
+    }
+
+    fn in_phase(phase: Phase, mut record: KeyRecord) -> KeyRecord {
+        if let KeyChange::Command(command) = &mut record.why {
+            command.phase = phase;
+        }
+        record
+    }
+
+    fn locks() -> Vec<String> {
+        vec!["stock:1".into(), "stock:12".into()]
+    }
+
+    /// Odd attempts are for the first lock.
+    fn of_attempt(op: u64) -> Option<usize> {
+        Some(usize::from(op.is_multiple_of(2)))
+    }
+
+    fn of<'a>(names: &'a [String]) -> Locks<'a> {
+        Locks {
+            names,
+            of_attempt: &of_attempt,
+        }
+    }
+
+    fn in_attempt(op: u64, mut record: KeyRecord) -> KeyRecord {
+        if let KeyChange::Command(command) = &mut record.why {
+            command.op = op;
+        }
+        record
+    }
+
+    fn names(records: &[KeyRecord], lock: usize) -> Vec<String> {
+        let locks = locks();
+        let keys = lock_keys(records, of(&locks), lock).into_iter();
+        keys.map(|key| key.text(&locks).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_prefix_belongs_to_the_key_and_a_counter_does_not() {
+        let records = [
+            change("lock:stock:1", "a", Some(9)),
+            change("lock:stock:1:fence", "1", None),
+            change("lock:stock:12", "b", Some(9)),
+            in_phase(Phase::Release, change("signal:stock:1", "x", Some(9))),
+        ];
+        assert_eq!(names(&records, 0), ["lock:stock:1"]);
+        assert_eq!(names(&records, 1), ["lock:stock:12"]);
+    }
+
+    #[test]
+    fn the_key_of_the_locks_own_name_goes_before_others() {
+        let records = [
+            change("queue:stock:1", "a", Some(9)),
+            change(OTHER, "a", None),
+        ];
+        assert_eq!(names(&records[..1], 0), ["queue:stock:1"]);
+        assert_eq!(names(&records, 0), ["stock:1"]);
+    }
+
+    #[test]
+    fn the_only_key_without_expiry_is_the_locks() {
+        assert_eq!(
+            names(&[change("lock:stock:1", "a", None)], 0),
+            ["lock:stock:1"]
+        );
+    }
+
+    #[test]
+    fn a_name_of_another_kind_belongs_to_the_lock_whose_attempts_write_it() {
+        let records = [
+            change("5f2a", "a", Some(9)),
+            in_attempt(2, change("c001", "b", Some(9))),
+            // All locks share a heartbeat and a counter.
+            change("clients", "a", Some(9)),
+            in_attempt(2, change("clients", "b", Some(9))),
+            change("fence", "1", None),
+        ];
+        assert_eq!(names(&records, 0), ["5f2a"]);
+        assert_eq!(names(&records, 1), ["c001"]);
+        assert_eq!(names(&records[3..], 0), [""; 0]);
+        let known = locks();
+        let of_key = |key| lock_of_key(&records, key, of(&known));
+        assert_eq!(of_key(&records[1].key), Some(1));
+        assert_eq!(of_key(&records[2].key), None);
+    }
+
+    #[test]
+    fn a_name_of_another_kind_is_that_of_the_only_lock_whoever_writes_it() {
+        let one = [locks().remove(0)];
+        let unknown = Locks {
+            names: &one,
+            of_attempt: &|_| None,
+        };
+        assert_eq!(
+            lock_keys(&[change("5f2a", "a", Some(9))], unknown, 0).len(),
+            1
+        );
+        assert_eq!(
+            lock_keys(&[change("clients", "a", None)], unknown, 0).len(),
+            0
+        );
+    }
+
+    #[test]
+    fn a_key_that_two_locks_share_is_that_of_both() {
+        let records = [
+            change("5f2a", "a", Some(9)),
+            in_attempt(2, change("5f2a", "b", Some(9))),
+        ];
+        assert_eq!(names(&records, 0), ["5f2a"]);
+        assert_eq!(names(&records, 1), ["5f2a"]);
+    }
+
+    #[test]
+    fn only_a_new_value_written_to_acquire_takes() {
+        let records = [
+            change(OTHER, "a", None),
+            // The expiry follows.
+            change(OTHER, "a", Some(9)),
+            in_phase(Phase::Extend, change(OTHER, "b", Some(9))),
+            in_phase(Phase::Release, change(OTHER, "", None)),
+            change(OTHER, "a", Some(9)),
+            change("stock:1:fence", "1", None),
+        ];
+        let took: Vec<bool> = (0..records.len())
+            .map(|index| takes_lock(&records, index..index + 1, of(&locks())))
+            .collect();
+        assert_eq!(took, [true, false, false, false, true, false]);
+        assert!(takes_lock(&records, 3..5, of(&locks())));
+        assert!(!takes_lock(&records, 2..2, of(&locks())));
+    }
+}

@@ -1,0 +1,181 @@
+//! By how much the nodes' wall clocks were shifted, and so when an expiry is over.
+
+use crate::history::{ClockShift, Event, EventKind};
+
+use super::expiry::Expiry;
+
+/// The shifts of the nodes' clocks, in the order of time.
+#[derive(Debug, Clone, Default)]
+pub struct NodeClocks {
+    /// When, which node, and by how many nanoseconds.
+    shifts: Vec<(u64, usize, i64)>,
+    /// The shifts that are undone when their fault ends: its id, its nodes, by how much.
+    passing: Vec<(u32, Vec<usize>, i64)>,
+    /// The latest fault that shifted a clock, and how many shifts there were before it.
+    latest: Option<(u32, usize)>,
+    /// The fault that the last event ended.
+    just_ended: Option<u32>,
+}
+
+impl NodeClocks {
+    /// Reads one event.
+    pub fn event(&mut self, event: &Event) {
+        let just_ended = self.just_ended.take();
+        match &event.what {
+            EventKind::FaultBegan {
+                id,
+                nodes,
+                clock: Some(ClockShift { by_ns, for_good }),
+                ..
+            } => {
+                self.latest = Some((*id, self.shifts.len()));
+                let shifts = nodes.iter().map(|node| (event.at_ns, *node, *by_ns));
+                self.shifts.extend(shifts);
+                if !for_good {
+                    self.passing.push((*id, nodes.clone(), *by_ns));
+                }
+            }
+            EventKind::FaultEnded { id } => {
+                self.just_ended = Some(*id);
+                self.latest = self.latest.filter(|(latest, _)| latest == id);
+                let over = self.passing.iter().position(|(passing, ..)| passing == id);
+                if let Some((_, nodes, by_ns)) = over.map(|index| self.passing.swap_remove(index)) {
+                    let back_ns = by_ns.saturating_neg();
+                    let back = nodes.into_iter().map(|node| (event.at_ns, node, back_ns));
+                    self.shifts.extend(back);
+                }
+            }
+            // The fault could not be applied, and so no clock was set.
+            EventKind::FaultMissed { .. } => {
+                if let (Some((id, before)), Some(missed)) = (self.latest, just_ended)
+                    && id == missed
+                {
+                    self.shifts.truncate(before);
+                    self.latest = None;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// True if the node's clock was set forward between two times.
+    pub fn leapt(&self, of: usize, from_ns: u64, until_ns: u64) -> bool {
+        self.shifts.iter().any(|(at_ns, node, by_ns)| {
+            *node == of && *by_ns > 0 && (from_ns..=until_ns).contains(at_ns)
+        })
+    }
+
+    /// When an expiry is over, by the node's clock. A clock that was set in the same nanosecond as the expiry counts as
+    /// set after it: on servers nobody knows their order.
+    pub fn ended_at_ns(&self, of: usize, expiry: Expiry) -> u64 {
+        let (from_ns, mut ended_at_ns) = (expiry.set_ns, expiry.ended_at_ns());
+        for (at_ns, _, by_ns) in self.shifts.iter().filter(|(_, node, _)| *node == of) {
+            if *at_ns < from_ns || *at_ns >= ended_at_ns {
+                continue;
+            }
+            // Forward: the rest is over sooner, but not before the leap itself.
+            ended_at_ns = ended_at_ns
+                .saturating_add_signed(by_ns.saturating_neg())
+                .max(*at_ns);
+        }
+        ended_at_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::ms;
+
+    const MS: i64 = 1_000_000;
+
+    /// Clocks of which that of node 0 was shifted: when, and by how much, both in milliseconds.
+    fn shifted(shifts: &[(u64, i64)]) -> NodeClocks {
+        let shifts = shifts.iter();
+        NodeClocks {
+            shifts: shifts.map(|(at, by)| (ms(*at), 0, by * MS)).collect(),
+            ..NodeClocks::default()
+        }
+    }
+
+    /// When an expiry is over that was set at 10 ms for 100 ms, in milliseconds.
+    fn over_ms(clocks: &NodeClocks, node: usize) -> u64 {
+        clocks.ended_at_ns(node, EXPIRY) / ms(1)
+    }
+
+    const EXPIRY: Expiry = Expiry {
+        set_ns: 10 * MS as u64,
+        ttl_ms: 100,
+    };
+
+    #[test]
+    fn a_leap_ends_an_expiry_early_and_a_step_back_prolongs_it() {
+        assert_eq!(over_ms(&shifted(&[]), 0), 110);
+        assert_eq!(over_ms(&shifted(&[(50, 30)]), 0), 80);
+        assert_eq!(over_ms(&shifted(&[(50, 300)]), 0), 50);
+        assert_eq!(over_ms(&shifted(&[(50, -30)]), 0), 140);
+        assert_eq!(over_ms(&shifted(&[(50, -30), (120, 500)]), 0), 120);
+        assert_eq!(over_ms(&shifted(&[(5, 300), (111, 9)]), 0), 110);
+        assert_eq!(over_ms(&shifted(&[(50, 300)]), 1), 110);
+    }
+
+    /// A fault that shifts the clock of node 0.
+    fn began(by_ns: i64, for_good: bool) -> EventKind {
+        EventKind::FaultBegan {
+            id: 3,
+            fault: "clock-jump".into(),
+            detail: String::new(),
+            workers: Vec::new(),
+            nodes: vec![0],
+            clock: Some(ClockShift { by_ns, for_good }),
+            delay_ms: None,
+        }
+    }
+
+    #[test]
+    fn the_farthest_step_back_is_no_overflow() {
+        let clocks = NodeClocks {
+            shifts: vec![(ms(50), 0, i64::MIN)],
+            ..NodeClocks::default()
+        };
+        assert_eq!(clocks.ended_at_ns(0, EXPIRY), ms(110) + i64::MAX as u64);
+        let mut clocks = NodeClocks::default();
+        let began = began(i64::MIN, false);
+        for (at_ns, what) in [(50, began), (60, EventKind::FaultEnded { id: 3 })] {
+            clocks.event(&Event { at_ns, what });
+        }
+        assert!(clocks.leapt(0, 55, 60));
+    }
+
+    #[test]
+    fn a_clock_that_could_not_be_set_stays_as_it_is() {
+        for for_good in [true, false] {
+            let mut clocks = NodeClocks::default();
+            let began = began(90, for_good);
+            let missed = EventKind::FaultMissed {
+                fault: "clock-jump".into(),
+                reason: "node 0 is paused".into(),
+                optional: true,
+                because: None,
+            };
+            for what in [began, EventKind::FaultEnded { id: 3 }] {
+                clocks.event(&Event { at_ns: 50, what });
+            }
+            assert!(clocks.leapt(0, 50, 50), "it ended where it began");
+            clocks.event(&Event {
+                at_ns: 50,
+                what: missed,
+            });
+            assert!(!clocks.leapt(0, 0, 200));
+            assert_eq!(over_ms(&clocks, 0), 110);
+        }
+    }
+
+    #[test]
+    fn only_a_leap_forward_is_a_leap() {
+        let clocks = shifted(&[(50, 30), (70, -30)]);
+        assert!(clocks.leapt(0, ms(50), ms(60)));
+        assert!(!clocks.leapt(0, ms(60), ms(80)));
+        assert!(!clocks.leapt(1, ms(50), ms(60)));
+    }
+}

@@ -1,0 +1,453 @@
+//! Whose a change is that came over connections which several clients of one process share.
+//!
+//! A proxy knows of such a command only from which process it came. The value tells more: it is, or contains, the token
+//! of a grant, which one client was told. Where no value tells, it was who was being served: the only client that was
+//! asked to release, or to acquire. Where that does not decide, nobody is named, and there is no key history: verdicts rest
+//! on what the driver saw then, and nobody is accused alone.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use picklock_scenarios::{Phase, Workload};
+
+use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
+
+use super::lock_keys::may_be_lock_value;
+
+/// Nobody knows which client of a process changed a key.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the clients of process {process} share its connections, and it is not known which of them sent the {command} \
+     that changed `{key}`"
+)]
+pub struct UnnamedClient {
+    process: usize,
+    command: Arc<str>,
+    key: String,
+}
+
+/// Writes into each change by a command of a shared process whose it was. `events`: all of a run, in the order of time;
+/// `workload`: says which clients share a process; `keys`: the names of the locks.
+///
+/// # Errors
+/// It is not known for one of them, and a lock may rest on that value.
+pub fn name_clients(
+    events: &mut [Event],
+    keys: &[String],
+    workload: &Workload,
+) -> Result<(), UnnamedClient> {
+    let mut reader = Reader {
+        tokens: tokens(events),
+        written: written(events),
+        clients: BTreeMap::new(),
+        held: HashMap::new(),
+    };
+    for event in events {
+        let EventKind::KeyChanged {
+            node,
+            key,
+            value,
+            ttl_ms,
+            why,
+        } = &mut event.what
+        else {
+            reader.note(&event.what);
+            continue;
+        };
+        let place = (*node, key.clone());
+        let before = reader.held.remove(&place);
+        if let KeyChange::Command(command) = why
+            && workload.process_peers(command.worker).nth(1).is_some()
+        {
+            let change = Change {
+                process: workload.process_of(command.worker),
+                workload,
+                before: before.as_ref(),
+                value: value.as_deref(),
+            };
+            let expires = ttl_ms.is_some() || before.as_ref().is_some_and(|it| it.expires);
+            let named = match reader.sender(&change) {
+                None if may_be_lock_value(key, expires) => {
+                    return Err(UnnamedClient {
+                        process: change.process,
+                        command: Arc::clone(&command.command),
+                        key: key.text(keys).to_owned(),
+                    });
+                }
+                // For what no lock rests on: anybody of the process.
+                named => named.or_else(|| reader.of_process(&change).next()),
+            };
+            if let Some((worker, client)) = named {
+                (command.worker, command.op, command.phase) = (worker, client.op, client.phase);
+            }
+        }
+        if let Some(value) = value {
+            let stays = before.filter(|before| before.value == *value);
+            let held = Held {
+                value: Arc::clone(value),
+                author: stays.map_or_else(|| why.command().cloned(), |before| before.author),
+                expires: ttl_ms.is_some(),
+            };
+            reader.held.insert(place, held);
+        }
+    }
+    Ok(())
+}
+
+/// A change of a key by a command of a process.
+struct Change<'a> {
+    process: usize,
+    workload: &'a Workload,
+    before: Option<&'a Held>,
+    value: Option<&'a str>,
+}
+
+impl Change<'_> {
+    fn is_of_process(&self, worker: usize) -> bool {
+        self.workload.process_of(worker) == self.process
+    }
+}
+
+/// What a key holds.
+struct Held {
+    value: Arc<str>,
+    author: Option<KeyCommand>,
+    expires: bool,
+}
+
+/// What a client is doing.
+#[derive(Debug, Clone, Copy)]
+struct Client {
+    op: u64,
+    phase: Phase,
+    /// It has the lock, by its own word, and was not asked to release it.
+    holds: bool,
+}
+
+/// The tokens of an attempt, and when it was granted.
+#[derive(Default)]
+struct Told {
+    tokens: Vec<String>,
+    granted_ns: u64,
+}
+
+struct Reader {
+    /// By attempt.
+    tokens: HashMap<u64, Told>,
+    /// All values that were ever written.
+    written: HashSet<Arc<str>>,
+    clients: BTreeMap<usize, Client>,
+    held: HashMap<(usize, KeyName), Held>,
+}
+
+fn tokens(events: &[Event]) -> HashMap<u64, Told> {
+    let mut all: HashMap<u64, Told> = HashMap::new();
+    for event in events {
+        let (EventKind::Granted { op, token, .. } | EventKind::ExtendGranted { op, token, .. }) =
+            &event.what
+        else {
+            continue;
+        };
+        let told = all.entry(*op).or_default();
+        if matches!(event.what, EventKind::Granted { .. }) {
+            told.granted_ns = event.at_ns;
+        }
+        if !told.tokens.contains(token) {
+            told.tokens.push(token.clone());
+        }
+    }
+    all
+}
+
+fn written(events: &[Event]) -> HashSet<Arc<str>> {
+    let values = events.iter().filter_map(|event| match &event.what {
+        EventKind::KeyChanged { value, .. } => value.clone(),
+        _ => None,
+    });
+    values.collect()
+}
+
+impl Reader {
+    fn note(&mut self, what: &EventKind) {
+        let (worker, op, phase, holds) = match *what {
+            EventKind::Acquire { worker, op, .. } => (worker, op, Phase::Acquire, false),
+            EventKind::Extend { worker, op, .. } | EventKind::Reenter { worker, op, .. } => {
+                (worker, op, Phase::Extend, true)
+            }
+            EventKind::Release { worker, op } => (worker, op, Phase::Release, false),
+            EventKind::Granted { worker, op, .. }
+            | EventKind::ExtendGranted { worker, op, .. }
+            | EventKind::Reentered { worker, op, .. }
+            | EventKind::ExtendRefused { worker, op }
+            | EventKind::ExtendFailed { worker, op, .. } => (worker, op, Phase::Idle, true),
+            EventKind::Refused { worker, op }
+            | EventKind::AcquireFailed { worker, op, .. }
+            | EventKind::Released { worker, op, .. }
+            | EventKind::ReleaseFailed { worker, op, .. } => (worker, op, Phase::Idle, false),
+            EventKind::WorkerDown { worker, .. } => {
+                self.clients.remove(&worker);
+                return;
+            }
+            _ => return,
+        };
+        self.clients.insert(worker, Client { op, phase, holds });
+    }
+
+    /// The client that made the change, if that is certain.
+    fn sender(&self, change: &Change<'_>) -> Option<(usize, Client)> {
+        match change.value {
+            Some(value) => self.writer(change, value),
+            None => self.remover(change),
+        }
+    }
+
+    fn writer(&self, change: &Change<'_>, value: &str) -> Option<(usize, Client)> {
+        let is_named = |client: &Client| self.told(client).any(|token| is_in(token, value));
+        let clients = self.of_process(change);
+        let named: Vec<_> = clients.filter(|(_, it)| is_named(it)).collect();
+        if let Some(one) = only(&named) {
+            return Some(one);
+        }
+        // Whoever wrote it keeps it alive.
+        let stays = change.before.filter(|before| &*before.value == value);
+        if let Some(author) = stays.and_then(|before| self.author(before)) {
+            return (change.is_of_process(author.0)).then_some(author);
+        }
+        let asks = |(_, client): &(usize, Client)| client.phase == Phase::Acquire;
+        if !named.is_empty() {
+            // They have one token. Of those that wait the one whose value it is was granted first.
+            return self.first_granted(named.into_iter().filter(asks));
+        }
+        // Its value is not the token.
+        let asking: Vec<_> = self.of_process(change).filter(asks).collect();
+        let is_opaque = |(_, client): &(usize, Client)| !self.is_written(client);
+        only(&asking).or_else(|| self.first_granted(asking.into_iter().filter(is_opaque)))
+    }
+
+    fn remover(&self, change: &Change<'_>) -> Option<(usize, Client)> {
+        let author = change.before.and_then(|before| self.author(before));
+        let own = author.filter(|(worker, _)| change.is_of_process(*worker));
+        // It gives it back, or undoes what it has begun.
+        if let Some(own) = own.filter(|(_, client)| client.phase == Phase::Release || !client.holds)
+        {
+            return Some(own);
+        }
+        let asked = |phase: Phase| -> Vec<_> {
+            let clients = self.of_process(change);
+            clients
+                .filter(|(_, client)| client.phase == phase)
+                .collect()
+        };
+        let releasing = asked(Phase::Release);
+        if !releasing.is_empty() {
+            return only(&releasing);
+        }
+        let asking = asked(Phase::Acquire);
+        match asking.is_empty() {
+            true => own,
+            false => only(&asking),
+        }
+    }
+
+    /// Who wrote this, as far as it is still busy with that.
+    fn author(&self, held: &Held) -> Option<(usize, Client)> {
+        let author = held.author.as_ref()?;
+        let client = Client {
+            op: author.op,
+            phase: Phase::Idle,
+            holds: false,
+        };
+        let now = self.clients.get(&author.worker).copied();
+        let now = now.filter(|now| now.op == author.op);
+        Some((author.worker, now.unwrap_or(client)))
+    }
+
+    fn of_process(&self, change: &Change<'_>) -> impl Iterator<Item = (usize, Client)> {
+        let clients = self.clients.iter();
+        let clients = clients.map(|(worker, client)| (*worker, *client));
+        clients.filter(|(worker, _)| change.is_of_process(*worker))
+    }
+
+    fn told(&self, client: &Client) -> impl Iterator<Item = &String> {
+        let told = self.tokens.get(&client.op);
+        told.into_iter().flat_map(|told| &told.tokens)
+    }
+
+    /// True if a value that was written has the client's token.
+    fn is_written(&self, client: &Client) -> bool {
+        self.told(client).any(|token| {
+            self.written.contains(token.as_str())
+                || self.written.iter().any(|value| is_in(token, value))
+        })
+    }
+
+    fn first_granted(
+        &self,
+        clients: impl Iterator<Item = (usize, Client)>,
+    ) -> Option<(usize, Client)> {
+        let granted = clients.filter_map(|one| Some((self.tokens.get(&one.1.op)?.granted_ns, one)));
+        let first = granted.min_by_key(|(granted_ns, _)| *granted_ns);
+        first.map(|(_, one)| one)
+    }
+}
+
+fn only(clients: &[(usize, Client)]) -> Option<(usize, Client)> {
+    match clients {
+        [one] => Some(*one),
+        _ => None,
+    }
+}
+
+/// Shorter tokens are found in values by chance.
+const SHORTEST_PART: usize = 4;
+
+/// True if the value is the token, or one is part of the other.
+fn is_in(token: &str, value: &str) -> bool {
+    token == value
+        || token.len() >= SHORTEST_PART && value.contains(token)
+        || value.len() >= SHORTEST_PART && token.contains(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ACQUIRE: Phase = Phase::Acquire;
+
+    fn acquire(worker: usize) -> EventKind {
+        EventKind::Acquire {
+            worker,
+            op: worker as u64 + 10,
+            key: 0,
+            ttl_ms: 1000,
+            wait_ms: 0,
+            intended_ns: None,
+        }
+    }
+
+    fn granted(worker: usize, token: &str) -> EventKind {
+        EventKind::Granted {
+            worker,
+            op: worker as u64 + 10,
+            token: token.into(),
+            fence: None,
+            valid_ms: None,
+            elapsed_ms: None,
+        }
+    }
+
+    fn release(worker: usize) -> EventKind {
+        let op = worker as u64 + 10;
+        EventKind::Release { worker, op }
+    }
+
+    /// A change that the proxy saw from process 0, or from client 9, which is alone.
+    fn by(worker: usize, value: Option<&str>) -> EventKind {
+        EventKind::KeyChanged {
+            node: 0,
+            key: KeyName::Lock(0),
+            value: value.map(Arc::from),
+            ttl_ms: value.map(|_| 1000),
+            why: KeyChange::Command(KeyCommand {
+                worker,
+                op: worker as u64 + 10,
+                phase: ACQUIRE,
+                command: "EVAL".into(),
+                sent_ns: None,
+                forwarded_at_ns: None,
+            }),
+        }
+    }
+
+    /// Workers 0 to 8 live in process 0. Who made each change, and what it was asked for.
+    fn named(all: Vec<EventKind>) -> Result<Vec<(usize, Phase)>, UnnamedClient> {
+        let events = all.into_iter().zip(0..);
+        let mut events: Vec<Event> = events.map(|(what, at_ns)| Event { at_ns, what }).collect();
+        let workload = Workload {
+            workers: 9,
+            processes: Some(1),
+            ..Workload::default()
+        };
+        name_clients(&mut events, &["stock".into()], &workload)?;
+        let senders = events.iter().filter_map(|event| match &event.what {
+            EventKind::KeyChanged {
+                why: KeyChange::Command(by),
+                ..
+            } => Some((by.worker, by.phase)),
+            _ => None,
+        });
+        Ok(senders.collect())
+    }
+
+    #[test]
+    fn value_with_the_token_of_a_grant_is_of_the_client_that_was_told_it() {
+        let all = vec![
+            acquire(1),
+            acquire(2),
+            by(0, Some("token-2")),
+            granted(2, "token-2"),
+            release(2),
+            by(0, None),
+            by(0, Some("{holder: token-1}")),
+            granted(1, "token-1"),
+        ];
+        let expected = [(2, ACQUIRE), (2, Phase::Release), (1, ACQUIRE)];
+        assert_eq!(named(all).unwrap(), expected);
+    }
+
+    #[test]
+    fn removal_of_a_held_value_is_of_the_only_client_that_releases() {
+        let begin = || {
+            vec![
+                acquire(1),
+                by(0, Some("token-1")),
+                granted(1, "token-1"),
+                acquire(2),
+                by(0, Some("token-2")),
+                granted(2, "token-2"),
+                acquire(3),
+            ]
+        };
+        let mut one = begin();
+        one.extend([release(1), by(0, None)]);
+        assert_eq!(named(one).unwrap()[2], (1, Phase::Release));
+        // Two that wait might have removed it, and so might its holder.
+        let mut several = begin();
+        several.extend([acquire(4), by(0, None)]);
+        assert!(named(several).is_err());
+    }
+
+    #[test]
+    fn clients_with_one_token_are_told_apart_by_who_was_granted_first() {
+        let all = vec![
+            acquire(1),
+            acquire(2),
+            by(0, Some("process-0")),
+            granted(2, "process-0"),
+            granted(1, "process-0"),
+        ];
+        assert_eq!(named(all).unwrap(), [(2, ACQUIRE)]);
+    }
+
+    #[test]
+    fn value_without_a_token_is_of_the_client_whose_grant_followed() {
+        let all = vec![
+            acquire(1),
+            acquire(2),
+            by(0, Some("held")),
+            granted(2, "a"),
+            by(9, None),
+        ];
+        assert_eq!(named(all).unwrap(), [(2, ACQUIRE), (9, ACQUIRE)]);
+    }
+
+    #[test]
+    fn value_of_nobody_who_was_granted_is_of_no_client() {
+        let problem = named(vec![acquire(1), acquire(2), by(0, Some("a"))]).unwrap_err();
+        assert_eq!(
+            problem.to_string(),
+            "the clients of process 0 share its connections, and it is not known which of them sent the EVAL that \
+             changed `stock`"
+        );
+    }
+}

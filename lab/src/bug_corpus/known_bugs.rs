@@ -1,0 +1,264 @@
+//! The pieces of the known-bug corpus: for each class of bugs, a lock that has it, and how the checkers must name it.
+
+use picklock_verdicts::check::{Cause, Property};
+
+use Cause as C;
+use Property as P;
+
+/// A lock with a bug of a known class.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownBug {
+    /// The class, by the number of the project's notes on public bug trackers.
+    pub class: &'static str,
+    /// A mutant, or a built-in lock that has it by design.
+    pub lock: &'static str,
+    /// The property that must be violated.
+    pub property: Property,
+    /// The cause that must be named.
+    pub cause: Cause,
+    /// Replicas of each node.
+    pub replicas: usize,
+    /// The workload of the sweep.
+    pub workload: &'static str,
+}
+
+const fn piece(
+    class: &'static str,
+    lock: &'static str,
+    property: Property,
+    cause: Cause,
+) -> KnownBug {
+    KnownBug {
+        class,
+        lock,
+        property,
+        cause,
+        replicas: 0,
+        workload: "short",
+    }
+}
+
+const fn held(known_bug: KnownBug) -> KnownBug {
+    KnownBug {
+        workload: "held",
+        ..known_bug
+    }
+}
+
+const fn extended(known_bug: KnownBug) -> KnownBug {
+    KnownBug {
+        workload: "extend",
+        ..known_bug
+    }
+}
+
+const fn keys(known_bug: KnownBug) -> KnownBug {
+    KnownBug {
+        workload: "keys",
+        ..known_bug
+    }
+}
+
+const fn waiting(known_bug: KnownBug) -> KnownBug {
+    KnownBug {
+        workload: "waiting",
+        ..known_bug
+    }
+}
+
+const fn replicated(known_bug: KnownBug) -> KnownBug {
+    KnownBug {
+        replicas: 1,
+        ..known_bug
+    }
+}
+
+/// All pieces, by class.
+pub const EXHIBITS: &[KnownBug] = &[
+    piece("S1", "set-nx-px", P::Resource, C::OutlivedLease),
+    held(piece("S2", "watchdog-silent", P::Resource, C::ExpiredGrant)),
+    held(piece("S3", "phantom-extend", P::Lease, C::PhantomExtend)),
+    held(piece("S3", "renews-by-set", P::Lease, C::PhantomExtend)),
+    extended(piece(
+        "S3",
+        "extend-recreates",
+        P::Resource,
+        C::PhantomExtend,
+    )),
+    piece(
+        "S4",
+        "release-without-token",
+        P::Ownership,
+        C::StolenRelease,
+    ),
+    piece("S4", "retry-without-token", P::Lease, C::StolenRelease),
+    extended(piece(
+        "S4",
+        "extend-without-token",
+        P::Lease,
+        C::ForeignRenewal,
+    )),
+    keys(piece(
+        "S4",
+        "releases-every-key",
+        P::Lease,
+        C::StolenRelease,
+    )),
+    piece("S4", "token-by-prefix", P::Ownership, C::StolenRelease),
+    piece("S4", "release-again-late", P::Lease, C::StolenRelease),
+    held(piece(
+        "S4",
+        "renews-any-value",
+        P::Ownership,
+        C::ForeignRenewal,
+    )),
+    piece("S5", "expired-is-held", P::Exclusion, C::ExpiredGrant),
+    piece("S5", "set-nx-px", P::Resource, C::ExpiredGrant),
+    keys(piece("S6", "whole-seconds", P::Claims, C::WrongExpiry)),
+    piece("S6", "seconds-as-millis", P::Claims, C::WrongExpiry),
+    piece("S6", "millis-as-seconds", P::Claims, C::WrongExpiry),
+    piece("S6", "ttl-is-wait", P::Claims, C::WrongExpiry),
+    piece("S6", "validity-underflow", P::Claims, C::WrongExpiry),
+    piece(
+        "S6",
+        "validity-from-first-try",
+        P::Claims,
+        C::AmbiguousAcquire,
+    ),
+    extended(piece("S6", "extension-adds-up", P::Claims, C::WrongExpiry)),
+    extended(piece("S6", "short-extension", P::Claims, C::WrongExpiry)),
+    replicated(piece("S7", "set-nx-px", P::Lease, C::LostOnFailover)),
+    piece("S8", "redlock-no-quorum", P::Lease, C::UnbackedGrant),
+    piece("S8", "quorum-of-answers", P::Lease, C::UnbackedGrant),
+    piece("S8", "set-nx-px", P::Lease, C::LostOnRestart),
+    piece("S8", "redlock", P::Lease, C::QuorumErosion),
+    piece("S9", "validity-by-wall-clock", P::Claims, C::WrongExpiry),
+    piece("S9", "set-nx-px", P::Lease, C::ClockJump),
+    piece("S9", "getset", P::Lease, C::ClockSkew),
+    piece("S10", "set-nx-px", P::Lease, C::Evicted),
+    piece("S11", "renews-in-doubt", P::Progress, C::AmbiguousAcquire),
+    piece("S11", "stale-hold-count", P::Exclusion, C::UnbackedGrant),
+    piece("S12", "token-per-client", P::Lease, C::OwnRemoval),
+    keys(piece("S12", "truncated-key", P::Claims, C::SharedKey)),
+    keys(piece("S12", "one-key-for-all", P::Claims, C::SharedKey)),
+    piece("S13", "fence-per-client", P::Fencing, C::Undetermined),
+    piece("S14", "get-then-del", P::Ownership, C::Race),
+    piece("S15", "no-lock", P::Lease, C::UnbackedGrant),
+    piece("S15", "error-is-grant", P::Lease, C::UnbackedGrant),
+    piece("S16", "reads-old-replies", P::Claims, C::StaleReply),
+    piece("S17", "split-key", P::Lease, C::SplitKey),
+    piece("S18", "refusal-is-grant", P::Lease, C::UnbackedGrant),
+    keys(piece(
+        "S18",
+        "impatience-is-grant",
+        P::Lease,
+        C::UnbackedGrant,
+    )),
+    piece("L1", "no-expiry", P::Progress, C::NoTtl),
+    piece("L1", "setnx-expire", P::Progress, C::NoTtl),
+    piece(
+        "L2",
+        "watchdog-outlives-unlock",
+        P::Progress,
+        C::RenewedAfterRelease,
+    ),
+    piece("L4", "timeout-is-release", P::Claims, C::FalseRelease),
+    piece("L6", "needs-every-node", P::Progress, C::WaitsForEveryNode),
+    piece("L8", "sleeps-until-notified", P::Progress, C::LostWakeUp),
+    waiting(piece(
+        "L8",
+        "subscribes-too-late",
+        P::Progress,
+        C::LostWakeUp,
+    )),
+    piece("L10", "half-quorum", P::Lease, C::UnbackedGrant),
+    piece("L12", "waiter-renews", P::Progress, C::ForeignRenewal),
+    piece("L12", "loser-prolongs", P::Progress, C::ForeignRenewal),
+    held(piece("L13", "redlock", P::Claims, C::AmbiguousAcquire)),
+    keys(piece(
+        "L15",
+        "refused-but-won",
+        P::Claims,
+        C::AmbiguousAcquire,
+    )),
+    piece("L16", "encoded-release", P::Claims, C::FalseRelease),
+];
+
+/// A class that no piece shows.
+#[derive(Debug, Clone, Copy)]
+pub struct Absent {
+    /// The class.
+    pub class: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Why nothing shows it.
+    pub why: &'static str,
+}
+
+const fn absent(class: &'static str, about: &'static str, why: &'static str) -> Absent {
+    Absent { class, about, why }
+}
+
+/// Every class without a piece.
+pub const NOT_COVERED: &[Absent] = &[
+    absent(
+        "S19",
+        "a release without having acquired",
+        "its caller releases what it never got; the driver releases only what was granted",
+    ),
+    absent(
+        "S21",
+        "effects outside the lock",
+        "a bug of the work, not of the lock: a scenario shows it, for every lock alike",
+    ),
+    absent(
+        "S22",
+        "exclusion where once was meant",
+        "the lock keeps its word; no property demands that work is done once",
+    ),
+    absent(
+        "L3",
+        "the token is forgotten before the release has succeeded",
+        "no mutant yet: it needs a caller that releases again, and the driver asks once",
+    ),
+    absent(
+        "L5",
+        "part of an acquisition is kept",
+        "it costs others at most a lease, which no property forbids; a limit on latencies catches it",
+    ),
+    absent(
+        "L7",
+        "an extension that failed frees the lock",
+        "it costs the holder its lock and lets nobody in too early, which no property forbids",
+    ),
+    absent(
+        "L9",
+        "a fair queue drifts or stands still",
+        "no built-in lock has a queue",
+    ),
+    absent(
+        "L11",
+        "a script that the server has forgotten",
+        "no mutant yet; the built-in locks send such a script again",
+    ),
+    absent(
+        "L14",
+        "a release on some nodes only",
+        "it costs others at most a lease; `releases-a-quorum` is caught by a limit on latencies",
+    ),
+    absent(
+        "L17",
+        "waiters use up a pool",
+        "no built-in lock has a pool",
+    ),
+    absent(
+        "L18",
+        "busy waiting",
+        "a cost and no violation: the report of a matrix has the commands for each acquisition",
+    ),
+    absent(
+        "L19",
+        "a client waits for itself",
+        "a client of a workload asks for one lock at a time",
+    ),
+];

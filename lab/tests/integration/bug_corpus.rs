@@ -1,0 +1,65 @@
+//! The known-bug corpus: every class of bugs has a piece or a reason, and searches find a sample of the pieces.
+
+use std::collections::BTreeSet;
+
+use picklock_lab::bug_corpus::{Budget, EXHIBITS, NOT_COVERED, table, visit};
+
+use crate::mutants::classes::CLASSES;
+
+#[test]
+fn every_class_has_a_piece_or_a_reason_and_not_both() {
+    let classes: BTreeSet<&str> = CLASSES.iter().map(|class| class.id).collect();
+    let shown: BTreeSet<&str> = EXHIBITS.iter().map(|piece| piece.class).collect();
+    let absent: BTreeSet<&str> = NOT_COVERED.iter().map(|one| one.class).collect();
+    assert_eq!(
+        shown.union(&absent).copied().collect::<BTreeSet<_>>(),
+        classes
+    );
+    assert_eq!(shown.intersection(&absent).count(), 0);
+}
+
+#[test]
+fn page_has_a_row_for_every_piece_and_every_absent_class() {
+    let page = include_str!("../../pages/bug-corpus.md");
+    for piece in EXHIBITS {
+        let row = format!(
+            "| {} | `{}` | {} | `{}` |",
+            piece.class, piece.lock, piece.property, piece.cause
+        );
+        assert!(
+            page.contains(&row),
+            "{row}: picklock-lab known-bug corpus --page makes it anew"
+        );
+    }
+    let absent = table(
+        &[],
+        Budget {
+            seeds: 1,
+            runs: 1,
+            threads: 1,
+        },
+    );
+    let rows = absent
+        .lines()
+        .filter(|line| line.starts_with("| S") || line.starts_with("| L"));
+    for row in rows {
+        assert!(page.contains(row), "{row}");
+    }
+}
+
+/// Each is found by a hunt, by the right cause, and shrinks to few faults and clients.
+#[test]
+fn searches_find_a_sample_of_the_pieces_and_shrink_them() {
+    let budget = Budget {
+        seeds: 1,
+        runs: 1_500,
+        threads: 2,
+    };
+    for piece in EXHIBITS.iter().step_by(40) {
+        let visited = visit(*piece, budget);
+        assert!(visited.hunted[0].is_some(), "{piece:?}");
+        let plan = visited.smallest.unwrap();
+        let (faults, clients) = (plan.scenario.faults.len(), plan.scenario.workload.workers);
+        assert!(faults <= 3 && clients <= 3, "{piece:?}: {plan:?}");
+    }
+}

@@ -1,0 +1,232 @@
+//! The judge's own key history: which value stood in which key of which node, who wrote it, and how it
+//! went away. Read from the `key-changed` lines alone.
+
+use std::collections::BTreeMap;
+
+use super::attempt::Attempt;
+use super::line::{File, Line, MS};
+
+/// A command of a worker, as the servers saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Author {
+    pub worker: u64,
+    pub op: u64,
+    pub phase: String,
+    pub command: String,
+}
+
+/// How a value went away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    Stays,
+    RanOut,
+    Evicted,
+    Flushed,
+    Restarted,
+    FailedOver,
+    Unseen,
+    Removed(Author),
+    Overwritten(Author),
+}
+
+/// An expiry that was given to a value: when, how long (nanoseconds; `None`: for ever), by whom.
+#[derive(Debug, Clone)]
+pub struct Expiry {
+    pub at: u64,
+    pub ttl: Option<u64>,
+    pub by: Option<Author>,
+}
+
+/// One value, from its first writing to its end.
+#[derive(Debug, Clone)]
+pub struct Value {
+    pub node: u64,
+    pub key: String,
+    pub text: String,
+    pub from: u64,
+    pub until: u64,
+    /// Who wrote it first; `None`: not a command.
+    pub author: Option<Author>,
+    /// The worker whose acquisition wrote it, or wrote the value of the same attempt that it replaced.
+    pub acquirer: Option<u64>,
+    /// The attempt whose value it is: the one that wrote this text in acquiring, if one did.
+    pub owner: Option<(u64, u64)>,
+    pub expiries: Vec<Expiry>,
+    pub end: End,
+    pub line: usize,
+}
+
+impl Value {
+    /// When the expiry that was written last is over, as it had been written until `at`.
+    pub fn runs_out(&self, at: u64) -> u64 {
+        let mut before = self.expiries.iter().filter(|one| one.at <= at);
+        let last = before.next_back();
+        last.map_or(0, |one| {
+            one.ttl.map_or(u64::MAX, |ttl| one.at.saturating_add(ttl))
+        })
+    }
+
+    /// True if it was there at this time.
+    pub fn stands(&self, at: u64) -> bool {
+        self.from <= at && at < self.until
+    }
+}
+
+/// The key history of a run.
+pub struct KeyHistory {
+    pub values: Vec<Value>,
+    /// For each lock, the keys that it uses.
+    pub keys: Vec<Vec<String>>,
+}
+
+fn author(line: &Line) -> Option<Author> {
+    (line.text("why") == "command").then(|| Author {
+        worker: line.num("worker").unwrap_or(u64::MAX),
+        op: line.num("op").unwrap_or(u64::MAX),
+        phase: line.text("phase").to_owned(),
+        command: line.text("command").to_owned(),
+    })
+}
+
+/// The name of the key that a line is about.
+fn key(file: &File, line: &Line) -> String {
+    match line.raw("key").as_u64() {
+        Some(lock) => file.locks[lock as usize].clone(),
+        None => line.text("key").to_owned(),
+    }
+}
+
+fn end(line: &Line) -> End {
+    match (line.text("why"), author(line)) {
+        (_, Some(author)) if line.has("value") => End::Overwritten(author),
+        (_, Some(author)) => End::Removed(author),
+        ("expired", _) => End::RanOut,
+        ("evicted", _) => End::Evicted,
+        ("flushed", _) => End::Flushed,
+        ("restarted", _) => End::Restarted,
+        ("failed-over", _) => End::FailedOver,
+        _ => End::Unseen,
+    }
+}
+
+impl KeyHistory {
+    /// Reads it. The attempts tell which tokens there were, and so which keys are locks.
+    pub fn read(file: &File, attempts: &[Attempt]) -> KeyHistory {
+        let mut values: Vec<Value> = Vec::new();
+        let mut current: BTreeMap<(u64, String), usize> = BTreeMap::new();
+        let mut first_owner: BTreeMap<(u64, String, String), (u64, u64)> = BTreeMap::new();
+        for line in file.of("key-changed") {
+            let key = key(file, line);
+            let place = (line.num("node").unwrap_or_default(), key.clone());
+            let author = author(line);
+            let expiry = Expiry {
+                at: line.at,
+                ttl: line.signed("ttl_ms").map(|ms| ms.max(0) as u64 * MS),
+                by: author.clone(),
+            };
+            let acquires = author.as_ref().filter(|by| by.phase == "acquire");
+            let mut acquirer = acquires.map(|by| by.worker);
+            if let Some(index) = current.get(&place) {
+                let old = &mut values[*index];
+                let of = |by: &Author| (by.worker, by.op);
+                if old.author.as_ref().map(of) == author.as_ref().map(of) {
+                    acquirer = acquirer.or(old.acquirer);
+                }
+                // Another expiry for the same value.
+                if line.has("value") && old.text == line.text("value") {
+                    old.expiries.push(expiry);
+                    continue;
+                }
+                old.until = line.at;
+                old.end = end(line);
+                current.remove(&place);
+            }
+            if !line.has("value") {
+                continue;
+            }
+            let text = line.text("value").to_owned();
+            let owner = author.as_ref().map(|by| {
+                let mine = (by.worker, by.op);
+                let known = (by.worker, key.clone(), text.clone());
+                match by.phase.as_str() {
+                    "acquire" => *first_owner
+                        .entry(known)
+                        .and_modify(|o| *o = mine)
+                        .or_insert(mine),
+                    _ => *first_owner.get(&known).unwrap_or(&mine),
+                }
+            });
+            current.insert(place, values.len());
+            values.push(Value {
+                node: line.num("node").unwrap_or_default(),
+                key,
+                text,
+                from: line.at,
+                until: u64::MAX,
+                author,
+                acquirer,
+                owner,
+                expiries: vec![expiry],
+                end: End::Stays,
+                line: line.number,
+            });
+        }
+        let_run_out(file, &mut values);
+        let keys = (0..).zip(&file.locks);
+        let keys = keys.map(|(lock, name)| keys_of(lock, name, &values, attempts));
+        KeyHistory {
+            keys: keys.collect(),
+            values,
+        }
+    }
+
+    /// The values of a lock, on all nodes, in the order in which they were written.
+    pub fn of_lock(&self, lock: u64) -> impl Iterator<Item = &Value> {
+        let keys = &self.keys[lock as usize];
+        self.values
+            .iter()
+            .filter(move |value| keys.contains(&value.key))
+    }
+
+    /// The values of an attempt in the keys of its lock.
+    pub fn of_attempt<'a>(&'a self, attempt: &'a Attempt) -> impl Iterator<Item = &'a Value> {
+        let mine = Some((attempt.worker, attempt.op));
+        self.of_lock(attempt.key)
+            .filter(move |value| value.owner == mine)
+    }
+}
+
+/// A value ends when its expiry is over by the node's clock. The server notices it later, or never, if
+/// it is down.
+fn let_run_out(file: &File, values: &mut [Value]) {
+    for value in values {
+        let clock = file.of("fault-began").any(|line| {
+            let struck = line.list("nodes").contains(&(value.node as i64)) && !file.missed(line);
+            line.text("fault") == "clock-jump" && struck
+        });
+        let over = value.runs_out(value.until).max(value.from);
+        if !clock && over < value.until {
+            value.until = over;
+            value.end = End::RanOut;
+        }
+    }
+}
+
+/// The lock's name itself, and every key into which an attempt for the lock wrote its token.
+fn keys_of(lock: u64, name: &str, values: &[Value], attempts: &[Attempt]) -> Vec<String> {
+    let mut keys = vec![name.to_owned()];
+    for attempt in attempts
+        .iter()
+        .filter(|one| one.key == lock && one.granted())
+    {
+        let mine = values
+            .iter()
+            .filter(|value| value.owner == Some((attempt.worker, attempt.op)));
+        for value in mine.filter(|value| value.text == attempt.token) {
+            if !keys.contains(&value.key) {
+                keys.push(value.key.clone());
+            }
+        }
+    }
+    keys
+}

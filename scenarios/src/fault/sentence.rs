@@ -1,0 +1,169 @@
+//! What a fault does and when, as a sentence for people.
+
+use super::action::Affects;
+use super::describe::numbers;
+use super::kind::FaultKind;
+use super::plan::FaultPlan;
+use super::selection::{Selection, Who};
+use super::trigger::{Direction, Phase, Trigger, TriggerEvent};
+use crate::lease_duration::LeaseDuration;
+
+impl FaultPlan {
+    /// `freezes the client for 1.5 leases when it first reads a stock of 1`.
+    pub fn sentence(&self) -> String {
+        let affected = match self.kind.affects() {
+            Affects::Workers => self.clients(Who::Same),
+            Affects::Nodes => self.servers(Who::Same),
+            Affects::Links => self.messages(),
+        };
+        let does = self.kind.row().does;
+        let of = (self.kind.row().of)(self);
+        let mut text = does.replace("{of}", of.as_deref().unwrap_or_default());
+        text = text.replace("{}", &affected);
+        if let Some(of) = of.filter(|_| !does.contains("{of}")) {
+            text.push_str(&format!(" ({of})"));
+        }
+        match (self.kind.affects(), self.by) {
+            (_, None) => {}
+            (Affects::Links, Some(by)) => text.push_str(&format!(" by {}", by.span.describe())),
+            (_, Some(by)) => {
+                let way = if by.back { "back" } else { "forward" };
+                text.push_str(&format!(" {way} by {}", by.span.describe()));
+            }
+        }
+        if let Some(jitter) = self.jitter {
+            text.push_str(&format!(" and up to {} more", jitter.describe()));
+        }
+        if let Some(lasts) = self.duration.filter(|lasts| *lasts != LeaseDuration::ZERO) {
+            text.push_str(&format!(" for {}", lasts.describe()));
+        }
+        match (&self.when, self.at) {
+            (Some(when), _) => text.push_str(&self.moment(when)),
+            (None, Some(at)) if at != LeaseDuration::ZERO => {
+                text.push_str(&format!(" after {}", at.describe()));
+            }
+            (None, _) => text.push_str(", from the start"),
+        }
+        text
+    }
+
+    fn clients(&self, default: Who) -> String {
+        match self.workers.as_ref().unwrap_or(&Selection::Word(default)) {
+            Selection::List(list) => format!("client{}", numbers(list)),
+            Selection::Word(Who::Same) => match self.when.as_ref().and_then(|when| when.worker) {
+                Some(worker) => format!("client {worker}"),
+                None => "the client".to_owned(),
+            },
+            Selection::Word(who) => group(*who, "client"),
+        }
+    }
+
+    fn servers(&self, default: Who) -> String {
+        match self.nodes.as_ref().unwrap_or(&Selection::Word(default)) {
+            Selection::List(list) => format!("node{}", numbers(list)),
+            Selection::Word(who) => group(*who, "node"),
+        }
+    }
+
+    /// What goes over the links that it strikes.
+    fn messages(&self) -> String {
+        let (clients, servers) = (self.clients(Who::All), self.servers(Who::All));
+        let count = match self.frames {
+            None => String::new(),
+            Some(1) => "one of the ".to_owned(),
+            Some(count) => format!("{count} of the "),
+        };
+        let direction = match self.kind {
+            FaultKind::Answer | FaultKind::FalseAnswer => Some(Direction::Request),
+            _ => self.direction,
+        };
+        match direction {
+            Some(Direction::Request) => format!("{count}commands from {clients} to {servers}"),
+            Some(Direction::Reply) => format!("{count}replies from {servers} to {clients}"),
+            None => format!("{count}messages between {clients} and {servers}"),
+        }
+    }
+
+    /// True if the client at which the moment comes has been named as what it strikes.
+    fn names_client(&self) -> bool {
+        matches!(
+            (self.kind.affects(), &self.workers),
+            (Affects::Workers, None) | (_, Some(Selection::Word(Who::Same)))
+        )
+    }
+
+    fn moment(&self, when: &Trigger) -> String {
+        let client = match when.worker {
+            Some(worker) => format!("client {worker}"),
+            None => "a client".to_owned(),
+        };
+        let stock = when.stock.map_or("the stock".to_owned(), |stock| {
+            format!("a stock of {stock}")
+        });
+        let does = match when.on {
+            TriggerEvent::Acquire => "asks for the lock".to_owned(),
+            TriggerEvent::Granted => "gets the lock".to_owned(),
+            TriggerEvent::Extend => "asks to extend its lease".to_owned(),
+            TriggerEvent::Extended => "has its lease extended".to_owned(),
+            TriggerEvent::StockRead => format!("reads {stock}"),
+            TriggerEvent::StockChanged => format!("changes the stock, leaving {stock}"),
+            TriggerEvent::Release => "releases the lock".to_owned(),
+            TriggerEvent::Request | TriggerEvent::Reply => {
+                let whose = match self.names_client() {
+                    true => "its".to_owned(),
+                    false => format!("{client}'s"),
+                };
+                return message(when, &whose);
+            }
+        };
+        match (when.nth, self.names_client()) {
+            (1, true) => format!(" when it first {does}"),
+            (1, false) => format!(" when {client} first {does}"),
+            (nth, _) => format!(" the {} time that {client} {does}", ordinal(nth)),
+        }
+    }
+}
+
+/// The moment of a command or reply at the proxy.
+fn message(when: &Trigger, whose: &str) -> String {
+    let mut command = format!("{whose} {} ", ordinal(when.nth));
+    command.push_str(match &when.command {
+        Some(command) => command,
+        None if when.takes => "command that takes the lock",
+        None if when.releases => "command that gives the lock back",
+        None if when.names_key => "command with the lock's key",
+        None => "command",
+    });
+    command.push_str(match when.during {
+        None => "",
+        Some(Phase::Idle) => " between attempts",
+        Some(Phase::Acquire) => " during an acquisition",
+        Some(Phase::Extend) => " during an extension",
+        Some(Phase::Release) => " during a release",
+    });
+    if let Some(node) = when.node {
+        command.push_str(&format!(" to node {node}"));
+    }
+    match (when.on, when.success) {
+        (TriggerEvent::Reply, true) => format!(" when the successful reply to {command} arrives"),
+        (TriggerEvent::Reply, false) => format!(" when the reply to {command} arrives"),
+        _ => format!(" when {command} is sent"),
+    }
+}
+
+fn ordinal(nth: u32) -> String {
+    match nth {
+        1 => "first".to_owned(),
+        2 => "second".to_owned(),
+        3 => "third".to_owned(),
+        nth => format!("{nth}th"),
+    }
+}
+
+fn group(who: Who, one: &str) -> String {
+    match who {
+        Who::Same => format!("the {one}"),
+        Who::Others => format!("the other {one}s"),
+        Who::All => format!("every {one}"),
+    }
+}

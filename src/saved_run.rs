@@ -1,0 +1,121 @@
+//! Finds the kept run that somebody means: by its directory, or by any file in it.
+
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use picklock_harness::history::{History, read_history};
+
+use crate::exit::Failure;
+use crate::untrusted_file::{self, Links, MAX_HISTORY_LENGTH};
+
+/// The history of a run.
+pub const HISTORY: &str = "history.jsonl";
+
+/// The command log of a run.
+pub const WIRE: &str = "commands.jsonl";
+
+/// What a run directory holds beside the logs.
+const FILES: [&str; 6] = [
+    "run.json",
+    HISTORY,
+    WIRE,
+    "commands.jsonl.gz",
+    "key-history.jsonl",
+    picklock_reports::repro::FILE,
+];
+
+/// So many runs of a directory are named.
+const MAX_NAMED: usize = 3;
+
+/// The directory of the run that a path means; `None`: the path is a file of another name.
+/// `Err`: there is nothing at the path, or the directory holds no run: which runs lie below it.
+pub fn directory(path: &Path) -> Result<Option<PathBuf>, Failure> {
+    let wrong = |text: String| Err(Failure::Usage(format!("{}: {text}", path.display())));
+    if !path.exists() {
+        return wrong("no such file or directory".to_owned());
+    }
+    if !path.is_dir() {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let is_of_run = name.is_some_and(|name| FILES.contains(&name));
+        return Ok(is_of_run.then(|| parent(path).to_owned()));
+    }
+    if FILES.iter().any(|file| path.join(file).exists()) {
+        return Ok(Some(path.to_owned()));
+    }
+    let below = below(path);
+    if below.is_empty() {
+        return wrong("it holds no run: name a directory written by `--out`".to_owned());
+    }
+    if let [only] = &below[..] {
+        return Ok(Some(only.clone()));
+    }
+    let named = below.iter().take(MAX_NAMED);
+    let named: Vec<String> = named.map(|dir| format!("\n  {}", dir.display())).collect();
+    let more = match below.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    wrong(format!(
+        "it holds several runs, each in a directory of its own. Name one:{}{more}",
+        named.concat()
+    ))
+}
+
+/// The directory that a file is in.
+pub fn parent(file: &Path) -> &Path {
+    let parent = file.parent().filter(|parent| *parent != Path::new(""));
+    parent.unwrap_or(Path::new("."))
+}
+
+/// What a report of this path is about: a file that lies beside a record means the record, and a directory with
+/// no run, matrix or search those below it.
+pub fn meant(path: &Path) -> Vec<PathBuf> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let is_beside = name.is_some_and(|name| FILES.contains(&name) && name != "run.json");
+    if path.is_file() && is_beside {
+        return vec![parent(path).to_owned()];
+    }
+    let has = |file: &str| path.join(file).exists();
+    if path.is_dir()
+        && !has("matrix.json")
+        && !has("search.json")
+        && !FILES.iter().any(|file| has(file))
+    {
+        let below = below(path);
+        if !below.is_empty() {
+            return below;
+        }
+    }
+    vec![path.to_owned()]
+}
+
+pub fn history(path: &Path) -> Result<History, Failure> {
+    let name = path.display();
+    let file = untrusted_file::open(path, MAX_HISTORY_LENGTH, Links::Refused)
+        .map_err(|error| Failure::Usage(format!("{name}: cannot open: {error}")))?;
+    read_history(BufReader::new(file)).map_err(|error| Failure::Usage(format!("{name}: {error}")))
+}
+
+/// The run directories of a matrix directory: `LOCK/SCENARIO/BACKEND`, or one level less.
+fn below(path: &Path) -> Vec<PathBuf> {
+    let inside = |dir: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        let mut dirs: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        dirs.retain(|dir| dir.is_dir() && !dir.is_symlink());
+        dirs.sort();
+        dirs
+    };
+    let mut level = inside(path);
+    for _ in 0..4 {
+        let runs: Vec<PathBuf> = level
+            .iter()
+            .filter(|dir| dir.join(HISTORY).exists())
+            .cloned()
+            .collect();
+        if !runs.is_empty() {
+            return runs;
+        }
+        level = level.iter().flat_map(|dir| inside(dir)).collect();
+    }
+    Vec::new()
+}

@@ -1,0 +1,60 @@
+//! What is searched: from the command line to the lock, and to what counts as a find.
+
+use picklock_harness::search::fault_model::Group;
+use picklock_harness::search::{Target, ViolationFilter};
+use picklock_harness::spec::{LockSpec, ServerChoice};
+
+use super::cli::SearchArgs;
+use super::shard;
+use crate::configuration::configured_locks::ConfiguredLocks;
+use crate::exit::Failure;
+use crate::lock;
+use crate::matrix::request::processors;
+
+/// What is searched.
+pub struct LockUnderTest {
+    pub spec: LockSpec,
+    pub servers: ServerChoice,
+    pub wanted: ViolationFilter,
+    pub groups: Vec<Group>,
+    pub shard: (u64, u64),
+    pub threads: usize,
+}
+
+impl LockUnderTest {
+    /// From the command line.
+    /// `Err`: there is no such lock, or the shard is none.
+    pub fn of_args(args: &SearchArgs) -> Result<LockUnderTest, Failure> {
+        let named = args.lock.named();
+        let impls = ConfiguredLocks::for_names(args.config.config.as_deref(), [&named])?;
+        let spec = lock::named(&named, &args.options, &impls)?;
+        let groups = match args.faults.as_slice() {
+            [] => Group::ALL.to_vec(),
+            some => some.to_vec(),
+        };
+        let environment = |name: &str| std::env::var(name).ok();
+        Ok(LockUnderTest {
+            spec,
+            servers: ServerChoice {
+                named: args.server,
+                ..ServerChoice::default()
+            },
+            wanted: ViolationFilter {
+                properties: args.properties.clone(),
+                outlived_lease: args.outlived_lease,
+            },
+            groups,
+            shard: shard::parse(args.shard.as_deref(), environment)?,
+            threads: args.jobs.unwrap_or_else(processors).max(1),
+        })
+    }
+
+    /// The lock with its code.
+    pub fn target(&self) -> Result<Target, Failure> {
+        Ok(Target {
+            lock: lock::in_process(&self.spec)?,
+            spec: self.spec.clone(),
+            servers: self.servers.clone(),
+        })
+    }
+}

@@ -1,0 +1,135 @@
+//! Finds become records: each run is made once more, with its command log, judged, and kept.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use picklock_harness::record::{Counterexample, RunRecord};
+use picklock_harness::run::{self, RunResult};
+use picklock_harness::search::{CounterexampleGroup, Target, Violation};
+use picklock_harness::spec::{RunSpec, ScenarioSource};
+use picklock_reports::repro::FILE;
+
+use super::searching::SeenAfter;
+use crate::backend_choice::ChosenBackend;
+use crate::exit::Failure;
+use crate::print;
+use crate::reproduce_command::ReproduceCommand;
+use crate::run::record;
+use crate::run_directory::{RunDirectory, make_private};
+
+/// The records of the finds, each kept in a directory of its own below `out`. A find whose run does not have the
+/// violation any more is a defect of the simulation: it is said, and is no find.
+pub async fn keep(
+    target: &Target,
+    groups: Vec<CounterexampleGroup>,
+    seen: &SeenAfter,
+    out: &Path,
+) -> Result<Vec<Counterexample>, Failure> {
+    let mut counterexamples: Vec<Counterexample> = Vec::new();
+    for group in groups {
+        let Violation { property, cause } = group.violation;
+        let like = counterexamples
+            .iter()
+            .filter(|it| (it.property, it.cause) == (property, cause));
+        let name = name(group.violation, like.count() + 1);
+        match keep_one(target, &group, &out.join(&name)).await? {
+            Some(find) => counterexamples.push(Counterexample {
+                after_s: seen.get(&group.violation).map(|it| in_millis(*it)),
+                ..find
+            }),
+            None => print::err(&format!(
+                "{name}: its run does not show it any more, so it is no find; please report this\n"
+            )),
+        }
+    }
+    Ok(counterexamples)
+}
+
+async fn keep_one(
+    target: &Target,
+    group: &CounterexampleGroup,
+    directory: &Path,
+) -> Result<Option<Counterexample>, Failure> {
+    let Some(spec) = target.run_spec(&group.plan) else {
+        return Ok(None);
+    };
+    let spec = kept_in(spec, directory);
+    let chosen = ChosenBackend::new(None, "searched".to_owned());
+    let backend = chosen.backend(&spec, true)?;
+    let result = run::run(&spec, backend, Rc::new(()), std::future::pending()).await?;
+    let record = record(&spec, &chosen, &result);
+    let Violation { property, cause } = group.violation;
+    if record.verdicts[&property].cause != Some(cause) {
+        return Ok(None);
+    }
+    keep_run(&spec, &result, &record, directory)?;
+    let signature = group.signature.clone();
+    Ok(Some(Counterexample {
+        schedules: group.count,
+        first: group.number(),
+        robust: group.robust,
+        unshrunk: group.unshrunk.clone(),
+        ..find(&spec, &record, group.violation, signature, directory)
+    }))
+}
+
+/// A run that is kept there. Its file repeats it, because no name leads to its scenario.
+pub fn kept_in(spec: RunSpec, directory: &Path) -> RunSpec {
+    RunSpec {
+        source: ScenarioSource::Repro {
+            named: spec.scenario.name.clone(),
+            file: directory.join(FILE),
+        },
+        ..spec
+    }
+}
+
+/// Seconds with as many decimals as a record has.
+pub fn in_millis(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
+}
+
+/// The name of a find's directory: the number tells it from others with the same violation.
+pub fn name(violation: Violation, number: usize) -> String {
+    let Violation { property, cause } = violation;
+    format!("{property}-{cause}-{number}")
+}
+
+/// Keeps a run in a directory of its own.
+pub fn keep_run(
+    spec: &RunSpec,
+    result: &RunResult,
+    record: &RunRecord,
+    directory: &Path,
+) -> Result<(), Failure> {
+    make_private(directory).map_err(Failure::at("make", directory))?;
+    RunDirectory::at(directory).keep(spec, result, record)
+}
+
+/// A find that one schedule has, as its run shows it.
+pub fn find(
+    spec: &RunSpec,
+    record: &RunRecord,
+    violation: Violation,
+    signature: Vec<String>,
+    directory: &Path,
+) -> Counterexample {
+    let Violation { property, cause } = violation;
+    let faults = spec.scenario.faults.iter();
+    Counterexample {
+        property,
+        cause,
+        signature,
+        faults: faults.map(|fault| fault.sentence()).collect(),
+        schedules: 1,
+        first: 1,
+        robust: true,
+        after_s: None,
+        story: record.verdicts[&property].story.clone(),
+        seed: spec.seed,
+        reproduce: ReproduceCommand::of_run(spec).to_string(),
+        repro: Some(directory.join(FILE).display().to_string()),
+        scenario: spec.scenario.clone(),
+        unshrunk: Vec::new(),
+    }
+}

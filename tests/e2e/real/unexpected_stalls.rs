@@ -1,0 +1,250 @@
+//! Servers and workers that somebody stops or kills, and clients that are refused: named, and no lock is blamed.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use super::leftovers::frozen_run;
+use super::proc_table::{Process, started_by, workers_of};
+use crate::running::{Outcome, Running, picklock};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Two sell for as long as it takes to look at them.
+const LONG_SALE: &str = r#"
+name = "long-sale"
+summary = "A sale that goes on while somebody else is at work."
+
+[workload]
+workers = 3
+stock = 40
+ttl = "2s"
+section = "0.1ttl"
+wait = "2ttl"
+limit = "60s"
+"#;
+
+/// A run of this sale in which somebody has the lock.
+fn sale(flags: &str) -> Running {
+    let line = format!(
+        "scenario long-sale.toml --impl set-nx-px --backend process --json --no-rerun {flags}"
+    );
+    let mut run = picklock(&line).file("long-sale.toml", LONG_SALE).start();
+    run.hear("got the lock");
+    run
+}
+
+fn server_of(run: &Running) -> u32 {
+    let mut servers = started_by(run.pid()).into_iter();
+    let server = servers.find(|one| one.name.contains("redis"));
+    server.expect("a run on processes has a server").pid
+}
+
+fn send(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "not a wait for something: the stall is what is tested, and has a length"
+)]
+fn stop_for(pid: u32, how_long: Duration) {
+    send(pid, Signal::STOP);
+    std::thread::sleep(how_long);
+    send(pid, Signal::CONT);
+}
+
+/// Nothing is judged, and every verdict says so in these words.
+#[track_caller]
+fn nothing_is_judged(outcome: &Outcome, words: &[&str]) {
+    assert_eq!(outcome.code, Some(3), "{}", outcome.all());
+    let document = outcome.document();
+    let verdicts = document["verdicts"].as_object().unwrap().iter();
+    let judged = verdicts.filter(|(_, verdict)| verdict["status"] != "not-applicable");
+    for (property, verdict) in judged {
+        assert_eq!(
+            verdict["status"],
+            "unknown",
+            "{property}: {}",
+            outcome.all()
+        );
+        let story = verdict["story"].to_string();
+        let says = |word: &&str| story.contains(*word);
+        assert!(words.iter().all(says), "{property}: {words:?} in {story}");
+    }
+}
+
+/// Nothing is judged, because this stood still.
+#[track_caller]
+fn names(outcome: &Outcome, who: &str) {
+    let said = format!("{who} stood still for ");
+    nothing_is_judged(outcome, &[&said, "and no fault asked for it"]);
+    assert!(outcome.document()["trouble"].to_string().contains(&said));
+}
+
+/// What the history says of its end.
+#[track_caller]
+fn ended_by(outcome: &Outcome, reason: &str) {
+    let history = outcome.text_file("run/history.jsonl");
+    let said = format!(r#""reason":"{reason}""#);
+    assert!(history.contains(&said), "{history}");
+}
+
+#[test]
+fn server_that_somebody_stops_is_named_and_nothing_is_judged() {
+    let run = sale("");
+    stop_for(server_of(&run), Duration::from_secs(3));
+    names(&run.finish(), "node 0");
+}
+
+#[test]
+fn worker_that_somebody_stops_is_named_and_nothing_is_judged() {
+    let run = sale("");
+    let workers = workers_of(run.pid());
+    assert_eq!(workers.len(), 3);
+    stop_for(workers[1].pid, Duration::from_secs(3));
+    names(&run.finish(), "worker 1");
+}
+
+/// The violation that the fault makes is there without the stall, and stays.
+#[test]
+fn violation_beside_the_standstill_of_a_bystander_stays() {
+    let line = "scenario gc-pause --impl set-nx-px --backend process --json --no-rerun";
+    let mut run = frozen_run(picklock(line));
+    let workers = workers_of(run.pid());
+    let holder = workers.iter().position(Process::is_frozen);
+    // Now the successor is inside beside the frozen holder, and the third one waits.
+    let successor = run.hear("got the lock");
+    let is_bystander = |worker: &usize| {
+        Some(*worker) != holder && !successor.contains(&format!("worker {worker} "))
+    };
+    let bystander = (0..3).find(is_bystander).unwrap();
+    stop_for(workers[bystander].pid, Duration::from_millis(1500));
+    let outcome = run.finish();
+    let exclusion = &outcome.document()["verdicts"]["exclusion"];
+    assert_eq!(exclusion["status"], "violated", "{}", outcome.all());
+    assert_eq!(exclusion["cause"], "outlived-lease", "{}", outcome.all());
+}
+
+#[test]
+fn run_that_was_spoilt_by_a_standstill_is_made_once_more() {
+    let line = "scenario long-sale.toml --impl set-nx-px --backend process";
+    let mut run = picklock(line).file("long-sale.toml", LONG_SALE).start();
+    run.hear("got the lock");
+    stop_for(server_of(&run), Duration::from_secs(3));
+    let outcome = run.finish();
+    let said = outcome.all();
+    assert!(said.contains("so it is made once more"), "{said}");
+}
+
+/// A node that dies ends the run there and then, and is named.
+#[test]
+fn server_that_somebody_kills_ends_the_run_and_is_named() {
+    let run = sale("--out run");
+    send(server_of(&run), Signal::KILL);
+    let outcome = run.finish();
+    nothing_is_judged(&outcome, &["node 0 failed on its own", "SIGKILL"]);
+    ended_by(&outcome, "node-lost");
+}
+
+#[test]
+fn two_of_three_workers_that_somebody_kills_leave_nobody_to_compete() {
+    let run = sale("--out run");
+    for worker in &workers_of(run.pid())[1..] {
+        send(worker.pid, Signal::KILL);
+    }
+    let outcome = run.finish();
+    nothing_is_judged(&outcome, &["workers 1, 2 died on their own"]);
+    ended_by(&outcome, "too-few-clients");
+}
+
+/// Its successor's reply lies in the stopped harness until the lease that it tells is over: no client library
+/// has granted anything late.
+#[test]
+fn reply_that_lay_in_the_stopped_harness_is_no_late_grant() {
+    let line = "scenario gc-pause --impl fenced --backend process --json --no-rerun";
+    let run = frozen_run(picklock(line));
+    stop_for(run.pid(), Duration::from_secs(5));
+    let outcome = run.finish();
+    let exclusion = &outcome.document()["verdicts"]["exclusion"];
+    assert_ne!(exclusion["cause"], "expired-grant", "{}", outcome.all());
+    let trouble = outcome.document()["trouble"].to_string();
+    assert!(trouble.contains("stalled"), "{trouble}");
+}
+
+/// A lock whose only node is dead for good has used the servers that it was given. So has one that goes on
+/// without them, and its clients that begin after the crash: that is a grant which nothing stands behind.
+#[test]
+fn crashed_only_node_is_no_reason_to_say_that_the_lock_uses_no_server() {
+    let closed = LONG_SALE.replace(r#"limit = "60s""#, r#"limit = "6s""#);
+    let open = format!("{closed}arrivals = \"2/s\"\nduration = \"2s\"\n");
+    let crash = "[[fault]]\nkind = \"crash-node\"\nnodes = [0]\nwhen = { on = \"stock-read\", worker = 0 }\n";
+    let cases = [
+        ("set-nx-px", "process", closed, None),
+        (
+            "error-is-grant",
+            "process",
+            open.clone(),
+            Some("unbacked-grant"),
+        ),
+        ("error-is-grant", "sim", open, Some("unbacked-grant")),
+    ];
+    for (lock, backend, scenario, cause) in cases {
+        let line =
+            format!("scenario long-sale.toml --impl {lock} --backend {backend} --json --no-rerun");
+        let call = picklock(&line).file("long-sale.toml", &format!("{scenario}\n{crash}"));
+        let outcome = call.run();
+        let (said, document) = (outcome.all(), outcome.document());
+        assert!(!said.contains("does not use the servers"), "{said}");
+        assert!(document["counts"]["granted"].as_u64() > Some(0), "{said}");
+        let shown = document["verdicts"]["claims"]["cause"].as_str();
+        assert_eq!(shown, cause, "{lock} on {backend}: {said}");
+    }
+}
+
+/// A fault of the scenario is no stall: a paused and a crashed server, a frozen worker.
+#[test]
+fn faults_are_no_standstills() {
+    for scenario in ["node-pause", "node-restart-aof", "gc-pause", "holder-crash"] {
+        let line = format!("scenario {scenario} --impl set-nx-px --backend process --json");
+        let outcome = picklock(&line).run();
+        let trouble = outcome.document()["trouble"].to_string();
+        assert!(
+            !trouble.contains("no fault asked for it"),
+            "{scenario}: {trouble}"
+        );
+        assert!(
+            !trouble.contains("failed on its own"),
+            "{scenario}: {trouble}"
+        );
+    }
+}
+
+/// What the example of an adapter consists of.
+const EXAMPLE: [(&str, &str); 3] = [
+    (
+        "my_lock.py",
+        include_str!("../../../adapters/python/my_lock.py"),
+    ),
+    (
+        "picklock_adapter.py",
+        include_str!("../../../adapters/python/picklock_adapter.py"),
+    ),
+    (
+        "resp_client.py",
+        include_str!("../../../adapters/python/resp_client.py"),
+    ),
+];
+
+#[test]
+fn lock_of_another_user_is_not_judged() {
+    // The interpreter of the system: another user may reach no other one.
+    let line = "scenario calm --backend process --json --out run \
+                --impl 'exec:setpriv --reuid=65534 --clear-groups /usr/bin/env PATH=/usr/bin:/bin python3 my_lock.py'";
+    let files = EXAMPLE.iter();
+    let call = files.fold(picklock(line), |call, (name, text)| call.file(name, text));
+    let everybody = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(call.temp().parent().unwrap(), everybody).unwrap();
+    let outcome = call.start().finish();
+    nothing_is_judged(&outcome, &["a client of user 65534 was refused"]);
+    ended_by(&outcome, "clients-refused");
+}

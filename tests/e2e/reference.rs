@@ -1,0 +1,176 @@
+//! `picklock matrix --reference LOCK` and `--profile`: mutants, of which nothing is expected, stand for the
+//! locks of users. `real/like.rs` does the same with programs.
+
+use picklock_scenarios::profile::PROFILES;
+
+use crate::matrix::record;
+use crate::running::picklock;
+
+const QUICK: &str = "matrix --backend sim --quiet --profile quick";
+
+#[test]
+fn a_twin_passes_and_a_worse_lock_fails_and_says_where() {
+    // It has the same commands, and one more that changes nothing.
+    let twin = format!("{QUICK} --impl twice-as-slow");
+    let passes = picklock(&format!("{twin} --reference set-nx-px"))
+        .run()
+        .exits(0);
+    let said = "twice-as-slow: like set-nx-px\n";
+    assert!(passes.stdout.contains(said), "{}", passes.all());
+    assert!(
+        passes.stdout.ends_with("\n8 cells: 8 as expected\n"),
+        "{}",
+        passes.all()
+    );
+    let worse = format!("{QUICK} --impl release-without-token --reference set-nx-px");
+    let worse = picklock(&worse).run().exits(1);
+    for said in [
+        "ownership violated: stolen-release, expected held",
+        "also hold in gc-pause, late-extend, late-release\n",
+        "exit 1: ",
+    ] {
+        assert!(worse.stdout.contains(said), "{said}\n{}", worse.all());
+    }
+    // Without a standard, the same cells are open.
+    let open = picklock(&twin).run().exits(1);
+    assert!(open.stdout.contains(said), "{}", open.all());
+    let last = open.stdout.lines().last().unwrap();
+    assert!(
+        last.starts_with("exit 1: ") && last.contains("(open)"),
+        "{}",
+        open.all()
+    );
+}
+
+/// The scenario names only what its locks violate. What they keep is compared all the same.
+#[test]
+fn what_the_standard_keeps_is_compared_whether_or_not_the_scenario_names_it() {
+    let line = "matrix --backend sim --quiet --impl timeout-is-release --scenario partition-holder";
+    let outcome = picklock(&format!("{line} --reference set-nx-px"))
+        .run()
+        .exits(1);
+    let said = "claims violated: false-release, expected held";
+    assert!(outcome.stdout.contains(said), "{}", outcome.all());
+    let count = "1 cell: 1 surprising";
+    assert!(outcome.stdout.contains(count), "{}", outcome.all());
+}
+
+/// A table that would never apply is a mistake, if it looks like one that would.
+#[test]
+fn mistyped_lock_in_the_expectations_of_a_scenario_is_refused_with_the_nearest() {
+    let scenario = |name: &str| {
+        let head = "name = \"mine\"\nsummary = \"Nothing goes wrong.\"\n";
+        format!("{head}[expect.{name}]\nlease = \"violated\"\n")
+    };
+    let line = "matrix --backend sim --quiet --impl redlock --scenario mine.toml";
+    let run = |name: &str| picklock(line).file("mine.toml", &scenario(name)).run();
+    let wrong = run("redlok").exits(2);
+    let alone = "scenario mine.toml --impl redlock --backend sim";
+    let alone = picklock(alone).file("mine.toml", &scenario("redlok")).run();
+    for outcome in [wrong, alone.exits(2)] {
+        for said in ["mine.toml: [expect.redlok]: ", "did you mean `redlock`?"] {
+            assert!(outcome.stderr.contains(said), "{}", outcome.all());
+        }
+    }
+    run("redlock").exits(1);
+    // It may be the name that the user has given to a lock in another place.
+    run("our-lock").exits(0);
+    let mine = picklock(line).file("mine.toml", &scenario("redlok"));
+    let tables = "[impl.redlok]\ncommand = \"a\"\n";
+    mine.file("picklock.toml", tables).run().exits(0);
+}
+
+#[test]
+fn a_better_lock_than_its_standard_passes() {
+    // set-nx-px keeps in stale-delete what get-then-del breaks.
+    let line = "matrix --backend sim --quiet --impl twice-as-slow --scenario stale-delete --json";
+    for (like, worse) in [("get-then-del", 0), ("set-nx-px", 0)] {
+        let outcome = picklock(&format!("{line} --reference {like}"))
+            .run()
+            .exits(0);
+        let record = record(&outcome);
+        assert_eq!(record.similarity[0].standard.as_deref(), Some(like));
+        assert_eq!(record.similarity[0].worse.len(), worse);
+        assert!(
+            record.reproduce.contains(&format!("--reference {like}")),
+            "{}",
+            record.reproduce
+        );
+    }
+}
+
+#[test]
+fn a_lock_on_as_many_servers_as_no_built_in_one_is_told_so() {
+    let line = "matrix --backend sim --quiet --impl half-quorum --scenario calm";
+    let outcome = picklock(line).run();
+    let said = "half-quorum: no built-in lock uses as many servers\n";
+    assert!(outcome.stdout.contains(said), "{}", outcome.all());
+}
+
+#[test]
+fn like_without_effect_is_refused() {
+    for (line, said) in [
+        (
+            "--impl no-lock --reference set-nx-pz",
+            "no such built-in lock: `set-nx-pz`",
+        ),
+        (
+            "--impl no-lock --reference twice-as-slow",
+            "no such built-in lock",
+        ),
+        (
+            "--impl no-lock --reference redlock",
+            "their results cannot be compared",
+        ),
+        (
+            "--impl half-quorum --reference set-nx-px",
+            "half-quorum on 4 nodes",
+        ),
+        // The scenarios say what to expect of a built-in lock.
+        (
+            "--impl redlock --reference nonsense",
+            "--reference nonsense: no such built-in lock",
+        ),
+        (
+            "--impl redlock --reference redlock",
+            "it applies to none of these locks",
+        ),
+    ] {
+        let outcome = picklock(&format!("{QUICK} {line}")).run().exits(2);
+        assert!(outcome.stderr.contains(said), "{}", outcome.all());
+    }
+    let line = "matrix --impl mine --backend process --quiet";
+    let table = "[impl.mine]\ncommand = \"a\"\nlike = \"set-nx-pz\"\n";
+    let outcome = picklock(line).file("picklock.toml", table).run().exits(2);
+    for said in ["picklock.toml:3:8:", "did you mean `set-nx-px`?"] {
+        assert!(outcome.stderr.contains(said), "{}", outcome.all());
+    }
+}
+
+#[test]
+fn a_profile_takes_the_place_of_the_catalog() {
+    let line = format!("{QUICK} --impl set-nx-px --scenario lost-reply --json");
+    let record = record(&picklock(&line).run().exits(0));
+    let scenarios: Vec<&str> = record
+        .cells
+        .iter()
+        .map(|cell| cell.scenario.as_str())
+        .collect();
+    let quick = PROFILES.iter().find(|one| one.name == "quick").unwrap();
+    assert_eq!(scenarios, [quick.scenarios, &["lost-reply"]].concat());
+    assert!(record.similarity.is_empty());
+    let cells = "[[cells]]\nworlds = [\"sim\"]\nsubjects = [\"set-nx-px\"]\nprofile = \"quick\"\n";
+    let gate = picklock("gate --quiet").env("GITHUB_ACTIONS", "");
+    let gate = gate.file("picklock.toml", cells).run().exits(0);
+    assert!(gate.stdout.contains("8 cells"), "{}", gate.all());
+    let wrong = cells.replace("quick", "quik");
+    let gate = picklock("gate --quiet")
+        .file("picklock.toml", &wrong)
+        .run()
+        .exits(2);
+    assert!(
+        gate.stderr.contains("did you mean `quick`?"),
+        "{}",
+        gate.all()
+    );
+}
