@@ -90,7 +90,7 @@ mod tests {
     }
 
     fn after(events: &[Event]) -> Option<InconclusiveReason> {
-        let text = include_bytes!("../../tests/histories/calm.jsonl");
+        let text = include_bytes!("../../../tests/histories/calm.jsonl");
         let header = read_history(&text[..]).unwrap().header;
         let mut pauses = HarnessStalls::new(&header);
         let mut ongoing = ActiveSpans::default();
