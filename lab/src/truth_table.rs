@@ -156,7 +156,10 @@ fn row(cell: &Cell) -> String {
         let mut words = verdict.unwrap_or_default();
         let mismatch = cell.mismatches.iter().find(|one| one.property == property);
         if let Some(mismatch) = mismatch {
-            words.push_str(&format!(" ‼ expected {}", escaped(&mismatch.expected)));
+            words.push_str(&format!(
+                " ‼ expected {}",
+                escaped(&mismatch.expected.to_string())
+            ));
         }
         row.push_str(&format!(" {words} |"));
     }

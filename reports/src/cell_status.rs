@@ -1,8 +1,8 @@
 //! The status of a cell: what in it is a failure, and which cell should be read first.
 
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, describe};
-use picklock_verdicts::expectation::{Expectation, verdict_text};
-use picklock_verdicts::record::{Cell, Mismatch};
+use picklock_verdicts::expectation::Expectation;
+use picklock_verdicts::record::{Cell, Mismatch, RecordedVerdict};
 
 use crate::matrix::{CellOutcome, lock_with_options};
 
@@ -59,8 +59,8 @@ pub fn failures(cell: &Cell) -> Vec<Mismatch> {
         let shown = shown.filter(|verdict| verdict.status == status);
         Some(Mismatch {
             property: *property,
-            expected: Expectation::Held.into(),
-            got: shown.map_or_else(|| status.as_str().to_owned(), verdict_text),
+            expected: Expectation::Held,
+            got: shown.map_or(status.into(), RecordedVerdict::from),
             runs,
         })
     });
@@ -69,7 +69,7 @@ pub fn failures(cell: &Cell) -> Vec<Mismatch> {
 
 /// True if a property with an expectation could not be decided.
 pub fn is_undecided(failure: &Mismatch) -> bool {
-    failure.got.starts_with(Status::Unknown.as_str())
+    failure.got.status == Status::Unknown
 }
 
 /// The cell in words: `redlock × gc-pause × sim`; the lock with its options.

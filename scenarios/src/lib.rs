@@ -39,7 +39,7 @@ pub use nearest::{did_you_mean, nearest};
 pub use parse::ScenarioError;
 pub use property::{PROPERTIES, Property};
 pub use rate::{BadRate, Per, Rate};
-pub use scenario::{Expectation, Judge, Measure, OTHERS, Scenario};
+pub use scenario::{Expectation, ExpectationError, Judge, Measure, OTHERS, Scenario};
 pub use signed_duration::SignedDuration;
 pub use topology::{Persistence, Topology};
 pub use workload::{Seeds, SoldOut, StartOrder, StockPlace, Update, Workload, WorkloadKind};

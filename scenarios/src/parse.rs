@@ -44,7 +44,7 @@ impl ScenarioError {
     /// The nearest word to one that the TOML parser does not know. Its message quotes that word, then all
     /// that it knows.
     pub fn hint_at(message: &str) -> Option<String> {
-        let is_unknown = ["unknown field", "unknown variant"];
+        let is_unknown = ["unknown field", "unknown variant", "unknown cause"];
         if !is_unknown.iter().any(|it| message.starts_with(it)) {
             return None;
         }

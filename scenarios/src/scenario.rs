@@ -1,10 +1,13 @@
 //! One scenario, as its file describes it.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::backend_name::BackendName;
+use crate::cause::{CAUSES, Cause};
 use crate::fault::FaultPlan;
 use crate::lease_duration::LeaseDuration;
 use crate::topology::Topology;
@@ -74,54 +77,84 @@ impl Default for Judge {
     }
 }
 
-/// What a scenario expects of a lock for one property.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The result that a scenario expects of a lock for one property. Files write it as text: `held`, `violated`,
+/// `violated: CAUSE`, `any` or `any: REASON`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Expectation {
     /// The property holds.
     Held,
-    /// It is violated; if a cause follows a colon (`"violated: outlived-lease"`), by that cause.
+    /// The property is violated, by the cause after the colon if there is one.
     Violated {
-        /// The required cause. `None`: any.
-        cause: Option<String>,
+        /// The required cause, or `None` if any cause will do.
+        cause: Option<Cause>,
     },
-    /// Either may come out.
+    /// Either result is right.
     Any {
-        /// Why nobody can say it beforehand. The catalog always says it.
+        /// Why the result cannot be predicted. The catalog always gives a reason.
         reason: Option<String>,
     },
 }
 
-impl TryFrom<String> for Expectation {
-    type Error = String;
+/// The reason why a text is not an [`Expectation`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExpectationError {
+    /// The text does not have the form of an expectation.
+    #[error(
+        "`{0}` is not an expectation; expected \"held\", \"violated\", \"violated: CAUSE\" or \"any: REASON\""
+    )]
+    Form(String),
+    /// The word after `violated:` is not a cause.
+    #[error("unknown cause `{0}`, expected one of `{all}`", all = CAUSES.join("`, `"))]
+    Cause(String),
+}
 
-    fn try_from(text: String) -> Result<Self, String> {
-        let (status, cause) = match text.split_once(':') {
-            Some((status, cause)) => (status.trim(), Some(cause.trim().to_owned())),
+impl TryFrom<String> for Expectation {
+    type Error = ExpectationError;
+
+    fn try_from(text: String) -> Result<Self, ExpectationError> {
+        text.parse()
+    }
+}
+
+impl FromStr for Expectation {
+    type Err = ExpectationError;
+
+    fn from_str(text: &str) -> Result<Self, ExpectationError> {
+        let (status, rest) = match text.split_once(':') {
+            Some((status, rest)) => (status.trim(), Some(rest.trim())),
             None => (text.trim(), None),
         };
-        match (status, cause) {
+        match (status, rest) {
             ("held", None) => Ok(Expectation::Held),
             ("any", reason) => Ok(Expectation::Any {
-                reason: reason.filter(|reason| !reason.is_empty()),
+                reason: reason.filter(|it| !it.is_empty()).map(str::to_owned),
             }),
-            ("violated", cause) => Ok(Expectation::Violated { cause }),
-            _ => Err(format!(
-                "`{text}` is not an expectation; expected \"held\", \"violated\", \"violated: CAUSE\" or \"any: REASON\""
-            )),
+            ("violated", None) => Ok(Expectation::Violated { cause: None }),
+            ("violated", Some(word)) => match Cause::named(word) {
+                Some(cause) => Ok(Expectation::Violated { cause: Some(cause) }),
+                None => Err(ExpectationError::Cause(word.to_owned())),
+            },
+            _ => Err(ExpectationError::Form(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Expectation::Held => f.write_str("held"),
+            Expectation::Violated { cause: None } => f.write_str("violated"),
+            Expectation::Violated { cause: Some(cause) } => write!(f, "violated: {cause}"),
+            Expectation::Any { reason: None } => f.write_str("any"),
+            Expectation::Any { reason: Some(why) } => write!(f, "any: {why}"),
         }
     }
 }
 
 impl From<Expectation> for String {
     fn from(expectation: Expectation) -> String {
-        match expectation {
-            Expectation::Held => "held".into(),
-            Expectation::Violated { cause: None } => "violated".into(),
-            Expectation::Violated { cause: Some(cause) } => format!("violated: {cause}"),
-            Expectation::Any { reason: None } => "any".into(),
-            Expectation::Any { reason: Some(why) } => format!("any: {why}"),
-        }
+        expectation.to_string()
     }
 }
 

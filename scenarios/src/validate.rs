@@ -6,13 +6,12 @@ mod open_loop;
 use std::time::Duration;
 
 use crate::backend_name::BackendName;
-use crate::cause::CAUSES;
 use crate::fault::{self, FaultPlan};
 use crate::lease_duration::LeaseDuration;
 use crate::nearest::did_you_mean;
 use crate::problem::Problem;
 use crate::property::PROPERTIES;
-use crate::scenario::{Expectation, OTHERS, Scenario};
+use crate::scenario::{OTHERS, Scenario};
 use crate::topology::Topology;
 use crate::workload::Workload;
 
@@ -192,13 +191,10 @@ fn sentinels(scenario: &Scenario) -> Result<(), Problem> {
 
 fn expectations(scenario: &Scenario) -> Result<(), Problem> {
     for (lock, expected) in &scenario.expect {
-        for (property, expectation) in expected {
+        for property in expected.keys() {
             let path = ["expect", lock.as_str(), property.as_str()];
             if property != OTHERS {
                 known_word(property, PROPERTIES, "property", &path)?;
-            }
-            if let Expectation::Violated { cause: Some(cause) } = expectation {
-                known_word(cause, CAUSES, "cause", &path)?;
             }
         }
     }

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use picklock_harness::check::{Property, Status, Verdicts};
 use picklock_harness::latency::Samples;
-use picklock_harness::record::{Cell, Counts, KeyHistoryTally, LockInfo, Mismatch, Redis, Tally};
+use picklock_harness::record::{
+    Cell, Counts, KeyHistoryTally, LockInfo, Mismatch, RecordedVerdict, Redis, Tally,
+};
 
-use picklock_scenarios::BackendName;
+use picklock_scenarios::{BackendName, Expectation};
 
 use super::cell_latency::{CellLatency, RunLatency};
 use super::selection::Task;
@@ -46,7 +48,7 @@ pub struct CellBuilder {
     runs: u64,
     reruns: u64,
     tally: BTreeMap<Property, Tally>,
-    mismatches: BTreeMap<(Property, String, String), u64>,
+    mismatches: BTreeMap<(Property, Expectation, RecordedVerdict), u64>,
     shown: Option<(Rank, JudgedRun)>,
     latency: CellLatency,
     elapsed_ms: Option<u64>,
@@ -130,7 +132,7 @@ impl CellBuilder {
             counts: shown.as_ref().map(|run| run.counts).unwrap_or_default(),
             verdicts: shown.map(|run| run.verdicts).unwrap_or_default(),
             tally: self.tally,
-            expected: task.expected.describe(),
+            expected: task.expected.to_record(),
             mismatches: mismatches
                 .map(|((property, expected, got), runs)| Mismatch {
                     property,

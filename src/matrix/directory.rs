@@ -295,7 +295,10 @@ fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&
         ),
         (cell.options == options, "the lock's options"),
         (cell.scenario_hash == task.scenario_hash, "the scenario"),
-        (cell.expected == task.expected.describe(), "the expectation"),
+        (
+            cell.expected == task.expected.to_record(),
+            "the expectation",
+        ),
         (then.server == key.server, "the server"),
         (
             backend != BackendName::Docker || then.image == key.image,

@@ -14,10 +14,8 @@ use std::collections::BTreeMap;
 pub use picklock_scenarios::Expectation;
 use picklock_scenarios::{OTHERS, Scenario};
 
-use crate::check::{
-    Cause, InconclusiveReason, Property, Status, Verdict, Verdicts, machine_was_too_slow,
-};
-use crate::record::Mismatch;
+use crate::check::{InconclusiveReason, Property, Status, Verdict, Verdicts, machine_was_too_slow};
+use crate::record::{Mismatch, RecordedVerdict};
 
 /// Which `[expect]` tables of a scenario apply to a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,14 +75,15 @@ impl Expected {
         Expected(self.0.into_iter().map(weaker).collect())
     }
 
-    /// In the words of records, by property: those of scenario files without the reasons.
-    pub fn describe(&self) -> BTreeMap<Property, String> {
-        let words = |one: &Expectation| match one {
-            Expectation::Any { .. } => Expectation::Any { reason: None }.into(),
-            other => other.clone().into(),
+    /// Returns the expectations by property as records keep them, without the reasons of `any`.
+    pub fn to_record(&self) -> BTreeMap<Property, Expectation> {
+        let without_reason = |one: &Expectation| match one {
+            Expectation::Any { .. } => Expectation::Any { reason: None },
+            other => other.clone(),
         };
-        let one = |(property, one): (&Property, &Expectation)| (*property, words(one));
-        self.0.iter().map(one).collect()
+        let all = self.0.iter();
+        all.map(|(property, one)| (*property, without_reason(one)))
+            .collect()
     }
 
     /// The verdicts of one run that differ, in the order of reports.
@@ -97,8 +96,8 @@ impl Expected {
             }
             Some(Mismatch {
                 property: *property,
-                expected: expectation.clone().into(),
-                got: verdict.map_or_else(|| Status::Unknown.as_str().to_owned(), verdict_text),
+                expected: expectation.clone(),
+                got: verdict.map_or(Status::Unknown.into(), RecordedVerdict::from),
                 runs: 1,
             })
         };
@@ -135,23 +134,15 @@ pub fn fits(expectation: &Expectation, verdict: &Verdict) -> bool {
         (Expectation::Any { .. }, _) | (_, Status::NotApplicable) => true,
         (Expectation::Held, status) => status == Status::Held,
         (Expectation::Violated { cause }, status) => {
-            let came_out = verdict.cause.map(Cause::as_str);
-            status == Status::Violated && (cause.is_none() || cause.as_deref() == came_out)
+            status == Status::Violated && (cause.is_none() || *cause == verdict.cause)
         }
-    }
-}
-
-/// A verdict in the words of expectations: `held`, `violated: race`, `unknown`.
-pub fn verdict_text(verdict: &Verdict) -> String {
-    match (verdict.status, verdict.cause) {
-        (Status::Violated, Some(cause)) => format!("{}: {cause}", Status::Violated),
-        (status, _) => status.as_str().to_owned(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::Cause;
 
     const TABLES: &str = r#"
 name = "mine"
@@ -203,13 +194,13 @@ exclusion = "any: the clock decides"
 
     #[test]
     fn a_table_speaks_of_every_property() {
-        let fenced = Expected::for_lock(&scenario(), "fenced", Tables::NamedOnly).describe();
+        let fenced = Expected::for_lock(&scenario(), "fenced", Tables::NamedOnly).to_record();
         assert_eq!(fenced.len(), Property::ALL.len());
-        assert_eq!(fenced[&Property::Exclusion], "any");
-        assert_eq!(fenced[&Property::Claims], "held");
-        let others = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll).describe();
-        assert_eq!(others[&Property::Claims], "any");
-        assert_eq!(others[&Property::Fencing], "violated");
+        assert_eq!(fenced[&Property::Exclusion].to_string(), "any");
+        assert_eq!(fenced[&Property::Claims].to_string(), "held");
+        let others = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll).to_record();
+        assert_eq!(others[&Property::Claims].to_string(), "any");
+        assert_eq!(others[&Property::Fencing].to_string(), "violated");
     }
 
     #[test]
@@ -223,10 +214,10 @@ exclusion = "any: the clock decides"
     fn rules_overrule_property_by_property() {
         let rules = [(Property::Lease, Expectation::Violated { cause: None })];
         let fenced = Expected::for_lock(&scenario(), "fenced", Tables::NamedOnly);
-        let words = fenced.overruled(rules.clone()).describe();
-        assert_eq!(words[&Property::Lease], "violated");
-        assert_eq!(words[&Property::Exclusion], "any");
-        let stranger = Expected::default().overruled(rules).describe();
+        let words = fenced.overruled(rules.clone()).to_record();
+        assert_eq!(words[&Property::Lease].to_string(), "violated");
+        assert_eq!(words[&Property::Exclusion].to_string(), "any");
+        let stranger = Expected::default().overruled(rules).to_record();
         assert_eq!(stranger.len(), 1);
     }
 

@@ -241,6 +241,11 @@ fn not_judged(text: &mut String, cells: &[&Cell]) -> std::fmt::Result {
 fn results(cell: &Cell) -> Vec<(Property, Vec<&str>)> {
     let violated = cell.tally.iter().filter(|(_, tally)| tally.violated > 0);
     violated
-        .map(|(property, tally)| (*property, tally.causes.keys().map(String::as_str).collect()))
+        .map(|(property, tally)| {
+            (
+                *property,
+                tally.causes.keys().map(|cause| cause.as_str()).collect(),
+            )
+        })
         .collect()
 }

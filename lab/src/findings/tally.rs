@@ -22,11 +22,7 @@ impl Seen {
             return Seen { runs: 0, judged: 0 };
         };
         let runs = match cause {
-            Some(cause) => tally
-                .causes
-                .get(cause.as_str())
-                .copied()
-                .unwrap_or_default(),
+            Some(cause) => tally.causes.get(&cause).copied().unwrap_or_default(),
             None => tally.violated,
         };
         let judged = tally.held + tally.violated + tally.not_applicable;

@@ -51,7 +51,7 @@ fn violations(cell: &Cell) -> Vec<Violation> {
     let mut found = Vec::new();
     for (property, tally) in &cell.tally {
         let causes = Cause::ALL.into_iter();
-        let named = causes.filter(|cause| tally.causes.contains_key(cause.as_str()));
+        let named = causes.filter(|cause| tally.causes.contains_key(cause));
         let named: Vec<Option<Cause>> = named.map(Some).collect();
         let causes = match named.is_empty() && tally.violated > 0 {
             true => vec![None],

@@ -98,7 +98,10 @@ fn in_cell(found: &Found, property: Option<Property>) -> String {
     let mut words = describe(cell, property);
     let mut mismatches = cell.mismatches.iter();
     if let Some(mismatch) = mismatches.find(|one| one.property == property) {
-        words.push_str(&format!(" ‼ expected {}", prose(&mismatch.expected)));
+        words.push_str(&format!(
+            " ‼ expected {}",
+            prose(&mismatch.expected.to_string())
+        ));
     }
     words
 }

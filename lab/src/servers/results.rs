@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::record::{Cell, Tally};
 
 /// How two cells compare.
@@ -16,9 +17,6 @@ pub enum Similarity {
     Differs,
 }
 
-/// What a cell says of a property that its scenario leaves open.
-const OPEN: &str = "any";
-
 /// The results that occurred, each with its cause.
 type Results<'a> = BTreeSet<(&'static str, &'a str)>;
 
@@ -31,7 +29,7 @@ pub fn compare(one: &Cell, other: &Cell, property: Property) -> Similarity {
     let is_open = |cell: &Cell| {
         cell.expected
             .get(&property)
-            .is_some_and(|word| word == OPEN)
+            .is_some_and(|it| matches!(it, Expectation::Any { .. }))
     };
     if is_open(one) && is_open(other) {
         return Similarity::Same;
@@ -110,7 +108,7 @@ pub fn describe(cell: &Cell, property: Property) -> String {
             part.push_str(&format!(" in {runs}"));
         }
         if status == Status::Violated && !tally.causes.is_empty() {
-            let causes: Vec<&str> = tally.causes.keys().map(String::as_str).collect();
+            let causes: Vec<&str> = tally.causes.keys().map(|cause| cause.as_str()).collect();
             part.push_str(&format!(": {}", causes.join(" or ")));
         }
         parts.push(part);

@@ -4,6 +4,7 @@
 //! the top. A latency ratio counts as a change only if the confidence intervals of the two
 //! quantiles do not overlap ([`crate::statistics`]); everything else is reported as noise.
 
+mod outcome;
 mod words;
 
 use picklock_scenarios::BackendName;
@@ -11,7 +12,8 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 
 use hdrhistogram::Histogram;
-use picklock_verdicts::check::{Cause, Property, Status};
+use picklock_verdicts::check::Property;
+use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::latency;
 use picklock_verdicts::record::{Cell, Latency, MatrixRecord};
 use serde::Serialize;
@@ -23,6 +25,7 @@ use crate::matrix::lock_with_options;
 use crate::statistics::estimate;
 
 pub use crate::statistics::Estimate;
+pub use outcome::Outcome;
 pub(crate) use words::{METHOD, percentile, ratio_in_words};
 pub use words::{json, markdown, text};
 
@@ -111,12 +114,12 @@ pub struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub property: Option<Property>,
     /// The result before.
-    pub before: String,
+    pub before: Outcome,
     /// The result after.
-    pub after: String,
-    /// What the scenario expects of the property, if anything.
+    pub after: Outcome,
+    /// The expected result of the property, or `None` if the scenario expects nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected: Option<String>,
+    pub expected: Option<Expectation>,
     /// The direction.
     pub direction: Direction,
     /// The position of the cell in the set after.
@@ -210,24 +213,18 @@ fn place(cell: &Cell) -> Place {
     }
 }
 
-/// The rank of a [`RankedVerdict`] that is a violation.
-const VIOLATED: u8 = 2;
-
-fn direction(before: u8, after: u8, expected: Option<&str>) -> Direction {
-    let is_alarm = expected.is_some_and(|wanted| wanted.starts_with(Status::Violated.as_str()));
-    match before.cmp(&after) {
+fn direction(before: &Outcome, after: &Outcome, expected: Option<&Expectation>) -> Direction {
+    let is_alarm = matches!(expected, Some(Expectation::Violated { .. }));
+    match before.rank().cmp(&after.rank()) {
         Ordering::Less => Direction::Worse,
         Ordering::Equal => Direction::Other,
-        Ordering::Greater if before == VIOLATED && is_alarm => Direction::UnexpectedPass,
+        Ordering::Greater if before.is_violated() && is_alarm => Direction::UnexpectedPass,
         Ordering::Greater => Direction::Better,
     }
 }
 
-/// The rank of a result, and the result in words.
-type RankedVerdict = (u8, String);
-
 fn changes(before: &Cell, after: &Cell, after_index: usize) -> Vec<Change> {
-    let change = |property: Option<Property>, one: RankedVerdict, other: RankedVerdict| {
+    let change = |property: Option<Property>, one: Outcome, other: Outcome| {
         let expected = property.and_then(|property| {
             let of = |cell: &Cell| cell.expected.get(&property).cloned();
             of(after).or_else(|| of(before))
@@ -235,63 +232,34 @@ fn changes(before: &Cell, after: &Cell, after_index: usize) -> Vec<Change> {
         Change {
             place: place(before),
             property,
-            direction: direction(one.0, other.0, expected.as_deref()),
-            before: one.1,
-            after: other.1,
+            direction: direction(&one, &other, expected.as_ref()),
+            before: one,
+            after: other,
             expected,
             after_index,
         }
     };
-    let ran = |cell: &Cell| match &cell.error {
-        Some(reason) => (1, format!("not run: {reason}")),
-        None => (0, "run".to_owned()),
-    };
     match (&before.error, &after.error) {
         (None, None) => {}
         (Some(_), Some(_)) => return Vec::new(),
-        _ => return vec![change(None, ran(before), ran(after))],
+        _ => {
+            return vec![change(
+                None,
+                Outcome::of_cell(before),
+                Outcome::of_cell(after),
+            )];
+        }
     }
     let mut found = Vec::new();
     for property in Property::ALL {
-        let (one, other) = (came_out(before, property), came_out(after, property));
-        if outcome(&one) != outcome(&other) {
+        let one = Outcome::of_property(before, property);
+        let other = Outcome::of_property(after, property);
+        if !one.has_same_verdict(&other) {
             found.push(change(Some(property), one, other));
         }
     }
     found.sort_by_key(|change| Reverse(change.direction == Direction::Worse));
     found
-}
-
-/// The words without the rate: a different rate does not change the verdict.
-fn outcome(came_out: &RankedVerdict) -> &str {
-    came_out.1.split(" in ").next().unwrap_or_default()
-}
-
-/// The worst result of the cell's runs, with its frequency.
-fn came_out(cell: &Cell, property: Property) -> RankedVerdict {
-    let verdict = cell.verdicts.get(&property);
-    let shown = verdict.map(|verdict| verdict.status);
-    let tally = cell.tally.get(&property).cloned().unwrap_or_default();
-    let rate = |times: u64| match cell.runs {
-        0 | 1 => String::new(),
-        runs => format!(" in {times} of {runs} runs"),
-    };
-    if tally.violated > 0 || shown == Some(Status::Violated) {
-        // The most frequent cause stands for all.
-        let causes = tally.causes.iter();
-        let most = causes.max_by_key(|(cause, times)| (**times, Reverse(*cause)));
-        let shown = || verdict.and_then(|verdict| verdict.cause).map(Cause::as_str);
-        let cause = most.map(|(cause, _)| cause.as_str()).or_else(shown);
-        let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
-        return (VIOLATED, format!("violated{cause}{}", rate(tally.violated)));
-    }
-    if tally.unknown > 0 || shown == Some(Status::Unknown) {
-        return (1, format!("unknown{}", rate(tally.unknown)));
-    }
-    (
-        0,
-        shown.unwrap_or(Status::NotApplicable).as_str().to_owned(),
-    )
 }
 
 fn ratios(before: &Cell, after: &Cell) -> Result<Vec<Ratio>, FormatError> {

@@ -20,7 +20,8 @@ pub fn text(comparison: &Comparison) -> String {
     writeln!(out, "\nVerdicts: {}", tally(comparison)).ok();
     for change in &comparison.verdicts {
         let (sign, cell, what) = (sign(change.direction), named(&change.place), what(change));
-        let [before, after] = [&change.before, &change.after].map(|it| shortened(it, 160));
+        let [before, after] =
+            [&change.before, &change.after].map(|it| shortened(&it.to_string(), 160));
         writeln!(out, "  {sign} {cell}  {what}: {before} → {after}").ok();
     }
     let ratios = comparison.latency.iter();
@@ -156,7 +157,7 @@ fn cells(place: &Place) -> String {
 fn change_row(change: &Change) -> String {
     let sign = sign(change.direction).trim_end();
     let (cell, what) = (cells(&change.place), what(change));
-    let [before, after] = [&change.before, &change.after].map(|it| code(it));
+    let [before, after] = [&change.before, &change.after].map(|it| code(&it.to_string()));
     format!("| {sign} | {cell} | {what} | {before} | {after} |\n")
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use picklock_scenarios::{CAUSES, Expectation, Property, ScenarioError};
+use picklock_scenarios::{CAUSES, Expectation, ExpectationError, Property, ScenarioError};
 use picklock_verdicts::record::SkippedCell;
 use toml::Spanned;
 
@@ -138,22 +138,19 @@ impl ConfiguredRules<'_> {
         Ok(())
     }
 
-    fn expectation(&self, words: &Spanned<String>) -> Result<String, ScenarioError> {
+    fn expectation(&self, words: &Spanned<String>) -> Result<Expectation, ScenarioError> {
         let (at, text, source) = (words.span().start, words.get_ref(), self.source);
-        match Expectation::try_from(text.clone()) {
-            Ok(Expectation::Violated { cause: Some(cause) })
-                if !CAUSES.contains(&cause.as_str()) =>
-            {
-                let all = CAUSES.join(", ");
-                let problem = format!("no such cause: `{cause}`; the causes are {all}");
-                Err(source.unknown(at, problem, &cause, CAUSES.iter().copied()))
+        Expectation::try_from(text.clone()).map_err(|error| {
+            let problem = error.to_string();
+            match error {
+                ExpectationError::Cause(word) => {
+                    source.unknown(at, problem, &word, CAUSES.iter().copied())
+                }
+                ExpectationError::Form(_) => {
+                    source.unknown(at, problem, text, ["held", "violated", "any"])
+                }
             }
-            Ok(_) => Ok(text.clone()),
-            Err(problem) => {
-                let known = ["held", "violated", "any"];
-                Err(source.unknown(at, problem, text, known))
-            }
-        }
+        })
     }
 }
 
@@ -192,27 +189,27 @@ mod tests {
     #[test]
     fn every_property_is_a_key_of_expect() {
         for property in Property::ALL {
-            let text = format!("[[expect]]\nworld = \"sim\"\n{property} = \"held\"\n");
+            let text = format!("[[expect]]\nbackend = \"sim\"\n{property} = \"held\"\n");
             let cells = checked(&text).unwrap().cells;
-            assert_eq!(cells[0].1.expects[&property], "held");
+            assert_eq!(cells[0].1.expects[&property], Expectation::Held);
             assert!(cells[1].1.expects.is_empty());
         }
     }
 
     #[test]
     fn later_expect_table_overrides_earlier_one() {
-        let text = "[[expect]]\nsubject = \"redlock\"\nlease = \"any\"\n\
+        let text = "[[expect]]\nlock = \"redlock\"\nlease = \"any\"\n\
                     [[expect]]\nbackend = \"process\"\nlease = \"violated\"\n";
         let cells = checked(text).unwrap().cells;
         let lease = cells
             .iter()
-            .map(|(_, rules)| rules.expects[&Property::Lease].as_str());
+            .map(|(_, rules)| rules.expects[&Property::Lease].to_string());
         assert_eq!(lease.collect::<Vec<_>>(), ["any", "violated"]);
     }
 
     #[test]
     fn unknown_key_of_expect_is_refused_where_it_stands_with_the_list() {
-        let error = checked("[[expect]]\nworld = \"sim\"\nleese = \"held\"\n").unwrap_err();
+        let error = checked("[[expect]]\nbackend = \"sim\"\nleese = \"held\"\n").unwrap_err();
         assert_eq!(error.place, Some((3, 1)));
         assert_eq!(error.hint.as_deref(), Some("did you mean `lease`?"));
         let message = &error.problem;

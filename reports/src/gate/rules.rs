@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use picklock_verdicts::check::Property;
+use picklock_verdicts::expectation::Expectation;
 
 use super::cell_key::CellKey;
 use super::limit::{Limit, Reference};
@@ -20,7 +21,7 @@ pub struct Rules {
 #[derive(Debug, Clone, Default)]
 pub struct CellRules {
     /// Expectations in the words of scenario files. They override those of the scenario.
-    pub expects: BTreeMap<Property, String>,
+    pub expects: BTreeMap<Property, Expectation>,
     /// Limits, in the order of the file.
     pub limits: Vec<Limit>,
 }

@@ -13,12 +13,12 @@ use super::limit::Limit;
 /// Every expectation of the cell that was not met.
 pub(super) fn against_expectations(
     cell: &Cell,
-    expected: &BTreeMap<Property, String>,
+    expected: &BTreeMap<Property, Expectation>,
 ) -> Vec<Finding> {
-    let judged = expected.iter().map(|(property, words)| Judged {
+    let judged = expected.iter().map(|(property, expected)| Judged {
         cell,
         property: *property,
-        words,
+        expected,
     });
     judged.flat_map(|one| one.findings()).collect()
 }
@@ -47,7 +47,7 @@ pub(super) fn open_violations(cell: &Cell, limits: &[Limit]) -> Vec<Finding> {
 struct Judged<'a> {
     cell: &'a Cell,
     property: Property,
-    words: &'a str,
+    expected: &'a Expectation,
 }
 
 impl Judged<'_> {
@@ -55,17 +55,13 @@ impl Judged<'_> {
         let tally = self.cell.tally.get(&self.property);
         let tally = &tally.cloned().unwrap_or_default();
         let mut found = Vec::new();
-        match Expectation::try_from(self.words.to_owned()) {
-            Ok(Expectation::Held) => found.extend(self.violated(tally, None)),
-            Ok(Expectation::Violated { cause }) => {
-                found.extend(self.violated(tally, Some(cause.as_deref())));
-                found.extend(self.dead(tally.held));
+        match self.expected {
+            Expectation::Held => found.extend(self.violated(tally, None)),
+            Expectation::Violated { cause } => {
+                found.extend(self.violated(tally, Some(*cause)));
+                found.extend(self.unexpected_pass(tally.held));
             }
-            Ok(Expectation::Any { .. }) => return found,
-            Err(problem) => {
-                let key = CellKey::new(self.cell);
-                return vec![Finding::new(Kind::Inconclusive, &key, problem)];
-            }
+            Expectation::Any { .. } => return found,
         }
         let judged = tally.held + tally.violated + tally.not_applicable;
         if judged < self.cell.runs {
@@ -76,33 +72,33 @@ impl Judged<'_> {
 
     /// Unexpected violations: `wanted` is `None` if no violation is expected, else the expected
     /// cause.
-    fn violated(&self, tally: &Tally, wanted: Option<Option<&str>>) -> Option<Finding> {
-        let is_wanted = |cause: &str| match wanted {
+    fn violated(&self, tally: &Tally, wanted: Option<Option<Cause>>) -> Option<Finding> {
+        let is_wanted = |cause: Cause| match wanted {
             None => false,
             Some(None) => true,
             Some(Some(wanted)) => cause == wanted,
         };
-        let others = tally.causes.iter().filter(|(cause, _)| !is_wanted(cause));
-        let (causes, runs): (Vec<&str>, Vec<u64>) =
-            others.map(|(cause, runs)| (cause.as_str(), *runs)).unzip();
+        let others = tally.causes.iter().filter(|(cause, _)| !is_wanted(**cause));
+        let (causes, runs): (Vec<Cause>, Vec<u64>) =
+            others.map(|(cause, runs)| (*cause, *runs)).unzip();
         if causes.is_empty() {
             return None;
         }
-        let got = format!("violated: {}", causes.join(" or "));
+        let got = format!("violated: {}", names(&causes).join(" or "));
         let mut finding = self.finding(Kind::Verdict, &got, runs.iter().sum());
         finding.severity = match wanted {
             None => describe(self.property).severity,
             // A violation was expected, but with another cause.
             Some(_) => u8::MAX,
         };
-        let is_shown = |cause: Cause| causes.contains(&cause.as_str());
         let shown = self.shown();
-        let shown = shown.filter(|verdict| verdict.cause.is_some_and(is_shown));
+        let shown =
+            shown.filter(|verdict| verdict.cause.is_some_and(|cause| causes.contains(&cause)));
         Some(finding.shown_by(self.cell, shown))
     }
 
     /// An expected violation that did not occur.
-    fn dead(&self, held: u64) -> Option<Finding> {
+    fn unexpected_pass(&self, held: u64) -> Option<Finding> {
         if held == 0 {
             return None;
         }
@@ -129,11 +125,15 @@ impl Judged<'_> {
             1 => String::new(),
             all => format!(" in {runs} of {all} runs"),
         };
-        let problem = format!("{} {got}{often}, expected {}", self.property, self.words);
+        let problem = format!("{} {got}{often}, expected {}", self.property, self.expected);
         Finding::new(kind, &CellKey::new(self.cell), problem)
     }
 
     fn shown(&self) -> Option<&Verdict> {
         self.cell.verdicts.get(&self.property)
     }
+}
+
+fn names(causes: &[Cause]) -> Vec<&'static str> {
+    causes.iter().map(|cause| cause.as_str()).collect()
 }

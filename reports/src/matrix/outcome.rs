@@ -1,6 +1,7 @@
 //! A cell in words.
 
 use picklock_verdicts::check::{Status, describe};
+use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::record::{Cell, Mismatch};
 
 use super::conclusion::NOT_APPLICABLE;
@@ -39,9 +40,9 @@ pub(crate) fn describe_mismatch(mismatch: &Mismatch, runs: u64) -> String {
         1 => String::new(),
         _ => format!(" ({} of {runs} runs)", mismatch.runs),
     };
-    let got = match mismatch.is_judged() {
-        true => mismatch.got.as_str(),
-        false => "could not be judged",
+    let got = match mismatch.got.status {
+        Status::Unknown => "inconclusive".to_owned(),
+        _ => mismatch.got.to_string(),
     };
     let (property, expected) = (mismatch.property, &mismatch.expected);
     format!("{property} {got}, expected {expected}{often}")
@@ -65,8 +66,8 @@ pub enum Severity {
 /// The severity of a cell.
 pub fn severity(cell: &Cell) -> Severity {
     let of = |mismatch: &Mismatch| {
-        let broke = mismatch.got.starts_with(Status::Violated.as_str())
-            && mismatch.expected == Status::Held.as_str();
+        let broke =
+            mismatch.got.status == Status::Violated && mismatch.expected == Expectation::Held;
         if broke {
             Severity::Violated(describe(mismatch.property).severity)
         } else if mismatch.is_judged() {

@@ -83,6 +83,7 @@ fn blame(cell: &Cell, property: Property) -> ScenarioScore {
 /// The causes of the violations of a property.
 pub(super) fn causes(cell: &Cell, property: Property) -> impl Iterator<Item = Cause> {
     let tally = cell.tally.get(&property);
-    let words = tally.into_iter().flat_map(|tally| tally.causes.keys());
-    words.filter_map(|word| Cause::named(word))
+    tally
+        .into_iter()
+        .flat_map(|tally| tally.causes.keys().copied())
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
+use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::record::{Cell, Counts, Latency, LockInfo, Tally};
 
 /// A violation with a cause and a story.
@@ -33,7 +34,7 @@ pub fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Ce
             violated: count(Status::Violated),
             unknown: count(Status::Unknown),
             not_applicable: count(Status::NotApplicable),
-            causes: causes.map(|cause| (cause.as_str().to_owned(), 1)).collect(),
+            causes: causes.map(|cause| (*cause, 1)).collect(),
         };
         (*property, tally)
     });
@@ -53,7 +54,7 @@ pub fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Ce
         seed: 1,
         tally: tally.collect(),
         verdicts,
-        expected: BTreeMap::from([(Property::Lease, "held".to_owned())]),
+        expected: BTreeMap::from([(Property::Lease, Expectation::Held)]),
         mismatches: Vec::new(),
         counts: Counts::default(),
         reruns: 0,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use picklock_reports::combine::{merge, of_run};
 use picklock_reports::report_input::ReportInput;
-use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::check::Property;
+use picklock_verdicts::expectation::{Expectation, fits};
 use picklock_verdicts::history::History;
 use picklock_verdicts::record::{Mismatch, RunRecord};
 
@@ -23,17 +24,14 @@ pub fn expecting(
     let cell = &mut material.matrix.cells[0];
     cell.scenario_hash = "5eed".into();
     for (property, expected) in expected {
-        cell.expected.insert(*property, (*expected).to_owned());
+        cell.expected.insert(*property, expected.parse().unwrap());
         let verdict = &cell.verdicts[property];
-        let got = match (verdict.status, verdict.cause) {
-            (Status::Violated, Some(cause)) => format!("violated: {cause}"),
-            (status, _) => status.as_str().to_owned(),
-        };
-        if got != *expected && *expected != "any" {
+        let expected: Expectation = expected.parse().unwrap();
+        if !fits(&expected, verdict) {
             cell.mismatches.push(Mismatch {
                 property: *property,
-                expected: (*expected).to_owned(),
-                got,
+                expected,
+                got: verdict.into(),
                 runs: 1,
             });
         }
@@ -91,7 +89,9 @@ pub fn hostile() -> ReportInput {
             verdict.story = vec![HOSTILE.to_owned(), "```\n\n</pre>".to_owned()];
         }
         for mismatch in &mut cell.mismatches {
-            mismatch.expected = HOSTILE.to_owned();
+            mismatch.expected = Expectation::Any {
+                reason: Some(HOSTILE.to_owned()),
+            };
         }
     }
     for evidence in &mut material.evidence {

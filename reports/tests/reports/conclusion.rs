@@ -24,8 +24,8 @@ fn every_kind() -> BTreeMap<&'static str, Cell> {
     let differs = |mut cell: Cell, got: &str| {
         cell.mismatches = vec![Mismatch {
             property: Property::Lease,
-            expected: "held".into(),
-            got: got.into(),
+            expected: "held".parse().unwrap(),
+            got: got.parse().unwrap(),
             runs: 1,
         }];
         cell
@@ -33,7 +33,7 @@ fn every_kind() -> BTreeMap<&'static str, Cell> {
     let mut failed = cell("a", "failed", &[]);
     failed.error = Some("no server".into());
     let mut any = cell("a", "any", &race());
-    any.expected = BTreeMap::from([(Property::Lease, "any".to_owned())]);
+    any.expected = BTreeMap::from([(Property::Lease, "any".parse().unwrap())]);
     BTreeMap::from([
         ("expected", cell("a", "expected", &[])),
         (

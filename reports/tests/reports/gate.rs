@@ -130,7 +130,7 @@ fn an_alarm_has_gone_dead() {
     let mut now = two();
     now[0]
         .expected
-        .insert(Property::Lease, "violated: race".into());
+        .insert(Property::Lease, "violated: race".parse().unwrap());
     let decision = decided(two(), now, &[]);
     assert_eq!(decision.outcome(), GateOutcome::Differs);
     insta::assert_snapshot!(terminal(&decision), @"
@@ -153,11 +153,13 @@ fn an_alarm_rings_for_another_reason() {
     );
     now[0]
         .expected
-        .insert(Property::Lease, "violated: evicted".into());
+        .insert(Property::Lease, "violated: evicted".parse().unwrap());
     let decision = decided(two(), now.clone(), &[]);
     let problem = "lease violated: race, expected violated: evicted";
     assert_eq!(decision.findings[0].problem, problem);
-    now[0].expected.insert(Property::Lease, "violated".into());
+    now[0]
+        .expected
+        .insert(Property::Lease, "violated".parse().unwrap());
     assert_eq!(decided(two(), now, &[]).outcome(), GateOutcome::AsExpected);
 }
 
@@ -309,7 +311,9 @@ fn a_violation_differs_although_nothing_is_expected() {
 fn expectation_of_the_user_overrides_the_scenarios() {
     let mut wanted = rules(&two(), &[]);
     for ((_, rules), words) in wanted.cells.iter_mut().zip(["held", "violated"]) {
-        rules.expects.insert(Property::Lease, words.to_owned());
+        rules
+            .expects
+            .insert(Property::Lease, words.parse().unwrap());
     }
     let decision = decide(&wanted, None, &ran(two()));
     let problems: Vec<&str> = decision
@@ -430,7 +434,7 @@ fn runs_of_pairs_are_one_cell() {
     assert_eq!(whole.latency["acquire"].count, 3 * acquired);
     let lease = &whole.tally[&Property::Lease];
     assert_eq!(
-        (lease.held, lease.violated, lease.causes["race"]),
+        (lease.held, lease.violated, lease.causes[&Cause::Race]),
         (2, 1, 1)
     );
     assert_eq!(whole.verdicts, other.verdicts);

@@ -3,7 +3,7 @@
 use picklock_reports::combine::{merge, of_run};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::formats::FORMATS;
-use picklock_verdicts::check::Property;
+use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::record::{Cell, FORMAT, MATRIX_FORMAT, Mismatch};
 
 use crate::cells::matrix;
@@ -34,7 +34,7 @@ fn a_violation_without_a_cause_counts_as_undetermined() {
     exclusion.cause = None;
     let material = of_run(record, Some(history));
     let tally = &material.matrix.cells[0].tally[&Property::Exclusion];
-    assert_eq!((tally.violated, tally.causes["undetermined"]), (1, 1));
+    assert_eq!((tally.violated, tally.causes[&Cause::Undetermined]), (1, 1));
 }
 
 #[test]
@@ -108,8 +108,8 @@ fn a_matrix_that_contradicts_itself_is_refused() {
 fn mismatch(runs: u64) -> Mismatch {
     Mismatch {
         property: Property::Lease,
-        expected: "held".into(),
-        got: "violated".into(),
+        expected: "held".parse().unwrap(),
+        got: "violated".parse().unwrap(),
         runs,
     }
 }

@@ -10,8 +10,8 @@ use crate::cell::{cell, violated};
 fn mismatch(property: Property, expected: &str, got: &str) -> Mismatch {
     Mismatch {
         property,
-        expected: expected.into(),
-        got: got.into(),
+        expected: expected.parse().unwrap(),
+        got: got.parse().unwrap(),
         runs: 1,
     }
 }

@@ -12,8 +12,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use picklock_harness::check::{Cause, Property, Status, Verdict};
-use picklock_harness::expectation;
-use picklock_harness::record::{Cell, MatrixRecord, Mismatch, Tally};
+use picklock_harness::record::{Cell, MatrixRecord, Mismatch, RecordedVerdict, Tally};
 use picklock_scenarios::{BackendName, Expectation};
 
 use crate::running::CHANCES;
@@ -208,7 +207,7 @@ fn scenario_of<'a>(flags: &[&'a str], name: &'a str) -> &'a str {
 
 /// True if the cell leaves something unknown that it should not, or that the simulation judges.
 fn is_inconclusive(cell: &Cell, simulated: Option<&Cell>) -> bool {
-    let unknown = |it: &Mismatch| it.got == Status::Unknown.as_str();
+    let unknown = |it: &Mismatch| it.got.status == Status::Unknown;
     let judged = |property: &Property| {
         let verdict = simulated.and_then(|cell| cell.verdicts.get(property));
         verdict.is_some_and(|verdict| verdict.status != Status::Unknown)
@@ -221,11 +220,11 @@ fn is_inconclusive(cell: &Cell, simulated: Option<&Cell>) -> bool {
 /// True if the cell holds something that it is expected to violate, or violates in the simulation, and
 /// violates nothing that is held there.
 fn only_misses_violations(cell: &Cell, simulated: Option<&Cell>) -> bool {
-    let any = String::from(Expectation::Any { reason: None });
+    let any = Expectation::Any { reason: None };
     let bound = |property: &Property| cell.expected.get(property) != Some(&any);
     let violated = |property: &Property| {
         let expected = cell.expected.get(property);
-        let expected = expected.is_some_and(|words| words.starts_with(Status::Violated.as_str()));
+        let expected = matches!(expected, Some(Expectation::Violated { .. }));
         let simulated = simulated.and_then(|cell| cell.verdicts.get(property));
         expected || simulated.is_some_and(|verdict| verdict.status == Status::Violated)
     };
@@ -253,8 +252,8 @@ fn disagreements(real: &Cell, simulated: &Cell, possible: impl Fn(&Cell) -> Cell
         .iter()
         .flat_map(|cell| cell.verdicts.keys().copied())
         .collect();
-    let any = String::from(Expectation::Any { reason: None });
-    let any_cause = String::from(Expectation::Violated { cause: None });
+    let any = Expectation::Any { reason: None };
+    let any_cause = Expectation::Violated { cause: None };
     let mut wrong = Vec::new();
     for property in properties {
         let (found, wanted) = (
@@ -284,7 +283,10 @@ fn disagreements(real: &Cell, simulated: &Cell, possible: impl Fn(&Cell) -> Cell
 }
 
 fn describe(verdict: Option<&Verdict>) -> String {
-    verdict.map_or_else(|| "not judged".to_owned(), expectation::verdict_text)
+    verdict.map_or_else(
+        || "not judged".to_owned(),
+        |it| RecordedVerdict::from(it).to_string(),
+    )
 }
 
 /// What came out in many runs, in the words of a verdict, and how often.
@@ -308,7 +310,10 @@ fn outcomes(tally: &Tally) -> BTreeMap<String, u64> {
 fn sample(expected: &str, real: Verdict) -> Compared {
     let record = |backend: BackendName, verdict: Verdict| MatrixRecord {
         cells: vec![Cell {
-            expected: BTreeMap::from([(Property::Lease, expected.to_owned())]),
+            expected: BTreeMap::from([(
+                Property::Lease,
+                Expectation::try_from(expected.to_owned()).unwrap(),
+            )]),
             verdicts: BTreeMap::from([(Property::Lease, verdict)]),
             ..blank(backend)
         }],
@@ -366,7 +371,7 @@ fn sometimes_a_race() -> Tally {
     Tally {
         held: MANY - 1,
         violated: 1,
-        causes: BTreeMap::from([("race".to_owned(), 1)]),
+        causes: BTreeMap::from([(Cause::Race, 1)]),
         ..Tally::default()
     }
 }
@@ -400,8 +405,8 @@ fn what_is_missing_surprising_or_failed_is_found() {
     let mut unexpected = held();
     unexpected.real.cells[0].mismatches = vec![Mismatch {
         property: Property::Lease,
-        expected: "violated".into(),
-        got: "held".into(),
+        expected: Expectation::Violated { cause: None },
+        got: Status::Held.into(),
         runs: 1,
     }];
     assert_eq!(differences(&unexpected).len(), 1);

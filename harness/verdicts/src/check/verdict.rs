@@ -13,7 +13,7 @@ use super::inconclusive::InconclusiveReason;
 pub(super) const STORY_LINES: usize = 10;
 
 /// The result for one property.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Judged, and this history shows nothing against it.

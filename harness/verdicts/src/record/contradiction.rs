@@ -63,9 +63,10 @@ fn sum(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::Cause;
 
     fn verdicts_of(held: u64, violated: u64, causes: &[u64]) -> Option<u64> {
-        let names = ["a", "b"].map(str::to_owned).into_iter();
+        let names = [Cause::Race, Cause::NoTtl].into_iter();
         verdicts(&Tally {
             held,
             violated,

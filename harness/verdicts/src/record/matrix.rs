@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use picklock_scenarios::{BackendName, Expectation, Family, Measure};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
+use super::repro::RecordedVerdict;
 use super::run::{Counts, Latency, LockInfo, Redis};
 use crate::check::{Cause, Property, Status, Verdict, Verdicts};
 use crate::history::KeyHistoryCheck;
@@ -113,7 +114,7 @@ pub struct Cell {
     /// Results of all runs, by property.
     pub tally: BTreeMap<Property, Tally>,
     /// What is expected of this lock: `held`, `violated`, `violated: CAUSE` or `any`.
-    pub expected: BTreeMap<Property, String>,
+    pub expected: BTreeMap<Property, Expectation>,
     /// Verdicts that differ from what is expected.
     pub mismatches: Vec<Mismatch>,
     /// Counts of the run that is shown.
@@ -185,11 +186,8 @@ pub struct Tally {
     /// Runs in which it did not apply.
     pub not_applicable: u64,
     /// The violations by cause.
-    #[serde(
-        skip_serializing_if = "BTreeMap::is_empty",
-        deserialize_with = "read_causes"
-    )]
-    pub causes: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub causes: BTreeMap<Cause, u64>,
 }
 
 impl Tally {
@@ -200,7 +198,7 @@ impl Tally {
             Status::Violated => {
                 self.violated += 1;
                 let cause = verdict.cause.unwrap_or(Cause::Undetermined);
-                *self.causes.entry(cause.as_str().to_owned()).or_default() += 1;
+                *self.causes.entry(cause).or_default() += 1;
             }
             Status::Unknown => self.unknown += 1,
             Status::NotApplicable => self.not_applicable += 1,
@@ -219,24 +217,16 @@ impl Tally {
     }
 }
 
-/// Refuses names that are not causes, and says which ones are.
-fn read_causes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, u64>, D::Error> {
-    let causes: BTreeMap<Cause, u64> = BTreeMap::deserialize(from)?;
-    let words = causes.into_iter();
-    Ok(words
-        .map(|(cause, runs)| (cause.as_str().to_owned(), runs))
-        .collect())
-}
-
 /// A property whose verdict is not what the scenario expects of the lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mismatch {
     /// The property.
     pub property: Property,
-    /// What was expected.
-    pub expected: String,
-    /// The verdict, in the same words.
-    pub got: String,
+    /// The expected result.
+    pub expected: Expectation,
+    /// The verdict. Files write it in the form of an expectation: `held`, `violated: race`, `unknown`.
+    #[serde(with = "super::verdict_text")]
+    pub got: RecordedVerdict,
     /// In how many runs.
     pub runs: u64,
 }
@@ -254,10 +244,7 @@ impl Cell {
 
     /// True if the scenario expects something of the lock. Otherwise the cell is only shown.
     pub fn is_bound(&self) -> bool {
-        let is_any = |words: &String| {
-            let expectation = Expectation::try_from(words.clone());
-            matches!(expectation, Ok(Expectation::Any { .. }))
-        };
+        let is_any = |it: &Expectation| matches!(it, Expectation::Any { .. });
         !self.expected.values().all(is_any)
     }
 
@@ -276,7 +263,7 @@ impl Cell {
 impl Mismatch {
     /// False if the property could not be judged, which is no evidence against the lock.
     pub fn is_judged(&self) -> bool {
-        self.got != Status::Unknown.as_str()
+        self.got.status != Status::Unknown
     }
 }
 
@@ -310,7 +297,7 @@ mod tests {
     #[test]
     fn unknown_names_are_refused_with_the_list() {
         let known: Tally = serde_json::from_str(r#"{"violated":2,"causes":{"race":2}}"#).unwrap();
-        assert_eq!(known.causes["race"], 2);
+        assert_eq!(known.causes[&Cause::Race], 2);
         let unknown = serde_json::from_str::<Tally>(r#"{"violated":2,"causes":{"raze":2}}"#);
         let message = unknown.unwrap_err().to_string();
         assert!(message.contains("unknown variant `raze`"), "{message}");

@@ -6,6 +6,7 @@ mod repro;
 mod run;
 mod scenario_hash;
 mod search;
+mod verdict_text;
 
 pub use matrix::{
     Cell, CellSetting, KeyHistoryTally, MATRIX_FORMAT, MatrixRecord, Mismatch, Similarity,

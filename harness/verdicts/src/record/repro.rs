@@ -101,7 +101,7 @@ pub struct ReproOverrides {
 }
 
 /// The verdict on one property.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedVerdict {
     /// The verdict.
@@ -114,13 +114,27 @@ pub struct RecordedVerdict {
 impl RecordedVerdict {
     /// The outcome of each property, without the story.
     pub fn record_verdicts(verdicts: &Verdicts) -> BTreeMap<Property, RecordedVerdict> {
-        let outcome = |verdict: &Verdict| RecordedVerdict {
+        let all = verdicts.iter();
+        all.map(|(property, verdict)| (*property, verdict.into()))
+            .collect()
+    }
+}
+
+impl From<&Verdict> for RecordedVerdict {
+    fn from(verdict: &Verdict) -> RecordedVerdict {
+        RecordedVerdict {
             status: verdict.status,
             cause: verdict.cause,
-        };
-        let all = verdicts.iter();
-        all.map(|(property, verdict)| (*property, outcome(verdict)))
-            .collect()
+        }
+    }
+}
+
+impl From<Status> for RecordedVerdict {
+    fn from(status: Status) -> RecordedVerdict {
+        RecordedVerdict {
+            status,
+            cause: None,
+        }
     }
 }
 

@@ -66,7 +66,7 @@ fn ten(
         Tally {
             held: 10 - runs,
             violated: runs,
-            causes: [(cause.as_str().to_owned(), runs)]
+            causes: [(cause, runs)]
                 .into_iter()
                 .filter(|(_, runs)| *runs > 0)
                 .collect(),

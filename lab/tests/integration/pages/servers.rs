@@ -73,7 +73,8 @@ fn below<'a>(page: &'a str, heading: &str) -> &'a str {
 fn what_the_scenario_leaves_open_is_no_difference() {
     let with = |expected: &str, verdict: Verdict| {
         let mut cell = cell("getset", "gc-pause", &[(Property::Lease, verdict)]);
-        cell.expected.insert(Property::Lease, expected.to_owned());
+        cell.expected
+            .insert(Property::Lease, expected.parse().unwrap());
         vec![cell]
     };
     let page = |expected: &str| {
@@ -117,8 +118,8 @@ fn one_cell_differs_and_is_not_as_expected() {
     others[1] = cell("redlock", "calm", &[(Property::Lease, race)]);
     others[1].mismatches = vec![Mismatch {
         property: Property::Lease,
-        expected: "held".into(),
-        got: "violated: race".into(),
+        expected: "held".parse().unwrap(),
+        got: "violated: race".parse().unwrap(),
         runs: 1,
     }];
     let parts = vec![
@@ -222,7 +223,7 @@ fn several_backends_and_runs_and_options_are_kept_apart() {
         tally.held = 20 - violated_runs;
         tally.violated = violated_runs;
         if violated_runs > 0 {
-            tally.causes.insert("race".into(), violated_runs);
+            tally.causes.insert(Cause::Race, violated_runs);
         }
         cells
     };

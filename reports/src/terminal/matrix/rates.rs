@@ -26,7 +26,7 @@ pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
             }
             let causes = tally.causes.iter();
             let causes = causes.map(|(cause, times)| match tally.causes.len() {
-                1 => cause.clone(),
+                1 => cause.to_string(),
                 _ => format!("{cause} {times}"),
             });
             let causes: Vec<String> = causes.collect();

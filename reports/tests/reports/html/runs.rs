@@ -8,7 +8,7 @@ use picklock_impls::find;
 use picklock_reports::report_input::{Evidence, ReportInput};
 use picklock_verdicts::assemble::{About, assemble};
 use picklock_verdicts::check::{Property, Status, Verdicts};
-use picklock_verdicts::expectation::{Expected, Tables};
+use picklock_verdicts::expectation::{Expectation, Expected, Tables, fits};
 use picklock_verdicts::history::History;
 use picklock_verdicts::latency;
 use picklock_verdicts::record::{
@@ -55,7 +55,7 @@ pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) 
         .expect("a scenario of the catalog")
         .seeds(1..=seeds);
     let rule = Expected::for_lock(trial.planned_scenario(), lock, Tables::NamedOrAll);
-    let expected = rule.describe();
+    let expected = rule.to_record();
     let outcome = match trial.run_lock(&LockFactory::built_in(find(lock).expect("a built-in lock")))
     {
         Ok(outcome) => outcome,
@@ -121,7 +121,11 @@ pub fn record(history: &History, verdicts: Verdicts, summary: &str) -> RunRecord
 }
 
 /// The cell of one run.
-pub fn of_record(record: &RunRecord, run_dir: &str, expected: BTreeMap<Property, String>) -> Cell {
+pub fn of_record(
+    record: &RunRecord,
+    run_dir: &str,
+    expected: BTreeMap<Property, Expectation>,
+) -> Cell {
     Cell {
         lock: record.lock.clone(),
         options: BTreeMap::new(),
@@ -148,40 +152,23 @@ pub fn of_record(record: &RunRecord, run_dir: &str, expected: BTreeMap<Property,
     }
 }
 
-fn mismatches(verdicts: &Verdicts, expected: &BTreeMap<Property, String>) -> Vec<Mismatch> {
-    let mut mismatches = Vec::new();
-    for (property, expected) in expected.iter().filter(|(_, wanted)| *wanted != "any") {
-        let verdict = &verdicts[property];
-        let cause = verdict.cause.map_or("", |cause| cause.as_str());
-        let got = match verdict.status {
-            Status::Violated => format!("violated: {cause}"),
-            status => status.as_str().to_owned(),
-        };
-        if got != *expected && !(expected == "violated" && got.starts_with("violated")) {
-            mismatches.push(Mismatch {
-                property: *property,
-                expected: expected.clone(),
-                got,
-                runs: 1,
-            });
-        }
-    }
-    mismatches
+fn mismatches(verdicts: &Verdicts, expected: &BTreeMap<Property, Expectation>) -> Vec<Mismatch> {
+    let unmet = expected
+        .iter()
+        .filter(|(property, expected)| !fits(expected, &verdicts[property]));
+    let mismatch = |(property, expected): (&Property, &Expectation)| Mismatch {
+        property: *property,
+        expected: expected.clone(),
+        got: (&verdicts[property]).into(),
+        runs: 1,
+    };
+    unmet.map(mismatch).collect()
 }
 
 fn tally<'a>(runs: impl Iterator<Item = &'a Verdicts>) -> BTreeMap<Property, Tally> {
     let mut tallies: BTreeMap<Property, Tally> = BTreeMap::new();
     for (property, verdict) in runs.flatten() {
-        let tally = tallies.entry(*property).or_default();
-        match verdict.status {
-            Status::Held => tally.held += 1,
-            Status::Violated => tally.violated += 1,
-            Status::Unknown => tally.unknown += 1,
-            Status::NotApplicable => tally.not_applicable += 1,
-        }
-        if let Some(cause) = verdict.cause {
-            *tally.causes.entry(cause.as_str().to_owned()).or_default() += 1;
-        }
+        tallies.entry(*property).or_default().count(verdict);
     }
     tallies
 }

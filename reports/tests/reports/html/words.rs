@@ -64,8 +64,8 @@ fn a_surprise_is_shown_with_what_was_expected() {
     let cell = &mut material.matrix.cells[0];
     cell.mismatches = vec![picklock_verdicts::record::Mismatch {
         property: Property::Lease,
-        expected: "held".into(),
-        got: "violated: evicted".into(),
+        expected: "held".parse().unwrap(),
+        got: "violated: evicted".parse().unwrap(),
         runs: 3,
     }];
     let page = page(&material).unwrap();
@@ -168,7 +168,7 @@ fn markup_in_names_is_escaped() {
     record.trouble = vec![attack.into()];
     record.backend_reason = attack.into();
     let mut cell = runs::of_record(&record, attack, BTreeMap::new());
-    cell.expected = BTreeMap::from([(Property::Lease, attack.into())]);
+    cell.expected = BTreeMap::from([(Property::Lease, attack.parse().unwrap())]);
     cell.tally = BTreeMap::from([(Property::Lease, Tally::default())]);
     let mut material = runs::nothing(1);
     material.matrix.cells = vec![cell];

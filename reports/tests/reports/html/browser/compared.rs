@@ -4,6 +4,7 @@ use picklock_reports::comparison::compare;
 use picklock_reports::html::comparison_page;
 use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::check::{Cause, Property, Status, Verdict};
+use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::latency::summarize;
 use picklock_verdicts::record::Tally;
 
@@ -34,7 +35,7 @@ fn set(material: &mut ReportInput, index: usize, property: Property, verdict: Ve
     match verdict.cause {
         Some(cause) => {
             tally.violated = cell.runs;
-            tally.causes.insert(cause.as_str().to_owned(), cell.runs);
+            tally.causes.insert(cause, cell.runs);
         }
         None => tally.held = cell.runs,
     }
@@ -132,7 +133,9 @@ fn markup_in_names_is_escaped() {
             cell.scenario = format!("{}{attack}", cell.scenario);
             cell.reproduce = attack.into();
             cell.expected.values_mut().for_each(|wanted| {
-                wanted.push_str(attack);
+                *wanted = Expectation::Any {
+                    reason: Some(attack.into()),
+                };
             });
             let latency = std::mem::take(&mut cell.latency).into_iter();
             cell.latency = latency
