@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::imports::Crate;
-use crate::sources::root;
+use crate::sources::{ModulePath, root};
 
 /// Who may import whom, by name.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
@@ -137,44 +137,72 @@ fn nothing_outside_the_laboratory_imports_it() {
     assert!(looked_at > 5, "the manifests were not found");
 }
 
-/// The rooms of a crate, with the rooms that they import.
-fn rooms(of: &Crate) -> Arrows {
-    let mut rooms = Arrows::new();
-    for (module, imported) in of.rooms() {
-        if let Some(room) = module.first() {
-            let others = imported.into_iter().filter(|other| other != room);
-            rooms.entry(room.clone()).or_default().extend(others);
+/// Returns the modules of a crate, each with the other modules that it imports.
+fn modules(of: &Crate) -> Arrows {
+    let mut arrows = Arrows::new();
+    for (path, imported) in of.top_modules() {
+        if let Some(module) = path.first() {
+            let others = imported.into_iter().filter(|other| other != module);
+            arrows.entry(module.clone()).or_default().extend(others);
         }
     }
-    rooms
+    arrows
+}
+
+/// Returns the modules inside the module `parent` of a crate, each with the others inside it that it imports.
+fn modules_inside(of: &Crate, parent: &str) -> Arrows {
+    let inside = |path: &ModulePath| match path.as_slice() {
+        [first, second, ..] if first == parent => Some(second.clone()),
+        _ => None,
+    };
+    let mut arrows = Arrows::new();
+    for (path, imported) in of.imports() {
+        let Some(module) = inside(&path) else {
+            continue;
+        };
+        let others = imported.iter().filter_map(inside);
+        let others = others.filter(|other| *other != module).collect::<Vec<_>>();
+        arrows.entry(module).or_default().extend(others);
+    }
+    arrows
 }
 
 #[test]
-fn rooms_import_where_an_arrow_is_drawn_and_only_there() {
+fn modules_import_where_an_arrow_is_drawn_and_only_there() {
     for folder in [
         "harness/verdicts",
         "harness/redis-model",
         "harness",
         "reports",
     ] {
-        let drawn = table(&format!("The rooms of `{folder}/`"));
-        let mut found = rooms(&Crate::read(folder));
+        let drawn = table(&format!("The modules of `{folder}/`"));
+        let mut found = modules(&Crate::read(folder));
         if folder == "reports" {
-            // It does not pass the rooms of the verdicts on: those are another crate's.
+            // `reports` does not re-export the modules of the verdicts: they belong to another crate.
             let own: BTreeSet<String> = found.keys().cloned().collect();
             for others in found.values_mut() {
                 others.retain(|other| own.contains(other));
             }
         }
-        let told = differences(folder, &drawn, &found);
-        assert!(told.is_empty(), "{}", told.join("\n"));
+        let problems = differences(folder, &drawn, &found);
+        assert!(problems.is_empty(), "{}", problems.join("\n"));
     }
 }
 
 #[test]
-fn an_import_without_an_arrow_and_an_arrow_without_an_import_are_found() {
-    let page = "\n## Rooms\n\n| room | what | may import |\n|---|---|---|\n| `a` | `x` | `b`, `c` |\n| `b` | y | |\n";
-    let drawn = table_of(page, "Rooms");
+fn modules_inside_the_biggest_ones_import_where_an_arrow_is_drawn() {
+    for (folder, parent) in [("harness/verdicts", "check"), ("harness", "proxy")] {
+        let drawn = table(&format!("The modules of `{folder}/src/{parent}/`"));
+        let found = modules_inside(&Crate::read(folder), parent);
+        let problems = differences(parent, &drawn, &found);
+        assert!(problems.is_empty(), "{}", problems.join("\n"));
+    }
+}
+
+#[test]
+fn import_without_an_arrow_and_arrow_without_an_import_are_found() {
+    let page = "\n## Modules\n\n| module | what | may import |\n|---|---|---|\n| `a` | `x` | `b`, `c` |\n| `b` | y | |\n";
+    let drawn = table_of(page, "Modules");
     let files = [
         ("", "mod a; mod b; pub use b::deep::Thing;"),
         ("a", "use crate::Thing;"),
@@ -184,7 +212,7 @@ fn an_import_without_an_arrow_and_an_arrow_without_an_import_are_found() {
             "fn f() { crate::a::g() }\n#[cfg(test)] mod tests { use crate::d; }",
         ),
     ];
-    let found = rooms(&Crate::of(&files));
+    let found = modules(&Crate::from_texts(&files));
     assert_eq!(
         differences("it", &drawn, &found),
         [
@@ -192,4 +220,18 @@ fn an_import_without_an_arrow_and_an_arrow_without_an_import_are_found() {
             "it: `b` imports `a`, and no arrow says so",
         ]
     );
+}
+
+#[test]
+fn imports_inside_a_module_are_found() {
+    let files = [
+        ("", "mod check;"),
+        ("check", "mod a; mod b;"),
+        ("check::a", "use super::b::Thing;"),
+        ("check::b", "use crate::check::b::c::Other; mod c;"),
+        ("check::b::c", ""),
+    ];
+    let found = modules_inside(&Crate::from_texts(&files), "check");
+    assert_eq!(found["a"], BTreeSet::from(["b".to_owned()]));
+    assert_eq!(found["b"], BTreeSet::new());
 }

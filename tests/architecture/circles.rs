@@ -161,7 +161,7 @@ fn a_circle_is_found_through_re_exports() {
             "fn f() -> crate::a::Part { todo!() } fn g() { super::a::h() }",
         ),
     ];
-    let found = circles(&Crate::of(&files).imports());
+    let found = circles(&Crate::from_texts(&files).imports());
     let names = ["a", "b", "c"].map(|name| vec![name.to_owned()]);
     assert_eq!(found, [BTreeSet::from(names)].into());
 }

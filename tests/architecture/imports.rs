@@ -33,10 +33,10 @@ impl Crate {
     }
 
     /// A crate of these modules and texts.
-    pub fn of(files: &[(&str, &str)]) -> Crate {
+    pub fn from_texts(files: &[(&str, &str)]) -> Crate {
         let read = |(module, text): &(&str, &str)| {
             let path = module.split("::").filter(|part| !part.is_empty());
-            let named = Source::of((*module).to_owned(), text).named;
+            let named = Source::parse((*module).to_owned(), text).named;
             (path.map(str::to_owned).collect(), named)
         };
         Crate {
@@ -56,9 +56,9 @@ impl Crate {
             .collect()
     }
 
-    /// Every module with the rooms whose items it names or passes on. The rooms of
-    /// `picklock_verdicts` count with those of the crate, and `picklock_redis_model` is `model`.
-    pub fn rooms(&self) -> BTreeMap<ModulePath, BTreeSet<String>> {
+    /// Returns every module with the top-level modules whose items it names or re-exports. The modules of
+    /// `picklock_verdicts` count as modules of the crate, and `picklock_redis_model` is `model`.
+    pub fn top_modules(&self) -> BTreeMap<ModulePath, BTreeSet<String>> {
         let room = |module: &ModulePath, path: &Vec<String>| {
             let target = self.target(module, path, 0);
             if let Some(room) = target.as_ref().and_then(|target| target.first()) {

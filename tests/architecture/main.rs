@@ -8,6 +8,7 @@
 //! - [`adapters`]: how long the adapter of a library may be
 //! - [`links`]: links of the docs lead to files and headings
 //! - [`messages`]: nothing decides by reading a message
+//! - [`retired_words`]: words that must not come back
 //! - [`packages`]: what is published has what it is compiled from
 //! - [`sources`], [`imports`]: the files, and what they name
 
@@ -19,6 +20,7 @@ mod imports;
 mod links;
 mod messages;
 mod packages;
+mod retired_words;
 mod sources;
 
 use syn::visit::Visit;
@@ -118,7 +120,7 @@ fn names_that_say_nothing_are_not_used() {
 
 #[test]
 fn the_rules_can_fail() {
-    let of = |text| Source::of("a file".to_owned(), text);
+    let of = |text| Source::parse("a file".to_owned(), text);
     let stubs = of("fn a() { todo!() }\n#[ignore] fn b() {}").stubs;
     assert_eq!(stubs.0, ["todo", "ignore"]);
     let functions = of("fn f() {\n\n\n}").functions;

@@ -6,8 +6,10 @@ use crate::imports::is_for_tests;
 use crate::sources::{Source, sources};
 
 /// What texts for people are called.
-const MESSAGES: [&str; 7] = [
+const MESSAGES: [&str; 9] = [
     "detail",
+    "expected",
+    "got",
     "message",
     "reason",
     "sentence",
@@ -17,11 +19,16 @@ const MESSAGES: [&str; 7] = [
 ];
 
 /// Methods that look for something in a text.
-const LOOKING: [&str; 8] = [
+const LOOKING: [&str; 13] = [
     "contains",
     "ends_with",
     "eq_ignore_ascii_case",
     "find",
+    "match_indices",
+    "matches",
+    "rsplit",
+    "rsplit_once",
+    "split",
     "split_once",
     "starts_with",
     "strip_prefix",
@@ -36,10 +43,6 @@ const READERS: &[(&str, &str)] = &[
     (
         "harness/redis-model/src/lua/fuse.rs",
         "the Lua library tells that memory ran out in words alone",
-    ),
-    (
-        "harness/verdicts/src/history/older.rs",
-        "older histories have no other data",
     ),
     (
         "scenarios/src/parse.rs",
@@ -113,7 +116,7 @@ fn no_product_code_looks_into_messages() {
 
 #[test]
 fn reading_of_a_message_is_found_and_that_of_a_test_is_not() {
-    let readings = |text| Source::of("a file".to_owned(), text).readings.0;
+    let readings = |text| Source::parse("a file".to_owned(), text).readings.0;
     let product = "fn f(v: &V) -> bool { v.story.iter().any(|l| l.x()) || v.reason.as_str().contains(\"slow\") }";
     assert_eq!(readings(product), ["reason.contains"]);
     let tests = "#[cfg(test)] mod tests { fn f(reason: &str) { reason.contains(\"slow\"); } }";

@@ -22,7 +22,7 @@ pub struct Source {
 
 impl Source {
     /// What a text of Rust has.
-    pub fn of(name: String, text: &str) -> Source {
+    pub fn parse(name: String, text: &str) -> Source {
         let file = syn::parse_file(text).unwrap_or_else(|error| panic!("{name}: {error}"));
         let mut source = Source {
             name,
@@ -41,7 +41,7 @@ impl Source {
 
     fn read(path: &PathBuf) -> Source {
         let text = std::fs::read_to_string(path).expect("the file can be read");
-        Source::of(name_of(path), &text)
+        Source::parse(name_of(path), &text)
     }
 }
 
