@@ -137,7 +137,7 @@ pub struct ScenarioArgs {
     /// Print one JSON document (format picklock-run/1) instead of text.
     #[arg(long)]
     pub json: bool,
-    /// Keep the run in this directory: run.json, history.jsonl, wire.jsonl, key history.jsonl, all
+    /// Keep the run in this directory: run.json, history.jsonl, commands.jsonl, key-history.jsonl, all
     /// logs, and a repro.toml for `picklock replay`.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -146,7 +146,7 @@ pub struct ScenarioArgs {
     pub quiet: bool,
     /// Do not make the run again when the machine was too slow for it: a matrix does so itself, later.
     #[arg(long, hide = true)]
-    pub once: bool,
+    pub no_rerun: bool,
 }
 
 /// The lock of a single run.

@@ -73,7 +73,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
         json: args.json,
         out: args.out,
         quiet: args.quiet,
-        once: false,
+        no_rerun: false,
     };
     let record = run::execute(spec, backend, &reporting).await?;
     if !record.interrupted {

@@ -274,7 +274,7 @@ mod tests {
                         json: false,
                         out: None,
                         quiet: false,
-                        once: false,
+                        no_rerun: false,
                     }
                 },
             )

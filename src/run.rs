@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use picklock_harness::assemble::{About, assemble};
 use picklock_harness::check::judge;
-use picklock_harness::expectation::Expected;
+use picklock_harness::expectation::{Expected, MAX_RERUNS};
 use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::latency;
 use picklock_harness::record::RunRecord;
@@ -40,8 +40,8 @@ pub struct Reporting {
     pub out: Option<PathBuf>,
     /// Do not show live progress.
     pub quiet: bool,
-    /// Do not make the run again when the machine was too slow for it.
-    pub once: bool,
+    /// Do not rerun an inconclusive run.
+    pub no_rerun: bool,
 }
 
 /// Runs what the specification says in the wanted backend, judges it, prints the report, and keeps the
@@ -73,12 +73,16 @@ pub async fn execute(
             spec.scenario.name
         )));
     }
-    if !reporting.once {
+    if !reporting.no_rerun {
         announce(&spec, &chosen, reporting);
     }
     let (mut result, mut record) = run_once(&spec, &chosen, reporting, &interrupt).await?;
-    if !reporting.once && !record.interrupted && Expected::default().is_spoiled(&record.verdicts) {
-        let line = "this machine was too slow for the run, so it is made once more\n";
+    let max_reruns = if reporting.no_rerun { 0 } else { MAX_RERUNS };
+    for _ in 0..max_reruns {
+        if record.interrupted || !Expected::default().is_spoiled(&record.verdicts) {
+            break;
+        }
+        let line = "the run was inconclusive because this machine was too slow: rerunning it\n";
         print::beside(reporting.json, line);
         (result, record) = run_once(&spec, &chosen, reporting, &interrupt).await?;
     }

@@ -13,7 +13,7 @@ pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
         json: args.json,
         out: args.out,
         quiet: args.quiet,
-        once: args.once,
+        no_rerun: args.no_rerun,
     };
     let record = run::execute(spec, args.backend.backend(), &reporting).await?;
     Ok(run::code_of(&record))

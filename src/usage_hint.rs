@@ -20,6 +20,13 @@ const CALLS: &[(&str, &str)] = &[
     ("completions", "picklock completions bash"),
 ];
 
+/// Retired flags, each with the flag that replaced it.
+const RETIRED: [(&str, &str); 3] = [
+    ("--like", "--reference"),
+    ("--once", "--no-rerun"),
+    ("--plain", "--uniform"),
+];
+
 /// Flags by which other programs are told how often to do something.
 const COUNTS: [&str; 5] = ["--runs", "--seeds", "--repeat", "--count", "--iterations"];
 
@@ -78,6 +85,9 @@ fn of_subcommand(word: &str, args: &[String]) -> Option<String> {
 
 /// An argument that the command does not have.
 fn of_argument(word: &str, command: &str) -> Option<String> {
+    if let Some((old, new)) = RETIRED.iter().find(|(old, _)| *old == word) {
+        return Some(format!("`{old}` is now `{new}`"));
+    }
     if !matches!(command, "scenario" | "run") {
         return None;
     }

@@ -1,14 +1,12 @@
 //! Runs that are made again, because they could not be judged: the lock was not put to the test.
 
+use picklock_harness::expectation::MAX_RERUNS;
 use picklock_scenarios::BackendName;
 
 use super::cell_builder::JudgedRun;
 use super::runner::Runner;
 use super::selection::Task;
 use crate::interrupt::Interrupt;
-
-/// How often a run is made again that could not be judged.
-const REPEATS: u64 = 3;
 
 /// After so many repeats in a row that could not be judged either, no run is made again: that is how this
 /// machine or this lock is, and the table should end.
@@ -36,7 +34,7 @@ impl Reruns {
         runner: &Runner,
         interrupt: &Interrupt,
     ) -> Option<Result<Box<JudgedRun>, String>> {
-        for reruns in 1..=REPEATS {
+        for reruns in 1..=MAX_RERUNS {
             if !is_spoiled(task, &run) || self.fruitless >= FRUITLESS {
                 break;
             }

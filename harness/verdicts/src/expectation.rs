@@ -17,6 +17,9 @@ use picklock_scenarios::{OTHERS, Scenario};
 use crate::check::{InconclusiveReason, Property, Status, Verdict, Verdicts, machine_was_too_slow};
 use crate::record::{Mismatch, RecordedVerdict};
 
+/// Maximum number of reruns of a run that [`Expected::is_spoiled`] calls spoiled.
+pub const MAX_RERUNS: u64 = 3;
+
 /// Which `[expect]` tables of a scenario apply to a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {

@@ -132,7 +132,7 @@ fn scenario_in_which_the_machine_stood_still_is_made_once_more_and_says_so() {
     let line = "scenario long-sections.toml --backend process --impl 'exec:PYTHON stalls_once.py'";
     let outcome = with_stalls_once(line).start().finish();
     let said = outcome.all();
-    assert!(said.contains("so it is made once more"), "{said}");
+    assert!(said.contains("rerunning it"), "{said}");
 }
 
 /// The run that was spoiled is made again, and only that one counts.

@@ -133,7 +133,7 @@ fn run_that_was_spoilt_by_a_standstill_is_made_once_more() {
     stop_for(server_of(&run), Duration::from_secs(3));
     let outcome = run.finish();
     let said = outcome.all();
-    assert!(said.contains("so it is made once more"), "{said}");
+    assert!(said.contains("rerunning it"), "{said}");
 }
 
 /// A node that dies ends the run there and then, and is named.
