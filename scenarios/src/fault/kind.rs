@@ -221,7 +221,7 @@ impl FaultKind {
     }
 
     /// The cause that it suggests where nobody saw what became of a lock. `None`: it takes none away.
-    pub fn loses(self) -> Option<Cause> {
+    pub fn loss_cause(self) -> Option<Cause> {
         self.row().loses
     }
 

@@ -1,5 +1,5 @@
-//! Which keys hold a lock, and which command took it: read from what was written, so that a lock may
-//! call its key what it likes.
+//! Finds the keys that hold a lock, and the command that took it. Both are derived from the writes, so a lock may
+//! name its keys as it likes.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,23 +10,23 @@ use crate::history::{KeyChange, KeyName};
 
 use super::key_record::KeyRecord;
 
-/// True if a lock may rest on a value in this key: it expires, or the key is the lock's own. A counter
-/// beside the lock is no claim.
+/// Returns whether a lock may rest on a value in this key: the value expires, or the key has exactly the lock's name.
+/// This excludes counters next to the lock.
 pub fn may_be_lock_value(key: &KeyName, expires: bool) -> bool {
     expires || matches!(key, KeyName::Lock(_))
 }
 
-/// The locks of a run, as their keys are recognised.
+/// The locks of a run, for recognising their keys.
 #[derive(Clone, Copy)]
 pub struct Locks<'a> {
-    /// Their names.
+    /// The locks' names.
     pub names: &'a [String],
-    /// The lock that an attempt was for, by its position among the names.
+    /// Returns the lock of an attempt, by its position in `names`.
     pub of_attempt: &'a dyn Fn(u64) -> Option<usize>,
 }
 
 impl Locks<'_> {
-    /// The lock that this change's attempt was for, if a worker's command made the change.
+    /// Returns the lock of the attempt that made this change, or `None` if no worker's command made it.
     fn of(&self, record: &KeyRecord) -> Option<usize> {
         match &record.why {
             KeyChange::Command(_) if self.names.len() == 1 => Some(0),
@@ -35,7 +35,8 @@ impl Locks<'_> {
         }
     }
 
-    /// The lock whose name a key's name is or contains; of several the longest.
+    /// Returns the lock whose name is the key's name or is contained in it. If there are several, the longest name
+    /// wins.
     pub fn named_by(&self, key: &KeyName) -> Option<usize> {
         let name = match key {
             KeyName::Lock(lock) => return usize::try_from(*lock).ok(),
@@ -48,12 +49,12 @@ impl Locks<'_> {
     }
 }
 
-/// The names of the keys in which this lock is held, by the changes of one node's keys so far.
+/// Returns the keys in which this lock is held, according to the changes of one node's keys so far.
 ///
-/// That is the key of its own name, if an acquisition has written it; else those that contain its name.
-/// Of several, those count that come and go as a lock does: a counter beside them stays. Where there is
-/// no such name, the lock's key has a name of another kind (a hash): it is one that comes and goes, and
-/// that attempts to take this lock have written, and no others.
+/// That is the key with exactly the lock's name if an acquisition has written it, and otherwise the keys that contain
+/// its name. If there are several, only those count that come and go as a lock does, because a counter next to the
+/// lock stays. If no key contains the name, the lock's key has another kind of name, such as a hash: it comes and
+/// goes, and only attempts to acquire this lock have written it.
 pub fn lock_keys<'a>(
     records: &'a [KeyRecord],
     locks: Locks<'_>,
@@ -85,8 +86,9 @@ pub fn lock_keys<'a>(
     }
 }
 
-/// Of these keys, each written to take a lock, those that attempts for this lock have written. What others
-/// have written as well counts only if nothing else does: all locks may share a heartbeat, or one key.
+/// Filters keys that were written to acquire locks: returns those that attempts for this lock have written. A key
+/// that attempts for other locks have written too counts only if there is no other, because all locks may share a
+/// heartbeat, or one key.
 pub(super) fn own_keys<'a, L: PartialEq>(
     written: impl Iterator<Item = (&'a KeyName, L)>,
     lock: L,
@@ -102,8 +104,8 @@ pub(super) fn own_keys<'a, L: PartialEq>(
     own
 }
 
-/// True if one of these changes gave a lock a new owner: an acquisition wrote a value into its key
-/// that was not there before. A new expiry alone is none.
+/// Returns whether one of these changes gave a lock a new owner: an acquisition wrote a new value into the lock's
+/// key. A new expiry alone does not count.
 pub fn takes_lock(records: &[KeyRecord], changes: Range<usize>, locks: Locks<'_>) -> bool {
     let known = &records[..changes.end];
     changes.into_iter().any(|index| {
@@ -116,13 +118,13 @@ pub fn takes_lock(records: &[KeyRecord], changes: Range<usize>, locks: Locks<'_>
     })
 }
 
-/// The lock that is held in this key, by the changes of the node's keys so far.
+/// Returns the lock that is held in this key, according to the changes of the node's keys so far.
 pub fn lock_of_key(records: &[KeyRecord], key: &KeyName, locks: Locks<'_>) -> Option<usize> {
     let mut held = 0..locks.names.len();
     held.find(|lock| lock_keys(records, locks, *lock).contains(key))
 }
 
-/// True for a value that a worker has written, or lengthened the life of, in order to acquire.
+/// Returns whether a worker wrote the value, or renewed its expiry, in order to acquire.
 pub fn is_acquired(record: &KeyRecord) -> bool {
     let command = record.why.command();
     record.value.is_some() && command.is_some_and(|command| command.phase == Phase::Acquire)
@@ -137,7 +139,7 @@ mod tests {
 
     const OTHER: &str = "";
 
-    /// A change by an acquisition. An empty value: the key is gone.
+    /// Returns a change by an acquisition. An empty value means that the key is removed.
     fn change(key: &str, value: &str, ttl_ms: Option<i64>) -> KeyRecord {
         KeyRecord {
             at_ns: 0,
@@ -169,7 +171,7 @@ mod tests {
         vec!["stock:1".into(), "stock:12".into()]
     }
 
-    /// Odd attempts are for the first lock.
+    /// Odd attempts are for the first lock, even ones for the second.
     fn of_attempt(op: u64) -> Option<usize> {
         Some(usize::from(op.is_multiple_of(2)))
     }
@@ -274,7 +276,7 @@ mod tests {
     fn only_a_new_value_written_to_acquire_takes() {
         let records = [
             change(OTHER, "a", None),
-            // The expiry follows.
+            // A new expiry for the same value.
             change(OTHER, "a", Some(9)),
             in_phase(Phase::Extend, change(OTHER, "b", Some(9))),
             in_phase(Phase::Release, change(OTHER, "", None)),

@@ -1,9 +1,9 @@
-//! Whose a change is that came over connections which several clients of one process share.
+//! Names the client behind each key change that arrived over connections which several clients of a process share.
 //!
-//! A proxy knows of such a command only from which process it came. The value tells more: it is, or contains, the token
-//! of a grant, which one client was told. Where no value tells, it was who was being served: the only client that was
-//! asked to release, or to acquire. Where that does not decide, nobody is named, and there is no key history: verdicts rest
-//! on what the driver saw then, and nobody is accused alone.
+//! For such a command the proxy can name only the process. The value usually identifies the client: it is or contains
+//! the token of a grant, which only one client received. Otherwise the client is the only one in the process that was
+//! releasing, or acquiring, at that time. If this is ambiguous, the run has no key history: its verdicts rest on the
+//! driver's events, and Picklock blames no single client.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 use super::lock_keys::may_be_lock_value;
 
-/// Nobody knows which client of a process changed a key.
+/// The error that a key change cannot be attributed to one client of a process.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the clients of process {process} share its connections, and it is not known which of them sent the {command} \
@@ -26,11 +26,11 @@ pub struct UnnamedClient {
     key: String,
 }
 
-/// Writes into each change by a command of a shared process whose it was. `events`: all of a run, in the order of time;
-/// `workload`: says which clients share a process; `keys`: the names of the locks.
+/// Writes the client into each change that a command of a shared process made. `events` are all events of a run in
+/// chronological order, `keys` the names of the locks. `workload` defines which clients share a process.
 ///
 /// # Errors
-/// It is not known for one of them, and a lock may rest on that value.
+/// Returns an error if the client of a change is ambiguous, and a lock may rest on the value.
 pub fn name_clients(
     events: &mut [Event],
     keys: &[String],
@@ -74,7 +74,7 @@ pub fn name_clients(
                         key: key.text(keys).to_owned(),
                     });
                 }
-                // For what no lock rests on: anybody of the process.
+                // If no lock rests on the value, any client of the process will do.
                 named => named.or_else(|| reader.of_process(&change).next()),
             };
             if let Some((worker, client)) = named {
@@ -94,7 +94,7 @@ pub fn name_clients(
     Ok(())
 }
 
-/// A change of a key by a command of a process.
+/// A key change by a command of a process.
 struct Change<'a> {
     process: usize,
     workload: &'a Workload,
@@ -108,23 +108,23 @@ impl Change<'_> {
     }
 }
 
-/// What a key holds.
+/// The value that a key holds.
 struct Held {
     value: Arc<str>,
     author: Option<KeyCommand>,
     expires: bool,
 }
 
-/// What a client is doing.
+/// The current activity of a client.
 #[derive(Debug, Clone, Copy)]
 struct Client {
     op: u64,
     phase: Phase,
-    /// It has the lock, by its own word, and was not asked to release it.
+    /// Whether the lock reported a grant to the client, and the client has not begun to release it.
     holds: bool,
 }
 
-/// The tokens of an attempt, and when it was granted.
+/// The tokens of an attempt, and the time of its grant.
 #[derive(Default)]
 struct Told {
     tokens: Vec<String>,
@@ -193,7 +193,7 @@ impl Reader {
         self.clients.insert(worker, Client { op, phase, holds });
     }
 
-    /// The client that made the change, if that is certain.
+    /// Returns the client that made the change, or `None` if it is ambiguous.
     fn sender(&self, change: &Change<'_>) -> Option<(usize, Client)> {
         match change.value {
             Some(value) => self.writer(change, value),
@@ -208,17 +208,17 @@ impl Reader {
         if let Some(one) = only(&named) {
             return Some(one);
         }
-        // Whoever wrote it keeps it alive.
+        // A value that stays is renewed by the client that wrote it.
         let stays = change.before.filter(|before| &*before.value == value);
         if let Some(author) = stays.and_then(|before| self.author(before)) {
             return (change.is_of_process(author.0)).then_some(author);
         }
         let asks = |(_, client): &(usize, Client)| client.phase == Phase::Acquire;
         if !named.is_empty() {
-            // They have one token. Of those that wait the one whose value it is was granted first.
+            // The clients share one token. The value belongs to the waiting client that was granted first.
             return self.first_granted(named.into_iter().filter(asks));
         }
-        // Its value is not the token.
+        // The value does not contain a token.
         let asking: Vec<_> = self.of_process(change).filter(asks).collect();
         let is_opaque = |(_, client): &(usize, Client)| !self.is_written(client);
         only(&asking).or_else(|| self.first_granted(asking.into_iter().filter(is_opaque)))
@@ -227,7 +227,7 @@ impl Reader {
     fn remover(&self, change: &Change<'_>) -> Option<(usize, Client)> {
         let author = change.before.and_then(|before| self.author(before));
         let own = author.filter(|(worker, _)| change.is_of_process(*worker));
-        // It gives it back, or undoes what it has begun.
+        // The client releases its value, or undoes an acquisition that it has begun.
         if let Some(own) = own.filter(|(_, client)| client.phase == Phase::Release || !client.holds)
         {
             return Some(own);
@@ -249,7 +249,7 @@ impl Reader {
         }
     }
 
-    /// Who wrote this, as far as it is still busy with that.
+    /// Returns the client that wrote this value. Its phase is idle if it has gone on to another attempt.
     fn author(&self, held: &Held) -> Option<(usize, Client)> {
         let author = held.author.as_ref()?;
         let client = Client {
@@ -273,7 +273,7 @@ impl Reader {
         told.into_iter().flat_map(|told| &told.tokens)
     }
 
-    /// True if a value that was written has the client's token.
+    /// Returns whether some written value contains the client's token.
     fn is_written(&self, client: &Client) -> bool {
         self.told(client).any(|token| {
             self.written.contains(token.as_str())
@@ -298,10 +298,10 @@ fn only(clients: &[(usize, Client)]) -> Option<(usize, Client)> {
     }
 }
 
-/// Shorter tokens are found in values by chance.
+/// Minimum length of a token that is searched in values; shorter ones occur by chance.
 const SHORTEST_PART: usize = 4;
 
-/// True if the value is the token, or one is part of the other.
+/// Returns whether token and value are equal, or one contains the other.
 fn is_in(token: &str, value: &str) -> bool {
     token == value
         || token.len() >= SHORTEST_PART && value.contains(token)
@@ -341,7 +341,7 @@ mod tests {
         EventKind::Release { worker, op }
     }
 
-    /// A change that the proxy saw from process 0, or from client 9, which is alone.
+    /// Returns a change that the proxy saw from process 0, or from client 9, which has its own process.
     fn by(worker: usize, value: Option<&str>) -> EventKind {
         EventKind::KeyChanged {
             node: 0,
@@ -359,7 +359,7 @@ mod tests {
         }
     }
 
-    /// Workers 0 to 8 live in process 0. Who made each change, and what it was asked for.
+    /// Returns the client and phase of each change. Workers 0 to 8 live in process 0.
     fn named(all: Vec<EventKind>) -> Result<Vec<(usize, Phase)>, UnnamedClient> {
         let events = all.into_iter().zip(0..);
         let mut events: Vec<Event> = events.map(|(what, at_ns)| Event { at_ns, what }).collect();
@@ -411,7 +411,7 @@ mod tests {
         let mut one = begin();
         one.extend([release(1), by(0, None)]);
         assert_eq!(named(one).unwrap()[2], (1, Phase::Release));
-        // Two that wait might have removed it, and so might its holder.
+        // Both waiting clients could have removed the value, and so could its holder.
         let mut several = begin();
         several.extend([acquire(4), by(0, None)]);
         assert!(named(several).is_err());

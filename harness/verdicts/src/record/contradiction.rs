@@ -1,13 +1,13 @@
-//! What a matrix cannot say. Its document may come from anybody, and what is counted in it is added up.
+//! Checks a matrix document for impossible counts. Documents can come from anybody, and their counts are added up.
 
 use super::matrix::{Cell, MatrixRecord, Tally};
 
-/// Nothing in a cell is counted farther: a thousand years of runs.
+/// Maximum value of a count in a cell, far beyond any real number of runs.
 const MOST: u64 = 1 << 40;
 
 impl MatrixRecord {
-    /// The first thing that makes no sense, in words: a cell has more runs than can be, or more verdicts
-    /// than runs. `None`: nothing.
+    /// Returns a description of the first impossible count, such as more verdicts than runs, or `None` if there is
+    /// none.
     pub fn contradiction(&self) -> Option<String> {
         let about = |cell: &Cell, what: String| {
             let names = [cell.lock.name.as_str(), cell.scenario.as_str()];
@@ -44,7 +44,7 @@ fn of_cell(cell: &Cell) -> Option<String> {
     ))
 }
 
-/// How many verdicts are counted; `None`: more than a number holds, or more causes than violations.
+/// Returns the number of verdicts, or `None` if it overflows or if there are more causes than violations.
 fn verdicts(tally: &Tally) -> Option<u64> {
     let causes = sum(tally.causes.values().copied())?;
     let kinds = [
