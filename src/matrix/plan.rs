@@ -51,7 +51,7 @@ impl MatrixPlan {
                 let expectation = Expectation::try_from(words.clone()).ok()?;
                 Some((*property, expectation))
             });
-            let expected = task.expected.clone().overruled(expects);
+            let expected = task.expected.clone().overridden(expects);
             Arc::make_mut(task).expected = expected;
         }
     }

@@ -145,7 +145,9 @@ fn check_event(header: &Header, event: &Event, latest_ns: u64) -> Result<(), Str
         ));
     }
     let unknown = |what: &str, number: usize, count: usize| {
-        Err(format!("{what} {number} is out of range: the header has {count}"))
+        Err(format!(
+            "{what} {number} is out of range: the header has {count}"
+        ))
     };
     // The final inspection's client has the number after the last worker, and it may wait as well.
     let clients =

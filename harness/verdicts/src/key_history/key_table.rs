@@ -90,18 +90,18 @@ struct Places {
     /// Numbers of keys that have exactly a lock's name, by lock and node. Nearly all key changes concern these keys,
     /// and half of a history's events are key changes.
     locks: Vec<Vec<Option<usize>>>,
-    /// Numbers of all other keys, and of locks and nodes from `FEW` on.
+    /// Numbers of all other keys, and of locks and nodes from `MAX_INDEXED` on.
     others: BTreeMap<(usize, KeyName), usize>,
 }
 
 /// Number of locks, and of nodes per lock, that are looked up by index.
-const FEW: usize = 64;
+const MAX_INDEXED: usize = 64;
 
 impl Places {
     /// Returns the number of a key, and assigns one to a new key.
-    fn of(&mut self, node: usize, key: &KeyName) -> usize {
+    fn number(&mut self, node: usize, key: &KeyName) -> usize {
         let place = match key {
-            KeyName::Lock(lock) if (*lock as usize) < FEW && node < FEW => {
+            KeyName::Lock(lock) if (*lock as usize) < MAX_INDEXED && node < MAX_INDEXED => {
                 let nodes = slot(&mut self.locks, *lock as usize);
                 slot(nodes, node).get_or_insert(self.count)
             }
@@ -138,7 +138,7 @@ impl<'a> KeyTable<'a> {
         else {
             return;
         };
-        let place = self.places.of(*node, key);
+        let place = self.places.number(*node, key);
         let held = slot(&mut self.held, place);
         let before = held.as_ref();
         let now = value.as_ref().map(|value| {
@@ -203,7 +203,7 @@ mod tests {
     use crate::key_history::KeyRecord;
 
     #[test]
-    fn value_that_is_gone_is_counted_and_a_longer_life_is_not() {
+    fn ended_value_is_counted_and_a_longer_lifetime_is_not() {
         let change = |key: u32, value: Option<&str>, ttl_ms| {
             let record = KeyRecord {
                 at_ns: 0,

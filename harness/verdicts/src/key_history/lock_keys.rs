@@ -27,7 +27,7 @@ pub struct Locks<'a> {
 
 impl Locks<'_> {
     /// Returns the lock of the attempt that made this change, or `None` if no worker's command made it.
-    fn of(&self, record: &KeyRecord) -> Option<usize> {
+    fn lock_of(&self, record: &KeyRecord) -> Option<usize> {
         match &record.why {
             KeyChange::Command(_) if self.names.len() == 1 => Some(0),
             KeyChange::Command(command) => (self.of_attempt)(command.op),
@@ -49,7 +49,7 @@ impl Locks<'_> {
     }
 }
 
-/// Returns the keys in which this lock is held, according to the changes of one node's keys so far.
+/// Returns the keys in which this lock is held, according to the past changes of one node's keys.
 ///
 /// That is the key with exactly the lock's name if an acquisition has written it, and otherwise the keys that contain
 /// its name. If there are several, only those count that come and go as a lock does, because a counter next to the
@@ -69,20 +69,21 @@ pub fn lock_keys<'a>(
         return BTreeSet::from([own]);
     }
     let comes_and_goes = |key: &&KeyName| {
-        let mut of_it = records.iter().filter(|record| record.key == **key);
-        of_it.any(|record| record.ttl_ms.is_some() || record.value.is_none())
+        let mut changes = records.iter().filter(|record| record.key == **key);
+        changes.any(|record| record.ttl_ms.is_some() || record.value.is_none())
     };
     if named.is_empty() {
         let passing = written.filter(|record| comes_and_goes(&&record.key));
         let unnamed = passing.filter(|record| locks.named_by(&record.key).is_none());
-        let of_locks = unnamed.filter_map(|record| Some((&record.key, locks.of(record)?)));
+        let of_locks = unnamed.filter_map(|record| Some((&record.key, locks.lock_of(record)?)));
         return own_keys(of_locks, lock);
     }
     let passing: BTreeSet<&KeyName> = named.iter().copied().filter(comes_and_goes).collect();
-    match passing.is_empty() {
-        // It may be the first lock without an expiry.
-        true => named,
-        false => passing,
+    if passing.is_empty() {
+        // The key may belong to the first lock, which has no expiry yet.
+        named
+    } else {
+        passing
     }
 }
 
@@ -94,8 +95,8 @@ pub(super) fn own_keys<'a, L: PartialEq>(
     lock: L,
 ) -> BTreeSet<&'a KeyName> {
     let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
-    for (key, of) in written {
-        let keys = if of == lock { &mut own } else { &mut others };
+    for (key, owner) in written {
+        let keys = if owner == lock { &mut own } else { &mut others };
         keys.insert(key);
     }
     if own.iter().any(|key| !others.contains(key)) {
@@ -118,7 +119,7 @@ pub fn takes_lock(records: &[KeyRecord], changes: Range<usize>, locks: Locks<'_>
     })
 }
 
-/// Returns the lock that is held in this key, according to the changes of the node's keys so far.
+/// Returns the lock that is held in this key, according to the past changes of the node's keys.
 pub fn lock_of_key(records: &[KeyRecord], key: &KeyName, locks: Locks<'_>) -> Option<usize> {
     let mut held = 0..locks.names.len();
     held.find(|lock| lock_keys(records, locks, *lock).contains(key))
@@ -176,7 +177,7 @@ mod tests {
         Some(usize::from(op.is_multiple_of(2)))
     }
 
-    fn of<'a>(names: &'a [String]) -> Locks<'a> {
+    fn locks_named<'a>(names: &'a [String]) -> Locks<'a> {
         Locks {
             names,
             of_attempt: &of_attempt,
@@ -192,12 +193,12 @@ mod tests {
 
     fn names(records: &[KeyRecord], lock: usize) -> Vec<String> {
         let locks = locks();
-        let keys = lock_keys(records, of(&locks), lock).into_iter();
+        let keys = lock_keys(records, locks_named(&locks), lock).into_iter();
         keys.map(|key| key.text(&locks).to_owned()).collect()
     }
 
     #[test]
-    fn a_prefix_belongs_to_the_key_and_a_counter_does_not() {
+    fn prefixed_key_holds_the_lock_but_a_counter_does_not() {
         let records = [
             change("lock:stock:1", "a", Some(9)),
             change("lock:stock:1:fence", "1", None),
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_of_the_locks_own_name_goes_before_others() {
+    fn key_with_the_exact_name_takes_precedence() {
         let records = [
             change("queue:stock:1", "a", Some(9)),
             change(OTHER, "a", None),
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_key_without_expiry_is_the_locks() {
+    fn only_key_without_expiry_holds_the_lock() {
         assert_eq!(
             names(&[change("lock:stock:1", "a", None)], 0),
             ["lock:stock:1"]
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_another_kind_belongs_to_the_lock_whose_attempts_write_it() {
+    fn hashed_key_belongs_to_the_lock_whose_attempts_write_it() {
         let records = [
             change("5f2a", "a", Some(9)),
             in_attempt(2, change("c001", "b", Some(9))),
@@ -240,13 +241,13 @@ mod tests {
         assert_eq!(names(&records, 1), ["c001"]);
         assert_eq!(names(&records[3..], 0), [""; 0]);
         let known = locks();
-        let of_key = |key| lock_of_key(&records, key, of(&known));
+        let of_key = |key| lock_of_key(&records, key, locks_named(&known));
         assert_eq!(of_key(&records[1].key), Some(1));
         assert_eq!(of_key(&records[2].key), None);
     }
 
     #[test]
-    fn a_name_of_another_kind_is_that_of_the_only_lock_whoever_writes_it() {
+    fn hashed_key_belongs_to_the_only_lock() {
         let one = [locks().remove(0)];
         let unknown = Locks {
             names: &one,
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_two_locks_share_is_that_of_both() {
+    fn key_that_two_locks_share_belongs_to_both() {
         let records = [
             change("5f2a", "a", Some(9)),
             in_attempt(2, change("5f2a", "b", Some(9))),
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_new_value_written_to_acquire_takes() {
+    fn only_a_new_value_written_to_acquire_takes_the_lock() {
         let records = [
             change(OTHER, "a", None),
             // A new expiry for the same value.
@@ -283,11 +284,11 @@ mod tests {
             change(OTHER, "a", Some(9)),
             change("stock:1:fence", "1", None),
         ];
-        let took: Vec<bool> = (0..records.len())
-            .map(|index| takes_lock(&records, index..index + 1, of(&locks())))
+        let takes: Vec<bool> = (0..records.len())
+            .map(|index| takes_lock(&records, index..index + 1, locks_named(&locks())))
             .collect();
-        assert_eq!(took, [true, false, false, false, true, false]);
-        assert!(takes_lock(&records, 3..5, of(&locks())));
-        assert!(!takes_lock(&records, 2..2, of(&locks())));
+        assert_eq!(takes, [true, false, false, false, true, false]);
+        assert!(takes_lock(&records, 3..5, locks_named(&locks())));
+        assert!(!takes_lock(&records, 2..2, locks_named(&locks())));
     }
 }

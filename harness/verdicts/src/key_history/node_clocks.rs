@@ -10,7 +10,7 @@ pub struct NodeClocks {
     /// Time, node and shift in nanoseconds.
     shifts: Vec<(u64, usize, i64)>,
     /// Shifts that are undone when their fault ends: fault id, nodes and shift in nanoseconds.
-    passing: Vec<(u32, Vec<usize>, i64)>,
+    temporary: Vec<(u32, Vec<usize>, i64)>,
     /// The latest fault that shifted a clock, and the number of shifts before it.
     latest: Option<(u32, usize)>,
     /// The fault that the previous event ended.
@@ -32,14 +32,18 @@ impl NodeClocks {
                 let shifts = nodes.iter().map(|node| (event.at_ns, *node, *by_ns));
                 self.shifts.extend(shifts);
                 if !for_good {
-                    self.passing.push((*id, nodes.clone(), *by_ns));
+                    self.temporary.push((*id, nodes.clone(), *by_ns));
                 }
             }
             EventKind::FaultEnded { id } => {
                 self.just_ended = Some(*id);
                 self.latest = self.latest.filter(|(latest, _)| latest == id);
-                let over = self.passing.iter().position(|(passing, ..)| passing == id);
-                if let Some((_, nodes, by_ns)) = over.map(|index| self.passing.swap_remove(index)) {
+                let over = self
+                    .temporary
+                    .iter()
+                    .position(|(temporary, ..)| temporary == id);
+                if let Some((_, nodes, by_ns)) = over.map(|index| self.temporary.swap_remove(index))
+                {
                     let back_ns = by_ns.saturating_neg();
                     let back = nodes.into_iter().map(|node| (event.at_ns, node, back_ns));
                     self.shifts.extend(back);
@@ -59,17 +63,21 @@ impl NodeClocks {
     }
 
     /// Returns whether the node's clock was set forward between two times.
-    pub fn leapt(&self, of: usize, from_ns: u64, until_ns: u64) -> bool {
-        self.shifts.iter().any(|(at_ns, node, by_ns)| {
-            *node == of && *by_ns > 0 && (from_ns..=until_ns).contains(at_ns)
+    pub fn leapt(&self, node: usize, from_ns: u64, until_ns: u64) -> bool {
+        self.shifts.iter().any(|(at_ns, shifted, by_ns)| {
+            *shifted == node && *by_ns > 0 && (from_ns..=until_ns).contains(at_ns)
         })
     }
 
     /// Returns when an expiry is over by the node's clock. A clock that was set in the same nanosecond as the expiry
     /// counts as set after it, because their order on servers is unknown.
-    pub fn ended_at_ns(&self, of: usize, expiry: Expiry) -> u64 {
+    pub fn ended_at_ns(&self, node: usize, expiry: Expiry) -> u64 {
         let (from_ns, mut ended_at_ns) = (expiry.set_ns, expiry.ended_at_ns());
-        for (at_ns, _, by_ns) in self.shifts.iter().filter(|(_, node, _)| *node == of) {
+        for (at_ns, _, by_ns) in self
+            .shifts
+            .iter()
+            .filter(|(_, shifted, _)| *shifted == node)
+        {
             if *at_ns < from_ns || *at_ns >= ended_at_ns {
                 continue;
             }
@@ -109,7 +117,7 @@ mod tests {
     };
 
     #[test]
-    fn a_leap_ends_an_expiry_early_and_a_step_back_prolongs_it() {
+    fn shift_forward_ends_an_expiry_early_and_back_prolongs_it() {
         assert_eq!(over_ms(&shifted(&[]), 0), 110);
         assert_eq!(over_ms(&shifted(&[(50, 30)]), 0), 80);
         assert_eq!(over_ms(&shifted(&[(50, 300)]), 0), 50);
@@ -133,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_farthest_step_back_is_no_overflow() {
+    fn largest_shift_back_does_not_overflow() {
         let clocks = NodeClocks {
             shifts: vec![(ms(50), 0, i64::MIN)],
             ..NodeClocks::default()
@@ -148,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_could_not_be_set_stays_as_it_is() {
+    fn clock_that_could_not_be_set_is_unchanged() {
         for for_good in [true, false] {
             let mut clocks = NodeClocks::default();
             let began = began(90, for_good);
@@ -172,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_leap_forward_is_a_leap() {
+    fn only_a_shift_forward_is_a_leap() {
         let clocks = shifted(&[(50, 30), (70, -30)]);
         assert!(clocks.leapt(0, ms(50), ms(60)));
         assert!(!clocks.leapt(0, ms(60), ms(80)));

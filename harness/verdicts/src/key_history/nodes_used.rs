@@ -34,7 +34,7 @@ struct LockNodes {
 /// The nodes on which the grants of a lock rested.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Granted {
-    /// There was no grant yet, or none that changed a key.
+    /// No grant has changed a key yet.
     #[default]
     Never,
     /// All grants rested on this node.
@@ -93,7 +93,7 @@ impl NodesUsed {
         }
     }
 
-    /// Returns the only node on which grants of this lock have rested so far, or `None` if there are several or none.
+    /// Returns the only node on which all grants of this lock have rested, or `None` if there are several or none.
     pub fn only_node(&self, lock: u32) -> Option<usize> {
         match self.locks.get(&lock)?.granted {
             Granted::On(node) => Some(node),
@@ -101,7 +101,7 @@ impl NodesUsed {
         }
     }
 
-    /// Returns the nodes on which attempts to acquire this lock have changed a key so far.
+    /// Returns the nodes on which attempts to acquire this lock have changed a key.
     pub fn touched(&self, lock: u32) -> &[usize] {
         let lock = self.locks.get(&lock);
         lock.map_or(&[], |lock| lock.touched.as_slice())

@@ -17,8 +17,8 @@ use super::lock_keys::may_be_lock_value;
 /// The error that a key change cannot be attributed to one client of a process.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the clients of process {process} share its connections, and it is not known which of them sent the {command} \
-     that changed `{key}`"
+    "the clients of process {process} share its connections, so the client that sent the {command} that changed \
+     `{key}` is unknown"
 )]
 pub struct UnnamedClient {
     process: usize,
@@ -51,7 +51,7 @@ pub fn name_clients(
             why,
         } = &mut event.what
         else {
-            reader.note(&event.what);
+            reader.record(&event.what);
             continue;
         };
         let place = (*node, key.clone());
@@ -126,34 +126,34 @@ struct Client {
 
 /// The tokens of an attempt, and the time of its grant.
 #[derive(Default)]
-struct Told {
+struct Grants {
     tokens: Vec<String>,
     granted_ns: u64,
 }
 
 struct Reader {
     /// By attempt.
-    tokens: HashMap<u64, Told>,
+    tokens: HashMap<u64, Grants>,
     /// All values that were ever written.
     written: HashSet<Arc<str>>,
     clients: BTreeMap<usize, Client>,
     held: HashMap<(usize, KeyName), Held>,
 }
 
-fn tokens(events: &[Event]) -> HashMap<u64, Told> {
-    let mut all: HashMap<u64, Told> = HashMap::new();
+fn tokens(events: &[Event]) -> HashMap<u64, Grants> {
+    let mut all: HashMap<u64, Grants> = HashMap::new();
     for event in events {
         let (EventKind::Granted { op, token, .. } | EventKind::ExtendGranted { op, token, .. }) =
             &event.what
         else {
             continue;
         };
-        let told = all.entry(*op).or_default();
+        let grants = all.entry(*op).or_default();
         if matches!(event.what, EventKind::Granted { .. }) {
-            told.granted_ns = event.at_ns;
+            grants.granted_ns = event.at_ns;
         }
-        if !told.tokens.contains(token) {
-            told.tokens.push(token.clone());
+        if !grants.tokens.contains(token) {
+            grants.tokens.push(token.clone());
         }
     }
     all
@@ -168,7 +168,7 @@ fn written(events: &[Event]) -> HashSet<Arc<str>> {
 }
 
 impl Reader {
-    fn note(&mut self, what: &EventKind) {
+    fn record(&mut self, what: &EventKind) {
         let (worker, op, phase, holds) = match *what {
             EventKind::Acquire { worker, op, .. } => (worker, op, Phase::Acquire, false),
             EventKind::Extend { worker, op, .. } | EventKind::Reenter { worker, op, .. } => {
@@ -202,7 +202,7 @@ impl Reader {
     }
 
     fn writer(&self, change: &Change<'_>, value: &str) -> Option<(usize, Client)> {
-        let is_named = |client: &Client| self.told(client).any(|token| is_in(token, value));
+        let is_named = |client: &Client| self.tokens_of(client).any(|token| is_in(token, value));
         let clients = self.of_process(change);
         let named: Vec<_> = clients.filter(|(_, it)| is_named(it)).collect();
         if let Some(one) = only(&named) {
@@ -213,15 +213,15 @@ impl Reader {
         if let Some(author) = stays.and_then(|before| self.author(before)) {
             return (change.is_of_process(author.0)).then_some(author);
         }
-        let asks = |(_, client): &(usize, Client)| client.phase == Phase::Acquire;
+        let acquires = |(_, client): &(usize, Client)| client.phase == Phase::Acquire;
         if !named.is_empty() {
             // The clients share one token. The value belongs to the waiting client that was granted first.
-            return self.first_granted(named.into_iter().filter(asks));
+            return self.first_granted(named.into_iter().filter(acquires));
         }
         // The value does not contain a token.
-        let asking: Vec<_> = self.of_process(change).filter(asks).collect();
+        let acquiring: Vec<_> = self.of_process(change).filter(acquires).collect();
         let is_opaque = |(_, client): &(usize, Client)| !self.is_written(client);
-        only(&asking).or_else(|| self.first_granted(asking.into_iter().filter(is_opaque)))
+        only(&acquiring).or_else(|| self.first_granted(acquiring.into_iter().filter(is_opaque)))
     }
 
     fn remover(&self, change: &Change<'_>) -> Option<(usize, Client)> {
@@ -232,20 +232,21 @@ impl Reader {
         {
             return Some(own);
         }
-        let asked = |phase: Phase| -> Vec<_> {
+        let in_phase = |phase: Phase| -> Vec<_> {
             let clients = self.of_process(change);
             clients
                 .filter(|(_, client)| client.phase == phase)
                 .collect()
         };
-        let releasing = asked(Phase::Release);
+        let releasing = in_phase(Phase::Release);
         if !releasing.is_empty() {
             return only(&releasing);
         }
-        let asking = asked(Phase::Acquire);
-        match asking.is_empty() {
-            true => own,
-            false => only(&asking),
+        let acquiring = in_phase(Phase::Acquire);
+        if acquiring.is_empty() {
+            own
+        } else {
+            only(&acquiring)
         }
     }
 
@@ -257,25 +258,26 @@ impl Reader {
             phase: Phase::Idle,
             holds: false,
         };
-        let now = self.clients.get(&author.worker).copied();
-        let now = now.filter(|now| now.op == author.op);
-        Some((author.worker, now.unwrap_or(client)))
+        let current = self.clients.get(&author.worker).copied();
+        let current = current.filter(|current| current.op == author.op);
+        Some((author.worker, current.unwrap_or(client)))
     }
 
     fn of_process(&self, change: &Change<'_>) -> impl Iterator<Item = (usize, Client)> {
-        let clients = self.clients.iter();
-        let clients = clients.map(|(worker, client)| (*worker, *client));
-        clients.filter(|(worker, _)| change.is_of_process(*worker))
+        self.clients
+            .iter()
+            .map(|(worker, client)| (*worker, *client))
+            .filter(|(worker, _)| change.is_of_process(*worker))
     }
 
-    fn told(&self, client: &Client) -> impl Iterator<Item = &String> {
-        let told = self.tokens.get(&client.op);
-        told.into_iter().flat_map(|told| &told.tokens)
+    fn tokens_of(&self, client: &Client) -> impl Iterator<Item = &String> {
+        let grants = self.tokens.get(&client.op);
+        grants.into_iter().flat_map(|grants| &grants.tokens)
     }
 
     /// Returns whether some written value contains the client's token.
     fn is_written(&self, client: &Client) -> bool {
-        self.told(client).any(|token| {
+        self.tokens_of(client).any(|token| {
             self.written.contains(token.as_str())
                 || self.written.iter().any(|value| is_in(token, value))
         })
@@ -299,13 +301,13 @@ fn only(clients: &[(usize, Client)]) -> Option<(usize, Client)> {
 }
 
 /// Minimum length of a token that is searched in values; shorter ones occur by chance.
-const SHORTEST_PART: usize = 4;
+const MIN_PART_LENGTH: usize = 4;
 
 /// Returns whether token and value are equal, or one contains the other.
 fn is_in(token: &str, value: &str) -> bool {
     token == value
-        || token.len() >= SHORTEST_PART && value.contains(token)
-        || value.len() >= SHORTEST_PART && token.contains(value)
+        || token.len() >= MIN_PART_LENGTH && value.contains(token)
+        || value.len() >= MIN_PART_LENGTH && token.contains(value)
 }
 
 #[cfg(test)]
@@ -380,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn value_with_the_token_of_a_grant_is_of_the_client_that_was_told_it() {
+    fn value_with_a_token_belongs_to_the_client_that_received_it() {
         let all = vec![
             acquire(1),
             acquire(2),
@@ -396,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn removal_of_a_held_value_is_of_the_only_client_that_releases() {
+    fn removal_of_a_held_value_belongs_to_the_only_releaser() {
         let begin = || {
             vec![
                 acquire(1),
@@ -418,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_with_one_token_are_told_apart_by_who_was_granted_first() {
+    fn value_with_a_shared_token_belongs_to_the_first_granted() {
         let all = vec![
             acquire(1),
             acquire(2),
@@ -430,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn value_without_a_token_is_of_the_client_whose_grant_followed() {
+    fn value_without_a_token_belongs_to_the_next_granted() {
         let all = vec![
             acquire(1),
             acquire(2),
@@ -442,12 +444,12 @@ mod tests {
     }
 
     #[test]
-    fn value_of_nobody_who_was_granted_is_of_no_client() {
+    fn value_without_any_grant_is_ambiguous() {
         let problem = named(vec![acquire(1), acquire(2), by(0, Some("a"))]).unwrap_err();
         assert_eq!(
             problem.to_string(),
-            "the clients of process 0 share its connections, and it is not known which of them sent the EVAL that \
-             changed `stock`"
+            "the clients of process 0 share its connections, so the client that sent the EVAL that changed `stock` is \
+             unknown"
         );
     }
 }

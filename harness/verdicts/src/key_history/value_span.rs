@@ -31,7 +31,7 @@ pub struct ValueSpan {
     pub expiry: Option<Expiry>,
     /// The later settings of its expiry, in chronological order.
     pub renewals: Vec<Renewal>,
-    /// When it ended, in nanoseconds since the run began. An expiry is over when the node's clock says so, even if
+    /// When it ended, in nanoseconds since the run began. An expiry is over when it is over by the node's clock, even if
     /// the server removes the key later.
     pub until_ns: u64,
     /// How it ended.
@@ -81,7 +81,7 @@ impl ValueSpan {
         later.map_or_else(last_ns, |renewal| renewal.due_ns)
     }
 
-    /// Returns what its end means for the client that wrote it.
+    /// Returns the meaning of its end for the client that wrote it.
     pub fn fate(&self) -> Fate {
         match &self.end {
             SpanEnd::Stays => Fate::Stays,
@@ -128,7 +128,7 @@ impl Renewal {
     }
 }
 
-/// What the end of a value means for the client that wrote it.
+/// The meaning of a value's end for the client that wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It was still there when the history ended.
@@ -271,9 +271,10 @@ impl SpanReader {
             if end == SpanEnd::RanOut || !found_there && ended_at_ns < at_ns {
                 until_ns = ended_at_ns.min(at_ns);
                 let early = ended_at_ns < expiry.ended_at_ns();
-                end = match early && self.clocks.leapt(span.node, expiry.set_ns, until_ns) {
-                    true => SpanEnd::ClockLeapt,
-                    false => SpanEnd::RanOut,
+                end = if early && self.clocks.leapt(span.node, expiry.set_ns, until_ns) {
+                    SpanEnd::ClockLeapt
+                } else {
+                    SpanEnd::RanOut
                 };
             }
         }
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn each_command_that_sets_an_expiry_is_a_renewal_of_its_sender() {
+    fn command_that_sets_an_expiry_is_a_renewal_of_its_sender() {
         let change = |at_ms: u64, worker: usize, command: &str, ttl_ms| Event {
             at_ns: ms(at_ms),
             what: EventKind::KeyChanged {
@@ -358,8 +359,8 @@ mod tests {
             table.event(event, |update| reader.update(event.at_ns, update));
         }
         let span = reader.spans.remove(0);
-        let told = |it: &Renewal| (it.by.worker, it.at_ns, it.due_ns, it.prolongs());
-        let all: Vec<_> = span.renewals.iter().map(told).collect();
+        let summary = |it: &Renewal| (it.by.worker, it.at_ns, it.due_ns, it.prolongs());
+        let all: Vec<_> = span.renewals.iter().map(summary).collect();
         let expected = [
             (1, ms(10), ms(50), false),
             (1, ms(20), ms(50), true),
@@ -373,14 +374,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_over_before_its_server_was_lost_had_run_out() {
+    fn value_that_was_over_before_its_server_was_lost_ran_out() {
         assert_eq!(end(9, KeyChange::Restarted), (ms(5), SpanEnd::RanOut));
         assert_eq!(end(9, KeyChange::FailedOver), (ms(5), SpanEnd::RanOut));
         assert_eq!(end(9, KeyChange::Flushed), (ms(5), SpanEnd::RanOut));
     }
 
     #[test]
-    fn what_was_lost_before_it_was_over_was_lost() {
+    fn value_that_was_lost_before_it_was_over_is_lost() {
         assert_eq!(
             end(4, KeyChange::Restarted),
             (ms(4), SpanEnd::LostInRestart)

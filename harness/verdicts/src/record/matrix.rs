@@ -97,7 +97,7 @@ pub struct Cell {
     pub setting: Option<CellSetting>,
     /// Name of the backend.
     pub backend: BackendName,
-    /// Name and version of the servers, as they report them; absent if no run got that far.
+    /// Name and version of the servers, as they report them; absent if no run started its servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redis: Option<Redis>,
     /// Number of runs.
@@ -118,7 +118,7 @@ pub struct Cell {
     pub mismatches: Vec<Mismatch>,
     /// Counts of the representative run.
     pub counts: Counts,
-    /// How much of the key history the servers confirmed over all runs; absent in the simulation.
+    /// Confirmation of the key history over all runs; absent in the simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_history: Option<KeyHistoryTally>,
     /// Latencies of all runs combined, by operation, as in a run record.
@@ -138,7 +138,7 @@ pub struct Cell {
     pub reproduce: String,
 }
 
-/// How much of the key history the servers confirmed, summed over runs. They are compared after each run.
+/// Confirmation of the key history by comparison with the servers after each run, summed over runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyHistoryTally {
     /// Number of runs on real servers.
@@ -152,13 +152,14 @@ pub struct KeyHistoryTally {
 }
 
 impl KeyHistoryTally {
-    /// Adds a run. `look` is `None` if the run has no key history.
-    pub fn add(&mut self, look: Option<KeyHistoryCheck>) {
-        let look_or_none = look.unwrap_or_default();
+    /// Adds a run. `check` is `None` if the run has no key history.
+    pub fn add(&mut self, check: Option<KeyHistoryCheck>) {
         self.runs += 1;
-        self.confirmed_runs += u64::from(look.is_some_and(|look| look.ends == look.confirmed));
-        self.ends += look_or_none.ends;
-        self.confirmed += look_or_none.confirmed;
+        if let Some(check) = check {
+            self.confirmed_runs += u64::from(check.ends == check.confirmed);
+            self.ends += check.ends;
+            self.confirmed += check.confirmed;
+        }
     }
 
     /// Returns the sum of both.
@@ -223,8 +224,8 @@ impl Tally {
 /// Reads causes by name. An unknown name is an error that lists the known ones.
 fn read_causes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, u64>, D::Error> {
     let causes: BTreeMap<Cause, u64> = BTreeMap::deserialize(from)?;
-    let words = causes.into_iter();
-    Ok(words
+    Ok(causes
+        .into_iter()
         .map(|(cause, runs)| (cause.as_str().to_owned(), runs))
         .collect())
 }
@@ -255,8 +256,8 @@ impl Cell {
 
     /// Returns whether the scenario has an expectation of the lock. Otherwise the cell is for information only.
     pub fn is_bound(&self) -> bool {
-        let is_any = |words: &String| {
-            let expectation = Expectation::try_from(words.clone());
+        let is_any = |text: &String| {
+            let expectation = Expectation::try_from(text.clone());
             matches!(expectation, Ok(Expectation::Any { .. }))
         };
         !self.expected.values().all(is_any)
@@ -270,13 +271,16 @@ impl Cell {
         let is_inapplicable = self.error.is_none()
             && self.tally.values().all(in_every_run)
             && verdicts.all(|one| one.status == Status::NotApplicable);
-        let mut told = self.verdicts.values().filter_map(|one| one.story.first());
-        told.next().map(String::as_str).filter(|_| is_inapplicable)
+        let mut reasons = self.verdicts.values().filter_map(|one| one.story.first());
+        reasons
+            .next()
+            .map(String::as_str)
+            .filter(|_| is_inapplicable)
     }
 }
 
 impl Mismatch {
-    /// Returns whether the verdict is conclusive. An inconclusive one is no evidence against the lock.
+    /// Returns whether the verdict is conclusive. An inconclusive one proves nothing against the lock.
     pub fn is_judged(&self) -> bool {
         self.got != Status::Unknown.as_str()
     }
@@ -311,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_names_are_refused_with_the_list() {
+    fn unknown_name_is_rejected_with_the_list() {
         let known: Tally = serde_json::from_str(r#"{"violated":2,"causes":{"race":2}}"#).unwrap();
         assert_eq!(known.causes["race"], 2);
         let unknown = serde_json::from_str::<Tally>(r#"{"violated":2,"causes":{"raze":2}}"#);

@@ -113,7 +113,7 @@ pub struct RecordedVerdict {
 
 impl RecordedVerdict {
     /// Returns the status and cause of each property, without the stories.
-    pub fn record_verdicts(verdicts: &Verdicts) -> BTreeMap<Property, RecordedVerdict> {
+    pub fn from_verdicts(verdicts: &Verdicts) -> BTreeMap<Property, RecordedVerdict> {
         let outcome = |verdict: &Verdict| RecordedVerdict {
             status: verdict.status,
             cause: verdict.cause,

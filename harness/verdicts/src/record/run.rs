@@ -134,13 +134,13 @@ pub struct Counts {
     /// Number of keys that a script changed although its command had not declared them.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub undeclared_keys: u64,
-    /// How much of the key history the servers confirmed, if they were compared.
+    /// Confirmation of the key history by the servers, if they were compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_history: Option<KeyHistoryCheck>,
 }
 
 impl Counts {
-    /// Returns the number of commands per grant, including those of failed attempts.
+    /// Returns the number of commands per grant, counting failed attempts as well.
     pub fn commands_per_grant(&self) -> Option<f64> {
         let commands = self.commands.filter(|_| self.granted > 0)?;
         Some(commands as f64 / self.granted as f64)

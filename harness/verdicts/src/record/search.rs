@@ -129,7 +129,7 @@ pub struct Coverage {
     pub pruned: u64,
     /// Number of runs in which a fault did not fire, because its target was gone or its trigger did not occur.
     pub missed: u64,
-    /// How often each kind of fault was placed at each kind of injection point; absent in older records.
+    /// Number of placements of each kind of fault at each kind of injection point; absent in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placed: Vec<Placed>,
     /// Number of inconclusive runs per property.

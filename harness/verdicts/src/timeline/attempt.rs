@@ -382,7 +382,10 @@ impl Attempt {
         elapsed_ms: Option<u64>,
     ) -> Option<LeaseDeadline> {
         let requested_at_ns = self.extend_ns.take()?;
-        let not_before_ns = self.last_answer.record_arrival(arrived_ns).max(requested_at_ns);
+        let not_before_ns = self
+            .last_answer
+            .record_arrival(arrived_ns)
+            .max(requested_at_ns);
         let Some(valid_ms) = valid_ms else {
             return Some(if self.lease_observed && self.extend_written_ns.1 > 0 {
                 LeaseDeadline::from_write(self.extend_written_ns, self.ttl_ns)
@@ -421,7 +424,12 @@ impl Attempt {
     /// Records a key change that was made in order to acquire, with its earliest and latest time. Changes after the
     /// grant are ignored, because they show nothing about the time before it. `of_lock` states whether the key may be
     /// the lock's.
-    fn record_acquire_write(&mut self, written_ns: (u64, u64), (node, key): (usize, &KeyName), of_lock: bool) {
+    fn record_acquire_write(
+        &mut self,
+        written_ns: (u64, u64),
+        (node, key): (usize, &KeyName),
+        of_lock: bool,
+    ) {
         if self.begin_ns.is_some() {
             return;
         }

@@ -89,7 +89,8 @@ impl RequestRead {
         let latest_ns = if self.latest_ns == self.earliest_ns {
             earliest_ns
         } else {
-            self.latest_ns.saturating_add(elapsed_ns.saturating_add(UNIT_NS))
+            self.latest_ns
+                .saturating_add(elapsed_ns.saturating_add(UNIT_NS))
         };
         (earliest_ns, latest_ns.clamp(earliest_ns, arrived_ns))
     }
