@@ -30,7 +30,7 @@ pub struct Scenario {
     /// The Redis servers.
     #[serde(default)]
     pub topology: Topology,
-    /// What the buyers do.
+    /// The behaviour of the buyers.
     #[serde(default)]
     pub workload: Workload,
     /// The faults, in no particular order; each has its own trigger.

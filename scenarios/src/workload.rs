@@ -43,7 +43,7 @@ pub enum StockPlace {
     Redis,
 }
 
-/// Which buyers start first.
+/// The buyers that start first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartOrder {
@@ -103,7 +103,7 @@ pub struct Workload {
     pub stock_in: StockPlace,
     /// How a buyer learns that everything is sold.
     pub sold_out: SoldOut,
-    /// Which buyers start first.
+    /// The buyers that start first.
     pub start: StartOrder,
     /// The seeds of the workers.
     #[serde(skip_serializing_if = "is_default")]

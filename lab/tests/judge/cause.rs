@@ -310,8 +310,8 @@ impl Case<'_> {
             late && attempt.deadline_at(at) <= at
         };
         // The second client was let in while the first one's lease ran, by a grant without a value behind it.
-        let ran = first.deadline_at(second.from()) > second.from();
-        let unbacked = self.file.key_history && ran && !self.is_backed(second);
+        let was_running = first.deadline_at(second.from()) > second.from();
+        let unbacked = self.file.key_history && was_running && !self.is_backed(second);
         if unbacked && !expired(second) {
             return ["unbacked-grant"].into();
         }

@@ -173,14 +173,14 @@ mod tests {
     }
 
     /// Odd attempts are for the first lock, even ones for the second.
-    fn of_attempt(op: u64) -> Option<usize> {
+    fn lock_of_attempt(op: u64) -> Option<usize> {
         Some(usize::from(op.is_multiple_of(2)))
     }
 
     fn locks_named<'a>(names: &'a [String]) -> Locks<'a> {
         Locks {
             names,
-            of_attempt: &of_attempt,
+            of_attempt: &lock_of_attempt,
         }
     }
 

@@ -75,7 +75,7 @@ pub fn name_clients(
                     });
                 }
                 // If no lock rests on the value, any client of the process will do.
-                named => named.or_else(|| reader.of_process(&change).next()),
+                named => named.or_else(|| reader.clients_of_process(&change).next()),
             };
             if let Some((worker, client)) = named {
                 (command.worker, command.op, command.phase) = (worker, client.op, client.phase);
@@ -203,7 +203,7 @@ impl Reader {
 
     fn writer(&self, change: &Change<'_>, value: &str) -> Option<(usize, Client)> {
         let is_named = |client: &Client| self.tokens_of(client).any(|token| is_in(token, value));
-        let clients = self.of_process(change);
+        let clients = self.clients_of_process(change);
         let named: Vec<_> = clients.filter(|(_, it)| is_named(it)).collect();
         if let Some(one) = only(&named) {
             return Some(one);
@@ -219,7 +219,7 @@ impl Reader {
             return self.first_granted(named.into_iter().filter(acquires));
         }
         // The value does not contain a token.
-        let acquiring: Vec<_> = self.of_process(change).filter(acquires).collect();
+        let acquiring: Vec<_> = self.clients_of_process(change).filter(acquires).collect();
         let is_opaque = |(_, client): &(usize, Client)| !self.is_written(client);
         only(&acquiring).or_else(|| self.first_granted(acquiring.into_iter().filter(is_opaque)))
     }
@@ -233,7 +233,7 @@ impl Reader {
             return Some(own);
         }
         let in_phase = |phase: Phase| -> Vec<_> {
-            let clients = self.of_process(change);
+            let clients = self.clients_of_process(change);
             clients
                 .filter(|(_, client)| client.phase == phase)
                 .collect()
@@ -263,7 +263,7 @@ impl Reader {
         Some((author.worker, current.unwrap_or(client)))
     }
 
-    fn of_process(&self, change: &Change<'_>) -> impl Iterator<Item = (usize, Client)> {
+    fn clients_of_process(&self, change: &Change<'_>) -> impl Iterator<Item = (usize, Client)> {
         self.clients
             .iter()
             .map(|(worker, client)| (*worker, *client))

@@ -31,8 +31,8 @@ pub struct ValueSpan {
     pub expiry: Option<Expiry>,
     /// The later settings of its expiry, in chronological order.
     pub renewals: Vec<Renewal>,
-    /// When it ended, in nanoseconds since the run began. An expiry is over when it is over by the node's clock, even if
-    /// the server removes the key later.
+    /// When it ended, in nanoseconds since the run began. The node's clock decides when an expiry is over, even
+    /// if the server removes the key later.
     pub until_ns: u64,
     /// How it ended.
     pub end: SpanEnd,

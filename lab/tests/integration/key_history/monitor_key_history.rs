@@ -152,7 +152,7 @@ impl MonitorKeyHistory {
         self.replay.promote(1, servers.at_ns);
     }
 
-    /// Adds the key history to those of the other nodes. An invalid line replaces the result.
+    /// Adds the key history to the other nodes' results. An invalid line replaces the result.
     fn hand_over(&mut self, event: &dyn Fn(KeyRecord) -> Event) {
         let mut result = self.result.lock().unwrap();
         match self.error.take() {
