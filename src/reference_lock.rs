@@ -47,7 +47,7 @@ pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static Bu
 /// What a scenario expects of a lock that is held to `standard`: it keeps every property that the
 /// standard keeps. Where the standard breaks one, either may come out.
 pub fn expected_of(scenario: &Scenario, standard: &str) -> Expected {
-    Expected::for_lock(scenario, standard, Tables::NamedOrAll).as_standard()
+    Expected::for_lock(scenario, standard, Tables::NamedOrAll).as_reference()
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     };
     let record = run::execute(spec, backend, &reporting).await?;
     if !record.interrupted {
-        let now = RecordedVerdict::record_verdicts(&record.verdicts);
+        let now = RecordedVerdict::from_verdicts(&record.verdicts);
         let line = compared(&then, &now, env!("CARGO_PKG_VERSION"));
         print::beside(reporting.json, &format!("{line}\n"));
     }

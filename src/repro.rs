@@ -42,7 +42,7 @@ pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
             redis_server: server.map(|path| path.display().to_string()),
             servers: spec.servers.external.as_ref().map(ExternalServers::table),
         },
-        verdicts: RecordedVerdict::record_verdicts(&record.verdicts),
+        verdicts: RecordedVerdict::from_verdicts(&record.verdicts),
         scenario: spec.scenario.clone(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::assemble::trouble_in_words;
+use picklock_verdicts::assemble::describe_trouble;
 use picklock_verdicts::history::{EndedBy, Event, EventKind, Misbehaviour};
 
 use crate::escape::visible;
@@ -110,7 +110,7 @@ fn words(what: &EventKind) -> Option<String> {
         EventKind::NotOffered { .. } | EventKind::UndeclaredKey { .. } => return None,
         EventKind::HarnessStalled { late_ms } if *late_ms < SHORTEST_PAUSE_MS => return None,
         // All other trouble is told as the record tells it.
-        what => trouble_in_words(what, &[])?,
+        what => describe_trouble(what, &[])?,
     })
 }
 

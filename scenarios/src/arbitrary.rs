@@ -1,7 +1,7 @@
-//! Strategies that generate valid scenarios, fault plans included.
+//! Strategies that generate valid scenarios, including fault plans.
 //!
-//! Every generated value passes [`Scenario::parse`](crate::Scenario::parse) after it was written
-//! out, and [`Scenario::check_for`](crate::Scenario::check_for) with the given number of nodes.
+//! Every generated value passes [`Scenario::parse`](crate::Scenario::parse) after it has been written out, and
+//! [`Scenario::check_for`](crate::Scenario::check_for) with the given number of nodes.
 
 use std::time::Duration;
 
@@ -21,24 +21,24 @@ use crate::signed_duration::SignedDuration;
 use crate::topology::Topology;
 use crate::workload::{Seeds, Update, Workload};
 
-/// The kinds that need no replicas, as generated scenarios have none, and that a right lock can survive. They have one
-/// client a process, too, for which a blocked task is a pause.
+/// Returns the kinds that a correct lock can survive and that suit generated scenarios, which have no replicas and
+/// one client per process (so that a blocked task is the same as a pause).
 fn kinds() -> Vec<FaultKind> {
-    let can_be_survived = |kind: &FaultKind| FaultPlan::of(*kind).stock_fault().is_none();
-    let apt = |kind: &FaultKind| !kind.is_replicated() && *kind != FaultKind::PauseTask;
-    let kinds = FaultKind::all().filter(|kind| apt(kind) && can_be_survived(kind));
+    let can_be_survived = |kind: &FaultKind| FaultPlan::new(*kind).stock_fault().is_none();
+    let is_suitable = |kind: &FaultKind| !kind.is_replicated() && *kind != FaultKind::PauseTask;
+    let kinds = FaultKind::all().filter(|kind| is_suitable(kind) && can_be_survived(kind));
     kinds.collect()
 }
 
-/// Durations up to three leases; `least`: in milliseconds, or tenths of a lease.
-fn span(least: u32) -> impl Strategy<Value = LeaseDuration> {
+/// Generates durations of up to three leases. `min` is in milliseconds, or in tenths of a lease.
+fn span(min: u32) -> impl Strategy<Value = LeaseDuration> {
     prop_oneof![
-        (least..3_000).prop_map(|ms| LeaseDuration::Absolute(Duration::from_millis(ms.into()))),
-        (least..30).prop_map(|tenths| LeaseDuration::Ttl(f64::from(tenths) / 10.0)),
+        (min..3_000).prop_map(|ms| LeaseDuration::Absolute(Duration::from_millis(ms.into()))),
+        (min..30).prop_map(|tenths| LeaseDuration::Ttl(f64::from(tenths) / 10.0)),
     ]
 }
 
-/// Events that can happen to one of `workers` workers and `nodes` nodes.
+/// Generates triggers on events of `workers` workers and `nodes` nodes.
 fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
     let command = option::of(select(vec!["SET".to_owned(), "expire".to_owned()]));
     let phases = vec![Phase::Acquire, Phase::Extend, Phase::Release];
@@ -76,7 +76,7 @@ fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
         )
 }
 
-/// A valid fault for a run of `workers` workers and `nodes` nodes.
+/// Generates valid faults for a run of `workers` workers and `nodes` nodes.
 fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
     let kinds = kinds();
     (
@@ -98,16 +98,20 @@ fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                 (on, at_nodes),
                 direction,
                 frames,
-                (jittered, words, optional),
+                (jittered, all, optional),
             )| {
                 let kind = kinds[kind];
-                let selected = |list| match words {
-                    true => Selection::Word(Who::All),
-                    false => Selection::List(list),
+                let selected = |list| {
+                    if all {
+                        Selection::Word(Who::All)
+                    } else {
+                        Selection::List(list)
+                    }
                 };
-                let (what, error) = match jittered {
-                    true => (Resource::Memory, ServerError::Readonly),
-                    false => (Resource::Connections, ServerError::Loading),
+                let (what, error) = if jittered {
+                    (Resource::Memory, ServerError::Readonly)
+                } else {
+                    (Resource::Connections, ServerError::Loading)
                 };
                 let by = match kind.affects() {
                     Affects::Links => by.into(),
@@ -129,20 +133,20 @@ fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                     what: kind.takes(Field::Resource).then_some(what),
                     error: kind.takes(Field::Error).then_some(error),
                     optional,
-                    ..FaultPlan::of(kind)
+                    ..FaultPlan::new(kind)
                 }
             },
         )
 }
 
-/// A clock is set forward or back, but never by zero.
+/// Returns a shift of a clock forward or back, but never by zero.
 fn clock_shift(by: LeaseDuration, back: bool) -> SignedDuration {
     let none = by.resolve(Duration::from_secs(1)).is_zero();
     let span = if none { LeaseDuration::Ttl(1.5) } else { by };
     SignedDuration { span, back }
 }
 
-/// Arrival rate and duration of an open loop: up to a few dozen arrivals in total.
+/// Generates the arrival rate and duration of an open loop with up to a few dozen arrivals in total.
 fn arrivals() -> impl Strategy<Value = (Rate, LeaseDuration)> {
     let rate = |count: u32, parts: f64, per: Per| Rate {
         count: f64::from(count) / parts,
@@ -156,7 +160,8 @@ fn arrivals() -> impl Strategy<Value = (Rate, LeaseDuration)> {
     (per, span(1))
 }
 
-/// How often a holder extends during a section of this length. `None`: there is no time for it.
+/// Returns how often a holder extends, so that `times` extensions fit into a section of this length, or `None` if the
+/// section is too short.
 fn extend_within(section: LeaseDuration, times: u32) -> Option<LeaseDuration> {
     match section {
         LeaseDuration::Absolute(length) => {
@@ -169,7 +174,7 @@ fn extend_within(section: LeaseDuration, times: u32) -> Option<LeaseDuration> {
     }
 }
 
-/// A valid scenario with up to `faults` faults on `nodes` nodes.
+/// Generates valid scenarios with up to `faults` faults on `nodes` nodes.
 pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> {
     let open = option::weighted(0.3, arrivals());
     let section = (span(0), option::weighted(0.3, 1u32..4));

@@ -1,26 +1,26 @@
-//! The names of the backends: the only place where they are written as words.
+//! The names of the backends, defined only here.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::string_enum::known_by_word;
+use crate::string_enum::impl_named;
 
-/// A backend, by the name that `--backend` takes. Sorted as the words are.
+/// A backend, named as in `--backend`. Ordered alphabetically by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BackendName {
     /// Containers.
     Docker,
-    /// Servers that somebody else has started.
+    /// Servers that are already running.
     External,
-    /// `redis-server` processes of this machine.
+    /// `redis-server` processes on this machine.
     Process,
     /// The simulation, in virtual time.
     Sim,
 }
 
-/// No backend has this name.
+/// The error for an unknown backend name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown backend `{0}`; expected one of {list}", list = BackendName::list())]
 pub struct UnknownBackend(String);
@@ -34,7 +34,7 @@ impl BackendName {
         BackendName::External,
     ];
 
-    /// The word that scenario files, records and the command line use.
+    /// Returns the name that scenario files, records and the command line use.
     pub const fn as_str(self) -> &'static str {
         match self {
             BackendName::Sim => "sim",
@@ -51,7 +51,7 @@ impl BackendName {
     }
 }
 
-known_by_word!(BackendName);
+impl_named!(BackendName);
 
 impl FromStr for BackendName {
     type Err = UnknownBackend;
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_reads_back_and_others_are_refused_with_the_list() {
+    fn name_parses_back_and_unknown_name_lists_all_names() {
         for backend in BackendName::ALL {
             assert_eq!(backend.as_str().parse(), Ok(backend));
         }

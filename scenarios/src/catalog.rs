@@ -1,14 +1,14 @@
-//! The catalog: scenarios that are included in Picklock, one TOML file each, embedded.
+//! The catalog: the scenarios that are included in Picklock, embedded from one TOML file each.
 
 use crate::nearest::did_you_mean;
 use crate::parse::ScenarioError;
 use crate::scenario::Scenario;
 
-/// One line for each scenario: embeds its file.
+/// Embeds the files of the listed scenarios.
 macro_rules! catalog {
     ($($name:literal,)*) => {
-        /// Name and text of every scenario of the catalog, in the order in which people read them. A
-        /// new scenario is one new file and one line here.
+        /// Name and text of every scenario of the catalog, in the order in which they are listed for users. A new
+        /// scenario is one new file and one line here.
         pub const CATALOG: &[(&str, &str)] =
             &[$(($name, include_str!(concat!("../catalog/", $name, ".toml")))),*];
     };
@@ -84,15 +84,15 @@ catalog! {
     "busy-node",
 }
 
-/// The names of the catalog.
+/// Returns the names of the catalog's scenarios.
 pub fn names() -> impl Iterator<Item = &'static str> {
     CATALOG.iter().map(|(name, _)| *name)
 }
 
-/// A scenario of the catalog by its name.
+/// Returns a scenario of the catalog by its name.
 ///
 /// # Errors
-/// An unknown name, with the list and the nearest one.
+/// Returns an error for an unknown name, with the list of names and the nearest one.
 pub fn named(name: &str) -> Result<Scenario, ScenarioError> {
     if let Some((known, text)) = CATALOG.iter().find(|(known, _)| *known == name) {
         return Scenario::parse(text, &format!("catalog/{known}.toml"));

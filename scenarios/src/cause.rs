@@ -1,27 +1,26 @@
-//! The causes of violations: the table from which names, reports and `picklock explain` take
-//! their words.
+//! The causes of violations: names, report texts and pages of `picklock explain`.
 //!
-//! The table stands here because scenario files name causes. Which cause a violation has is
-//! decided by the checkers' crate, from evidence.
+//! The table is in this crate because scenario files name causes. The checkers decide from evidence which cause a
+//! violation has.
 
 use serde::{Deserialize, Serialize};
 
-use crate::string_enum::known_by_word;
+use crate::string_enum::impl_named;
 
-/// Who is responsible for a violation.
+/// The party that is responsible for a violation, with what it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Responsible {
-    /// The client, which did this.
+    /// The client.
     Client(&'static str),
-    /// The lock, by its own commands.
+    /// The lock, because of its own commands.
     Lock,
     /// Redis, which lost the lock, and the lock, which relied on Redis to keep it.
     Redis,
-    /// The application around a right lock, which did this.
+    /// The application around a correct lock.
     Application(&'static str),
-    /// What the lock protects, which did this.
+    /// The resource that the lock protects.
     Resource(&'static str),
-    /// The history does not show who.
+    /// The history does not show the responsible party.
     Undetermined,
 }
 
@@ -34,7 +33,7 @@ struct Row {
 }
 
 macro_rules! causes {
-    ($($variant:ident $word:literal, $who:ident $(($did:literal))?, $meaning:literal;)*) => {
+    ($($variant:ident $word:literal, $party:ident $(($act:literal))?, $meaning:literal;)*) => {
         /// Why a property was violated.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
@@ -49,7 +48,7 @@ macro_rules! causes {
         const ROWS: [Row; CAUSES.len()] = [$(Row {
             word: $word,
             meaning: $meaning,
-            responsible: Responsible::$who $(($did))?,
+            responsible: Responsible::$party $(($act))?,
             page: include_str!(concat!("../explain/", $word, ".md")),
         }),*];
 
@@ -60,8 +59,8 @@ macro_rules! causes {
     };
 }
 
-// One entry each: name, who is responsible, and the line of a report: what happened, with the remedy where there
-// is one. The page of `picklock explain` is `scenarios/explain/NAME.md`.
+// One entry per cause: its name, the responsible party, and a line for reports with what happened and the remedy, if
+// there is one. Its page of `picklock explain` is `scenarios/explain/NAME.md`.
 causes! {
     OutlivedLease "outlived-lease", Client("it kept working after its lease had expired"),
         "the client outlived its lease: use fencing";
@@ -90,15 +89,15 @@ causes! {
     Race "race", Lock,
         "check and act were not one command: make them one script";
     UnbackedGrant "unbacked-grant", Lock,
-        "a grant rests on too few nodes: count only written values, and ask for a majority";
+        "a grant rests on too few nodes: count only written values, and require a majority";
     WrongExpiry "wrong-expiry", Lock,
-        "the expiry written is not the lease asked for or told: use milliseconds, round up";
+        "the written expiry is not the requested or reported lease: use milliseconds, round up";
     FalseRelease "false-release", Lock,
-        "a release left the key: delete what was written, and believe only the server";
+        "a release left the key: delete the written value, and trust only the server's answer";
     SharedKey "shared-key", Lock,
         "two locks use one key: put the whole name of the lock into the key";
     SplitKey "split-key", Lock,
-        "one lock was held under several keys: make the key of the lock's name alone";
+        "one lock was held under several keys: derive the key from its name alone";
     ForeignRenewal "foreign-renewal", Lock,
         "another client's value was kept alive: compare and prolong in one script";
     SharedToken "shared-token", Lock,
@@ -106,60 +105,60 @@ causes! {
     StaleReply "stale-reply", Lock,
         "a grant rests on the reply to an earlier command: close a connection that timed out";
     OwnRemoval "own-removal", Lock,
-        "the holder's own command took its key away: remove it in the release alone";
+        "the holder's own command removed its key: remove it only in the release";
     NotExclusive "not-exclusive", Lock,
         "the lock's own script let a second client in: its rule admits more than one";
     LateLossReport "late-loss-report", Lock,
-        "the lock told its client of the loss after it had let another in: tell it in time";
+        "the lock reported the loss after it had let another client in: report it in time";
     SilentLoss "silent-loss", Lock,
-        "the lock promises renewal, and its key ran out without a word";
+        "the lock promises renewal, but its key expired without a report";
     LateExtension "late-extension", Lock,
-        "an extension asked for in time reached no server: keep a connection free for holders";
+        "an extension requested in time reached no server: keep a connection free for holders";
     RefusedExtension "refused-extension", Lock,
-        "the lock refused to extend a lease that was still its client's";
+        "the lock refused to extend a lease that its client still owned";
     WrongElapsed "wrong-elapsed", Lock,
-        "it told a longer time than anybody has waited: count from the reading of the request";
+        "the reported `elapsed_ms` exceeds the actual wait: measure from when the request was read";
     RenewedAfterRelease "renewed-after-release", Lock,
         "a renewal went on after the release: end it first, and release again if in doubt";
     RenewedAfterEnd "renewed-after-end", Lock,
-        "a renewal went on when its client had ended: end it with the client";
+        "a renewal went on after its client had ended: end it with the client";
     LostWakeUp "lost-wake-up", Lock,
-        "a client slept while the lock was free: look again now and then, also without a signal";
+        "a client slept while the lock was free: check again at times, even without a signal";
     SplitVote "split-vote", Lock,
-        "no client got a majority: let go of what is not enough, and retry at random times";
+        "no client got a majority: release a minority at once, and retry at random times";
     WaitsForEveryNode "waits-for-every-node", Lock,
-        "the lock had a majority and waited for the other nodes: be content with a majority";
+        "the lock had a majority but waited for the other nodes: a majority is enough";
     LateWrite "late-write",
-        Resource("it took a write that came late, and that others had overtaken"),
-        "a write came late: let the resource check tokens, or the version that was read";
+        Resource("it accepted a late write that another client had overtaken"),
+        "a write arrived late: let the resource check tokens, or the version that was read";
     ReleasedBeforeCommit "released-before-commit",
         Application("it released the lock before its change was visible"),
         "the lock was released before the commit: commit first, then release";
     UncheckedWrite "unchecked-write", Application("its failure path wrote without the lock"),
         "a failure path wrote without the lock: write nothing there, or take the lock again";
-    StaleRead "stale-read", Resource("its replica showed what had been there before"),
-        "a replica that lagged was read: read what a lock protects where it is written";
+    StaleRead "stale-read", Resource("its replica returned outdated data"),
+        "a lagging replica was read: read protected data from the master";
     Undetermined "undetermined", Undetermined,
         "the history proves it, but does not show why";
 }
 
 impl Cause {
-    /// The name that files and command lines use.
+    /// Returns the name that files and command lines use.
     pub fn as_str(self) -> &'static str {
         self.row().word
     }
 
-    /// What happened and what helps against it, in one line.
+    /// Returns one line that describes what happened and what helps against it.
     pub fn meaning(self) -> &'static str {
         self.row().meaning
     }
 
-    /// Who is responsible.
+    /// Returns the responsible party.
     pub fn responsible(self) -> Responsible {
         self.row().responsible
     }
 
-    /// The page of `picklock explain`, in Markdown.
+    /// Returns the page of `picklock explain`, in Markdown.
     pub fn page(self) -> &'static str {
         self.row().page
     }
@@ -169,14 +168,14 @@ impl Cause {
     }
 }
 
-known_by_word!(Cause);
+impl_named!(Cause);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn files_and_code_use_the_same_names() {
+    fn names_match_their_serialized_form() {
         for cause in Cause::ALL {
             assert_eq!(Cause::named(cause.as_str()), Some(cause));
             let value = toml::Value::try_from(cause).unwrap();

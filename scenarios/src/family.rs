@@ -1,6 +1,6 @@
-//! Families of scenarios: what kind of thing goes wrong.
+//! Families of scenarios: the kind of problem that a scenario is about.
 //!
-//! It follows from the faults of a scenario, or from its workload if it has none; never from a name.
+//! The family is derived from a scenario's faults, or from its workload if it has none, and never from its name.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Capability;
 use crate::lease_duration::LeaseDuration;
 use crate::scenario::Scenario;
-use crate::string_enum::words;
+use crate::string_enum::string_enum;
 
-words! {
-    /// What goes wrong in a scenario, in the order of reports.
+string_enum! {
+    /// The kind of problem that a scenario is about, in the order of reports.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     Family {
@@ -30,8 +30,8 @@ words! {
 }
 
 impl Family {
-    /// The family of a fault that needs this of the backend.
-    fn of_capability(capability: Capability) -> Family {
+    /// Returns the family of a fault that needs this capability.
+    fn from_capability(capability: Capability) -> Family {
         match capability {
             Capability::Workers => Family::Clients,
             Capability::PauseNodes
@@ -44,9 +44,9 @@ impl Family {
         }
     }
 
-    /// Where a scenario has faults of several families, the first of these is its own: a late command or a
-    /// frozen client often only prepares the moment for the fault that the scenario is about.
-    const BY_WEIGHT: [Family; 4] = [
+    /// Families in the order of precedence. If a scenario has faults of several families, the first of them counts,
+    /// because a delayed command or a frozen client often only prepares the scenario's main fault.
+    const PRECEDENCE: [Family; 4] = [
         Family::Clocks,
         Family::Nodes,
         Family::Clients,
@@ -55,26 +55,26 @@ impl Family {
 }
 
 impl Scenario {
-    /// What goes wrong in it.
+    /// Returns the kind of problem that the scenario is about.
     pub fn family(&self) -> Family {
         let needs = self.faults.iter().flat_map(|fault| fault.needs());
-        let of_faults: Vec<Family> = needs.map(Family::of_capability).collect();
-        let mut by_weight = Family::BY_WEIGHT.into_iter();
-        let of_faults = by_weight.find(|family| of_faults.contains(family));
+        let fault_families: Vec<Family> = needs.map(Family::from_capability).collect();
+        let mut precedence = Family::PRECEDENCE.into_iter();
+        let main_family = precedence.find(|family| fault_families.contains(family));
         let affects_stock = self.faults.iter().any(|one| one.stock_fault().is_some());
         let fails = self.workload.failing_sections > 0 || self.workload.ending_clients > 0;
-        match of_faults {
+        match main_family {
             Some(family) => family,
             None if affects_stock || fails || self.works_past_its_lease() => Family::Clients,
             None => Family::Load,
         }
     }
 
-    /// True if the work takes longer than the lease that is asked for.
+    /// Returns whether the work takes longer than the requested lease.
     fn works_past_its_lease(&self) -> bool {
         let lease = match self.workload.ttl {
             LeaseDuration::Absolute(lease) => lease,
-            // Refused by the parser.
+            // The parser rejects this.
             LeaseDuration::Ttl(_) => Duration::MAX,
         };
         self.workload.section.resolve(lease) > lease
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn family_follows_from_the_faults_else_from_the_workload() {
+    fn family_follows_from_faults_or_else_from_workload() {
         let known = [
             ("calm", Family::Load),
             ("flash-sale", Family::Load),

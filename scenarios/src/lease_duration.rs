@@ -1,30 +1,30 @@
-//! Durations as written in scenario files: `"500ms"`, `"2s"`, or in leases: `"1.5ttl"`.
+//! Durations as written in scenario files: `"500ms"`, `"2s"`, or relative to the lease: `"1.5ttl"`.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::string_enum::written_as_text;
+use crate::string_enum::serde_as_string;
 
 /// A duration, absolute or as a multiple of the lease's TTL.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LeaseDuration {
-    /// This long, whatever the TTL is.
+    /// A duration that does not depend on the TTL.
     Absolute(Duration),
-    /// This many times the TTL.
+    /// A multiple of the TTL.
     Ttl(f64),
 }
 
-/// Longest duration in a scenario: a typing error should not block a CI job for a year.
-pub(crate) const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Maximum duration in a scenario, so that a typo does not block a CI job for a year.
+pub(crate) const MAX_DURATION: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Most leases in a duration that is relative to them.
+/// Maximum number of leases in a relative duration.
 const MAX_LEASES: f64 = 1e4;
 
-/// Why a text is not a duration, or none that a scenario may have. With the text.
+/// Why a text is not a duration that a scenario may have. Each variant contains the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadDuration {
-    /// It is something else.
+    /// It is not a duration at all.
     #[error(
         "`{0}` is not a duration; expected a number and a unit: \"250us\", \"500ms\", \"2s\", \"1m\", \"1h\", or relative to the lease: \"1.5ttl\""
     )]
@@ -32,23 +32,23 @@ pub enum BadDuration {
     /// It is a number without a unit.
     #[error("`{0}` has no unit; did you mean `{0}s` or `{0}ms`?")]
     NoUnit(String),
-    /// It exceeds a week.
+    /// It is longer than a week.
     #[error("`{0}` is too long; expected 168 h (a week) at most")]
     TooLong(String),
-    /// It exceeds so many leases.
+    /// It is longer than `MAX_LEASES` leases.
     #[error("`{0}` is too long; expected {MAX_LEASES}ttl at most")]
     TooManyLeases(String),
 }
 
 impl BadDuration {
-    /// The same of a longer text, of which this is a part.
+    /// Returns the same error for a longer text that contains this one.
     pub(crate) fn within(self, text: &str) -> Self {
-        let of = match self {
+        let variant = match self {
             BadDuration::Unknown(_) | BadDuration::NoUnit(_) => BadDuration::Unknown,
             BadDuration::TooLong(_) => BadDuration::TooLong,
             BadDuration::TooManyLeases(_) => BadDuration::TooManyLeases,
         };
-        of(text.to_owned())
+        variant(text.to_owned())
     }
 }
 
@@ -56,7 +56,7 @@ impl LeaseDuration {
     /// A duration of zero.
     pub const ZERO: LeaseDuration = LeaseDuration::Absolute(Duration::ZERO);
 
-    /// The length of the duration for a lease of `ttl`.
+    /// Returns the length of the duration for a lease of `ttl`.
     pub fn resolve(self, ttl: Duration) -> Duration {
         match self {
             LeaseDuration::Absolute(duration) => duration,
@@ -64,7 +64,7 @@ impl LeaseDuration {
         }
     }
 
-    /// For people: `1.5 leases`, `500ms`.
+    /// Formats the duration for people: `1.5 leases`, `500ms`.
     pub fn describe(self) -> String {
         match self {
             LeaseDuration::Ttl(1.0) => "a lease".to_owned(),
@@ -102,7 +102,7 @@ impl FromStr for LeaseDuration {
             _ => return Err(bad()),
         };
         match Duration::try_from_secs_f64(seconds) {
-            Ok(duration) if duration <= LONGEST => Ok(LeaseDuration::Absolute(duration)),
+            Ok(duration) if duration <= MAX_DURATION => Ok(LeaseDuration::Absolute(duration)),
             _ => Err(BadDuration::TooLong(text.to_owned())),
         }
     }
@@ -121,4 +121,4 @@ impl fmt::Display for LeaseDuration {
     }
 }
 
-written_as_text!(LeaseDuration);
+serde_as_string!(LeaseDuration);

@@ -1,7 +1,7 @@
 //! The scenario vocabulary, its parser and the catalog.
 //!
-//! Pure data: no I/O, no clock, no runtime. [`Scenario::parse`] turns text into a checked
-//! scenario, or into an error that names file, line, column and the nearest valid word.
+//! Pure data: no I/O, no clock, no async runtime. [`Scenario::parse`] turns text into a checked scenario, or into an
+//! error that names file, line, column and the nearest valid word.
 
 #[cfg(feature = "arbitrary")]
 pub mod arbitrary;

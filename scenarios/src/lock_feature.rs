@@ -1,49 +1,49 @@
-//! What a scenario asks of a lock, and a lock may not offer.
+//! Features beyond plain locking that a scenario can require, and that a lock may not offer.
 
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{Action, TaskScope, WorkerAction};
 use crate::scenario::Scenario;
 
-/// Something that not every lock, or adapter, offers.
+/// A feature that not every lock or adapter offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LockFeature {
     /// Several clients in one process.
     #[error("several clients in one process")]
     Clients,
-    /// Its event loop can be blocked.
+    /// Blocking the event loop.
     #[error("a blocked event loop")]
     BlockLoop,
-    /// The thread of one client can be blocked.
+    /// Blocking the thread of one client.
     #[error("a blocked thread")]
     BlockThread,
-    /// A client can give up an acquisition.
-    #[error("to give up an acquisition")]
+    /// Cancelling an acquisition.
+    #[error("cancellation of an acquisition")]
     Cancel,
-    /// It can be asked to release what it has not.
+    /// Releasing a lock that the client does not hold.
     #[error("a release without a grant")]
     ReleaseUnheld,
-    /// A section can fail.
-    #[error("a section that fails")]
+    /// A section that fails.
+    #[error("failing sections")]
     FailSection,
-    /// The client that has the lock can take it again.
-    #[error("to be taken again by its holder")]
+    /// Acquiring a lock again while holding it.
+    #[error("re-entry by its holder")]
     Reenter,
-    /// A client can end while its process lives.
+    /// A client that ends while its process stays alive.
     #[error("a client that ends before its process")]
     EndClient,
 }
 
 impl Scenario {
-    /// True if clients are to block their own tasks.
+    /// Returns whether clients must block their own tasks.
     pub fn blocks_tasks(&self) -> bool {
-        let asked = self.asks_for();
-        asked.contains(&LockFeature::BlockLoop) || asked.contains(&LockFeature::BlockThread)
+        let required = self.required_features();
+        required.contains(&LockFeature::BlockLoop) || required.contains(&LockFeature::BlockThread)
     }
 
-    /// What it asks of a lock beside locking.
-    pub fn asks_for(&self) -> Vec<LockFeature> {
+    /// Returns the features that the scenario requires of a lock.
+    pub fn required_features(&self) -> Vec<LockFeature> {
         let workload = &self.workload;
         let of_workload = [
             (
@@ -56,8 +56,9 @@ impl Scenario {
             (workload.reenter.is_some(), LockFeature::Reenter),
             (workload.ending_clients > 0, LockFeature::EndClient),
         ];
-        let of_workload = of_workload.into_iter().filter(|(is_asked, _)| *is_asked);
-        let of_workload = of_workload.map(|(_, feature)| feature);
+        let by_workload = of_workload
+            .into_iter()
+            .filter_map(|(is_required, feature)| is_required.then_some(feature));
         let faults = self.faults.iter();
         let actions = faults.filter_map(|fault| fault.actions()).flatten();
         let blocked = actions.filter_map(|action| match action {
@@ -67,6 +68,6 @@ impl Scenario {
             }
             _ => None,
         });
-        of_workload.chain(blocked).collect()
+        by_workload.chain(blocked).collect()
     }
 }

@@ -1,6 +1,6 @@
-//! The nearest valid word for a mistyped one.
+//! Finds the nearest valid word for a mistyped one.
 
-/// The candidate that is closest to `word`, if it is close enough.
+/// Returns the candidate that is closest to `word`, or `None` if none is close enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = word.to_lowercase();
     candidates
@@ -10,7 +10,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
             (distance, candidate)
         })
         .filter(|(distance, candidate)| {
-            // Up to a third of the letters may be wrong. A prefix of a word also counts.
+            // Up to a third of the letters may be wrong. A prefix also counts.
             let begins = folded.len() >= 2 && candidate.to_lowercase().starts_with(&folded);
             begins || *distance <= (candidate.chars().count().max(3) / 3)
         })
@@ -18,7 +18,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// The question whether the nearest of these words was meant, if one is close enough.
+/// Returns the question "did you mean ...?" for the nearest known word, or `None` if none is close enough.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, known).map(|meant| format!("did you mean `{meant}`?"))
 }

@@ -1,4 +1,4 @@
-//! From text to a valid scenario, or to an error that says where it is and what to do.
+//! Parses and checks scenario files. Errors name the position and a remedy.
 
 use std::fmt;
 
@@ -6,23 +6,23 @@ use crate::nearest::did_you_mean;
 use crate::scenario::Scenario;
 use crate::validate;
 
-/// What is wrong with a scenario file, and where.
+/// A problem in a scenario file, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ScenarioError {
-    /// The file, or the name in the catalog.
+    /// The file, or the scenario's name in the catalog.
     pub file: String,
-    /// Line and column, both counted from 1. `None` if the problem has no position.
+    /// Line and column, counted from 1, or `None` if the problem has no position.
     pub place: Option<(usize, usize)>,
     /// The line itself.
     pub excerpt: Option<String>,
-    /// What is wrong, and what was expected.
+    /// The problem, and what was expected.
     pub problem: String,
-    /// The nearest valid word, or what to do.
+    /// The nearest valid word, or a remedy.
     pub hint: Option<String>,
 }
 
 impl ScenarioError {
-    /// An error in a text, at this offset if it is known.
+    /// Creates an error about a text, at this offset if it is known.
     pub fn at(
         file: &str,
         text: &str,
@@ -41,8 +41,8 @@ impl ScenarioError {
         }
     }
 
-    /// The nearest word to one that the TOML parser does not know. Its message quotes that word, then all
-    /// that it knows.
+    /// Returns the nearest known word if `message` is the TOML parser's error about an unknown word. Such a message
+    /// quotes the unknown word, and then all known words.
     pub fn hint_at(message: &str) -> Option<String> {
         let is_unknown = ["unknown field", "unknown variant", "unknown cause"];
         if !is_unknown.iter().any(|it| message.starts_with(it)) {
@@ -77,16 +77,16 @@ impl fmt::Display for ScenarioError {
 }
 
 impl Scenario {
-    /// Reads and checks a scenario. Errors call it `file`.
+    /// Parses and checks a scenario. Errors refer to it as `file`.
     ///
     /// # Errors
-    /// The first problem, with its line and column if it has them.
+    /// Returns the first problem, with its line and column if it has a position.
     pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
         let scenario: Scenario = toml::from_str(text).map_err(|error| {
             let message = error.message().trim();
             let offset = error.span().map(|span| span.start);
             let hint = ScenarioError::hint_at(message);
-            ScenarioError::at(file, text, offset, plainly(message), hint)
+            ScenarioError::at(file, text, offset, simplify_type_names(message), hint)
         })?;
         validate::scenario(&scenario).map_err(|problem| {
             let offset = locate(text, &problem.path);
@@ -95,11 +95,10 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Checks the scenario again after its numbers were changed, and against the number of nodes
-    /// that the lock needs.
+    /// Checks the scenario again after its numbers were changed, and against the number of nodes that the lock needs.
     ///
     /// # Errors
-    /// A fault that names a worker or node that does not exist, or a value out of range.
+    /// Returns an error if a fault names a worker or node that does not exist, or if a value is out of range.
     pub fn check_for(&self, nodes: usize) -> Result<(), ScenarioError> {
         validate::scenario(self)
             .and_then(|()| validate::nodes(self, self.topology.nodes.unwrap_or(nodes)))
@@ -110,8 +109,8 @@ impl Scenario {
     }
 }
 
-/// Replaces the parser's names of value kinds with everyday words.
-fn plainly(message: &str) -> String {
+/// Replaces the parser's type names with everyday words.
+fn simplify_type_names(message: &str) -> String {
     let mut plain = message.replace('\n', "; ");
     for jargon in ["usize", "u32", "i64"] {
         plain = plain.replace(&format!("expected {jargon}"), "expected a whole number");
@@ -130,7 +129,7 @@ fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Position of the value at `path`, or of its nearest parent in the file.
+/// Returns the position of the value at `path`, or of its nearest parent in the file.
 fn locate(text: &str, path: &[String]) -> Option<usize> {
     let document = toml::de::DeTable::parse(text).ok()?;
     let (first, rest) = path.split_first()?;

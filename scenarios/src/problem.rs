@@ -1,6 +1,6 @@
-//! One thing that is wrong with a scenario, and the path to it in the file.
+//! A problem in a scenario, with the path to it in the file.
 
-/// What is wrong, and where.
+/// A problem in a scenario.
 pub(crate) struct Problem {
     pub(crate) path: Vec<String>,
     pub(crate) text: String,
@@ -21,7 +21,7 @@ impl Problem {
         self
     }
 
-    /// The path as people write it: `fault[0].when`.
+    /// Returns the path as people write it: `fault[0].when`.
     pub(crate) fn path_text(&self) -> String {
         let mut text = String::new();
         for part in &self.path {

@@ -1,17 +1,17 @@
-//! Profiles: choices of scenarios of the catalog for a purpose. One table, and this is its only place.
+//! Profiles: selections of the catalog's scenarios for a purpose. This table is the only place that defines them.
 
-/// Some scenarios of the catalog, in its order.
+/// A selection of the catalog's scenarios, in the catalog's order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Profile {
-    /// What `--profile` names it.
+    /// Its name for `--profile`.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub about: &'static str,
-    /// Names of scenarios of the catalog.
+    /// The names of its scenarios.
     pub scenarios: &'static [&'static str],
 }
 
-/// All profiles. `docs/matrix.md` says why these scenarios.
+/// All profiles. `docs/matrix.md` explains the selection.
 pub const PROFILES: &[Profile] = &[Profile {
     name: "quick",
     about: "the eight most revealing scenarios, in less than a minute",
@@ -27,7 +27,7 @@ pub const PROFILES: &[Profile] = &[Profile {
     ],
 }];
 
-/// The profile with this name.
+/// Returns the profile with this name.
 pub fn named(name: &str) -> Option<&'static Profile> {
     PROFILES.iter().find(|profile| profile.name == name)
 }
@@ -38,7 +38,7 @@ mod tests {
     use crate::catalog;
 
     #[test]
-    fn a_profile_has_scenarios_of_the_catalog_in_its_order() {
+    fn profile_lists_catalog_scenarios_in_catalog_order() {
         for profile in PROFILES {
             let place = |name: &&str| catalog::names().position(|known| known == *name);
             let places: Vec<Option<usize>> = profile.scenarios.iter().map(place).collect();

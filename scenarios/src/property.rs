@@ -1,17 +1,17 @@
-//! The properties of a lock, by name.
+//! The names of a lock's properties.
 //!
-//! Scenario files say what they expect of a property, so its name must be known here, below the
-//! checkers. Everything else about a property stands in its checker's file.
+//! They are in this crate because scenario files contain expectations of properties. Everything else about a property
+//! is in its checker.
 
 use serde::{Deserialize, Serialize};
 
-use crate::string_enum::known_by_word;
+use crate::string_enum::impl_named;
 
-/// The table of properties, one line each, in the order in which reports show them: the name,
-/// the variant of [`Property`](crate::Property), and what the property demands.
+/// The table of properties, one line each, in the order of reports: the name, the variant of
+/// [`Property`](crate::Property), and the requirement.
 ///
-/// `properties!(rows)` calls the macro `rows` with the whole table. The name in a line is also
-/// the name of the checker's file, so the checkers' crate declares its files from this table.
+/// `properties!(rows)` passes the whole table to the macro `rows`. The name in a line is also the name of the
+/// checker's module.
 #[macro_export]
 macro_rules! properties {
     ($rows:ident) => {
@@ -51,25 +51,25 @@ macro_rules! property_enum {
 properties!(property_enum);
 
 impl Property {
-    /// The name that files and command lines use.
+    /// Returns the name that files and command lines use.
     pub fn as_str(self) -> &'static str {
         PROPERTIES[self as usize]
     }
 
-    /// What the property demands, as half a sentence.
+    /// Returns the requirement as half a sentence.
     pub fn demand(self) -> &'static str {
         DEMANDS[self as usize]
     }
 }
 
-known_by_word!(Property);
+impl_named!(Property);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn files_and_code_use_the_same_names() {
+    fn names_match_their_serialized_form() {
         for property in Property::ALL {
             assert_eq!(Property::named(property.as_str()), Some(property));
             let value = toml::Value::try_from(property).unwrap();

@@ -4,14 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::string_enum::written_as_text;
+use crate::string_enum::serde_as_string;
 
-/// A number of events in a unit of time, evenly spaced.
+/// A number of evenly spaced events per unit of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// How many. More than zero.
+    /// Number of events; greater than 0.
     pub count: f64,
-    /// In which unit of time.
+    /// The unit of time.
     pub per: Per,
 }
 
@@ -32,8 +32,8 @@ const UNITS: [(Per, &str); 3] = [
     (Per::Ttl, "ttl"),
 ];
 
-/// A rate outside this range is a typing error.
-const SENSIBLE: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
+/// Rates outside this range are treated as typos.
+const PLAUSIBLE: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 
 /// Why a text is not a rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,14 +43,14 @@ const SENSIBLE: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 pub struct BadRate(String);
 
 impl Rate {
-    /// When event `number` occurs, counted from 0, in nanoseconds after the first.
+    /// Returns the time of event `number`, counted from 0, in nanoseconds after the first event.
     ///
-    /// Computed from the number and not from the previous event, so that errors do not add up.
+    /// It is computed from the number and not from the previous event, so that rounding errors do not accumulate.
     pub fn nth_ns(self, number: u64, ttl: Duration) -> u64 {
         (number as f64 * self.unit(ttl).as_nanos() as f64 / self.count) as u64
     }
 
-    /// How many occur within `duration`, the first at its beginning, none at its very end.
+    /// Returns how many events occur within `duration`, counting the first at its start, but none at its end.
     pub fn within(self, duration: Duration, ttl: Duration) -> u64 {
         let units = duration.as_nanos() as f64 / self.unit(ttl).as_nanos() as f64;
         (units * self.count).ceil() as u64
@@ -73,7 +73,7 @@ impl FromStr for Rate {
         let (count, unit) = text.split_once('/').ok_or_else(bad)?;
         let count: f64 = count.trim().parse().map_err(|_| bad())?;
         match UNITS.iter().find(|(_, word)| *word == unit.trim()) {
-            Some((per, _)) if SENSIBLE.contains(&count) => Ok(Rate { count, per: *per }),
+            Some((per, _)) if PLAUSIBLE.contains(&count) => Ok(Rate { count, per: *per }),
             _ => Err(bad()),
         }
     }
@@ -86,7 +86,7 @@ impl fmt::Display for Rate {
     }
 }
 
-written_as_text!(Rate);
+serde_as_string!(Rate);
 
 #[cfg(test)]
 mod tests {
@@ -95,7 +95,7 @@ mod tests {
     const TTL: Duration = Duration::from_secs(2);
 
     #[test]
-    fn rate_gives_each_arrival_its_time() {
+    fn rate_defines_the_time_of_each_arrival() {
         let third_ns = |text: &str| text.parse::<Rate>().map(|rate| rate.nth_ns(3, TTL));
         assert_eq!(third_ns("40/s"), Ok(75_000_000));
         assert_eq!(third_ns(" 0.5 / ms "), Ok(6_000_000));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_within_a_span_are_those_before_its_end() {
+    fn arrivals_within_a_duration_are_before_its_end() {
         for (text, seconds, expected) in [("4/s", 1, 4), ("3/s", 1, 3), ("0.1/s", 1, 1)] {
             let rate: Rate = text.parse().unwrap();
             let duration = Duration::from_secs(seconds);

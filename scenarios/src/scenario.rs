@@ -1,4 +1,4 @@
-//! One scenario, as its file describes it.
+//! A scenario, as its file describes it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,58 +13,58 @@ use crate::lease_duration::LeaseDuration;
 use crate::topology::Topology;
 use crate::workload::Workload;
 
-/// A scenario: topology, workload, faults, and what is expected of which lock. Pure data.
+/// A scenario: topology, workload, faults, and expected verdicts. Pure data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Its name in the catalog and in reports: lower-case words joined by `-`.
+    /// Name in the catalog and in reports: lower-case words joined by `-`.
     pub name: String,
     /// One or two sentences: what happens, and why it matters.
     pub summary: String,
-    /// Where the claim comes from: an article, a paper, an issue.
+    /// The source of the claim: an article, a paper, an issue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The backends in which it can run. If omitted: all.
+    /// The backends that the scenario supports. If omitted: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub backends: Vec<BackendName>,
-    /// The cost of a lock that it measures. If omitted: none in particular. Results do not depend on it.
+    /// The cost of a lock that the scenario measures. If omitted: none in particular. It does not affect results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measures: Option<Measure>,
     /// The Redis servers.
     #[serde(default)]
     pub topology: Topology,
-    /// What the buyers do.
+    /// The behaviour of the buyers.
     #[serde(default)]
     pub workload: Workload,
-    /// What goes wrong, in no particular order: each fault has its own moment.
+    /// The faults, in no particular order; each has its own trigger.
     #[serde(default, rename = "fault")]
     pub faults: Vec<FaultPlan>,
-    /// What the checkers need before they judge.
+    /// Parameters of the checkers.
     #[serde(default)]
     pub judge: Judge,
-    /// Expected verdicts: lock name (or [`OTHERS`] for all others), then property (or [`OTHERS`] for all others), then
-    /// status. A table speaks of every property: what it does not name holds.
+    /// Expected verdicts by lock (or [`OTHERS`] for all other locks), then by property (or [`OTHERS`] for all other
+    /// properties). In a table without [`OTHERS`], the properties that it does not name are expected to hold.
     #[serde(default)]
     pub expect: BTreeMap<String, BTreeMap<String, Expectation>>,
 }
 
-/// In the tables of expectations: every lock, and every property, that is not named.
+/// The name that stands for all other locks, or properties, in the tables of expectations.
 pub const OTHERS: &str = "*";
 
 impl Scenario {
-    /// True if it can run in this backend. In another one its verdicts are `unknown`.
+    /// Returns whether the scenario supports this backend. In any other backend its verdicts are `unknown`.
     pub fn runs_in(&self, backend: BackendName) -> bool {
         self.backends.is_empty() || self.backends.contains(&backend)
     }
 }
 
-/// What the checkers need before they judge, and the bound on progress.
+/// Parameters of the checkers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Judge {
-    /// Fewer grants than this are too few to judge.
+    /// Minimum number of grants; with fewer, the run is inconclusive.
     pub min_grants: u64,
-    /// When faults and leases are over, a client that wants the lock gets it within this time.
+    /// After faults and leases are over, a client that wants the lock must get it within this time.
     pub progress_within: LeaseDuration,
 }
 
@@ -158,16 +158,16 @@ impl From<Expectation> for String {
     }
 }
 
-/// Which cost of a lock a scenario measures.
+/// The cost of a lock that a scenario measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// To acquire while nothing goes wrong and the lock is mostly free.
+    /// The cost of acquiring while nothing goes wrong and the lock is mostly free.
     Healthy,
-    /// To acquire while many clients want one lock.
+    /// The cost of acquiring while many clients want one lock.
     Contended,
-    /// To acquire around a failover that loses nothing.
+    /// The cost of acquiring around a failover that loses nothing.
     Failover,
-    /// How many requests are granted while a minority of the nodes is out of reach.
+    /// The share of requests that are granted while a minority of the nodes is unreachable.
     Minority,
 }

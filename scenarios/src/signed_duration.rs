@@ -5,23 +5,22 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::lease_duration::{BadDuration, LeaseDuration};
-use crate::string_enum::written_as_text;
+use crate::string_enum::serde_as_string;
 
-/// How much later something arrives, or how far a clock is set forward or back.
+/// A delay, or a shift of a clock forward or back.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SignedDuration {
-    /// How far.
+    /// The absolute length.
     pub span: LeaseDuration,
-    /// True: to an earlier time.
+    /// Whether the shift is to an earlier time.
     pub back: bool,
 }
 
 impl SignedDuration {
-    /// In nanoseconds, for a lease of `ttl`. Negative for a shift back.
+    /// Returns the shift in nanoseconds for a lease of `ttl`; negative for a shift back.
     pub fn resolve_ns(self, ttl: Duration) -> i64 {
-        let far = self.span.resolve(ttl).as_nanos();
-        let far = i64::try_from(far).unwrap_or(i64::MAX);
-        if self.back { -far } else { far }
+        let span_ns = i64::try_from(self.span.resolve(ttl).as_nanos()).unwrap_or(i64::MAX);
+        if self.back { -span_ns } else { span_ns }
     }
 }
 
@@ -40,7 +39,7 @@ impl FromStr for SignedDuration {
             Some(rest) => (true, rest),
             None => (false, trimmed.strip_prefix('+').unwrap_or(trimmed)),
         };
-        // A second sign is not part of a number.
+        // A second sign must not be parsed as part of the number.
         if span.trim_start().starts_with(['+', '-']) {
             return Err(BadDuration::Unknown(text.to_owned()));
         }
@@ -60,7 +59,7 @@ impl fmt::Display for SignedDuration {
     }
 }
 
-written_as_text!(SignedDuration);
+serde_as_string!(SignedDuration);
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,12 @@
-//! How values are written in files.
+//! Macros for values that files contain as strings.
 
-/// True for what files leave out.
+/// Returns whether a value is the default, which files omit.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Declares an enum whose variants have the words by which serde knows them, too.
-macro_rules! words {
+/// Declares an enum whose variants also have the strings under which serde knows them.
+macro_rules! string_enum {
     (
         $(#[$about:meta])*
         $type:ident {
@@ -19,10 +19,10 @@ macro_rules! words {
         }
 
         impl $type {
-            /// All of them, in the order of declaration.
+            /// All variants, in the order of declaration.
             pub const ALL: [$type; [$($word),*].len()] = [$($type::$variant),*];
 
-            /// Its word, as files have it.
+            /// Returns the string that files use.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $($type::$variant => $word,)*
@@ -31,13 +31,13 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use words;
+pub(crate) use string_enum;
 
-/// Implements what follows from the words of an enum that has `ALL` and `word`.
-macro_rules! known_by_word {
+/// Implements `named` and `Display` for an enum that has `ALL` and `as_str`.
+macro_rules! impl_named {
     ($type:ident) => {
         impl $type {
-            /// The one that has this word.
+            /// Returns the variant with this string.
             pub fn named(word: &str) -> Option<$type> {
                 $type::ALL.into_iter().find(|one| one.as_str() == word)
             }
@@ -50,10 +50,10 @@ macro_rules! known_by_word {
         }
     };
 }
-pub(crate) use known_by_word;
+pub(crate) use impl_named;
 
-/// Implements serde's traits for a type that files have as one text, by its `Display` and `FromStr`.
-macro_rules! written_as_text {
+/// Implements serde's traits for a type that files contain as a string, using its `Display` and `FromStr`.
+macro_rules! serde_as_string {
     ($type:ty) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -69,4 +69,4 @@ macro_rules! written_as_text {
         }
     };
 }
-pub(crate) use written_as_text;
+pub(crate) use serde_as_string;

@@ -6,37 +6,37 @@ use crate::string_enum::is_default;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Topology {
-    /// Independent nodes. If omitted: as many as the lock wants.
+    /// Number of independent nodes. If omitted: as many as the lock uses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,
-    /// The scenario makes sense only for locks that use at least this many nodes (for example a
-    /// quorum of which one node forgets). If omitted: for all.
+    /// Minimum number of nodes that a lock must use for the scenario to make sense (for example for a quorum in which
+    /// one node loses its vote). If omitted: the scenario suits every lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_nodes: Option<usize>,
-    /// Replicas of each node.
+    /// Number of replicas per node.
     pub replicas: usize,
-    /// Redis Sentinels that watch every node and fail it over automatically. Workers then ask them
-    /// for a node's master.
+    /// Number of Redis Sentinels that watch every node and fail it over automatically. Workers then query them for a
+    /// node's master.
     #[serde(skip_serializing_if = "is_default")]
     pub sentinels: usize,
-    /// What a node keeps over a restart.
+    /// The data that a node keeps over a restart.
     pub persistence: Persistence,
 }
 
 impl Topology {
-    /// The most independent nodes of a run.
+    /// Maximum number of independent nodes in a run.
     pub const MAX_NODES: usize = 64;
-    /// The most replicas of each node.
+    /// Maximum number of replicas per node.
     pub const MAX_REPLICAS: usize = 8;
 
-    /// Why a lock that uses so many nodes uses too few, in words; `None`: it uses enough.
+    /// Returns a message if a lock with `count` nodes uses too few for the scenario, or `None` if it uses enough.
     pub fn lacks_nodes(&self, count: usize) -> Option<String> {
-        let least = self.min_nodes.filter(|least| *least > count)?;
-        Some(format!("needs {least} Redis nodes; this lock uses {count}"))
+        let min = self.min_nodes.filter(|min| *min > count)?;
+        Some(format!("needs {min} Redis nodes; this lock uses {count}"))
     }
 }
 
-/// What a Redis node writes to disk.
+/// The data that a Redis node writes to disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Persistence {

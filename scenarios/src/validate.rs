@@ -1,4 +1,4 @@
-//! What the types alone cannot say about a scenario.
+//! Checks of a scenario that its types cannot express.
 
 mod durations;
 mod open_loop;
@@ -15,13 +15,13 @@ use crate::scenario::{OTHERS, Scenario};
 use crate::topology::Topology;
 use crate::workload::Workload;
 
-/// Most workers, nodes and keys that one run may ask for.
-const MOST: usize = 2000;
+/// Maximum number of workers, of keys and of processes in one run.
+const MAX_COUNT: usize = 2000;
 
 pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
     name(&scenario.name)?;
     if scenario.summary.trim().is_empty() {
-        let text = "the summary is empty; say in a sentence what happens";
+        let text = "the summary is empty; describe in a sentence what happens";
         return Err(Problem::at(&["summary"], text));
     }
     workload(scenario)?;
@@ -30,14 +30,14 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
     clients(&scenario.workload)?;
     open_loop::arrivals(&scenario.workload)?;
     sentinels(scenario)?;
-    // A relative ttl has been refused.
+    // At this point the ttl is known to be absolute.
     let ttl = scenario.workload.ttl.resolve(Duration::ZERO);
-    each_fault(scenario, |plan| durations::of_fault(plan, ttl))?;
+    each_fault(scenario, |plan| durations::fault_durations(plan, ttl))?;
     each_fault(scenario, |plan| fault::check(scenario, plan))?;
     expectations(scenario)
 }
 
-/// Checks the scenario against the number of nodes that the run will have.
+/// Checks the scenario against the number of nodes of the run.
 pub fn nodes(scenario: &Scenario, count: usize) -> Result<(), Problem> {
     if let Some(lacking) = scenario.topology.lacks_nodes(count) {
         return Err(Problem::at(&["topology", "min_nodes"], lacking)
@@ -46,7 +46,7 @@ pub fn nodes(scenario: &Scenario, count: usize) -> Result<(), Problem> {
     each_fault(scenario, |plan| fault::check_nodes(plan, count))
 }
 
-/// Checks every fault; a problem gets the path to the fault.
+/// Checks every fault. A problem gets the path of its fault.
 fn each_fault(
     scenario: &Scenario,
     check: impl Fn(&FaultPlan) -> Result<(), Problem>,
@@ -70,23 +70,25 @@ fn name(name: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The numbers of servers.
+/// Checks the numbers of servers.
 fn servers(topology: &Topology) -> Result<(), Problem> {
-    let most = Topology::MAX_NODES;
-    let is_out_of_range = |count: &usize| *count == 0 || *count > most;
+    let max = Topology::MAX_NODES;
+    let is_out_of_range = |count: &usize| *count == 0 || *count > max;
     if let Some(count) = topology.nodes.filter(is_out_of_range) {
-        let text = format!("{count} nodes: expected 1 to {most}");
+        let text = format!("{count} nodes: expected 1 to {max}");
         return Err(Problem::at(&["topology", "nodes"], text));
     }
     let too_few = |least: &usize| topology.nodes.is_some_and(|count| count < *least);
     let is_wrong = |least: &usize| is_out_of_range(least) || too_few(least);
     if let Some(least) = topology.min_nodes.filter(is_wrong) {
-        let text =
-            format!("at least {least} nodes: expected 1 to {most}, and no more than `nodes`");
+        let text = format!("at least {least} nodes: expected 1 to {max}, and no more than `nodes`");
         return Err(Problem::at(&["topology", "min_nodes"], text));
     }
     if topology.replicas > Topology::MAX_REPLICAS {
-        let text = format!("at most {} replicas a node", Topology::MAX_REPLICAS);
+        let text = format!(
+            "expected at most {} replicas per node",
+            Topology::MAX_REPLICAS
+        );
         return Err(Problem::at(&["topology", "replicas"], text));
     }
     Ok(())
@@ -100,8 +102,8 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
         ("processes", workload.processes.unwrap_or(1)),
     ];
     for (field, count) in counted {
-        if count == 0 || count > MOST {
-            let text = format!("{count} {field}: expected 1 to {MOST}");
+        if count == 0 || count > MAX_COUNT {
+            let text = format!("{count} {field}: expected 1 to {MAX_COUNT}");
             return Err(Problem::at(&["workload", field], text));
         }
     }
@@ -111,7 +113,7 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
         return Err(Problem::at(&["workload", "purchases"], text));
     }
     if workload.stock < 1 {
-        let text = "there must be something to sell: at least 1";
+        let text = "the stock must be at least 1";
         return Err(Problem::at(&["workload", "stock"], text));
     }
     let LeaseDuration::Absolute(ttl) = workload.ttl else {
@@ -120,7 +122,7 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
     };
     if ttl.as_millis() < 20 {
         let text =
-            "the ttl must be at least 20ms: a shorter lease is lost in the machine's own jitter";
+            "the ttl must be at least 20ms: a shorter lease is less than the machine's jitter";
         return Err(Problem::at(&["workload", "ttl"], text));
     }
     if workload.limit.resolve(ttl).is_zero() {
@@ -130,16 +132,16 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Holders can extend only while they work, and not all the time.
+/// Checks that holders can extend while they work, and do not extend all the time.
 fn extend(workload: &Workload) -> Result<(), Problem> {
-    // Any lease will do: a relative ttl has been refused.
+    // Any lease will do here, because the ttl is known to be absolute.
     let ttl = workload.ttl.resolve(Duration::from_secs(1));
     let wrong =
         |problem: &str, hint: &str| Err(Problem::at(&["workload", "extend"], problem).hint(hint));
     match workload.extend.map(|extend| extend.resolve(ttl)) {
         Some(extend) if extend.is_zero() => wrong(
             "holders would extend all the time, and never work",
-            "such as `extend = \"0.4ttl\"`, or leave it out",
+            "use for example `extend = \"0.4ttl\"`, or omit it",
         ),
         Some(extend) if extend >= workload.section.resolve(ttl) => wrong(
             "`extend` is not shorter than `section`: no holder would ever extend",
@@ -149,7 +151,7 @@ fn extend(workload: &Workload) -> Result<(), Problem> {
     }
 }
 
-/// What clients do beside taking the lock and giving it back.
+/// Checks what clients do in addition to acquiring and releasing the lock.
 fn clients(workload: &Workload) -> Result<(), Problem> {
     let ttl = workload.ttl.resolve(Duration::ZERO);
     let is_short = |lease: LeaseDuration| lease.resolve(ttl) < Duration::from_millis(1);
@@ -165,7 +167,7 @@ fn clients(workload: &Workload) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Sentinels need a replica to promote, a majority, and a backend that has them.
+/// Checks that Sentinels have a replica to promote, a majority, and a backend that supports them.
 fn sentinels(scenario: &Scenario) -> Result<(), Problem> {
     let topology = &scenario.topology;
     if topology.sentinels == 0 {
@@ -176,7 +178,7 @@ fn sentinels(scenario: &Scenario) -> Result<(), Problem> {
     };
     if topology.sentinels < 3 || topology.sentinels > 7 {
         let problem = format!("{} sentinels: expected 3 to 7", topology.sentinels);
-        return wrong(problem, "fewer have no majority left when one is gone");
+        return wrong(problem, "with fewer, no majority is left if one fails");
     }
     if topology.replicas == 0 {
         let problem = "the sentinels need a replica to promote, and the nodes have none".to_owned();
@@ -184,7 +186,7 @@ fn sentinels(scenario: &Scenario) -> Result<(), Problem> {
     }
     if scenario.runs_in(BackendName::Sim) {
         let problem = "the simulation has no sentinels".to_owned();
-        return wrong(problem, "say so: `backends = [\"process\", \"docker\"]`");
+        return wrong(problem, "add `backends = [\"process\", \"docker\"]`");
     }
     Ok(())
 }
@@ -206,7 +208,7 @@ fn known_word(word: &str, known: &[&str], what: &str, path: &[&str]) -> Result<(
         return Ok(());
     }
     let known_words = known.join(", ");
-    let text = format!("`{word}` is no {what}; expected one of {known_words}");
+    let text = format!("`{word}` is not a known {what}; expected one of {known_words}");
     Err(Problem {
         hint: did_you_mean(word, known.iter().copied()),
         ..Problem::at(path, text)
@@ -218,8 +220,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_that_cannot_do_what_is_asked_are_refused() {
-        for (line, said) in [
+    fn impossible_client_behaviour_is_rejected() {
+        for (line, expected) in [
             ("reenter = \"0s\"", "a lease of 0s: expected 1ms or more"),
             ("ending_clients = 2", "fewer than two buyers are left"),
             ("cancel = \"9000h\"", "9000h"),
@@ -227,7 +229,7 @@ mod tests {
             let text = format!("name = \"mine\"\nsummary = \"Mine.\"\n[workload]\n{line}\n");
             let error = Scenario::parse(&text, "mine.toml").unwrap_err().to_string();
             assert!(error.contains("mine.toml:4:"), "{error}");
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the buyers of a scenario do.
+//! The behaviour of the buyers in a scenario.
 
 use std::time::Duration;
 
@@ -23,132 +23,130 @@ pub enum Update {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SoldOut {
-    /// By taking the lock and reading the stock itself.
+    /// It takes the lock and reads the stock.
     #[default]
     Seen,
-    /// From a shared flag that is set as soon as one buyer has read it, as many shops do. No buyer
-    /// asks for the lock after that.
+    /// A shared flag is set as soon as one buyer has read that the stock is empty, as in many shops. After that no
+    /// buyer asks for the lock.
     Announced,
 }
 
-/// Where the stock is kept.
+/// The place where the stock is stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StockPlace {
-    /// By the driver.
+    /// In the driver.
     #[default]
     Driver,
-    /// In a key on a separate Redis server, which no fault strikes. It is read, checked and changed
-    /// by single commands, as an application would do it.
+    /// In a key on a separate Redis server that no fault affects. It is read, checked and changed by single commands,
+    /// as an application would do it.
     Redis,
 }
 
-/// Which buyers start first.
+/// The buyers that start first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartOrder {
     /// All buyers at once: a race.
     #[default]
     Together,
-    /// Worker 0 alone. The others start as soon as its first attempt has been answered, or a fault
-    /// that waited for an event has struck. So its first command is the one that takes the lock, on
-    /// every machine.
+    /// Worker 0 alone. The others start as soon as its first attempt has been answered, or a fault with an event as
+    /// its trigger has fired. Its first command is therefore the one that takes the lock, on every machine.
     OneFirst,
 }
 
-/// Which seeds workers are given for their tokens and delays.
+/// The seeds from which workers draw their tokens and delays.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Seeds {
-    /// Each worker, and each start of it, its own.
+    /// Each start of each worker has its own seed.
     #[default]
     Different,
-    /// All of them the same, as clients that were forked, or restored from one snapshot, after their
-    /// generator was seeded. A lock that takes its tokens from elsewhere does not notice.
+    /// All workers have the same seed, as clients that were forked, or restored from one snapshot, after their
+    /// generator was seeded. A lock that draws its tokens from another source is not affected.
     Same,
 }
 
-/// What the buyers do. The `flash-sale` workload: until it is sold out, take the lock, read the
-/// stock, work for `section`, change the stock, release the lock.
+/// The behaviour of the buyers. In the `flash-sale` workload they take the lock, read the stock, work for `section`,
+/// change the stock and release the lock, until everything is sold.
 ///
-/// In a closed loop, the default, each worker starts its next purchase when the last one is done.
-/// In an open loop (`arrivals`, `duration`) buyers arrive at a fixed rate, whether or not the lock
-/// keeps up with them, and the workers serve them.
+/// In a closed loop, the default, each worker starts its next purchase when the last one is done. In an open loop
+/// (`arrivals`, `duration`) buyers arrive at a fixed rate, whether or not the lock keeps up with them, and the
+/// workers serve them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Workload {
-    /// Which workload. Only `flash-sale` so far.
+    /// The workload. Only `flash-sale` exists so far.
     pub kind: WorkloadKind,
-    /// Competing buyers, each a client of its own.
+    /// Number of competing buyers, each of which is a client.
     pub workers: usize,
-    /// How many processes the workers live in: worker *i* lives in process *i* modulo this number. If omitted: one
-    /// process for each worker.
+    /// Number of processes in which the workers live; worker *i* lives in process *i* modulo this number. If omitted:
+    /// one process per worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<usize>,
-    /// How many locks, each with a stock of its own.
+    /// Number of locks, each with its own stock.
     pub keys: usize,
-    /// Units in stock at the start, for each key.
+    /// Units in stock at the start, per key.
     pub stock: i64,
-    /// How many units one buyer wants. If omitted: no limit.
+    /// Number of units that one buyer wants. If omitted: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purchases: Option<u32>,
-    /// How many buyers arrive in a unit of time, for one purchase each. If omitted: a closed loop.
+    /// Arrival rate of buyers, which make one purchase each. If omitted: a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Rate>,
-    /// How long they arrive. Requires `arrivals`.
+    /// Duration of the arrivals. Requires `arrivals`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<LeaseDuration>,
     /// How a sale changes the stock.
     pub update: Update,
-    /// Where the stock is kept.
+    /// The place where the stock is stored.
     pub stock_in: StockPlace,
     /// How a buyer learns that everything is sold.
     pub sold_out: SoldOut,
-    /// Which buyers start first.
+    /// The buyers that start first.
     pub start: StartOrder,
-    /// Which seeds workers are given.
+    /// The seeds of the workers.
     #[serde(skip_serializing_if = "is_default")]
     pub seeds: Seeds,
     /// Lease time requested at every acquisition. Must be absolute.
     pub ttl: LeaseDuration,
-    /// How long the work inside the critical section takes.
+    /// Duration of the work inside the critical section.
     pub section: LeaseDuration,
-    /// Holders ask the lock to extend their lease whenever they have worked for this long. If
-    /// omitted: never. A holder whose extension is refused or fails stops at once, and buys
-    /// nothing.
+    /// Interval at which a working holder asks the lock to extend its lease. If omitted: never. A holder whose
+    /// extension is refused or fails stops at once, and buys nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extend: Option<LeaseDuration>,
-    /// How long a buyer lets the lock try before it counts as refused and asks again.
+    /// Maximum time that the lock may spend on a buyer's request before it must refuse; the buyer then asks again.
     pub wait: LeaseDuration,
-    /// A buyer gives up a request after about this time (half to one and a half times), and asks again. If omitted:
-    /// never.
+    /// Mean time after which a buyer cancels an unanswered request (the actual time is half to one and a half of it),
+    /// and asks again. If omitted: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancel: Option<LeaseDuration>,
-    /// A refused buyer releases all the same, as a `finally` around its request does.
+    /// Whether a refused buyer still releases, as a `finally` block around its request does.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub release_refused: bool,
-    /// So many sections of each buyer fail, its first ones: it sells nothing, and what fails is thrown out of the
-    /// section, as an exception is.
+    /// Number of critical sections per buyer that fail, counting from its first. Such a section sells nothing, and
+    /// the failure leaves it like an exception.
     #[serde(skip_serializing_if = "is_default")]
     pub failing_sections: u32,
-    /// In the middle of its section a holder takes the lock once more, for a lease of this length, and gives that back
-    /// after a third of the section. If omitted: never.
+    /// Lease of a second acquisition by the holder in the middle of its section, which it releases after a third of
+    /// the section. If omitted: the holder does not acquire again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reenter: Option<LeaseDuration>,
-    /// So many buyers, the first ones, end in their first section, as a thread does that nobody catches an exception of:
-    /// without a release, while their process lives.
+    /// Number of buyers, counting from buyer 0, that end in their first section without a release, like a thread with
+    /// an uncaught exception, while their process stays alive.
     #[serde(skip_serializing_if = "is_default")]
     pub ending_clients: u32,
-    /// A buyer that was refused, or failed, asks again after half to one and a half times this
-    /// time. Zero: after 5 to 20 ms. In an open loop zero means that it leaves instead.
+    /// Mean time after which a refused or failed buyer asks again (the actual time is half to one and a half of it).
+    /// Zero means after 5 to 20 ms; in an open loop it means that the buyer leaves.
     pub again: LeaseDuration,
     /// Pause between two purchases of one buyer.
     pub think: LeaseDuration,
-    /// A client's command without an answer fails after this time. It should be less than what
-    /// progress allows after a fault, which is a lease and `judge.progress_within`. Otherwise
-    /// the lock is blamed for a client that waits for a lost answer.
+    /// Time after which a client's unanswered command fails. It should be less than the time that `progress` allows
+    /// after a fault, which is a lease and `judge.progress_within`. Otherwise the lock is blamed for a client that
+    /// waits for a lost answer.
     pub command_timeout: LeaseDuration,
-    /// The run ends after this time, sold out or not.
+    /// Time after which the run ends, whether or not everything is sold.
     pub limit: LeaseDuration,
 }
 
@@ -195,16 +193,16 @@ impl Default for Workload {
 }
 
 impl Workload {
-    /// The process in which a worker lives.
+    /// Returns the process in which a worker lives.
     pub fn process_of(&self, worker: usize) -> usize {
         match self.processes {
-            // The client that takes the locks after the run has the number after the last worker.
+            // The final inspection's client has the number after the last worker.
             Some(processes) if worker < self.workers => worker % processes,
             _ => worker,
         }
     }
 
-    /// The workers that live in one process with this one, itself included, in the order of their numbers.
+    /// Returns the workers that live in one process with this one, including itself, in the order of their numbers.
     pub fn process_peers(&self, worker: usize) -> impl Iterator<Item = usize> + use<> {
         let workers = self.process_of(worker)..self.workers.max(worker + 1);
         workers.step_by(self.processes.unwrap_or(usize::MAX))
@@ -225,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn worker_has_mates_only_where_processes_are_shared() {
+    fn worker_has_peers_only_if_processes_are_shared() {
         assert_eq!(peers(5, None, 3), [3]);
         assert_eq!(peers(5, Some(1), 3), [0, 1, 2, 3, 4]);
         assert_eq!(peers(5, Some(2), 3), [1, 3]);

@@ -1,4 +1,4 @@
-//! The vocabulary, its parser, its errors, and the catalog.
+//! Tests of the vocabulary, its parser, its errors, and the catalog.
 
 use picklock_scenarios::{
     BackendName, Expectation, LeaseDuration, OTHERS, Rate, Scenario, arbitrary, catalog, nearest,
@@ -7,35 +7,35 @@ use proptest::prelude::*;
 use std::time::Duration;
 
 #[test]
-fn every_scenario_of_the_catalog_is_valid_and_named_like_its_file() {
+fn catalog_scenarios_are_valid_and_named_like_their_file() {
     for (name, text) in catalog::CATALOG {
         let scenario = Scenario::parse(text, name).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(&scenario.name, name);
         assert!(
             scenario.source.is_some(),
-            "{name} must say where its claim comes from"
+            "{name} must name the source of its claim"
         );
         assert!(
             scenario.expect.contains_key(OTHERS),
-            "{name} must say what it expects"
+            "{name} must have expectations"
         );
         let expectations = scenario.expect.values().flat_map(|table| table.values());
         for one in expectations {
             assert!(
                 *one != Expectation::Any { reason: None },
-                "{name} must say why nobody can know it beforehand"
+                "{name} must give the reason for `any`"
             );
         }
     }
 }
 
 #[test]
-fn an_expectation_that_is_open_says_why() {
+fn any_expectation_keeps_its_reason() {
     let read = |text: &str| Expectation::try_from(text.to_owned());
     let reason = Some("it is luck: the clock decides".to_owned());
-    let open = Expectation::Any { reason };
-    assert_eq!(read("any: it is luck: the clock decides"), Ok(open.clone()));
-    assert_eq!(String::from(open), "any: it is luck: the clock decides");
+    let any = Expectation::Any { reason };
+    assert_eq!(read("any: it is luck: the clock decides"), Ok(any.clone()));
+    assert_eq!(String::from(any), "any: it is luck: the clock decides");
     for text in ["any", "any:"] {
         assert_eq!(read(text), Ok(Expectation::Any { reason: None }));
     }
@@ -69,7 +69,7 @@ fn durations_resolve_to_their_length() {
 }
 
 #[test]
-fn the_nearest_word_is_offered_only_when_it_is_near() {
+fn nearest_word_is_suggested_only_if_it_is_near() {
     let words = ["redlock", "getset", "set-nx-px", "setnx-expire"];
     assert_eq!(nearest("redlok", words), Some("redlock"));
     assert_eq!(nearest("REDLOCK", words), Some("redlock"));
@@ -88,7 +88,7 @@ fn error(body: &str) -> String {
 #[test]
 fn errors_name_line_column_and_the_nearest_word() {
     insta::assert_snapshot!(error("[workload]\nworkrs = 3\n"), @r"
-    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `processes`, `keys`, `stock`, `purchases`, `arrivals`, `duration`, `update`, `stock_in`, `sold_out`, `opening`, `seeds`, `ttl`, `section`, `extend`, `wait`, `cancel`, `release_refused`, `failing_sections`, `reenter`, `ending_clients`, `again`, `think`, `command_timeout`, `limit`
+    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `processes`, `keys`, `stock`, `purchases`, `arrivals`, `duration`, `update`, `stock_in`, `sold_out`, `start`, `seeds`, `ttl`, `section`, `extend`, `wait`, `cancel`, `release_refused`, `failing_sections`, `reenter`, `ending_clients`, `again`, `think`, `command_timeout`, `limit`
        |
      4 | workrs = 3
        | ^
@@ -116,7 +116,7 @@ fn errors_name_line_column_and_the_nearest_word() {
 }
 
 #[test]
-fn contradictory_fields_are_refused_with_their_place() {
+fn contradictory_fields_are_rejected_with_their_position() {
     insta::assert_snapshot!(error("[workload]\nworkers = 2\n[[fault]]\nkind = \"crash-client\"\nat = \"1s\"\nworkers = [5]\n"), @"
     mine.toml:8:11: there is no worker 5: the workload has 2, numbered from 0
        |
@@ -125,11 +125,11 @@ fn contradictory_fields_are_refused_with_their_place() {
       = help: set `workload.workers` to 6 or more
     ");
     insta::assert_snapshot!(error("[[fault]]\nkind = \"pause-node\"\nat = \"1s\"\nfor = \"1s\"\n"), @r#"
-    mine.toml:4:8: only a `request` or `reply` happens at a node
+    mine.toml:4:8: only a `request` or `reply` identifies a node
        |
      4 | kind = "pause-node"
        |        ^
-      = help: say which: `nodes = [0]` or `nodes = "all"`
+      = help: add `nodes = [0]` or `nodes = "all"`
     "#);
     insta::assert_snapshot!(error("[[fault]]\nkind = \"delay\"\nat = \"1s\"\n"), @r#"
     mine.toml:4:8: `delay` needs `by`
@@ -139,14 +139,14 @@ fn contradictory_fields_are_refused_with_their_place() {
       = help: add `by = "1.5ttl"`
     "#);
     insta::assert_snapshot!(error("[[fault]]\nkind = \"cut\"\n"), @r#"
-    mine.toml:4:8: this fault has no moment
+    mine.toml:4:8: this fault has no trigger
        |
      4 | kind = "cut"
        |        ^
       = help: give `at = "500ms"`, or an event such as `when = { on = "stock-read", stock = 1 }`
     "#);
     insta::assert_snapshot!(error("[expect.redlock]\nexclusoin = \"held\"\n"), @r#"
-    mine.toml:4:13: `exclusoin` is no property; expected one of exclusion, lease, resource, ownership, fencing, progress, claims
+    mine.toml:4:13: `exclusoin` is not a known property; expected one of exclusion, lease, resource, ownership, fencing, progress, claims
        |
      4 | exclusoin = "held"
        |             ^
@@ -155,7 +155,7 @@ fn contradictory_fields_are_refused_with_their_place() {
 }
 
 #[test]
-fn an_extension_falls_into_the_section_and_takes_time() {
+fn extension_interval_must_fit_into_the_section() {
     let extending = |extend: &str| {
         let text = format!("{HEAD}[workload]\nsection = \"0.5ttl\"\nextend = \"{extend}\"\n");
         Scenario::parse(&text, "mine.toml").map_err(|error| error.to_string())
@@ -166,7 +166,7 @@ fn an_extension_falls_into_the_section_and_takes_time() {
        |
      5 | extend = "0ms"
        |          ^
-      = help: such as `extend = "0.4ttl"`, or leave it out
+      = help: use for example `extend = "0.4ttl"`, or omit it
     "#);
     insta::assert_snapshot!(extending("0.5ttl").unwrap_err(), @r#"
     mine.toml:5:10: `extend` is not shorter than `section`: no holder would ever extend
@@ -178,7 +178,7 @@ fn an_extension_falls_into_the_section_and_takes_time() {
 }
 
 #[test]
-fn open_loop_with_wrong_fields_is_refused() {
+fn open_loop_with_wrong_fields_is_rejected() {
     let open = |rest: &str| error(&format!("[workload]\narrivals = \"40/s\"\n{rest}"));
     insta::assert_snapshot!(error("[workload]\narrivals = \"40 an hour\"\n"), @r#"
     mine.toml:4:12: `40 an hour` is not a rate; expected a number more than 0 and `/s`, `/ms` or `/ttl`: "40/s", "0.5/ms", or relative to the lease: "4/ttl"
@@ -243,7 +243,7 @@ fn open_loop_is_checked_again_when_the_lease_changes() {
         "[workload]\narrivals = \"4/ttl\"\nduration = \"10ttl\"\nagain = \"20ms\"\nwait = \"0s\"\n";
     let scenario = Scenario::parse(&format!("{HEAD}{text}"), "mine.toml").unwrap();
     assert_eq!(scenario.workload.arrivals.unwrap().to_string(), "4/ttl");
-    // A longer lease makes the time longer that is relative to it, but not the limit.
+    // A longer lease prolongs the durations that are relative to it, but not the limit.
     let mut longer =
         Scenario::parse(&format!("{HEAD}{text}limit = \"12s\"\n"), "mine.toml").unwrap();
     longer.workload.ttl = "2s".parse().unwrap();
@@ -255,7 +255,7 @@ fn open_loop_is_checked_again_when_the_lease_changes() {
 }
 
 #[test]
-fn wrong_fields_of_data_faults_are_refused() {
+fn wrong_fields_of_data_faults_are_rejected() {
     insta::assert_snapshot!(error("[[fault]]\nkind = \"exhaust\"\nat = \"1s\"\nnodes = [0]\n"), @r#"
     mine.toml:4:8: `exhaust` needs `what`
        |
@@ -274,7 +274,7 @@ fn wrong_fields_of_data_faults_are_refused() {
        |
      7 | for = "1s"
        |       ^
-      = help: besides its moment and `optional` it takes nodes
+      = help: besides `at` or `when` and `optional`, it takes nodes
     "#);
     insta::assert_snapshot!(error("[[fault]]\nkind = \"evict\"\nat = \"1s\"\nnodes = [0]\nkeys = [1]\n"), @r#"
     mine.toml:7:8: there is no key 1: the workload has 1, numbered from 0
@@ -288,34 +288,36 @@ fn wrong_fields_of_data_faults_are_refused() {
        |
      7 | keys = []
        |        ^
-      = help: name locks by number (`keys = [0]`), or leave `keys` out for all of them
+      = help: name locks by number (`keys = [0]`), or omit `keys` for all of them
     "#);
-    assert!(error("[[fault]]\nkind = \"flush-all\"\nat = \"1s\"\nnodes = []\n").contains("nobody"));
+    assert!(
+        error("[[fault]]\nkind = \"flush-all\"\nat = \"1s\"\nnodes = []\n").contains("no targets")
+    );
     insta::assert_snapshot!(error("[[fault]]\nkind = \"evict\"\nwhen = { on = \"granted\" }\n"), @r#"
-    mine.toml:4:8: only a `request` or `reply` happens at a node
+    mine.toml:4:8: only a `request` or `reply` identifies a node
        |
      4 | kind = "evict"
        |        ^
-      = help: say which: `nodes = [0]` or `nodes = "all"`
+      = help: add `nodes = [0]` or `nodes = "all"`
     "#);
 }
 
 #[test]
-fn a_lock_is_taken_by_a_command_that_was_answered_while_it_was_acquired() {
+fn takes_requires_a_reply_during_an_acquisition() {
     let taking = |when: &str| {
         error(&format!(
             "[[fault]]\nkind = \"crash-client\"\nwhen = {{ {when}, takes = true }}\n"
         ))
     };
     insta::assert_snapshot!(taking("on = \"request\""), @r#"
-    mine.toml:5:34: `takes` goes with `on = "reply"`
+    mine.toml:5:34: `takes` requires `on = "reply"`
        |
      5 | when = { on = "request", takes = true }
        |                                  ^
-      = help: only after a command is it known what it did
+      = help: the effect of a command is known only after its reply
     "#);
     insta::assert_snapshot!(taking("on = \"reply\", during = \"release\""), @r#"
-    mine.toml:5:33: `takes` has a phase of its own; `during` says another
+    mine.toml:5:33: `takes` implies `during = "acquire"`, but another phase is given
        |
      5 | when = { on = "reply", during = "release", takes = true }
        |                                 ^
@@ -325,7 +327,7 @@ fn a_lock_is_taken_by_a_command_that_was_answered_while_it_was_acquired() {
 }
 
 #[test]
-fn impossible_clock_shifts_are_refused_with_their_place() {
+fn impossible_clock_shifts_are_rejected_with_their_position() {
     insta::assert_snapshot!(error("[[fault]]\nkind = \"clock-jump\"\nat = \"1s\"\nnodes = [0]\n"), @r#"
     mine.toml:4:8: `clock-jump` needs `by`
        |
@@ -334,11 +336,11 @@ fn impossible_clock_shifts_are_refused_with_their_place() {
       = help: add `by = "1.5ttl"`
     "#);
     insta::assert_snapshot!(error("[[fault]]\nkind = \"clock-skew\"\nat = \"1s\"\nby = \"-1s\"\n"), @r#"
-    mine.toml:4:8: a fault at a time does not happen at a worker
+    mine.toml:4:8: a fault with `at` does not identify a worker
        |
      4 | kind = "clock-skew"
        |        ^
-      = help: say which: `workers = [0]` or `workers = "all"`
+      = help: add `workers = [0]` or `workers = "all"`
     "#);
     insta::assert_snapshot!(error("[[fault]]\nkind = \"clock-skew\"\nat = \"1s\"\nworkers = [0]\nby = \"-0s\"\n"), @r#"
     mine.toml:7:6: `by` is zero: the fault would do nothing
@@ -347,7 +349,7 @@ fn impossible_clock_shifts_are_refused_with_their_place() {
        |      ^
     "#);
     insta::assert_snapshot!(error("[[fault]]\nkind = \"delay\"\nat = \"1s\"\nby = \"-1s\"\n"), @r#"
-    mine.toml:6:6: `delay` cannot lead back; only a clock can be set to an earlier time
+    mine.toml:6:6: `by` of a `delay` cannot be negative; only a clock can be set back
        |
      6 | by = "-1s"
        |      ^
@@ -355,7 +357,7 @@ fn impossible_clock_shifts_are_refused_with_their_place() {
 }
 
 #[test]
-fn sentinels_need_a_replica_and_a_backend_that_has_them() {
+fn sentinels_need_a_replica_and_a_supporting_backend() {
     let wrong = |topology: &str, rest: &str| {
         let backends = "backends = [\"process\"]\n";
         error(&format!("{backends}[topology]\n{topology}\n{rest}"))
@@ -380,7 +382,7 @@ fn sentinels_need_a_replica_and_a_backend_that_has_them() {
 }
 
 #[test]
-fn a_scenario_says_where_it_can_run() {
+fn scenario_runs_only_in_its_backends() {
     let scenario = catalog::named("sentinel-failover").unwrap();
     let runs = BackendName::ALL.map(|backend| scenario.runs_in(backend));
     assert_eq!(runs, [false, true, true, false]);
@@ -391,7 +393,7 @@ fn a_scenario_says_where_it_can_run() {
 }
 
 #[test]
-fn a_node_that_the_run_does_not_have_is_refused_before_anything_starts() {
+fn nonexistent_node_is_rejected_by_check_for() {
     let fault = |rest: &str| {
         let text = format!("{HEAD}[[fault]]\nkind = \"crash-node\"\n{rest}\n");
         Scenario::parse(&text, "mine.toml").unwrap()
@@ -407,7 +409,7 @@ fn a_node_that_the_run_does_not_have_is_refused_before_anything_starts() {
 }
 
 #[test]
-fn an_unknown_name_comes_with_the_list() {
+fn unknown_name_is_rejected_with_the_list() {
     let error = catalog::named("gc-pasue").unwrap_err().to_string();
     assert!(error.contains("did you mean `gc-pause`?"), "{error}");
     assert!(error.contains("holder-crash"), "{error}");
@@ -415,14 +417,14 @@ fn an_unknown_name_comes_with_the_list() {
 
 proptest! {
     #[test]
-    fn arbitrary_text_is_parsed_or_refused(text in ".{0,200}") {
+    fn arbitrary_text_does_not_panic(text in ".{0,200}") {
         let _ = Scenario::parse(&text, "any.toml");
         let _ = text.parse::<LeaseDuration>();
         let _ = text.parse::<Rate>();
     }
 
     #[test]
-    fn damaged_files_of_the_catalog_are_parsed_or_refused(
+    fn damaged_catalog_files_do_not_panic(
         which in 0..catalog::CATALOG.len(),
         at in 0usize..2000,
         with in "[\\PC\n]{0,8}",
@@ -438,7 +440,7 @@ proptest! {
     }
 
     #[test]
-    fn generated_plans_are_valid_and_survive_being_written_out(
+    fn generated_plans_are_valid_and_round_trip(
         scenario in arbitrary::scenario(5, 4)
     ) {
         let text = toml::to_string(&scenario).unwrap();
@@ -449,7 +451,7 @@ proptest! {
 }
 
 #[test]
-fn faults_of_the_catalog_read_as_sentences() {
+fn catalog_faults_have_readable_sentences() {
     let mut sentences = String::new();
     for name in catalog::names() {
         for fault in &catalog::named(name).unwrap().faults {
@@ -460,9 +462,9 @@ fn faults_of_the_catalog_read_as_sentences() {
 }
 
 #[test]
-fn the_page_about_scenario_files_knows_every_word() {
+fn scenario_page_documents_every_word() {
     let page = include_str!("../../docs/scenarios.md");
-    // Every key and word that a file may hold comes out when all of them are written down.
+    // When all these files are rejected, the errors list every key and word that a file may contain.
     let text =
         "name = \"n\"\nsummary = \"S.\"\n[workload]\nx = 1\n[[fault]]\nat = \"1s\"\nkind = \"x\"\n";
     let mut words: Vec<String> = Vec::new();
@@ -492,9 +494,12 @@ fn the_page_about_scenario_files_knows_every_word() {
             format!("`[[{word}]]`"),
         ];
         let in_a_span = format!("`{word} = ");
-        let known = shown.iter().any(|shown| page.contains(shown))
+        let is_documented = shown.iter().any(|shown| page.contains(shown))
             || page.contains(&in_a_span)
             || page.contains(&format!("[{word}."));
-        assert!(known, "docs/scenarios.md does not know `{word}`");
+        assert!(
+            is_documented,
+            "docs/scenarios.md does not document `{word}`"
+        );
     }
 }

@@ -60,7 +60,7 @@ fn resource_after_a_pause(claims: &[&str]) -> &'static str {
     if claims.contains(&FENCES) {
         "held"
     } else if claims.contains(&RENEWS) {
-        "any: it may notice before or after the stock is changed"
+        "any: the lock may notice before or after the stock is changed"
     } else {
         "violated: outlived-lease"
     }

@@ -69,7 +69,7 @@ fn record_offers<B>(context: &RunContext<B>, extends: Option<bool>, offers: Offe
         applicability.cannot_extend("it says so in `ready`");
     }
     let lacks = |feature: &LockFeature| !offers.has(*feature);
-    if let Some(feature) = spec.scenario.asks_for().into_iter().find(lacks) {
+    if let Some(feature) = spec.scenario.required_features().into_iter().find(lacks) {
         applicability.does_not_offer(feature);
     }
 }

@@ -149,7 +149,7 @@ impl Draw<'_> {
     fn fault(&self, rng: &mut StdRng, plan: &Plan, memory: &Memory) -> FaultPlan {
         let workload = &plan.scenario.workload;
         let kind = one_of(rng, &self.kinds(&plan.scenario.faults));
-        let mut fault = FaultPlan::of(kind);
+        let mut fault = FaultPlan::new(kind);
         match rng.random_bool(if !self.uniform { 0.85 } else { 0.5 }) {
             true => fault.when = Some(self.trigger(rng, workload, kind, memory)),
             false => fault.at = Some(self.time(rng)),

@@ -72,6 +72,6 @@ fn slowness(worker: usize, hundredths: usize) -> FaultPlan {
         duration: Some(LeaseDuration::Ttl(2.0)),
         workers: Some(Selection::List(vec![worker])),
         by: Some(LeaseDuration::Ttl(hundredths as f64 / 100.0).into()),
-        ..FaultPlan::of(FaultKind::Delay)
+        ..FaultPlan::new(FaultKind::Delay)
     }
 }

@@ -1,4 +1,4 @@
-//! From a history and its verdicts to the run record.
+//! Builds the run record from a history and its verdicts.
 
 use std::collections::BTreeMap;
 
@@ -6,28 +6,28 @@ use crate::check::{Verdicts, reason_for, shortest_pause_ms};
 use crate::history::{EndReason, EndedBy, EventKind, History, Misbehaviour};
 use crate::record::{Counts, FORMAT, FiredFault, Latency, LockInfo, Phases, Redis, RunRecord};
 
-/// What the record says besides what the history shows.
+/// The parts of the record that the history does not contain.
 #[derive(Debug, Clone, Default)]
 pub struct About {
-    /// Version of picklock.
+    /// Version of Picklock.
     pub picklock: String,
     /// Version of the lock.
     pub lock_version: String,
     /// The scenario's summary.
     pub summary: String,
-    /// Why that backend.
+    /// Why this backend was chosen.
     pub backend_reason: String,
     /// The servers.
     pub redis: Redis,
     /// Latencies by operation.
     pub latency: BTreeMap<String, Latency>,
-    /// How long the phases took.
+    /// Durations of the phases.
     pub phases: Phases,
     /// The command that repeats the run.
     pub reproduce: String,
 }
 
-/// The record of a run.
+/// Builds the record of a run.
 pub fn assemble(history: &History, verdicts: Verdicts, about: About) -> RunRecord {
     let header = &history.header;
     RunRecord {
@@ -68,8 +68,8 @@ pub fn counts(history: &History) -> Counts {
         key_history: history.header.key_history_check,
         ..Counts::default()
     };
-    let time_spent = || TimeSpent::new(history.header.workers);
-    let (mut waiting, mut holding) = (time_spent(), time_spent());
+    let mut waiting = TimeSpent::new(history.header.workers);
+    let mut holding = TimeSpent::new(history.header.workers);
     for event in &history.events {
         let at_ns = event.at_ns;
         match &event.what {
@@ -103,9 +103,9 @@ pub fn counts(history: &History) -> Counts {
                 holding: by_holders,
             } => {
                 counts.commands = Some(*acquiring);
-                counts.waited_ms = Some(waiting.over_ms(at_ns));
+                counts.waited_ms = Some(waiting.end_all_ms(at_ns));
                 counts.waiting_per_s = waiting.per_s(*acquiring);
-                holding.over_ms(at_ns);
+                holding.end_all_ms(at_ns);
                 counts.holding_per_s = by_holders.and_then(|sent| holding.per_s(sent));
             }
             EventKind::UndeclaredKey { .. } => counts.undeclared_keys += 1,
@@ -125,9 +125,9 @@ pub fn counts(history: &History) -> Counts {
     counts
 }
 
-/// For how long workers wait, or hold.
+/// Total time that workers spend waiting, or holding.
 struct TimeSpent {
-    /// Since when each worker does.
+    /// When each worker started its current period, if it is in one.
     since_ns: Vec<Option<u64>>,
     spent_ns: u64,
 }
@@ -153,15 +153,15 @@ impl TimeSpent {
         self.spent_ns = self.spent_ns.saturating_add(spent_ns);
     }
 
-    /// All workers are ended: how long they did together.
-    fn over_ms(&mut self, at_ns: u64) -> u64 {
+    /// Ends the periods of all workers, and returns the total time.
+    fn end_all_ms(&mut self, at_ns: u64) -> u64 {
         for worker in 0..self.since_ns.len() {
             self.end(at_ns, worker);
         }
         self.spent_ns / 1_000_000
     }
 
-    /// How many that are in each second of it; `None`: there was not a millisecond.
+    /// Returns the rate of `count` events per second of the total time, or `None` if that is less than a millisecond.
     fn per_s(&self, count: u64) -> Option<u64> {
         let spent_ms = u128::from(self.spent_ns / 1_000_000);
         let per_s = (u128::from(count) * 1000 + spent_ms / 2).checked_div(spent_ms)?;
@@ -169,7 +169,7 @@ impl TimeSpent {
     }
 }
 
-/// A history may come from anywhere.
+/// Adds up units without overflow, because a history can be untrusted.
 fn sum(units: &[i64]) -> i64 {
     let add = |sum: i64, units: &i64| sum.saturating_add(*units);
     units.iter().fold(0, add)
@@ -207,7 +207,7 @@ fn faults(history: &History) -> Vec<FiredFault> {
                 }
             }
             EventKind::FaultMissed { fault, reason, .. } => {
-                // What ends and is missed at once could not be applied.
+                // A fault that ends and is then missed could not be applied.
                 if let Some(index) = ended.filter(|index| faults[*index].fault == *fault) {
                     ids.remove(index);
                     faults.remove(index);
@@ -225,23 +225,23 @@ fn faults(history: &History) -> Vec<FiredFault> {
     faults
 }
 
-/// What went wrong beside the faults. A busy machine stalls often: that comes last, so that it hides
-/// nothing where a list is cut. Short stalls are left out.
+/// Describes everything that went wrong apart from the faults. Stalls come last, because a busy machine has many of
+/// them and lists may be cut. Short stalls are left out.
 fn trouble(history: &History) -> Vec<String> {
     let shortest_ms = shortest_pause_ms(&history.header);
     let describe = |event: &EventKind| match event {
         EventKind::HarnessStalled { late_ms } if *late_ms < shortest_ms => None,
-        event => trouble_in_words(event, &history.header.keys),
+        event => describe_trouble(event, &history.header.keys),
     };
     let is_stall = |what: &EventKind| matches!(what, EventKind::HarnessStalled { .. });
     let events = || history.events.iter().map(|event| &event.what);
     let others = events().filter(|what| !is_stall(what));
     let stalls = events().filter(|what| is_stall(what));
-    let told = others.filter_map(describe).chain(delays(history));
-    told.chain(stalls.filter_map(describe)).collect()
+    let lines = others.filter_map(describe).chain(delays(history));
+    lines.chain(stalls.filter_map(describe)).collect()
 }
 
-/// How long each worker waited for the processor: one line for each, however often that was.
+/// Describes how long each worker waited for a CPU: one line per worker.
 fn delays(history: &History) -> impl Iterator<Item = String> {
     let mut waits: BTreeMap<usize, u64> = BTreeMap::new();
     for event in &history.events {
@@ -253,13 +253,12 @@ fn delays(history: &History) -> impl Iterator<Item = String> {
             *waited = waited.saturating_add(waited_ms);
         }
     }
-    let words =
-        |(worker, waited_ms)| format!("worker {worker} waited {waited_ms} ms for the processor");
-    waits.into_iter().map(words)
+    let describe = |(worker, waited_ms)| format!("worker {worker} waited {waited_ms} ms for a CPU");
+    waits.into_iter().map(describe)
 }
 
-/// An event in words, if it is trouble. `locks`: the names of the locks.
-pub fn trouble_in_words(event: &EventKind, locks: &[String]) -> Option<String> {
+/// Describes an event if it is a problem. `locks` are the names of the locks.
+pub fn describe_trouble(event: &EventKind, locks: &[String]) -> Option<String> {
     Some(match event {
         EventKind::Misbehaved {
             worker,
@@ -278,29 +277,31 @@ pub fn trouble_in_words(event: &EventKind, locks: &[String]) -> Option<String> {
             ended_by,
         } => EndedBy::describe(*ended_by, *worker, reason),
         EventKind::FreezeBreach { worker, .. } => {
-            format!("worker {worker} went on although it was frozen or dead")
+            format!("worker {worker} sent data although it was frozen or dead")
         }
         EventKind::GrantWithoutCommand { worker, .. } => format!(
-            "worker {worker} got the lock without a command to the servers that it was given"
+            "worker {worker} was granted the lock without a command to the servers that it was given"
         ),
         EventKind::UndeclaredKey { command, key, .. } => format!(
-            "a script of {command} changed the key {} and had not declared it: Redis Cluster and Dragonfly refuse that",
+            "a script run by {command} changed the undeclared key {}, which Redis Cluster and Dragonfly reject",
             key.text(locks)
         ),
-        EventKind::ResourceExhausted { reason } => format!("the harness ran short: {reason}"),
+        EventKind::ResourceExhausted { reason } => {
+            format!("the harness ran out of a resource: {reason}")
+        }
         EventKind::HarnessStalled { late_ms } => format!("the machine stalled for {late_ms} ms"),
         EventKind::NodeStalled {
             node, stalled_ms, ..
         } => {
-            format!("node {node} stood still for {stalled_ms} ms, and no fault asked for it")
+            format!("node {node} stalled for {stalled_ms} ms without a fault")
         }
         EventKind::WorkerStalled {
             worker, stalled_ms, ..
-        } => format!("worker {worker} stood still for {stalled_ms} ms, and no fault asked for it"),
+        } => format!("worker {worker} stalled for {stalled_ms} ms without a fault"),
         EventKind::KeyHistoryIncomplete { reason } => {
-            format!("the account of the servers' keys is not complete: {reason}")
+            format!("the key history is incomplete: {reason}")
         }
-        // Faults and delays have lists of their own, and that the user interrupted the run is no trouble.
+        // Faults and delays have their own lists, and an interruption by the user is not a problem.
         EventKind::FaultMissed { .. } | EventKind::WorkerDelayed { .. } | EventKind::End { .. } => {
             return None;
         }
@@ -315,7 +316,7 @@ mod tests {
 
     /// A busy machine delays workers several times a second.
     #[test]
-    fn the_delays_of_a_worker_are_one_line_of_trouble() {
+    fn delays_of_a_worker_are_one_line() {
         let mut history =
             read_history(&include_bytes!("../tests/histories/calm.jsonl")[..]).unwrap();
         let delayed = |worker, waited_ms| EventKind::WorkerDelayed {
@@ -326,11 +327,11 @@ mod tests {
         let events = [delayed(1, 200), delayed(0, 90), delayed(1, 50)];
         history.events = events.map(|what| Event { at_ns: 1, what }).into();
         let expected = [(0, 90), (1, 250)]
-            .map(|(worker, ms)| format!("worker {worker} waited {ms} ms for the processor"));
+            .map(|(worker, ms)| format!("worker {worker} waited {ms} ms for a CPU"));
         assert_eq!(trouble(&history), expected);
     }
 
-    /// Where a list is cut, a worker that hung is worth more than the tenth stall.
+    /// If a list is cut, a lost node matters more than the tenth stall.
     #[test]
     fn stalls_come_after_all_other_trouble() {
         let mut history =
@@ -343,8 +344,8 @@ mod tests {
         let ttl_ms = history.header.ttl_ms;
         let events = [stalled(ttl_ms), lost, stalled(ttl_ms / 20), stalled(ttl_ms)];
         history.events = events.map(|what| Event { at_ns: 1, what }).into();
-        let words = trouble(&history);
-        assert!(words[0].starts_with("node 0 failed"), "{words:?}");
-        assert_eq!(words.len(), 3);
+        let lines = trouble(&history);
+        assert!(lines[0].starts_with("node 0 failed"), "{lines:?}");
+        assert_eq!(lines.len(), 3);
     }
 }

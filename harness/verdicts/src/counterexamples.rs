@@ -1,4 +1,4 @@
-//! What a search takes for a find, and how finds are told apart: those of one process, and those of its shards.
+//! Decides which violations are counterexamples, and groups them, for a whole search and for its shards.
 
 use std::cmp::Ordering;
 use std::collections::btree_map::Entry;
@@ -9,31 +9,32 @@ use picklock_scenarios::{Cause, Property};
 use crate::check::{Status, Verdicts};
 use crate::record::Unshrunk;
 
-/// A violated property, and why.
+/// A violated property and its cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Violation {
-    /// The property.
+    /// The violated property.
     pub property: Property,
-    /// The cause.
+    /// The cause of the violation.
     pub cause: Cause,
 }
 
-/// Which violations are finds.
+/// Selects the violations that are counterexamples.
 #[derive(Debug, Clone, Default)]
 pub struct ViolationFilter {
-    /// Of these properties. Empty: of all.
+    /// The properties that count; all if empty.
     pub properties: Vec<Property>,
-    /// Also those of `exclusion` by a client that outlives its lease, which no lock with a lease can prevent.
+    /// Whether `exclusion` violations by a client that outlives its lease count. No lock with a lease can prevent
+    /// them.
     pub outlived_lease: bool,
 }
 
 impl ViolationFilter {
-    /// True if violations of this property can be finds.
+    /// Returns whether violations of this property can be counterexamples.
     pub fn counts(&self, property: Property) -> bool {
         self.properties.is_empty() || self.properties.contains(&property)
     }
 
-    /// The finds among the verdicts.
+    /// Returns the violations among the verdicts that are counterexamples.
     pub fn among(&self, verdicts: &Verdicts) -> Vec<Violation> {
         let violated = verdicts.iter().filter_map(|(&property, verdict)| {
             let cause = verdict.cause.unwrap_or(Cause::Undetermined);
@@ -47,36 +48,36 @@ impl ViolationFilter {
     }
 }
 
-/// The place of a plan in the order of a search: how many faults it has, and its number among those with as many.
+/// Position of a plan in the order of a search: its number of faults, and its position among plans with that number.
 pub type Place = (usize, Vec<u64>);
 
-/// So many shapes of one violation are asked whether they are steady.
-const MAX_ASKED: usize = 24;
+/// Maximum number of signatures per violation that are tested for robustness.
+const MAX_TESTED: usize = 24;
 
-/// The most shapes of one violation that a search shrinks.
+/// Maximum number of signatures per violation that a search shrinks.
 pub const MAX_SIGNATURES: usize = 3;
 
-/// Plans that have the same violation in the same shape.
+/// The plans with the same violation and the same signature.
 #[derive(Debug, Clone)]
 pub struct CounterexampleGroup<P> {
-    /// What is violated.
+    /// The violation.
     pub violation: Violation,
-    /// The shape of the plan.
+    /// The signature of the plans.
     pub signature: Vec<String>,
-    /// The first of them.
+    /// The first plan.
     pub plan: P,
-    /// Its place in the order of the search.
+    /// Position of the first plan in the order of the search.
     pub place: Place,
-    /// How many there are.
+    /// Number of plans.
     pub count: u64,
-    /// Its plan was seen to have the violation with other latencies, too.
+    /// Whether the plan showed the violation with other latencies as well.
     pub robust: bool,
-    /// What it was shrunk from; empty: it was not.
+    /// The groups that it was shrunk from; empty if it was not shrunk.
     pub unshrunk: Vec<Unshrunk>,
 }
 
 impl<P> CounterexampleGroup<P> {
-    /// As it is now, to be remembered while it is shrunk.
+    /// Returns the group's current state, to be saved while the group is shrunk.
     pub fn unshrunk(&self) -> Unshrunk {
         Unshrunk {
             signature: self.signature.clone(),
@@ -86,13 +87,13 @@ impl<P> CounterexampleGroup<P> {
         }
     }
 
-    /// The number of its first plan among those with as many faults, counted from 1.
+    /// Returns the number of the first plan among plans with as many faults, counted from 1.
     pub fn number(&self) -> u64 {
         self.place.1.first().map_or(1, |number| number + 1)
     }
 }
 
-/// All finds of a search, by violation and shape.
+/// The counterexamples of a search, by violation and signature.
 #[derive(Debug, Clone)]
 pub struct Counterexamples<P> {
     groups: BTreeMap<(Violation, Vec<String>), CounterexampleGroup<P>>,
@@ -106,13 +107,14 @@ impl<P> Default for Counterexamples<P> {
 }
 
 impl<P> Counterexamples<P> {
-    /// Takes over what another part of the search has found.
+    /// Adds the counterexamples of another part of the search.
     pub fn append(&mut self, other: Counterexamples<P>) {
         let groups = other.groups.into_values();
         groups.for_each(|one| self.add(one));
     }
 
-    /// Adds plans. Of one violation and shape the first plan stays; a steady one comes before those that are not.
+    /// Adds a group. If a group with the same violation and signature exists, the first plan represents both, but a
+    /// robust plan takes precedence over one that is not.
     pub fn add(&mut self, new: CounterexampleGroup<P>) {
         match self.groups.entry((new.violation, new.signature.clone())) {
             Entry::Vacant(free) => drop(free.insert(new)),
@@ -127,35 +129,37 @@ impl<P> Counterexamples<P> {
         }
     }
 
-    /// The violations that were found.
+    /// Returns the violations that were found.
     pub fn violations(&self) -> BTreeSet<Violation> {
         let groups = self.groups.keys();
         groups.map(|(violation, _)| *violation).collect()
     }
 
-    /// The violation of the simplest plan that was found.
+    /// Returns the violation of the simplest plan that was found, or `None` if no plan was found.
     pub fn simplest_violation(&self) -> Option<Violation> {
         let groups = self.groups.values();
         let first = groups.min_by_key(|one| (one.signature.len(), &one.place));
         first.map(|one| one.violation)
     }
 
-    /// Asks which groups are steady, the simplest first, until one of each violation is or enough were asked.
+    /// Tests groups for robustness with `is_robust`, simplest first. Stops for a violation once one of its groups is
+    /// robust, or after `MAX_TESTED` groups.
     pub fn mark_robust(&mut self, is_robust: impl Fn(&CounterexampleGroup<P>) -> bool) {
         let mut groups: Vec<&mut CounterexampleGroup<P>> = self.groups.values_mut().collect();
         groups.sort_by(|a, b| simpler(a, b));
         let mut left: BTreeMap<Violation, usize> = BTreeMap::new();
         for group in groups {
-            let left = left.entry(group.violation).or_insert(MAX_ASKED);
-            if *left > 0 {
+            let tests_left = left.entry(group.violation).or_insert(MAX_TESTED);
+            if *tests_left > 0 {
                 group.robust = is_robust(group);
-                *left = if group.robust { 0 } else { *left - 1 };
+                *tests_left = if group.robust { 0 } else { *tests_left - 1 };
             }
         }
     }
 
-    /// The groups in the order of the search, without those that another one explains: the same violation, with
-    /// some of the same faults, and as steady. That one counts theirs as its own.
+    /// Returns the groups in the order of the search, without those that another group explains. A group explains
+    /// another one if it has the same violation and a subset of the faults, and is at least as robust. Its count then
+    /// includes the other group's plans.
     pub fn simplest(self) -> Vec<CounterexampleGroup<P>> {
         let mut groups: Vec<CounterexampleGroup<P>> = self.groups.into_values().collect();
         groups.sort_by(simpler);
@@ -163,7 +167,7 @@ impl<P> Counterexamples<P> {
         for group in groups {
             let explains = |old: &&mut CounterexampleGroup<P>| {
                 old.violation == group.violation
-                    && is_part(&old.signature, &group.signature)
+                    && is_subset(&old.signature, &group.signature)
                     && (old.robust || !group.robust)
             };
             match simplest.iter_mut().find(explains) {
@@ -178,15 +182,16 @@ impl<P> Counterexamples<P> {
     }
 }
 
-/// The first shapes of each violation, and the steady one. The first one counts what the rest have.
+/// Returns the first `max` groups of each violation, and the robust ones. The first group's count includes the plans
+/// of the omitted groups.
 pub fn worth_shrinking<P>(
     groups: Vec<CounterexampleGroup<P>>,
-    most: usize,
+    max: usize,
 ) -> Vec<CounterexampleGroup<P>> {
     let mut worth: Vec<CounterexampleGroup<P>> = Vec::new();
     for group in groups {
         let like = worth.iter().filter(|one| one.violation == group.violation);
-        if like.count() < most || group.robust {
+        if like.count() < max || group.robust {
             worth.push(group);
             continue;
         }
@@ -198,15 +203,15 @@ pub fn worth_shrinking<P>(
     worth
 }
 
-/// The order of a search: what has fewer faults, then what came first.
+/// Compares by the order of a search: fewer faults first, then earlier plans.
 fn simpler<P>(a: &CounterexampleGroup<P>, b: &CounterexampleGroup<P>) -> Ordering {
     let key =
         |one: &CounterexampleGroup<P>| (one.signature.len(), one.place.clone(), one.violation);
     key(a).cmp(&key(b))
 }
 
-/// True if every word of the first is in the second, as often. Both are sorted.
-fn is_part(some: &[String], all: &[String]) -> bool {
+/// Returns whether `all` contains every word of `some`, with the same multiplicity. Both are sorted.
+fn is_subset(some: &[String], all: &[String]) -> bool {
     let mut all = all.iter();
     some.iter().all(|word| all.any(|other| other == word))
 }
@@ -216,11 +221,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shape_is_part_of_another_if_that_has_each_word_as_often() {
+    fn signature_is_a_subset_with_multiplicity() {
         let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
-        assert!(is_part(&[], &words("a")));
-        assert!(is_part(&words("a c"), &words("a b c")));
-        assert!(!is_part(&words("a a"), &words("a b")));
-        assert!(!is_part(&words("d"), &words("a b c")));
+        assert!(is_subset(&[], &words("a")));
+        assert!(is_subset(&words("a c"), &words("a b c")));
+        assert!(!is_subset(&words("a a"), &words("a b")));
+        assert!(!is_subset(&words("d"), &words("a b c")));
     }
 }

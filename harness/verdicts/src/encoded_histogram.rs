@@ -1,5 +1,4 @@
-//! Histograms of latencies as text in records: HdrHistogram V2, deflate, base64, which HdrHistogram's own
-//! tools read.
+//! Latency histograms as text in records: HdrHistogram V2, deflate, base64, which HdrHistogram's own tools can read.
 
 use std::io::{self, Read};
 
@@ -9,46 +8,46 @@ use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
-/// The longest latency, microseconds; a longer one counts as this long.
+/// Maximum latency in microseconds. Longer ones are recorded with this value.
 pub(crate) const MAX_US: u64 = 3_600_000_000;
 
-/// Percentiles are exact to this many decimal digits.
+/// Number of decimal digits to which percentiles are exact.
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// The first bytes, before the compressed ones: a cookie, and how many follow.
-const BEFORE: usize = 8;
+/// Length of the uncompressed header: a cookie, and the number of compressed bytes.
+const HEADER_LENGTH: usize = 8;
 
-/// The first of the compressed bytes: a cookie, the length of the counts, an offset, the digits, the least and
-/// the largest value, and a ratio.
-const HEAD: usize = 40;
+/// Length of the compressed header: a cookie, the length of the counts, an offset, the number of digits, the smallest
+/// and the largest value, and a ratio.
+const COMPRESSED_HEADER_LENGTH: usize = 40;
 
-/// The longest count in the format, bytes.
+/// Maximum length of a count in bytes.
 const MAX_COUNT_LENGTH: usize = 9;
 
-/// Why a text is no histogram of ours.
+/// Why a text is not a histogram written by Picklock.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// It is not base64.
-    #[error("it is not base64: {0}")]
+    /// The text is not base64.
+    #[error("the histogram is not base64: {0}")]
     Base64(#[from] base64::DecodeError),
-    /// It is too short, or not compressed.
-    #[error("it is no compressed HdrHistogram: {0}")]
+    /// The data is too short, or not compressed.
+    #[error("not a compressed HdrHistogram: {0}")]
     Compression(#[from] io::Error),
-    /// Another program wrote it: these are its bounds, in words. What it asks for could take gigabytes.
-    #[error("its values are {0}; expected {SIGNIFICANT_DIGITS} digits of 1 to {MAX_US}")]
+    /// Another program wrote the histogram, with these bounds. Reading it could take gigabytes of memory.
+    #[error("the histogram has {0}; expected {SIGNIFICANT_DIGITS} digits of 1 to {MAX_US}")]
     Bounds(String),
-    /// What follows the head is damaged.
-    #[error("{0}")]
+    /// The data after the header is damaged.
+    #[error("damaged counts in the histogram: {0}")]
     Counts(String),
 }
 
-/// An empty histogram of latencies in microseconds, with the bounds of all histograms in records.
+/// Returns an empty histogram of latencies in microseconds, with the bounds of all histograms in records.
 pub fn empty_histogram() -> Histogram<u64> {
     Histogram::<u64>::new_with_bounds(1, MAX_US, SIGNIFICANT_DIGITS)
         .expect("the bounds are constants that the histogram accepts")
 }
 
-/// As text.
+/// Encodes a histogram as text.
 pub(crate) fn encode(histogram: &Histogram<u64>) -> String {
     let mut bytes = Vec::new();
     V2DeflateSerializer::new()
@@ -57,19 +56,19 @@ pub(crate) fn encode(histogram: &Histogram<u64>) -> String {
     STANDARD.encode(bytes)
 }
 
-/// The histogram of a text from a record. It takes no more memory than one of ours, whatever the text says.
+/// Decodes a histogram from a record. The memory that it uses is bounded, even for an untrusted text.
 ///
 /// # Errors
-/// The text is damaged, or not from Picklock.
+/// Returns an error if the text is damaged, or if another program wrote the histogram.
 pub fn decode(text: &str) -> Result<Histogram<u64>, DecodeError> {
     let bytes = STANDARD.decode(text.trim())?;
-    let mut head = [0; HEAD];
-    ZlibDecoder::new(bytes.get(BEFORE..).unwrap_or_default()).read_exact(&mut head)?;
-    let [length, digits] = [4, 12].map(|at| number(&head[at..at + 4]) as u32);
-    let [low, high] = [16, 24].map(|at| number(&head[at..at + 8]));
-    let most = empty_histogram().distinct_values() * MAX_COUNT_LENGTH;
+    let mut header = [0; COMPRESSED_HEADER_LENGTH];
+    ZlibDecoder::new(bytes.get(HEADER_LENGTH..).unwrap_or_default()).read_exact(&mut header)?;
+    let [length, digits] = [4, 12].map(|at| number(&header[at..at + 4]) as u32);
+    let [low, high] = [16, 24].map(|at| number(&header[at..at + 8]));
+    let max_length = empty_histogram().distinct_values() * MAX_COUNT_LENGTH;
     let is_ours = (digits, low, high) == (SIGNIFICANT_DIGITS.into(), 1, MAX_US);
-    if !is_ours || usize::try_from(length).is_ok_and(|length| length > most) {
+    if !is_ours || usize::try_from(length).is_ok_and(|length| length > max_length) {
         let values = format!("{digits} digits of {low} to {high} in {length} bytes");
         return Err(DecodeError::Bounds(values));
     }
@@ -78,7 +77,7 @@ pub fn decode(text: &str) -> Result<Histogram<u64>, DecodeError> {
         .map_err(|error| DecodeError::Counts(error.to_string()))
 }
 
-/// A number as the format has it: the most significant byte first.
+/// Parses a big-endian number.
 fn number(bytes: &[u8]) -> u64 {
     let bytes = bytes.iter();
     bytes.fold(0, |all, byte| all << 8 | u64::from(*byte))
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read() {
+    fn encoded_histogram_decodes_to_itself() {
         let mut histogram = empty_histogram();
         for value_us in [0, 1, 5_000, MAX_US] {
             histogram.record_n(value_us, u64::from(u32::MAX)).unwrap();
@@ -106,7 +105,7 @@ mod tests {
         );
     }
 
-    /// A text with this head, and the bytes after it.
+    /// Returns an encoded histogram with this header and no counts.
     fn text(length: u32, digits: u32, low: u64, high: u64) -> String {
         let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
         for number in [0x1c84_9313, length, 0, digits] {
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_bytes_cannot_ask_for_gigabytes() {
+    fn short_text_cannot_allocate_gigabytes() {
         assert_eq!(decode(&text(0, 3, 1, MAX_US)).unwrap(), empty_histogram());
         for (length, digits, low, high) in [
             (u32::MAX, 3, 1, MAX_US),
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused() {
+    fn invalid_text_is_rejected() {
         for text in ["", "nonsense!", "AAAA", "HISTEgAAAAA="] {
             assert!(decode(text).is_err(), "{text}");
         }

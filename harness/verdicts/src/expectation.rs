@@ -1,13 +1,14 @@
-//! What a scenario expects of a lock, and which verdicts differ from it.
+//! The expectations of a scenario, and the verdicts that differ from them.
 //!
 //! The rules:
 //!
 //! - `[expect.NAME]` replaces `[expect."*"]` as a whole, not property by property.
-//! - `"*"` applies to the locks that the scenario's author could know: the built-in locks
-//!   without options. [`Tables`] says which tables apply to a lock.
-//! - A table speaks of every property: one that it does not name is what its `"*"` says, and held without that.
-//! - A property that does not apply (fencing without tokens) never differs, whatever is expected of it.
-//! - A property that could not be judged counts neither as held nor as violated.
+//! - `"*"` applies to the locks that the scenario's author can know, which are the built-in locks without options.
+//!   [`Tables`] states which tables apply to a lock.
+//! - A table covers every property. A property that it does not name gets the value of the table's own `"*"`, or `held`
+//!   without one.
+//! - A property that does not apply (fencing without tokens) never differs, whatever its expectation is.
+//! - An inconclusive property counts neither as held nor as violated.
 
 use std::collections::BTreeMap;
 
@@ -20,21 +21,21 @@ use crate::record::{Mismatch, RecordedVerdict};
 /// Maximum number of reruns of a run that [`Expected::is_spoiled`] calls spoiled.
 pub const MAX_RERUNS: u64 = 3;
 
-/// Which `[expect]` tables of a scenario apply to a lock.
+/// Selects the `[expect]` tables of a scenario that apply to a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {
-    /// The table with its name, else `"*"`: for built-in locks without options.
+    /// The table with the lock's name, or else `"*"`; for built-in locks without options.
     NamedOrAll,
-    /// Only the table with its name: for mutants, locks with options, and programs of the user.
+    /// Only the table with the lock's name; for mutants, locks with options, and the user's programs.
     NamedOnly,
 }
 
-/// What is expected of one lock under one scenario.
+/// The expectations of one lock under one scenario.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expected(BTreeMap<Property, Expectation>);
 
 impl Expected {
-    /// What the scenario expects of `lock`; nothing if no table applies.
+    /// Returns the scenario's expectations of `lock`. They are empty if no table applies.
     pub fn for_lock(scenario: &Scenario, lock: &str, tables: Tables) -> Expected {
         let named = scenario.expect.get(lock);
         let all = || scenario.expect.get(OTHERS);
@@ -51,26 +52,27 @@ impl Expected {
         Expected(every.into())
     }
 
-    /// These expectations, and for each property that `rules` name theirs.
+    /// Returns these expectations, overridden by `rules` for the properties that they name.
     #[must_use]
-    pub fn overruled(mut self, rules: impl IntoIterator<Item = (Property, Expectation)>) -> Self {
+    pub fn overridden(mut self, rules: impl IntoIterator<Item = (Property, Expectation)>) -> Self {
         self.0.extend(rules);
         self
     }
 
-    /// What is expected of one property; `None`: nothing.
+    /// Returns the expectation of one property, or `None` if the property has none.
     pub fn get(&self, property: Property) -> Option<&Expectation> {
         self.0.get(&property)
     }
 
-    /// All of them, in the order of reports.
+    /// Returns all expectations, in the order of reports.
     pub fn iter(&self) -> impl Iterator<Item = (Property, &Expectation)> {
         self.0.iter().map(|(property, one)| (*property, one))
     }
 
-    /// What a lock must do that is held to the one of these expectations: keep what that one keeps.
+    /// Returns the expectations of a lock for which this one is the reference lock: what the reference lock keeps
+    /// must hold.
     #[must_use]
-    pub fn as_standard(self) -> Expected {
+    pub fn as_reference(self) -> Expected {
         let weaker = |(property, expectation)| match expectation {
             Expectation::Violated { .. } => (property, Expectation::Any { reason: None }),
             held_or_any => (property, held_or_any),
@@ -89,7 +91,7 @@ impl Expected {
             .collect()
     }
 
-    /// The verdicts of one run that differ, in the order of reports.
+    /// Returns the mismatches of one run, in the order of reports.
     pub fn mismatches(&self, verdicts: &Verdicts) -> Vec<Mismatch> {
         let differs = |(property, expectation): (&Property, &Expectation)| {
             let verdict = verdicts.get(property);
@@ -107,9 +109,9 @@ impl Expected {
         self.0.iter().filter_map(differs).collect()
     }
 
-    /// True for a run that should be made again: the machine was too slow for it, or all that differs from what is
-    /// expected is that something was not judged, and that may have been chance. A violation of what should hold (of
-    /// anything, where nothing is expected) is proven, whatever else could not be judged.
+    /// Returns whether a run should be repeated: the machine was too slow for it, or its only mismatches are
+    /// inconclusive properties that may be due to chance. A violation of a property that should hold, or has no
+    /// expectation, is proven even if other properties are inconclusive, so such a run is not repeated.
     pub fn is_spoiled(&self, verdicts: &Verdicts) -> bool {
         let should_hold = |property| {
             let expected = self.get(property);
@@ -131,7 +133,7 @@ impl Expected {
     }
 }
 
-/// True when the verdict is what was expected, or does not apply.
+/// Returns whether the verdict is the expected one, or the property does not apply.
 pub fn fits(expectation: &Expectation, verdict: &Verdict) -> bool {
     match (expectation, verdict.status) {
         (Expectation::Any { .. }, _) | (_, Status::NotApplicable) => true,
@@ -177,20 +179,20 @@ exclusion = "any: the clock decides"
             .into()
     }
 
-    fn words(found: &[Mismatch]) -> Vec<String> {
-        let words = |one: &Mismatch| format!("{}: {} -> {}", one.property, one.expected, one.got);
-        found.iter().map(words).collect()
+    fn texts(found: &[Mismatch]) -> Vec<String> {
+        let text = |one: &Mismatch| format!("{}: {} -> {}", one.property, one.expected, one.got);
+        found.iter().map(text).collect()
     }
 
     #[test]
-    fn a_table_of_ones_own_replaces_that_of_everybody_whole() {
+    fn named_table_replaces_the_general_one_as_a_whole() {
         let fenced = Expected::for_lock(&scenario(), "fenced", Tables::NamedOrAll);
         let mut verdicts = every(Verdict::held());
         verdicts.insert(Property::Exclusion, violated(Cause::Race));
         assert!(fenced.mismatches(&verdicts).is_empty());
         verdicts.insert(Property::Fencing, violated(Cause::Race));
         assert_eq!(
-            words(&fenced.mismatches(&verdicts)),
+            texts(&fenced.mismatches(&verdicts)),
             ["fencing: held -> violated: race"]
         );
     }
@@ -207,14 +209,14 @@ exclusion = "any: the clock decides"
     }
 
     #[test]
-    fn what_does_not_apply_is_never_a_surprise() {
+    fn inapplicable_property_is_never_a_mismatch() {
         let expected = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll);
         let found = expected.mismatches(&every(Verdict::not_applicable()));
         assert_eq!(found, []);
     }
 
     #[test]
-    fn rules_overrule_property_by_property() {
+    fn rules_override_property_by_property() {
         let rules = [(Property::Lease, Expectation::Violated { cause: None })];
         let fenced = Expected::for_lock(&scenario(), "fenced", Tables::NamedOnly);
         let words = fenced.overruled(rules.clone()).to_record();
@@ -225,9 +227,9 @@ exclusion = "any: the clock decides"
     }
 
     #[test]
-    fn strangers_are_bound_by_their_name_only() {
-        let strange = Expected::for_lock(&scenario(), "mine", Tables::NamedOnly);
-        assert_eq!(strange, Expected::default());
+    fn user_lock_is_bound_only_by_a_table_with_its_name() {
+        let user_lock = Expected::for_lock(&scenario(), "mine", Tables::NamedOnly);
+        assert_eq!(user_lock, Expected::default());
         let known = Expected::for_lock(&scenario(), "mine", Tables::NamedOrAll);
         assert_eq!(known.get(Property::Lease), Some(&Expectation::Held));
         let named = Expected::for_lock(&scenario(), "fenced", Tables::NamedOnly);
@@ -235,7 +237,7 @@ exclusion = "any: the clock decides"
     }
 
     #[test]
-    fn every_way_to_differ_is_named() {
+    fn every_kind_of_mismatch_is_reported() {
         let expected = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll);
         let calm = Verdicts::from([
             (Property::Exclusion, Verdict::held()),
@@ -246,7 +248,7 @@ exclusion = "any: the clock decides"
             (Property::Fencing, violated(Cause::Undetermined)),
         ]);
         assert_eq!(
-            words(&expected.mismatches(&calm)),
+            texts(&expected.mismatches(&calm)),
             [
                 "exclusion: violated: outlived-lease -> held",
                 "lease: held -> unknown"
@@ -258,7 +260,7 @@ exclusion = "any: the clock decides"
             (Property::Fencing, Verdict::held()),
         ]);
         assert_eq!(
-            words(&expected.mismatches(&other)),
+            texts(&expected.mismatches(&other)),
             [
                 "exclusion: violated: outlived-lease -> violated: race",
                 "fencing: violated -> held"
@@ -267,7 +269,7 @@ exclusion = "any: the clock decides"
     }
 
     #[test]
-    fn what_is_expected_is_no_surprise() {
+    fn expected_verdict_is_not_a_mismatch() {
         let expected = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll);
         let as_expected = Verdicts::from([
             (Property::Exclusion, violated(Cause::OutlivedLease)),
@@ -279,7 +281,7 @@ exclusion = "any: the clock decides"
     }
 
     #[test]
-    fn a_run_is_made_again_unless_it_proves_a_violation_of_what_should_hold() {
+    fn run_is_repeated_unless_it_proves_a_violation() {
         let by_chance = Verdict::unknown(vec![InconclusiveReason::NobodyCompeted]);
         let too_slow = Verdict::unknown(vec![InconclusiveReason::UnrequestedFailover { node: 0 }]);
         let lasting = Verdict::unknown(vec![InconclusiveReason::EverybodyDied]);
@@ -289,12 +291,12 @@ exclusion = "any: the clock decides"
         let mut expected = every(Verdict::held());
         expected.insert(Property::Exclusion, violated(Cause::OutlivedLease));
         expected.insert(Property::Fencing, Verdict::not_applicable());
-        for (of, what, exclusion, lease, again) in [
+        for (expectations, case, exclusion, lease, is_spoiled) in [
             (&nothing, "as expected", None, None, false),
             (&nothing, "too slow", None, Some(&too_slow), true),
             (
                 &nothing,
-                "violated beside",
+                "violated as well",
                 Some(&race),
                 Some(&too_slow),
                 false,
@@ -308,41 +310,45 @@ exclusion = "any: the clock decides"
             (&table, "another cause alone", Some(&race), None, false),
             (&table, "violated", Some(&too_slow), Some(&race), false),
         ] {
-            let mut verdicts = match of == &nothing {
-                true => every(Verdict::held()),
-                false => expected.clone(),
+            let mut verdicts = if expectations == &nothing {
+                every(Verdict::held())
+            } else {
+                expected.clone()
             };
-            let given = [(Property::Exclusion, exclusion), (Property::Lease, lease)];
-            let given = given
-                .into_iter()
-                .filter_map(|(at, it)| Some((at, it?.clone())));
-            verdicts.extend(given);
-            assert_eq!(of.is_spoiled(&verdicts), again, "{what}");
+            let overrides = [(Property::Exclusion, exclusion), (Property::Lease, lease)];
+            for (property, verdict) in overrides {
+                verdicts.extend(verdict.map(|verdict| (property, verdict.clone())));
+            }
+            assert_eq!(expectations.is_spoiled(&verdicts), is_spoiled, "{case}");
         }
     }
 
     #[test]
-    fn a_standard_is_only_what_its_lock_keeps() {
-        let standard = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll).as_standard();
-        let kept = standard.get(Property::Lease);
-        let broken = standard.get(Property::Exclusion);
+    fn reference_requires_only_properties_that_its_lock_keeps() {
+        let reference =
+            Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll).as_reference();
+        let held = reference.get(Property::Lease);
+        let violated_there = reference.get(Property::Exclusion);
         let any = Expectation::Any { reason: None };
-        assert_eq!((kept, broken), (Some(&Expectation::Held), Some(&any)));
+        assert_eq!(
+            (held, violated_there),
+            (Some(&Expectation::Held), Some(&any))
+        );
         let mut verdicts = Verdicts::from([
             (Property::Exclusion, Verdict::held()),
             (Property::Lease, Verdict::held()),
             (Property::Fencing, Verdict::not_applicable()),
         ]);
-        assert!(standard.mismatches(&verdicts).is_empty());
+        assert!(reference.mismatches(&verdicts).is_empty());
         verdicts.insert(Property::Lease, violated(Cause::Race));
         assert_eq!(
-            words(&standard.mismatches(&verdicts)),
+            texts(&reference.mismatches(&verdicts)),
             ["lease: held -> violated: race"]
         );
     }
 
     #[test]
-    fn a_verdict_that_is_missing_is_unknown() {
+    fn missing_verdict_is_unknown() {
         let expected = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll);
         assert_eq!(expected.mismatches(&Verdicts::new()).len(), 3);
     }

@@ -1,7 +1,7 @@
 //! Histories, and the verdicts on them.
 //!
-//! Everything here is a function of data: no I/O, no clock, no runtime. A run produces a history,
-//! the checkers judge it, and the record contains the result.
+//! Everything here is a pure function of data: no I/O, no clock, no async runtime. A run produces a history, the
+//! checkers judge it, and the record contains the result.
 
 pub mod assemble;
 pub mod check;

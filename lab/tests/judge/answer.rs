@@ -1,4 +1,4 @@
-//! What the judge says of a property.
+//! The judge's answer for a property.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,11 +7,11 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     Held,
-    /// With every cause that the text allows, mostly one.
+    /// Violated, by any of these causes; usually there is one.
     Violated(BTreeSet<&'static str>),
     Unknown,
     NotApplicable,
-    /// The judge cannot decide: the text leaves it open, or the figures are too close.
+    /// The judge cannot decide, because the definitions leave it open or the times are too close.
     Undecided(&'static str),
 }
 

@@ -1,23 +1,23 @@
-//! Why two clients were inside together, from the key history.
+//! Why two clients were inside together, according to the key history.
 //!
-//! What section 5 leaves open, and how this judge reads it:
+//! This judge's interpretation where section 5 leaves something open:
 //!
 //! | open | read as |
 //! |---|---|
 //! | which nodes decide | those on which both clients' values were written; on each, how the earlier value ended |
-//! | several nodes, several endings | each of them may be named: the answer is a set |
-//! | what a claim rests on | values that the attempt wrote while it acquired, before its grant arrived, and did not take back itself |
+//! | several nodes, several endings | each of them may be the cause: the answer is a set |
+//! | the values that a grant rests on | those that the attempt wrote while it acquired, before its grant arrived, and did not remove itself |
 //! | restart or failover with a quorum | `quorum-erosion`; eviction and clocks keep their own names |
-//! | a key that ran out "early" | more than 2 ms before the expiry that was written last, and a clock of that node was set forward before |
-//! | a value that would have run out anyway before the later one was written | it ran out: its loss, or a leap of the clock, changed nothing. Unless a clock was set on that node: then that is not known |
-//! | a takeover by writing over | `clock-skew` if a client's clock was struck before, else `race` |
-//! | a grant with nothing behind it | the cause if the other lease ran when it arrived; after that an honest lock would have let the second client in, too |
-//! | a grant with nothing behind it that was over when it arrived | either cause: it was late by its own figure, and the key history says "never written at all"; without the one or the other the second client would not have been inside |
-//! | a grant on some nodes, but too few | that, and what freed those nodes |
-//! | a lease that had lapsed and was told anew | `phantom-extend` |
-//! | an extension that was told after the value was gone | `phantom-extend`, besides how it had gone |
-//! | a value that an attempt without a grant wrote over | how what was written there since went away may be named as well |
-//! | a lease that may have run, and no more | why it would have, and what is named if it did not |
+//! | a key that expired "early" | more than 2 ms before the expiry that was written last, and a clock of that node was set forward before |
+//! | a value that would have expired anyway before the later one was written | it expired: its loss, or a clock jump, changed nothing. Unless a clock was set on that node: then this is unknown |
+//! | a takeover by overwriting | `clock-skew` if a fault had shifted a client's clock before, else `race` |
+//! | a grant without a value behind it | the cause if the other lease ran when it arrived; after that a correct lock would have let the second client in, too |
+//! | a grant without a value behind it that was over when it arrived | either cause: it was late by its own report, and the key history shows that no value was written; without either of these the second client would not have been inside |
+//! | a grant on too few nodes | that, and what freed those nodes |
+//! | a lease that had expired and was reported again | `phantom-extend` |
+//! | an extension that was reported after the value was gone | `phantom-extend`, besides how the value had gone |
+//! | a value that an attempt without a grant overwrote | the end of what was written there since may be named as well |
+//! | leases that only may have overlapped | the cause of that overlap, and the cause that applies if they did not overlap |
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ use super::attempt::{Attempt, overlap};
 use super::key_history::{Author, End, KeyHistory, Value};
 use super::line::{File, Line, MS};
 
-/// Everything that was read from a history.
+/// A history and everything that was read from it.
 pub struct Case<'a> {
     pub file: &'a File,
     pub attempts: &'a [Attempt],
@@ -35,18 +35,19 @@ pub struct Case<'a> {
 type Causes = BTreeSet<&'static str>;
 
 impl Case<'_> {
-    /// How many nodes a grant must rest on.
+    /// Returns how many nodes a grant must rest on.
     pub fn need(&self) -> usize {
-        // All of several nodes stands for "one, and nobody knows which".
-        match self.file.quorum == self.file.nodes {
-            true => 1,
-            false => self.file.quorum,
+        // A quorum of all nodes, if there are several, means "one node, but which one is unknown".
+        if self.file.quorum == self.file.nodes {
+            1
+        } else {
+            self.file.quorum
         }
     }
 
-    /// The nodes on which the grant of an attempt rests.
+    /// Returns the values that back an attempt's grant, one per node.
     pub fn backing<'b>(&'b self, attempt: &'b Attempt) -> Vec<&'b Value> {
-        let written = self.key_history.of_attempt(attempt);
+        let written = self.key_history.values_of_attempt(attempt);
         let mut nodes = Vec::<&Value>::new();
         for value in written.filter(|value| value.from <= attempt.from()) {
             if !is_undone(value, attempt) && !nodes.iter().any(|known| known.node == value.node) {
@@ -60,11 +61,11 @@ impl Case<'_> {
         self.backing(attempt).len() >= self.need()
     }
 
-    /// The first time at which the leases of two attempts certainly (or, `most`, possibly) both ran.
-    pub fn leases_overlap(one: &Attempt, other: &Attempt, most: bool) -> Option<u64> {
+    /// Returns the first time at which the leases of two attempts certainly ran together or, with `max`, may have.
+    pub fn leases_overlap(one: &Attempt, other: &Attempt, max: bool) -> Option<u64> {
         let mut first = None;
-        for part in one.leased(most) {
-            for against in other.leased(most) {
+        for part in one.leased(max) {
+            for against in other.leased(max) {
                 let at = overlap(part, against);
                 first = [first, at].into_iter().flatten().min();
             }
@@ -72,8 +73,8 @@ impl Case<'_> {
         first
     }
 
-    /// Why two leases ran together.
-    pub fn of_leases(&self, one: &Attempt, other: &Attempt, at: u64) -> Causes {
+    /// Returns the possible causes for two leases running together.
+    pub fn lease_causes(&self, one: &Attempt, other: &Attempt, at: u64) -> Causes {
         if !self.file.key_history {
             return ["undetermined"].into();
         }
@@ -81,33 +82,34 @@ impl Case<'_> {
         for attempt in [one, other] {
             match self.backing(attempt).len() {
                 0 => return ["unbacked-grant", "stale-reply"].into(),
-                // Its rule asks for less; what let it have that counts as well.
+                // The lock's own rule needs fewer nodes, so the reason why it got those counts as well.
                 some if some < self.need() => drop(causes.insert("unbacked-grant")),
                 _ => {}
             }
         }
-        // One of them had lapsed when the other was let in, and was told anew.
-        let (first, second) = match one.from() <= other.from() {
-            true => (one, other),
-            false => (other, one),
+        // One of the leases had expired when the other client was let in, and was reported again.
+        let (first, second) = if one.from() <= other.from() {
+            (one, other)
+        } else {
+            (other, one)
         };
         if first.deadline_at(second.from()) <= second.from() && at > second.from() {
             return ["phantom-extend", "foreign-renewal"].into();
         }
-        // The lease that ran had been told by an extension after the value was gone.
+        // The lease that ran had been reported by an extension after the value was gone.
         for attempt in [one, other] {
-            let last = attempt.told.iter().rfind(|told| told.at <= at);
+            let last = attempt.reports.iter().rfind(|report| report.at <= at);
             let ended = self
                 .key_history
-                .of_attempt(attempt)
+                .values_of_attempt(attempt)
                 .map(|value| value.until);
             let gone = ended.max().unwrap_or_default();
-            if last.is_some_and(|told| !told.is_grant && told.at > gone) {
+            if last.is_some_and(|report| !report.is_grant && report.at > gone) {
                 causes.extend(["phantom-extend", "foreign-renewal"]);
             }
         }
         let rests_on = |attempt| {
-            let values = self.key_history.of_attempt(attempt);
+            let values = self.key_history.values_of_attempt(attempt);
             values.filter(move |value| !is_undone(value, attempt))
         };
         for mine in rests_on(one) {
@@ -118,14 +120,15 @@ impl Case<'_> {
                 causes.insert("split-key");
             }
             for theirs in others.filter(|value| value.node == mine.node && value.key == mine.key) {
-                let (earlier, later) = match (mine.from, mine.line) < (theirs.from, theirs.line) {
-                    true => (mine, theirs),
-                    false => (theirs, mine),
+                let (earlier, later) = if (mine.from, mine.line) < (theirs.from, theirs.line) {
+                    (mine, theirs)
+                } else {
+                    (theirs, mine)
                 };
                 if later.from <= at {
-                    causes.extend(self.of_end(earlier, later));
-                    causes.extend(self.of_losers(earlier, later));
-                    causes.extend(self.of_removal(earlier));
+                    causes.extend(self.end_cause(earlier, later));
+                    causes.extend(self.loser_causes(earlier, later));
+                    causes.extend(self.removal_causes(earlier));
                 }
             }
         }
@@ -135,8 +138,8 @@ impl Case<'_> {
         causes
     }
 
-    /// What ended a value, before `later` was written there.
-    fn of_end(&self, value: &Value, later: &Value) -> Option<&'static str> {
+    /// Returns the cause of a value's end, before `later` was written there.
+    fn end_cause(&self, value: &Value, later: &Value) -> Option<&'static str> {
         Some(match &value.end {
             End::Stays => return None,
             _ if self.was_due(value, later) => "wrong-expiry",
@@ -146,17 +149,21 @@ impl Case<'_> {
             End::Restarted => "lost-on-restart",
             End::FailedOver => "lost-on-failover",
             End::Unseen => "undetermined",
-            End::RanOut => match self.leapt(value) {
-                true => "clock-jump",
-                false => "wrong-expiry",
-            },
+            End::RanOut => {
+                if self.leapt(value) {
+                    "clock-jump"
+                } else {
+                    "wrong-expiry"
+                }
+            }
             End::Removed(_) => "stolen-release",
-            End::Overwritten(by) => self.of_overwriting(by, value, later),
+            End::Overwritten(by) => self.overwrite_cause(by, value, later),
         })
     }
 
-    /// What ended the values that attempts which were not granted wrote over it, before `later` was written there.
-    fn of_losers(&self, value: &Value, later: &Value) -> Vec<&'static str> {
+    /// Returns the causes of the ends of values by which attempts without a grant overwrote `value`, before `later`
+    /// was written.
+    fn loser_causes(&self, value: &Value, later: &Value) -> Vec<&'static str> {
         let granted = |op: u64| {
             let mut own = self.attempts.iter().filter(|one| one.op == op);
             own.any(Attempt::granted)
@@ -168,11 +175,13 @@ impl Case<'_> {
             let in_time = value.until <= one.from && one.until <= later.from;
             over && here && in_time && one.author.as_ref().is_some_and(lost)
         });
-        between.filter_map(|one| self.of_end(one, later)).collect()
+        between
+            .filter_map(|one| self.end_cause(one, later))
+            .collect()
     }
 
-    /// What else a removal may be called: a takeover that looked before, or the holder's own command.
-    fn of_removal(&self, value: &Value) -> Vec<&'static str> {
+    /// Returns the other possible causes of a removal: a takeover that checked first, or the holder's own command.
+    fn removal_causes(&self, value: &Value) -> Vec<&'static str> {
         let End::Removed(by) = &value.end else {
             return Vec::new();
         };
@@ -190,22 +199,23 @@ impl Case<'_> {
         }
     }
 
-    /// True if it would have run out before the later value was written, whatever befell it.
+    /// Returns whether the value would have expired before the later one was written, regardless of what happened to
+    /// it.
     fn was_due(&self, value: &Value, later: &Value) -> bool {
-        let befell = match value.end {
+        let was_affected = match value.end {
             End::RanOut => self.leapt(value),
             End::Evicted | End::Flushed | End::Restarted | End::FailedOver => {
-                let mut set = self.file.of("fault-began");
+                let mut set = self.file.events("fault-began");
                 !set.any(|line| {
                     line.has("clock") && line.list("nodes").contains(&(value.node as i64))
                 })
             }
             _ => false,
         };
-        befell && value.runs_out(value.until) <= later.from
+        was_affected && value.runs_out(value.until) <= later.from
     }
 
-    /// True if the command that ended the value wrote what its attempt had taken the lock with.
+    /// Returns whether the command that ended the value wrote the value with which its attempt had taken the lock.
     pub fn took_again(&self, by: &Author, value: &Value) -> bool {
         let mine = |one: &&Value| {
             let author = one.author.as_ref();
@@ -220,8 +230,8 @@ impl Case<'_> {
         written.is_some_and(|written| all.any(|one| took(one) && one.text == written.text))
     }
 
-    fn of_overwriting(&self, by: &Author, value: &Value, later: &Value) -> &'static str {
-        let skewed = self.file.of("fault-began").any(|line| {
+    fn overwrite_cause(&self, by: &Author, value: &Value, later: &Value) -> &'static str {
+        let skewed = self.file.events("fault-began").any(|line| {
             line.text("fault") == "clock-skew"
                 && line.at <= later.from
                 && !self.was_right_again(line, value)
@@ -243,89 +253,92 @@ impl Case<'_> {
         }
     }
 
-    /// True if the node's clock had been set forward by the end of a value.
+    /// Returns whether the node's clock had been set forward by the end of a value.
     fn set_forward(&self, value: &Value) -> bool {
-        self.file.of("fault-began").any(|line| {
+        self.file.events("fault-began").any(|line| {
             let by = line.raw("clock")["by_ns"].as_i64().unwrap_or_default();
-            let struck = line.list("nodes").contains(&(value.node as i64));
-            by > 0 && line.at <= value.until && struck && !self.was_right_again(line, value)
+            let is_affected = line.list("nodes").contains(&(value.node as i64));
+            by > 0 && line.at <= value.until && is_affected && !self.was_right_again(line, value)
         })
     }
 
-    /// True if the clock that this fault had set was right before the value was written.
+    /// Returns whether the clock that this fault had set was right again before the value was written.
     fn was_right_again(&self, began: &Line, value: &Value) -> bool {
         let id = began.raw("id").as_i64();
-        let mut ends = self.file.of("fault-ended");
+        let mut ends = self.file.events("fault-ended");
         let over = ends.any(|line| line.raw("id").as_i64() == id && line.at < value.from);
         over && began.raw("clock")["for_good"].as_bool() != Some(true)
     }
 
-    /// True if it ran out before its time, and the node's clock had been set forward.
+    /// Returns whether the value expired early after the node's clock had been set forward.
     pub fn leapt(&self, value: &Value) -> bool {
         let early = value.until + 2 * MS < value.runs_out(value.until);
-        let jumped = self.file.of("fault-began").any(|line| {
+        let jumped = self.file.events("fault-began").any(|line| {
             let by = line.raw("clock")["by_ns"].as_i64().unwrap_or_default();
-            let struck = line.list("nodes").contains(&(value.node as i64));
-            // A clock that was set back leaps forward when it is set right again.
+            let is_affected = line.list("nodes").contains(&(value.node as i64));
+            // A clock that was set back jumps forward when it is set right again.
             let leap = match by {
                 1.. => Some(line.at),
                 0 => None,
                 _ => self.end_of(line),
             };
-            struck && leap.is_some_and(|at| at <= value.until)
+            is_affected && leap.is_some_and(|at| at <= value.until)
         });
         early && jumped
     }
 
     pub fn end_of(&self, began: &Line) -> Option<u64> {
-        let mut ends = self.file.of("fault-ended");
+        let mut ends = self.file.events("fault-ended");
         let end = ends.find(|line| line.num("id") == began.num("id"));
         end.map(|end| end.at)
     }
 
-    /// Why two holds overlap.
-    pub fn of_holds(&self, one: &Attempt, other: &Attempt, at: u64) -> Causes {
+    /// Returns the possible causes for two holds overlapping.
+    pub fn hold_causes(&self, one: &Attempt, other: &Attempt, at: u64) -> Causes {
         if let Some(leased_at) = Case::leases_overlap(one, other, false) {
-            return self.of_leases(one, other, leased_at);
+            return self.lease_causes(one, other, leased_at);
         }
-        let (first, second) = match one.from() <= other.from() {
-            true => (one, other),
-            false => (other, one),
+        let (first, second) = if one.from() <= other.from() {
+            (one, other)
+        } else {
+            (other, one)
         };
         let expired = |attempt: &Attempt| {
-            let grant = attempt.told.first();
-            // Without a validity that was told, nobody knows that it had run out.
-            let late = grant.is_some_and(|told| told.claims && told.least <= told.at);
+            let grant = attempt.reports.first();
+            // Without a reported validity it is unknown whether the lease had expired.
+            let late = grant.is_some_and(|report| report.claims && report.min <= report.at);
             late && attempt.deadline_at(at) <= at
         };
-        // The second was let in while the first one's lease ran, by a grant that had nothing behind it.
-        let ran = first.deadline_at(second.from()) > second.from();
-        let unbacked = self.file.key_history && ran && !self.is_backed(second);
+        // The second client was let in while the first one's lease ran, by a grant without a value behind it.
+        let was_running = first.deadline_at(second.from()) > second.from();
+        let unbacked = self.file.key_history && was_running && !self.is_backed(second);
         if unbacked && !expired(second) {
             return ["unbacked-grant"].into();
         }
-        let mut causes: Causes = match expired(one) || expired(other) {
-            true if unbacked => ["expired-grant", "unbacked-grant"].into(),
-            true => ["expired-grant"].into(),
-            // The judge does not look at extensions that nobody heard of.
-            false => ["outlived-lease", "late-extension"].into(),
+        let mut causes: Causes = if !expired(one) && !expired(other) {
+            // The judge does not examine extensions that reached no server.
+            ["outlived-lease", "late-extension"].into()
+        } else if unbacked {
+            ["expired-grant", "unbacked-grant"].into()
+        } else {
+            ["expired-grant"].into()
         };
-        // The lease may have run: nobody was told for how long.
+        // The lease may have run, because nothing was reported about its length.
         if let Some(leased_at) = Case::leases_overlap(one, other, true) {
-            causes.extend(self.of_leases(one, other, leased_at));
+            causes.extend(self.lease_causes(one, other, leased_at));
         }
         causes
     }
 }
 
-/// True if the attempt took the value back itself before it was granted.
+/// Returns whether the attempt removed the value itself before it was granted.
 fn is_undone(value: &Value, attempt: &Attempt) -> bool {
     matches!(&value.end, End::Removed(by)
         if by.op == attempt.op && by.phase == "acquire" && value.until <= attempt.from())
 }
 
-/// True if a clock that is off as the fault says makes its client take this value for over too soon, or the client that
-/// has written it write so.
+/// Returns whether this clock fault can make its client treat the value as expired too early, or can have made the
+/// value's writer write it so.
 fn misleads(began: &Line, by: &Author, value: &Value) -> bool {
     let by_ns = began.raw("clock")["by_ns"].as_i64();
     let is_off = |ahead: bool| by_ns.is_none_or(|by_ns| (by_ns > 0) == ahead);

@@ -1,25 +1,25 @@
-//! What the lock says against what it did.
+//! Claims: compares the lock's reports with what it did.
 //!
-//! What section 5 leaves open, and how this judge reads it:
+//! This judge's interpretation where section 5 leaves something open:
 //!
 //! | open | read as |
 //! |---|---|
-//! | what an expiry is worth | the time of its writing plus the life that was written, on the n-th best node of n that a grant needs |
-//! | which expiries count | those of the attempt's own values, written before the claim arrived, gone or not, but not taken back by itself |
-//! | nothing was written, and a value of that client is still there from an earlier attempt | the claim rests on that one |
-//! | such a value that is due, on a node whose clock was set | whether it is there is not known: either cause |
+//! | what an expiry is worth | the time of its writing plus the written lifetime, on the n-th best node if a grant needs n nodes |
+//! | which expiries count | those of the attempt's own values that were written before the report arrived, even if the value is gone, unless the attempt removed it itself |
+//! | nothing was written, and a value of that client from an earlier attempt is still there | the report rests on that value |
+//! | such a value that is due, on a node whose clock was set | whether it is there is unknown: both causes are allowed |
 //! | nothing was written at all | worth nothing; the cause is `unbacked-grant` |
-//! | a validity that is told after the release was sent | promises nothing: the client is giving the lock back |
-//! | how exact | a claim that is no more than 1 ms too long agrees: no figure is more exact; up to 5 ms is undecided |
-//! | "its own value was still there" after a release | on so many nodes that nobody else could get a quorum, when the success arrived, and never removed by that client later |
-//! | a refusal, or a release that says `false` or nothing, while the value "goes on standing" | it stands for a tenth of the lease after that, on as many nodes as matter, and its own client never takes it away |
-//! | two locks, one key | a key into which the acquisitions of two locks wrote values that were granted |
-//! | an extension that is refused "while its own value stands, with time left" | more than a tenth of the lease is left when that is said, and no fault was on since the request to acquire |
-//! | a release that says `true` of what was gone | its value had ended 2 ms before the release was sent, on so many nodes that the rest is no quorum, the release changed no key, and the lease that was asked for was over, counted from the grant |
-//! | an expiry that is off | the last one that one request to acquire or extend wrote to a value, not that of a background renewal |
+//! | a validity that is reported after the release was sent | promises nothing: the client is releasing the lock |
+//! | precision | a report that is up to 1 ms too long agrees, because no value is more precise; up to 5 ms is undecided |
+//! | "its own value was still there" after a release | on so many nodes that no other client could get a quorum, when the success arrived, and never removed by that client later |
+//! | a refusal, or a release that reports `false` or nothing, while the value "stays" | it is there for a tenth of the lease after that, on as many nodes as matter, and its own client never removes it |
+//! | two locks, one key | a key into which acquisitions of two locks wrote values that were granted |
+//! | an extension that is refused "while its own value is there with time left" | more than a tenth of the lease is left at the refusal, and no fault was active since the request to acquire |
+//! | a release that reports `true` for a value that was gone | its value had ended 2 ms before the release was sent, on so many nodes that the rest is not a quorum, the release changed no key, and the requested lease was over, counted from the grant |
+//! | a wrong expiry | the last one that a request to acquire or extend wrote to a value, not that of a background renewal |
 
 use super::answer::{Answer, Finding};
-use super::attempt::{self, Attempt, Told};
+use super::attempt::{self, Attempt, Report};
 use super::cause::Case;
 use super::key_history::{End, Value};
 use super::line::{Line, MS};
@@ -33,19 +33,19 @@ pub fn claims(case: &Case) -> Finding {
         found.extend(overstated(case, attempt));
         found.extend(false_release(case, attempt));
         found.extend(refused_extension(case, attempt));
-        found.extend(released_what_was_gone(case, attempt));
+        found.extend(release_of_a_gone_value(case, attempt));
     }
     for attempt in case.attempts {
-        found.extend(left(case, attempt));
-        found.extend(off(case, attempt));
+        found.extend(left_value(case, attempt));
+        found.extend(wrong_expiry(case, attempt));
     }
-    found.extend(shared(case));
+    found.extend(shared_key(case));
     found.sort_by_key(|(at, finding)| (matches!(finding.answer, Answer::Undecided(_)), *at));
     let mut found = found.into_iter();
     let Some((first_at, mut first)) = found.next() else {
         return Finding::plain(Answer::Held);
     };
-    // Which of two that come at one time is the first is open.
+    // If two findings have the same time, either may be the first.
     for (_, other) in found.take_while(|(at, _)| *at == first_at) {
         if let (Answer::Violated(causes), Answer::Violated(others)) =
             (&mut first.answer, other.answer)
@@ -56,99 +56,101 @@ pub fn claims(case: &Case) -> Finding {
     first
 }
 
-/// More validity told than written.
+/// Finds a report of more validity than was written.
 fn overstated(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
-    // A validity of nothing claims nothing.
-    let told = attempt
-        .told
+    // A reported validity of 0 claims nothing.
+    let mut reports = attempt
+        .reports
         .iter()
-        .filter(|told| told.claims && told.least > told.at)
-        .filter(|told| attempt.release.is_none_or(|sent| told.at <= sent));
-    told.filter_map(|told| of_told(case, attempt, told)).next()
+        .filter(|report| report.claims && report.min > report.at)
+        .filter(|report| attempt.release.is_none_or(|sent| report.at <= sent));
+    reports.find_map(|report| judge_report(case, attempt, report))
 }
 
-fn of_told(case: &Case, attempt: &Attempt, told: &Told) -> Option<(u64, Finding)> {
+fn judge_report(case: &Case, attempt: &Attempt, report: &Report) -> Option<(u64, Finding)> {
     let mut worth: Vec<u64> = Vec::new();
     for node in 0..case.file.nodes as u64 {
-        let mine = rested_on(case, attempt, told).filter(|value| value.node == node);
-        // What the attempt took back itself backs nothing.
+        let mine = rested_on(case, attempt, report).filter(|value| value.node == node);
+        // A value that the attempt removed itself backs nothing.
         let undone = |value: &Value| {
             let back = matches!(&value.end, End::Removed(by)
                 if by.op == attempt.op && by.phase == "acquire");
-            back && value.until <= told.at
+            back && value.until <= report.at
         };
-        let written = mine.filter(|value| value.from <= told.at && !undone(value));
-        worth.extend(written.map(|value| value.runs_out(told.at)).max());
+        let written = mine.filter(|value| value.from <= report.at && !undone(value));
+        worth.extend(written.map(|value| value.runs_out(report.at)).max());
     }
     worth.sort_unstable_by(|one, other| other.cmp(one));
     let need = case.need();
     let note = |worth: u64| {
         format!(
-            "op {} told a lease until {} at {}, written until {worth}",
-            attempt.op, told.least, told.at
+            "op {} reported a lease until {} at {}, written until {worth}",
+            attempt.op, report.min, report.at
         )
     };
     let Some(worth) = worth.get(need - 1).copied() else {
-        let causes = match told.is_grant {
-            true => vec!["unbacked-grant"],
-            false => vec!["unbacked-grant", "wrong-expiry"],
+        let causes = if report.is_grant {
+            vec!["unbacked-grant"]
+        } else {
+            vec!["unbacked-grant", "wrong-expiry"]
         };
-        return Some((told.at, Finding::violated(causes, note(0))));
+        return Some((report.at, Finding::violated(causes, note(0))));
     };
-    // Less than the unit of all these figures.
-    if told.least <= worth.saturating_add(MS) {
+    // The difference is below the precision of these values.
+    if report.min <= worth.saturating_add(MS) {
         return None;
     }
-    let wrote = case.key_history.of_attempt(attempt).next().is_some();
-    if !wrote && worth <= told.at {
+    let wrote = case.key_history.values_of_attempt(attempt).next().is_some();
+    if !wrote && worth <= report.at {
         return Some((
-            told.at,
+            report.at,
             Finding::violated(["unbacked-grant", "wrong-expiry"], note(worth)),
         ));
     }
-    let finding = match told.least - worth < 5 * MS {
-        true => Finding {
+    let finding = if report.min - worth < 5 * MS {
+        Finding {
             note: note(worth),
             ..Finding::plain(Answer::Undecided("some milliseconds too long"))
-        },
-        false => Finding::violated(["wrong-expiry", "stale-reply"], note(worth)),
+        }
+    } else {
+        Finding::violated(["wrong-expiry", "stale-reply"], note(worth))
     };
-    Some((told.at, finding))
+    Some((report.at, finding))
 }
 
-/// The values that a claim rests on: the attempt's own; if it wrote none, those of its client that are
-/// still there.
+/// Returns the values that a report rests on: the attempt's own values or, if it wrote none, its client's values that
+/// are still there.
 fn rested_on<'a>(
     case: &'a Case,
     attempt: &'a Attempt,
-    told: &Told,
+    report: &Report,
 ) -> impl Iterator<Item = &'a Value> {
-    let own = case.key_history.of_attempt(attempt);
-    let mut own = own.filter(|value| value.from <= told.at);
-    let wrote = own.next().is_some();
-    let at = told.at;
-    let values = case.key_history.of_lock(attempt.key);
-    values.filter(move |value| match wrote {
-        true => value.owner == Some((attempt.worker, attempt.op)),
-        false => {
-            value
-                .owner
-                .is_some_and(|(worker, _)| worker == attempt.worker)
-                && value.stands(at)
+    let wrote = case
+        .key_history
+        .values_of_attempt(attempt)
+        .any(|value| value.from <= report.at);
+    let at = report.at;
+    let values = case.key_history.values_of_lock(attempt.key);
+    values.filter(move |value| {
+        if wrote {
+            return value.owner == Some((attempt.worker, attempt.op));
         }
+        let owner = value.owner;
+        owner.is_some_and(|(worker, _)| worker == attempt.worker) && value.exists_at(at)
     })
 }
 
-/// A release that told success and left the value.
+/// Finds a release that reported success and left the value.
 fn false_release(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     let (at, Some(true)) = attempt.released? else {
         return None;
     };
     let stays = |value: &&Value| {
         let removed_later = matches!(&value.end, End::Removed(by) if by.worker == attempt.worker);
-        value.stands(at) && !removed_later
+        value.exists_at(at) && !removed_later
     };
-    // A release that leaves what the same client wrote in an attempt in doubt: a hold count, perhaps.
+    // A release may leave a value that the same client wrote in an attempt without a definite answer, for example a
+    // hold count.
     let me = (attempt.worker, attempt.op);
     let counted_down = |value: &&Value| {
         let by_release = value.author.as_ref().is_some_and(|by| {
@@ -165,17 +167,24 @@ fn false_release(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         let taken_again = case.attempts.iter().find(of_owner).is_some_and(in_doubt);
         by_release && taken_again && stays(value)
     };
-    let left = case.key_history.of_attempt(attempt).filter(stays).count();
-    let counted_down = case.key_history.of_lock(attempt.key).filter(counted_down);
-    let left = left + counted_down.count();
-    // So many that the rest is no quorum.
+    let own_left = case
+        .key_history
+        .values_of_attempt(attempt)
+        .filter(stays)
+        .count();
+    let counted_down = case
+        .key_history
+        .values_of_lock(attempt.key)
+        .filter(counted_down);
+    let left = own_left + counted_down.count();
+    // So many nodes that the rest is not a quorum.
     let enough = (case.file.nodes + 1).saturating_sub(case.need());
     let note = format!("op {} released at {at}, {left} values left", attempt.op);
     (left >= enough).then(|| (at, Finding::violated(["false-release"], note)))
 }
 
-/// A value that stays although the lock says that its client has not got it, or says nothing.
-fn left(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
+/// Finds a value that stays although the lock reports that its client does not hold the lock, or reports nothing.
+fn left_value(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     let (at, cause, need) = match (attempt.answer, attempt.released) {
         (attempt::Answer::Refused | attempt::Answer::Failed(true), _) => {
             (attempt.answered, "ambiguous-acquire", case.need())
@@ -192,50 +201,59 @@ fn left(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     };
     let until = at + attempt.ttl / 10;
     let lease = attempt
-        .told
+        .reports
         .last()
-        .map_or(attempt.asked + attempt.ttl, |told| told.least);
+        .map_or(attempt.requested_at + attempt.ttl, |report| report.min);
     let stays = |value: &&Value| {
         let own = matches!(&value.end, End::Removed(by) | End::Overwritten(by) if by.worker == attempt.worker);
         let expires = value.expiries.last().is_some_and(|last| last.ttl.is_some());
-        // Who writes over what stands there may take no lock.
+        // An attempt that overwrites an existing value need not have taken the lock.
         let over = case.key_history.values.iter().any(|other| {
             (other.node, &other.key, other.until) == (value.node, &value.key, value.from)
                 && matches!(other.end, End::Overwritten(_))
         });
         (attempt.granted() || !over)
-            && value.stands(at)
+            && value.exists_at(at)
             && value.until > until
             && !own
             && (expires || lease > until)
     };
-    let left = case.key_history.of_attempt(attempt).filter(stays).count();
+    let left = case
+        .key_history
+        .values_of_attempt(attempt)
+        .filter(stays)
+        .count();
     let note = format!("op {} was answered at {at}, {left} values left", attempt.op);
     if left < need {
         return None;
     }
-    // A few milliseconds more or less decide nothing.
+    // A difference of a few milliseconds decides nothing.
     let near = |value: &Value| value.until < until + 5 * MS;
-    let finding = match case.key_history.of_attempt(attempt).filter(stays).any(near) {
-        true => Finding {
+    let mut staying = case.key_history.values_of_attempt(attempt).filter(stays);
+    let finding = if staying.any(near) {
+        Finding {
             note,
             ..Finding::plain(Answer::Undecided("about to end"))
-        },
-        false => Finding::violated([cause], note),
+        }
+    } else {
+        Finding::violated([cause], note)
     };
     Some((at, finding))
 }
 
-/// A release that told success of what had gone before it was sent, and changed nothing.
-fn released_what_was_gone(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
+/// Finds a release that reported success although the value had gone before it was sent, and that changed nothing.
+fn release_of_a_gone_value(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     let (at, Some(true)) = attempt.released? else {
         return None;
     };
     let sent = attempt
         .release
         .filter(|_| at > attempt.from() + attempt.ttl)?;
-    let own: Vec<&Value> = case.key_history.of_attempt(attempt).collect();
-    let mut clocks = case.file.of("fault-began").filter(|line| line.has("clock"));
+    let own: Vec<&Value> = case.key_history.values_of_attempt(attempt).collect();
+    let mut clocks = case
+        .file
+        .events("fault-began")
+        .filter(|line| line.has("clock"));
     let was_set = |value: &&Value, line: &Line| line.list("nodes").contains(&(value.node as i64));
     if clocks.any(|line| own.iter().any(|value| was_set(value, line))) {
         return None;
@@ -245,45 +263,45 @@ fn released_what_was_gone(case: &Case, attempt: &Attempt) -> Option<(u64, Findin
         return None;
     }
     let is_gone = |value: &&&Value| value.until + 2 * MS < sent;
-    let mut kept: Vec<u64> = own
+    let mut remaining: Vec<u64> = own
         .iter()
         .filter(|value| !is_gone(value))
         .map(|it| it.node)
         .collect();
-    kept.sort_unstable();
-    kept.dedup();
-    let touched = case.file.of("key-changed").any(|line| {
+    remaining.sort_unstable();
+    remaining.dedup();
+    let touched = case.file.events("key-changed").any(|line| {
         let phase = line.text("phase");
         line.at >= sent && line.op() == Some(attempt.op) && (phase == "release" || phase == "idle")
     });
     let note = format!(
-        "op {} said at {at} that it released what was gone",
+        "op {} reported at {at} the release of a value that was gone",
         attempt.op
     );
-    (own.iter().any(|value| is_gone(&value)) && kept.len() < case.need() && !touched)
+    (own.iter().any(|value| is_gone(&value)) && remaining.len() < case.need() && !touched)
         .then(|| (at, Finding::violated(["false-release"], note)))
 }
 
-/// An extension that was refused while the value stood.
+/// Finds an extension that was refused while the value was there.
 fn refused_extension(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     let mut refused = attempt.refused_extensions.iter();
-    refused.find_map(|&(asked, at)| {
+    refused.find_map(|&(requested_at, at)| {
         let stands = |value: &&Value| {
             let left = value.runs_out(at).saturating_sub(at);
-            value.from <= asked && value.stands(at) && left > attempt.ttl / 10
+            value.from <= requested_at && value.exists_at(at) && left > attempt.ttl / 10
         };
         let mut nodes: Vec<u64> = case
             .key_history
-            .of_attempt(attempt)
+            .values_of_attempt(attempt)
             .filter(stands)
             .map(|value| value.node)
             .collect();
         nodes.sort_unstable();
         nodes.dedup();
-        let mut faults = case.file.of("fault-began");
+        let mut faults = case.file.events("fault-began");
         let disturbed = faults.any(|began| {
             let over = case.end_of(began).unwrap_or(u64::MAX);
-            began.at <= at && over >= attempt.asked
+            began.at <= at && over >= attempt.requested_at
         });
         let note = format!("op {} was refused its extension at {at}", attempt.op);
         (nodes.len() >= case.need() && !disturbed)
@@ -291,35 +309,39 @@ fn refused_extension(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     })
 }
 
-/// An expiry that is not the lease asked for.
-fn off(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
-    let asked_for = |phase: &str| match phase {
+/// Finds an expiry that is not the requested lease.
+fn wrong_expiry(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
+    let requested_for = |phase: &str| match phase {
         "acquire" => Some(attempt.ttl),
         "extend" => attempt.extensions.last().copied(),
         _ => None,
     };
     let mut first: Option<(u64, Finding)> = None;
-    for value in case.key_history.of_attempt(attempt) {
+    for value in case.key_history.values_of_attempt(attempt) {
         for (index, expiry) in value.expiries.iter().enumerate() {
             let Some(by) = &expiry.by else { continue };
-            // A second command of the same request may set it right.
+            // A second command of the same request may correct it.
             let next = value
                 .expiries
                 .get(index + 1)
                 .and_then(|next| next.by.as_ref());
             let is_last = next.is_none_or(|next| (next.op, &next.phase) != (by.op, &by.phase));
-            let (Some(ttl), Some(asked)) = (expiry.ttl, asked_for(&by.phase)) else {
+            let (Some(ttl), Some(requested)) = (expiry.ttl, requested_for(&by.phase)) else {
                 continue;
             };
-            let most = asked.div_ceil(1000 * MS) * 1000 * MS;
-            // A lease may count from the request: then the key gets what is left of it.
-            let past = match by.phase == "acquire" {
-                true => expiry.at.saturating_sub(attempt.asked),
-                false => 0,
+            let max = requested.div_ceil(1000 * MS) * 1000 * MS;
+            // A lease may count from the request: then the key gets the rest of it.
+            let past = if by.phase == "acquire" {
+                expiry.at.saturating_sub(attempt.requested_at)
+            } else {
+                0
             };
-            let least = asked.saturating_sub(past);
-            if is_last && by.op == attempt.op && (ttl < least || ttl > most) {
-                let note = format!("op {} wrote {ttl} ns for {asked} at {}", by.op, expiry.at);
+            let min = requested.saturating_sub(past);
+            if is_last && by.op == attempt.op && (ttl < min || ttl > max) {
+                let note = format!(
+                    "op {} wrote {ttl} ns for {requested} at {}",
+                    by.op, expiry.at
+                );
                 if first.as_ref().is_none_or(|(at, _)| *at > expiry.at) {
                     first = Some((expiry.at, Finding::violated(["wrong-expiry"], note)));
                 }
@@ -329,8 +351,8 @@ fn off(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     first
 }
 
-/// One key for two locks.
-fn shared(case: &Case) -> Option<(u64, Finding)> {
+/// Finds a key that two locks share.
+fn shared_key(case: &Case) -> Option<(u64, Finding)> {
     let lock_of = |value: &Value| {
         let owner = value.owner?;
         let attempt = case

@@ -1,4 +1,4 @@
-//! Runs, and the two answers side by side.
+//! Simulated runs, and the comparison of both judges' answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::answer::{Answer, Finding};
 use super::verdicts::{PROPERTIES, judge};
 
-/// A run, as text: its history, and what Picklock says of it.
-pub struct Ran {
+/// A run as text: its history, and Picklock's verdicts on it.
+pub struct SimulatedJudgement {
     pub lock: String,
     pub scenario: Scenario,
     pub seed: u64,
@@ -22,12 +22,16 @@ pub struct Ran {
     pub verdicts: Value,
 }
 
-/// Runs it in the simulation; `None` if the scenario does not fit the lock.
-pub fn simulate(lock: &'static BuiltInLock, scenario: Scenario, seed: u64) -> Option<Ran> {
+/// Simulates a run, or returns `None` if the scenario does not suit the lock.
+pub fn simulate(
+    lock: &'static BuiltInLock,
+    scenario: Scenario,
+    seed: u64,
+) -> Option<SimulatedJudgement> {
     let SimulatedRun { scenario, history } = simulated::simulate(lock, scenario, seed)?;
     let mut text = Vec::new();
     write_history(&history, &mut text).expect("a history can be written");
-    Some(Ran {
+    Some(SimulatedJudgement {
         lock: lock.name.to_owned(),
         scenario,
         seed,
@@ -36,44 +40,44 @@ pub fn simulate(lock: &'static BuiltInLock, scenario: Scenario, seed: u64) -> Op
     })
 }
 
-/// What Picklock says of a property: `held`, `violated: cause`.
-fn said(verdicts: &Value, property: &str) -> String {
-    let verdict = &verdicts[property];
-    let status = verdict["status"].as_str().unwrap_or("?");
-    match verdict["cause"].as_str() {
+/// Returns Picklock's verdict on a property: `held`, `violated: cause`.
+fn verdict_text(verdicts: &Value, property: &str) -> String {
+    let recorded = &verdicts[property];
+    let status = recorded["status"].as_str().unwrap_or("?");
+    match recorded["cause"].as_str() {
         Some(cause) => format!("{status}: {cause}"),
         None => status.to_owned(),
     }
 }
 
-/// True if the answer allows what was said.
-fn allows(answer: &Answer, said: &str) -> bool {
+/// Returns whether the answer allows Picklock's verdict.
+fn allows(answer: &Answer, verdict: &str) -> bool {
     match answer {
-        Answer::Violated(causes) => said
+        Answer::Violated(causes) => verdict
             .strip_prefix("violated: ")
             .is_some_and(|cause| causes.contains(cause)),
         Answer::Undecided(_) => true,
-        other => other.to_string() == said,
+        other => other.to_string() == verdict,
     }
 }
 
-/// A disagreement.
+/// A disagreement between the judges on a property.
 pub struct Disagreement {
     pub property: &'static str,
     pub lock: String,
-    pub said: String,
+    pub verdict: String,
     pub answer: String,
     pub text: String,
 }
 
-/// The sum of many comparisons.
+/// The results of many comparisons.
 #[derive(Default)]
 pub struct Comparison {
     pub runs: u64,
     pub disagreements: Vec<Disagreement>,
     agreed: BTreeMap<(&'static str, String), u64>,
     undecided: BTreeMap<&'static str, u64>,
-    open: BTreeMap<&'static str, u64>,
+    ambiguous: BTreeMap<&'static str, u64>,
 }
 
 fn folder() -> PathBuf {
@@ -84,11 +88,11 @@ fn folder() -> PathBuf {
 
 impl Comparison {
     /// Compares the two judges on one run.
-    pub fn compare(&mut self, ran: &Ran) {
+    pub fn compare(&mut self, ran: &SimulatedJudgement) {
         self.runs += 1;
         let mine: BTreeMap<&str, Finding> = judge(&ran.history);
         for property in PROPERTIES {
-            let said = said(&ran.verdicts, property);
+            let verdict = verdict_text(&ran.verdicts, property);
             let finding = &mine[property];
             match &finding.answer {
                 Answer::Undecided(why) => {
@@ -99,23 +103,29 @@ impl Comparison {
                     );
                 }
                 Answer::Violated(causes) if causes.len() > 1 => {
-                    *self.open.entry(property).or_default() += 1;
+                    *self.ambiguous.entry(property).or_default() += 1;
                 }
                 _ => {}
             }
-            if allows(&finding.answer, &said) {
-                *self.agreed.entry((property, said)).or_default() += 1;
+            if allows(&finding.answer, &verdict) {
+                *self.agreed.entry((property, verdict)).or_default() += 1;
             } else {
-                self.disagree(ran, property, said, finding);
+                self.disagree(ran, property, verdict, finding);
             }
         }
     }
 
-    fn disagree(&mut self, ran: &Ran, property: &'static str, said: String, finding: &Finding) {
+    fn disagree(
+        &mut self,
+        ran: &SimulatedJudgement,
+        property: &'static str,
+        verdict: String,
+        finding: &Finding,
+    ) {
         let name = format!("{}-{}-{}", ran.scenario.name, ran.lock, ran.seed);
         let scenario = toml::to_string(&ran.scenario).expect("a scenario can be written");
-        let kept = folder().join(format!("{name}.toml"));
-        std::fs::write(&kept, scenario).expect("the target directory can be written");
+        let scenario_path = folder().join(format!("{name}.toml"));
+        std::fs::write(&scenario_path, scenario).expect("the target directory can be written");
         let history = folder().join(format!("{name}.jsonl"));
         std::fs::write(history, &ran.history).expect("the target directory can be written");
         let lines: Vec<&str> = ran.history.lines().collect();
@@ -125,37 +135,37 @@ impl Comparison {
             .filter_map(|number| lines.get(number - 1));
         let deciding: String = deciding.map(|line| format!("\n    {line}")).collect();
         let text = format!(
-            "{property} of {} with seed {} under {}\n  Picklock: {said}\n  the judge: {} {}{deciding}",
+            "{property} of {} with seed {} under {}\n  Picklock: {verdict}\n  the judge: {} {}{deciding}",
             ran.lock,
             ran.seed,
-            kept.display(),
+            scenario_path.display(),
             finding.answer,
             finding.note,
         );
         let one = Disagreement {
             property,
             lock: ran.lock.clone(),
-            said,
+            verdict,
             answer: finding.answer.to_string(),
             text,
         };
         self.disagreements.push(one);
     }
 
-    /// The properties of which the judge could not decide 5 % of the runs.
+    /// Returns the properties that the judge could not decide in at least 5 % of the runs.
     pub fn too_often_undecided(&self) -> Vec<&'static str> {
         let often = (self.undecided.iter()).filter(|(_, count)| **count * 20 >= self.runs);
         often.map(|(property, _)| *property).collect()
     }
 
-    /// Prints it.
+    /// Prints the results.
     pub fn report(&self) {
         for one in &self.disagreements {
             println!("{}\n", one.text);
         }
         let mut classes: BTreeMap<(&str, &str, &str), (u64, BTreeSet<&str>)> = BTreeMap::new();
         for one in &self.disagreements {
-            let class = (one.property, one.said.as_str(), one.answer.as_str());
+            let class = (one.property, one.verdict.as_str(), one.answer.as_str());
             let (count, locks) = classes.entry(class).or_default();
             *count += 1;
             locks.insert(&one.lock);
@@ -165,18 +175,18 @@ impl Comparison {
             self.runs,
             self.disagreements.len()
         );
-        for ((property, said), count) in &self.agreed {
-            println!("  agreed      {property:10} {said:35} {count}");
+        for ((property, verdict), count) in &self.agreed {
+            println!("  agreed      {property:10} {verdict:35} {count}");
         }
         for (property, count) in &self.undecided {
             println!("  undecided   {property:10} {count}");
         }
-        for (property, count) in &self.open {
-            println!("  open cause  {property:10} {count}");
+        for (property, count) in &self.ambiguous {
+            println!("  ambiguous   {property:10} {count}");
         }
-        for ((property, said, answer), (count, locks)) in classes {
+        for ((property, verdict, answer), (count, locks)) in classes {
             println!(
-                "  DISAGREED   {property:10} Picklock {said:30} judge {answer:35} {count} {locks:?}"
+                "  DISAGREED   {property:10} Picklock {verdict:30} judge {answer:35} {count} {locks:?}"
             );
         }
     }

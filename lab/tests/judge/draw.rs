@@ -1,6 +1,6 @@
-//! Random scenarios, wilder than the generator of the scenarios' crate: several locks, extensions, all
-//! kinds of partitions, clocks in both directions, loss of keys, kills and pauses at every moment. One
-//! draw in four takes a scenario of the catalog.
+//! Draws random scenarios with more variety than the generator of the scenarios' crate: several locks, extensions,
+//! all kinds of partitions, clock shifts in both directions, loss of keys, kills and pauses at every point. One draw
+//! in four is a scenario from the catalog.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use picklock_scenarios::{BackendName, Scenario, catalog};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// The choices.
+/// A random source for the choices.
 pub struct Dice(StdRng);
 
 impl Dice {
@@ -17,15 +17,15 @@ impl Dice {
         Dice(StdRng::seed_from_u64(seed))
     }
 
-    fn of<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
+    fn choose<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
         choices[self.below(choices.len())]
     }
 
-    fn below(&mut self, most: usize) -> usize {
-        self.0.random_range(0..most)
+    fn below(&mut self, max: usize) -> usize {
+        self.0.random_range(0..max)
     }
 
-    /// True once in so many times.
+    /// Returns `true` with a probability of 1 in `times`.
     fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -34,36 +34,34 @@ impl Dice {
         format!("{}ttl", self.below(tenths) as f64 / 10.0)
     }
 
-    fn some(&mut self, of: usize) -> String {
-        let mut chosen: Vec<usize> = (0..of).filter(|_| self.once_in(2)).collect();
+    fn some(&mut self, count: usize) -> String {
+        let mut chosen: Vec<usize> = (0..count).filter(|_| self.once_in(2)).collect();
         if chosen.is_empty() {
-            chosen.push(self.below(of));
+            chosen.push(self.below(count));
         }
         format!("{chosen:?}")
     }
 
-    /// The next draw whose scenario makes sense for its lock.
+    /// Draws the next lock, a scenario that suits it, and a seed.
     pub fn draw(&mut self) -> (&'static BuiltInLock, Scenario, u64) {
         let locks: Vec<&'static BuiltInLock> = LOCKS.iter().chain(MUTANTS).collect();
         let lock = locks[self.below(locks.len())];
-        let scenario = match self.once_in(4) {
-            true => {
-                let all = catalog::names().map(|name| catalog::named(name).expect("it is valid"));
-                let simulated = all.filter(|scenario| scenario.runs_in(BackendName::Sim));
-                let mut simulated: Vec<Scenario> = simulated.collect();
-                simulated.swap_remove(self.below(simulated.len()))
-            }
-            false => {
-                let text = self.scenario(lock.nodes, lock.replicas);
-                Scenario::parse(&text, "drawn").unwrap_or_else(|error| panic!("{error}\n{text}"))
-            }
+        let scenario = if self.once_in(4) {
+            let all = catalog::names().map(|name| catalog::named(name).expect("it is valid"));
+            let mut simulated: Vec<Scenario> = all
+                .filter(|scenario| scenario.runs_in(BackendName::Sim))
+                .collect();
+            simulated.swap_remove(self.below(simulated.len()))
+        } else {
+            let text = self.scenario(lock.nodes, lock.replicas);
+            Scenario::parse(&text, "drawn").unwrap_or_else(|error| panic!("{error}\n{text}"))
         };
         (lock, scenario, self.0.random_range(0..1_000_000))
     }
 
     fn scenario(&mut self, nodes: usize, replicas: usize) -> String {
         let mut text = "name = \"drawn\"\nsummary = \"Drawn by the judge.\"\n".to_owned();
-        let persistence = self.of(&["none", "none", "rdb", "aof-everysec", "aof-always"]);
+        let persistence = self.choose(&["none", "none", "rdb", "aof-everysec", "aof-always"]);
         let replicas = replicas.max(usize::from(self.once_in(4)));
         write!(
             text,
@@ -76,15 +74,15 @@ impl Dice {
         write!(
             text,
             "[workload]\nworkers = {workers}\nkeys = {keys}\nstock = {}\nttl = \"{}\"\n\
-             section = \"{}ttl\"\nupdate = \"{}\"\nopening = \"{}\"\nwait = \"{}ttl\"\n\
+             section = \"{}ttl\"\nupdate = \"{}\"\nstart = \"{}\"\nwait = \"{}ttl\"\n\
              command_timeout = \"{}ttl\"\nlimit = \"{}ttl\"\n",
             1 + self.below(6),
-            self.of(&["500ms", "1s", "1500ms", "2s"]),
+            self.choose(&["500ms", "1s", "1500ms", "2s"]),
             section as f64 / 10.0,
-            self.of(&["decrement", "write"]),
-            self.of(&["together", "one-first"]),
+            self.choose(&["decrement", "write"]),
+            self.choose(&["together", "one-first"]),
             1 + self.below(6),
-            self.of(&["0.2", "0.5", "1", "3"]),
+            self.choose(&["0.2", "0.5", "1", "3"]),
             12 + self.below(20),
         )
         .ok();
@@ -105,7 +103,7 @@ impl Dice {
         for _ in 0..self.below(4) {
             text.push_str(&self.fault(workers, keys, nodes, replicas));
         }
-        let within = self.of(&["1ttl", "2ttl", "3ttl"]);
+        let within = self.choose(&["1ttl", "2ttl", "3ttl"]);
         write!(
             text,
             "[judge]\nmin_grants = 2\nprogress_within = \"{within}\"\n"
@@ -114,11 +112,11 @@ impl Dice {
         text
     }
 
-    fn moment(&mut self, workers: usize) -> (String, bool) {
+    fn trigger(&mut self, workers: usize) -> (String, bool) {
         if self.once_in(4) {
             return (format!("at = \"{}\"", self.span(40)), false);
         }
-        let on = self.of(&[
+        let on = self.choose(&[
             "granted",
             "stock-read",
             "stock-changed",
@@ -127,17 +125,17 @@ impl Dice {
             "reply",
             "extend",
         ]);
-        let worker = match self.once_in(2) {
-            true => format!(", worker = {}", self.below(workers)),
-            false => String::new(),
+        let worker = if self.once_in(2) {
+            format!(", worker = {}", self.below(workers))
+        } else {
+            String::new()
         };
         let proxy = matches!(on, "request" | "reply");
-        let during = match proxy {
-            true => {
-                let during = self.of(&["acquire", "acquire", "release", "extend"]);
-                format!(", names_key = true, during = \"{during}\"")
-            }
-            false => String::new(),
+        let during = if proxy {
+            let phase = self.choose(&["acquire", "acquire", "release", "extend"]);
+            format!(", names_key = true, during = \"{phase}\"")
+        } else {
+            String::new()
         };
         let nth = 1 + self.below(3);
         let when = format!("when = {{ on = \"{on}\"{worker}{during}, nth = {nth} }}");
@@ -145,7 +143,7 @@ impl Dice {
     }
 
     fn fault(&mut self, workers: usize, keys: usize, nodes: usize, replicas: usize) -> String {
-        let kind = self.of(&[
+        let kind = self.choose(&[
             "pause-client",
             "pause-client",
             "crash-client",
@@ -172,7 +170,7 @@ impl Dice {
         if replicas == 0 && matches!(kind, "failover" | "cut-replication") {
             return String::new();
         }
-        let (moment, proxy) = self.moment(workers);
+        let (moment, proxy) = self.trigger(workers);
         let by_event = moment.starts_with("when");
         let mut text = format!("[[fault]]\nkind = \"{kind}\"\n{moment}\noptional = true\n");
         let on_workers = matches!(kind, "pause-client" | "crash-client" | "clock-skew");
@@ -183,15 +181,17 @@ impl Dice {
         let span = 1 + self.below(30);
         let lasts = format!("for = \"{}ttl\"\n", span as f64 / 10.0);
         if on_workers || on_links {
-            match by_event && self.once_in(2) {
-                true => text.push_str("workers = \"same\"\n"),
-                false => writeln!(text, "workers = {}", self.some(workers)).unwrap_or_default(),
+            if by_event && self.once_in(2) {
+                text.push_str("workers = \"same\"\n")
+            } else {
+                writeln!(text, "workers = {}", self.some(workers)).unwrap_or_default()
             }
         }
         if !on_workers {
-            match proxy && self.once_in(2) {
-                true => text.push_str("nodes = \"same\"\n"),
-                false => writeln!(text, "nodes = {}", self.some(nodes)).unwrap_or_default(),
+            if proxy && self.once_in(2) {
+                text.push_str("nodes = \"same\"\n")
+            } else {
+                writeln!(text, "nodes = {}", self.some(nodes)).unwrap_or_default()
             }
         }
         match kind {
@@ -206,7 +206,7 @@ impl Dice {
         }
         self.amount(kind, keys, &mut text);
         if matches!(kind, "delay" | "drop" | "hold" | "partition") && !self.once_in(3) {
-            let direction = self.of(&["request", "reply"]);
+            let direction = self.choose(&["request", "reply"]);
             writeln!(text, "direction = \"{direction}\"").unwrap_or_default();
         }
         if matches!(kind, "drop" | "hold" | "delay" | "answer") && self.once_in(2) {
@@ -215,12 +215,12 @@ impl Dice {
         text
     }
 
-    /// What only some kinds have: by how much, of what, of which locks.
+    /// Appends the fields that only some kinds have: amount, resource, error, or locks.
     fn amount(&mut self, kind: &str, keys: usize, text: &mut String) {
         match kind {
             "delay" => writeln!(text, "by = \"{}\"", self.span(20)).unwrap_or_default(),
             "clock-jump" | "clock-skew" => {
-                let sign = self.of(&["", "", "-"]);
+                let sign = self.choose(&["", "", "-"]);
                 writeln!(
                     text,
                     "by = \"{sign}{}ttl\"",
@@ -229,11 +229,11 @@ impl Dice {
                 .unwrap_or_default();
             }
             "exhaust" => {
-                let what = self.of(&["memory", "connections"]);
+                let what = self.choose(&["memory", "connections"]);
                 writeln!(text, "what = \"{what}\"").unwrap_or_default();
             }
             "answer" => {
-                let error = self.of(&["READONLY", "LOADING", "NOREPLICAS", "BUSY"]);
+                let error = self.choose(&["READONLY", "LOADING", "NOREPLICAS", "BUSY"]);
                 writeln!(text, "error = \"{error}\"").unwrap_or_default();
             }
             "evict" if keys > 1 && self.once_in(2) => text.push_str("keys = [0]\n"),

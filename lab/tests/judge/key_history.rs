@@ -1,12 +1,12 @@
-//! The judge's own key history: which value stood in which key of which node, who wrote it, and how it
-//! went away. Read from the `key-changed` lines alone.
+//! The judge's own key history: which value was in which key of which node, who wrote it, and how it went away. Read
+//! from the `key-changed` lines alone.
 
 use std::collections::BTreeMap;
 
 use super::attempt::Attempt;
 use super::line::{File, Line, MS};
 
-/// A command of a worker, as the servers saw it.
+/// A worker's command, as observed on the servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
     pub worker: u64,
@@ -29,7 +29,7 @@ pub enum End {
     Overwritten(Author),
 }
 
-/// An expiry that was given to a value: when, how long (nanoseconds; `None`: for ever), by whom.
+/// An expiry of a value: when it was set, the lifetime in nanoseconds (`None` for no expiry), and by which command.
 #[derive(Debug, Clone)]
 pub struct Expiry {
     pub at: u64,
@@ -37,7 +37,7 @@ pub struct Expiry {
     pub by: Option<Author>,
 }
 
-/// One value, from its first writing to its end.
+/// A value, from its first writing to its end.
 #[derive(Debug, Clone)]
 pub struct Value {
     pub node: u64,
@@ -45,11 +45,11 @@ pub struct Value {
     pub text: String,
     pub from: u64,
     pub until: u64,
-    /// Who wrote it first; `None`: not a command.
+    /// The command that wrote it first, or `None` if no command did.
     pub author: Option<Author>,
     /// The worker whose acquisition wrote it, or wrote the value of the same attempt that it replaced.
     pub acquirer: Option<u64>,
-    /// The attempt whose value it is: the one that wrote this text in acquiring, if one did.
+    /// The attempt that owns the value: the one whose acquisition wrote this text, if one did.
     pub owner: Option<(u64, u64)>,
     pub expiries: Vec<Expiry>,
     pub end: End,
@@ -57,7 +57,7 @@ pub struct Value {
 }
 
 impl Value {
-    /// When the expiry that was written last is over, as it had been written until `at`.
+    /// Returns when the value expires according to the expiry that was written last by `at`.
     pub fn runs_out(&self, at: u64) -> u64 {
         let mut before = self.expiries.iter().filter(|one| one.at <= at);
         let last = before.next_back();
@@ -66,8 +66,8 @@ impl Value {
         })
     }
 
-    /// True if it was there at this time.
-    pub fn stands(&self, at: u64) -> bool {
+    /// Returns whether the value existed at this time.
+    pub fn exists_at(&self, at: u64) -> bool {
         self.from <= at && at < self.until
     }
 }
@@ -75,7 +75,7 @@ impl Value {
 /// The key history of a run.
 pub struct KeyHistory {
     pub values: Vec<Value>,
-    /// For each lock, the keys that it uses.
+    /// The keys that each lock uses.
     pub keys: Vec<Vec<String>>,
 }
 
@@ -88,7 +88,7 @@ fn author(line: &Line) -> Option<Author> {
     })
 }
 
-/// The name of the key that a line is about.
+/// Returns the name of the key that a line is about.
 fn key(file: &File, line: &Line) -> String {
     match line.raw("key").as_u64() {
         Some(lock) => file.locks[lock as usize].clone(),
@@ -110,12 +110,12 @@ fn end(line: &Line) -> End {
 }
 
 impl KeyHistory {
-    /// Reads it. The attempts tell which tokens there were, and so which keys are locks.
+    /// Reads the key history of a file. The attempts contain the tokens, which identify the keys of locks.
     pub fn read(file: &File, attempts: &[Attempt]) -> KeyHistory {
         let mut values: Vec<Value> = Vec::new();
         let mut current: BTreeMap<(u64, String), usize> = BTreeMap::new();
         let mut first_owner: BTreeMap<(u64, String, String), (u64, u64)> = BTreeMap::new();
-        for line in file.of("key-changed") {
+        for line in file.events("key-changed") {
             let key = key(file, line);
             let place = (line.num("node").unwrap_or_default(), key.clone());
             let author = author(line);
@@ -128,11 +128,11 @@ impl KeyHistory {
             let mut acquirer = acquires.map(|by| by.worker);
             if let Some(index) = current.get(&place) {
                 let old = &mut values[*index];
-                let of = |by: &Author| (by.worker, by.op);
-                if old.author.as_ref().map(of) == author.as_ref().map(of) {
+                let attempt = |by: &Author| (by.worker, by.op);
+                if old.author.as_ref().map(attempt) == author.as_ref().map(attempt) {
                     acquirer = acquirer.or(old.acquirer);
                 }
-                // Another expiry for the same value.
+                // The same value with another expiry.
                 if line.has("value") && old.text == line.text("value") {
                     old.expiries.push(expiry);
                     continue;
@@ -171,38 +171,41 @@ impl KeyHistory {
                 line: line.number,
             });
         }
-        let_run_out(file, &mut values);
-        let keys = (0..).zip(&file.locks);
-        let keys = keys.map(|(lock, name)| keys_of(lock, name, &values, attempts));
-        KeyHistory {
-            keys: keys.collect(),
-            values,
-        }
+        apply_expiries(file, &mut values);
+        let locks = (0..).zip(&file.locks);
+        let keys = locks
+            .map(|(lock, name)| keys_of(lock, name, &values, attempts))
+            .collect();
+        KeyHistory { keys, values }
     }
 
-    /// The values of a lock, on all nodes, in the order in which they were written.
-    pub fn of_lock(&self, lock: u64) -> impl Iterator<Item = &Value> {
+    /// Returns the values of a lock on all nodes, in the order in which they were written.
+    pub fn values_of_lock(&self, lock: u64) -> impl Iterator<Item = &Value> {
         let keys = &self.keys[lock as usize];
         self.values
             .iter()
             .filter(move |value| keys.contains(&value.key))
     }
 
-    /// The values of an attempt in the keys of its lock.
-    pub fn of_attempt<'a>(&'a self, attempt: &'a Attempt) -> impl Iterator<Item = &'a Value> {
+    /// Returns the values of an attempt in the keys of its lock.
+    pub fn values_of_attempt<'a>(
+        &'a self,
+        attempt: &'a Attempt,
+    ) -> impl Iterator<Item = &'a Value> {
         let mine = Some((attempt.worker, attempt.op));
-        self.of_lock(attempt.key)
+        self.values_of_lock(attempt.key)
             .filter(move |value| value.owner == mine)
     }
 }
 
-/// A value ends when its expiry is over by the node's clock. The server notices it later, or never, if
-/// it is down.
-fn let_run_out(file: &File, values: &mut [Value]) {
+/// Ends each value when its expiry is over by the node's clock. The server notices this later, or never, if it is
+/// down.
+fn apply_expiries(file: &File, values: &mut [Value]) {
     for value in values {
-        let clock = file.of("fault-began").any(|line| {
-            let struck = line.list("nodes").contains(&(value.node as i64)) && !file.missed(line);
-            line.text("fault") == "clock-jump" && struck
+        let clock = file.events("fault-began").any(|line| {
+            let is_affected =
+                line.list("nodes").contains(&(value.node as i64)) && !file.missed(line);
+            line.text("fault") == "clock-jump" && is_affected
         });
         let over = value.runs_out(value.until).max(value.from);
         if !clock && over < value.until {
@@ -212,7 +215,7 @@ fn let_run_out(file: &File, values: &mut [Value]) {
     }
 }
 
-/// The lock's name itself, and every key into which an attempt for the lock wrote its token.
+/// Returns the lock's own name, and every key into which an attempt for the lock wrote its token.
 fn keys_of(lock: u64, name: &str, values: &[Value], attempts: &[Attempt]) -> Vec<String> {
     let mut keys = vec![name.to_owned()];
     for attempt in attempts

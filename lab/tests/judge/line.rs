@@ -1,91 +1,91 @@
-//! The judge's own reading of a history file: a header and numbered lines.
+//! The judge's own parser of history files: a header and numbered lines.
 
 use serde_json::Value;
 
-/// One event of a history, with its place in the file.
+/// An event of a history, with its position in the file.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// Line of the file, counted from 1.
+    /// Line number, counted from 1.
     pub number: usize,
-    /// Nanoseconds since the run began.
+    /// Time in nanoseconds since the run began.
     pub at: u64,
-    /// The word of the event.
+    /// Name of the event.
     pub event: String,
     fields: Value,
 }
 
 impl Line {
-    /// A number of the event; `None` if it has no such field.
+    /// Returns a number of the event, or `None` if it has no such field.
     pub fn num(&self, name: &str) -> Option<u64> {
         self.fields[name].as_u64()
     }
 
-    /// A number that may be negative.
+    /// Returns a number that may be negative, or `None` if there is no such field.
     pub fn signed(&self, name: &str) -> Option<i64> {
         self.fields[name].as_i64()
     }
 
-    /// A text of the event; empty if it has no such field.
+    /// Returns a text of the event, or an empty one if it has no such field.
     pub fn text(&self, name: &str) -> &str {
         self.fields[name].as_str().unwrap_or_default()
     }
 
-    /// A yes or no; no if it has no such field.
+    /// Returns a boolean, or `false` if there is no such field.
     pub fn flag(&self, name: &str) -> bool {
         self.fields[name].as_bool() == Some(true)
     }
 
-    /// True if the field is there.
+    /// Returns whether the event has the field.
     pub fn has(&self, name: &str) -> bool {
         !self.fields[name].is_null()
     }
 
-    /// A list of numbers; empty if it has no such field.
+    /// Returns a list of numbers, or an empty one if there is no such field.
     pub fn list(&self, name: &str) -> Vec<i64> {
         let list = self.fields[name].as_array();
         let items = list.into_iter().flatten();
         items.filter_map(Value::as_i64).collect()
     }
 
-    /// A field as it stands in the file.
+    /// Returns the raw JSON of a field.
     pub fn raw(&self, name: &str) -> &Value {
         &self.fields[name]
     }
 
-    /// The attempt that the event is about, if it is about one of a buyer.
+    /// Returns the buyer's attempt that the event is about, if there is one.
     pub fn op(&self) -> Option<u64> {
         self.num("op").filter(|op| *op > 0)
     }
 }
 
-/// A whole history: what the first line says, and the events.
+/// A whole history: the contents of the header, and the events.
 pub struct File {
     /// Names of the locks.
     pub locks: Vec<String>,
-    /// Workers of the scenario. A client with a higher number is the probe.
+    /// Number of workers of the scenario. A client with a higher number is the probe.
     pub workers: u64,
-    /// Independent nodes.
+    /// Number of independent nodes.
     pub nodes: usize,
-    /// So many of them make a grant.
+    /// Number of nodes that a grant needs.
     pub quorum: usize,
-    /// The lease, nanoseconds.
+    /// The lease in nanoseconds.
     pub ttl: u64,
     /// Units of each lock at the start.
     pub stock: i64,
-    /// With fewer grants nothing is held.
+    /// With fewer grants no property is held.
     pub min_grants: usize,
-    /// True for the lock that waits for its replicas.
+    /// Whether this is the lock that waits for its replicas.
     pub needs_replicas: bool,
-    /// The bound on progress, nanoseconds.
+    /// The bound of `progress` in nanoseconds.
     pub bound: u64,
-    /// True if the changes of the keys are in the history.
+    /// Whether the history contains the key changes.
     pub key_history: bool,
-    /// What happened.
+    /// The events.
     pub lines: Vec<Line>,
 }
 
 impl File {
-    /// Reads the text of a history.
+    /// Parses the text of a history.
     pub fn read(text: &str) -> File {
         let mut values = text.lines().map(|line| {
             let value: Value = serde_json::from_str(line).expect("a line is JSON");
@@ -120,14 +120,15 @@ impl File {
         }
     }
 
-    /// The events of one word.
-    pub fn of<'a>(&'a self, event: &'a str) -> impl Iterator<Item = &'a Line> {
+    /// Returns the events with this name.
+    pub fn events<'a>(&'a self, event: &'a str) -> impl Iterator<Item = &'a Line> {
         self.lines.iter().filter(move |line| line.event == event)
     }
 
-    /// True if this fault could not be applied: it ended where it began, and the next line says so.
+    /// Returns whether this fault could not be applied: it ended when it began, and the next line reports it as
+    /// missed.
     pub fn missed(&self, began: &Line) -> bool {
-        let ended = self.of("fault-ended");
+        let ended = self.events("fault-ended");
         let mut ended = ended.filter(|line| line.num("id") == began.num("id"));
         ended.next().is_some_and(|ended| {
             let next = self
@@ -138,7 +139,7 @@ impl File {
         })
     }
 
-    /// The time of the last line.
+    /// Returns the time of the last line.
     pub fn end(&self) -> u64 {
         self.lines.last().map_or(0, |line| line.at)
     }

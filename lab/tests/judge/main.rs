@@ -1,26 +1,25 @@
 //! An independent judge of runs.
 //!
-//! It was written from the definitions of the properties and causes alone (the design's sections 4 and 5,
-//! and the pages of `picklock explain`), by somebody who had not read the checkers. It draws random scenarios, locks and
-//! seeds, simulates them, judges the history from its JSON lines with its own plain and quadratic code,
-//! and compares its answers with Picklock's, property by property and cause by cause.
+//! It was written from the definitions of the properties and causes alone (the design's sections 4 and 5, and the
+//! pages of `picklock explain`), by an author who had not read the checkers. It draws random scenarios, locks and
+//! seeds, simulates them, judges the history from its JSON lines with its own simple, quadratic code, and compares
+//! its answers with Picklock's, for each property and cause.
 //!
-//! The default run is small, has a fixed seed and belongs to the quick tier. The long form is
+//! The default run is small, has a fixed seed and belongs to the quick tier. The long form is:
 //!
 //! ```console
 //! $ PICKLOCK_JUDGE_RUNS=2000 PICKLOCK_JUDGE_SEED=7 cargo test -p picklock-lab --test judge -- --nocapture
 //! ```
 //!
-//! One run alone is judged with `PICKLOCK_JUDGE_RUN=SCENARIO,LOCK,SEED`; the scenario is one of the
-//! catalog, or a file.
+//! `PICKLOCK_JUDGE_RUN=SCENARIO,LOCK,SEED` judges a single run; the scenario is a name from the catalog, or a file.
 //!
-//! Each disagreement is printed with its scenario, lock, seed, both answers and what decided it; the
-//! history and the scenario are kept in `target/judge/`. What the definitions leave open, and how this
-//! judge reads it, stands in a table at the top of each file that decides it.
+//! Each disagreement is printed with its scenario, lock, seed, both answers and the deciding evidence. The history
+//! and the scenario are saved in `target/judge/`. Where the definitions leave something open, a table at the top of
+//! the file that decides it shows this judge's interpretation.
 
 #![expect(
     clippy::print_stdout,
-    reason = "the comparison is printed for those who asked for it"
+    reason = "the comparison is the output of the long form"
 )]
 
 mod answer;
@@ -48,28 +47,28 @@ fn number(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
         Ok(text) => text
             .parse()
-            .unwrap_or_else(|_| panic!("{name} is no number: {text}")),
+            .unwrap_or_else(|_| panic!("{name} must be a number, got {text}")),
         Err(_) => default,
     }
 }
 
-/// One run alone, by the environment: the scenario (of the catalog, or a file), the lock, the seed.
-fn one_run(text: &str) -> compare::Ran {
+/// Simulates the single run that the environment variable describes.
+fn one_run(text: &str) -> compare::SimulatedJudgement {
     let [name, lock, seed] = text.split(',').collect::<Vec<_>>()[..] else {
         panic!("PICKLOCK_JUDGE_RUN is SCENARIO,LOCK,SEED, not {text}");
     };
-    let scenario = match std::fs::read_to_string(name) {
+    let parsed = match std::fs::read_to_string(name) {
         Ok(text) => Scenario::parse(&text, name),
         Err(_) => catalog::named(name),
     };
-    let scenario = scenario.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let scenario = parsed.unwrap_or_else(|error| panic!("{name}: {error}"));
     let lock = find(lock).unwrap_or_else(|| panic!("no built-in lock has the name {lock}"));
     let seed = seed.parse().expect("a seed is a number");
     compare::simulate(lock, scenario, seed).expect("the scenario fits the lock")
 }
 
 #[test]
-fn two_judges_agree() {
+fn both_judges_agree() {
     if let Ok(text) = std::env::var("PICKLOCK_JUDGE_RUN") {
         let mut comparison = Comparison::default();
         comparison.compare(&one_run(&text));
@@ -82,8 +81,8 @@ fn two_judges_agree() {
     let runs = number("PICKLOCK_JUDGE_RUNS", 60);
     while comparison.runs < runs {
         let (lock, scenario, seed) = dice.draw();
-        if let Some(ran) = compare::simulate(lock, scenario, seed) {
-            comparison.compare(&ran);
+        if let Some(run) = compare::simulate(lock, scenario, seed) {
+            comparison.compare(&run);
         }
     }
     comparison.report();
@@ -93,17 +92,20 @@ fn two_judges_agree() {
 }
 
 #[test]
-fn what_was_settled_stays_settled() {
+fn settled_runs_still_agree() {
     let runs = settled();
     assert!(runs.len() > 30, "settled runs are missing");
-    let again = runs.iter().flat_map(Run::disagreements);
-    let again: Vec<String> = again.map(|one| one.text).collect();
-    assert!(again.is_empty(), "{}", again.join("\n"));
+    let texts: Vec<String> = runs
+        .iter()
+        .flat_map(Run::disagreements)
+        .map(|one| one.text)
+        .collect();
+    assert!(texts.is_empty(), "{}", texts.join("\n"));
 }
 
-/// The positive control: verdicts that were altered are noticed.
+/// Positive control: the comparison detects altered verdicts.
 #[test]
-fn an_altered_verdict_is_noticed() {
+fn altered_verdict_is_detected() {
     let scenario = || catalog::named("gc-pause").expect("the catalog is valid");
     let lock = find("set-nx-px").expect("a built-in lock");
     let run = || compare::simulate(lock, scenario(), 1).expect("it fits");

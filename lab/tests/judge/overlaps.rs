@@ -1,18 +1,18 @@
 //! Exclusion, lease and resource.
 //!
-//! What section 5 leaves open, and how this judge reads it:
+//! This judge's interpretation where section 5 leaves something open:
 //!
 //! | open | read as |
 //! |---|---|
-//! | a hold that nobody ended | it lasts until the last line of the history |
+//! | a hold without an end | it lasts until the last line of the history |
 //! | `lost`, and a refused extension | the client may not rely on its lease from then on |
-//! | which of several overlaps gives the cause | the one that begins first |
-//! | a lease that may overlap, no more | `unknown` |
-//! | which hold damaged the stock | the first one that changed it to, or read it, below zero; where only the sum is wrong, each that wrote over a change |
-//! | why the stock was damaged | why that hold overlapped with one that changed the stock between its reading and its writing; also `phantom-extend` if its lease had run out and was extended after that |
+//! | which of several overlaps gives the cause | the earliest |
+//! | leases that only may overlap | `unknown` |
+//! | which hold damaged the stock | the first one that changed it to, or read it as, less than zero; if only the sum is wrong, each one that overwrote a change |
+//! | why the stock was damaged | the reason why that hold overlapped with one that changed the stock between its reading and its writing; also `phantom-extend` if its lease had expired and was extended after that |
 //! | several such changes | each may be named |
-//! | a reading that shows an earlier time | the changes since that time came between; one that was made before the reading is `stale-read` |
-//! | a change that came late | its own cause, where no two leases met and the other client came after it was asked for; a failure path need not have been alone |
+//! | a read that shows an earlier time | the changes since that time came between; one that was made before the read is `stale-read` |
+//! | a belated change | its own cause, if the leases did not overlap and the other client was granted the lock after the change was requested; on a failure path the other client may have been earlier |
 
 use std::fmt::Write;
 
@@ -38,7 +38,7 @@ fn pairs<'a>(case: &Case<'a>) -> Vec<Pair<'a>> {
     pairs
 }
 
-/// The pairs that begin to overlap first.
+/// Returns the pairs that begin to overlap first.
 fn first<'a>(
     pairs: &[Pair<'a>],
     when: impl Fn(&Attempt, &Attempt) -> Option<u64>,
@@ -57,13 +57,13 @@ fn holds_overlap(one: &Attempt, other: &Attempt) -> Option<u64> {
 
 fn named(at: u64, pairs: &[Pair]) -> String {
     let ops = pairs.iter().map(|(one, other)| {
-        let told = |attempt: &Attempt| attempt.deadline_at(at);
+        let deadline = |attempt: &Attempt| attempt.deadline_at(at);
         format!(
             "ops {} (lease {}) and {} (lease {})",
             one.op,
-            told(one),
+            deadline(one),
             other.op,
-            told(other)
+            deadline(other)
         )
     });
     format!("at {at} ns: {}", ops.collect::<Vec<_>>().join(", "))
@@ -76,7 +76,7 @@ pub fn exclusion(case: &Case) -> Finding {
         Some((at, firsts)) => {
             let causes = firsts
                 .iter()
-                .flat_map(|(one, other)| case.of_holds(one, other, at));
+                .flat_map(|(one, other)| case.hold_causes(one, other, at));
             Finding::violated(causes.collect::<Vec<_>>(), named(at, &firsts))
         }
     }
@@ -88,7 +88,7 @@ pub fn lease(case: &Case) -> Finding {
     if let Some((at, firsts)) = first(&pairs, certain) {
         let causes = firsts
             .iter()
-            .flat_map(|(one, other)| case.of_leases(one, other, at));
+            .flat_map(|(one, other)| case.lease_causes(one, other, at));
         return Finding::violated(causes.collect::<Vec<_>>(), named(at, &firsts));
     }
     let possible = |one: &Attempt, other: &Attempt| Case::leases_overlap(one, other, true);
@@ -102,7 +102,7 @@ pub fn lease(case: &Case) -> Finding {
 }
 
 pub fn resource(case: &Case) -> Finding {
-    let end = case.file.of("end").next();
+    let end = case.file.events("end").next();
     let mut below: Vec<(u64, Vec<&'static str>, String)> = Vec::new();
     let mut sums: Option<(Vec<&'static str>, String)> = None;
     for key in 0..case.file.locks.len() as u64 {
@@ -119,7 +119,7 @@ pub fn resource(case: &Case) -> Finding {
             let line = accesses[at];
             below.push((
                 line.at,
-                of_access(case, &accesses, at),
+                access_causes(case, &accesses, at),
                 format!("line {}", line.number),
             ));
         }
@@ -127,7 +127,7 @@ pub fn resource(case: &Case) -> Finding {
             let (causes, note) = sums.get_or_insert_default();
             for (at, line) in accesses.iter().enumerate() {
                 if line.event == "stock-changed" {
-                    causes.extend(of_access(case, &accesses, at));
+                    causes.extend(access_causes(case, &accesses, at));
                 }
             }
             write!(note, "the sum of lock {key}").ok();
@@ -153,7 +153,7 @@ fn adds_up(case: &Case, key: u64, end: Option<&Line>) -> bool {
     }
 }
 
-/// The reading that an access goes back to, and the changes by others since the time that it shows.
+/// Returns the read that an access is based on, and the changes by others since the time that it shows.
 fn between<'a>(line: &Line, accesses: &[&'a Line]) -> Option<(&'a Line, Vec<&'a Line>)> {
     let before = accesses.iter().filter(|other| other.number < line.number);
     let before: Vec<&Line> = before.copied().collect();
@@ -169,8 +169,8 @@ fn between<'a>(line: &Line, accesses: &[&'a Line]) -> Option<(&'a Line, Vec<&'a 
     Some((read, before.into_iter().filter(change).collect()))
 }
 
-/// Why others could change the stock between an access and its reading.
-fn of_access(case: &Case, accesses: &[&Line], at: usize) -> Vec<&'static str> {
+/// Returns the possible causes why others could change the stock between an access and its read.
+fn access_causes(case: &Case, accesses: &[&Line], at: usize) -> Vec<&'static str> {
     let line = accesses[at];
     let hold = |line: &Line| case.attempts.iter().find(|one| Some(one.op) == line.op());
     let mut causes = Vec::new();
@@ -181,9 +181,10 @@ fn of_access(case: &Case, accesses: &[&Line], at: usize) -> Vec<&'static str> {
         let (Some(one), Some(against)) = (hold(line), hold(other)) else {
             continue;
         };
-        let outside = match other.number < read.number {
-            true => Some("stale-read"),
-            false => came_late(line, against).or_else(|| came_late(other, one)),
+        let outside = if other.number < read.number {
+            Some("stale-read")
+        } else {
+            came_late(line, against).or_else(|| came_late(other, one))
         };
         if Case::leases_overlap(one, against, false).is_none() {
             causes.extend(outside);
@@ -194,31 +195,31 @@ fn of_access(case: &Case, accesses: &[&Line], at: usize) -> Vec<&'static str> {
         match overlap(one.hold(), against.hold()) {
             Some(met) if revived(one, other, line) => {
                 causes.push("phantom-extend");
-                causes.extend(case.of_holds(one, against, met));
+                causes.extend(case.hold_causes(one, against, met));
             }
-            Some(met) => causes.extend(case.of_holds(one, against, met)),
+            Some(met) => causes.extend(case.hold_causes(one, against, met)),
             None => causes.extend(["undetermined", "race"]),
         }
     }
     causes
 }
 
-/// The cause that a change has of its own, because it came later than it was asked for.
+/// Returns the cause of a change that was applied later than requested, if it was.
 fn came_late(change: &Line, rival: &Attempt) -> Option<&'static str> {
     let belated = change.raw("belated");
-    let asked = belated["requested_at_ns"].as_u64()?;
+    let requested_at = belated["requested_at_ns"].as_u64()?;
     match belated["by"].as_str()? {
         "unchecked-write" => Some("unchecked-write"),
-        _ if rival.from() < asked => None,
+        _ if rival.from() < requested_at => None,
         "late-commit" => Some("released-before-commit"),
         _ => Some("late-write"),
     }
 }
 
-/// An extension was granted between the other's change and one's own, to a lease that was over.
+/// Returns whether an extension was granted, to a lease that was over, between the other's change and the own one.
 fn revived(one: &Attempt, other: &Line, line: &Line) -> bool {
-    one.told.iter().any(|told| {
-        let between = told.at >= other.at && told.at <= line.at;
-        !told.is_grant && told.least > 0 && between && one.deadline_at(told.at - 1) < told.at
+    one.reports.iter().any(|report| {
+        let between = report.at >= other.at && report.at <= line.at;
+        !report.is_grant && report.min > 0 && between && one.deadline_at(report.at - 1) < report.at
     })
 }

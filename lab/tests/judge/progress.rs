@@ -1,22 +1,22 @@
-//! Progress: who wants the lock gets it.
+//! Progress: a client that wants the lock gets it.
 //!
-//! What section 5 leaves open, and how this judge reads it:
+//! This judge's interpretation where section 5 leaves something open:
 //!
 //! | open | read as |
 //! |---|---|
-//! | whether buyers want a lock | while a client that has its quorum asks for it, and until the next such request if the last one was denied and the next one follows within a quarter of the bound, of whatever client: a client that pauses for longer is not kept waiting |
-//! | how long a client waits that a fault keeps away | from its first request for the lock to the grant, all its requests for it taken together, unless it is killed |
-//! | "every lease that could be outstanding has run out" | one lease after each beginning and end of a fault, each kill, each release that failed, and each attempt in doubt of a client that lacked its quorum; of one that had it, the first since somebody had the lock |
-//! | a lease | the one that was asked for, or what was written, if that is the lease rounded up to a whole second |
-//! | a hold | nobody else can have the lock until its release was answered, or one lease after it was sent, unless a fault that delays commands takes the quorum from its client: then until it was answered |
-//! | a dead client's value that others' commands keep alive on the only node | nobody's: from the time at which it was to run out until it goes, no hold is an excuse |
-//! | what takes a node away | a fault on its link to the client that waits, or its pause, crash or exhaustion; not a clock, and not a cut replication |
-//! | a client that stands still | does not want the lock meanwhile |
-//! | a fault that never ends | `unknown` if somebody waited too long, and only that fault excuses it |
+//! | whether buyers want a lock | while a client with its quorum requests it, and until the next such request if the last one was denied and the next one, of any client, follows within a quarter of the bound: a client that pauses for longer is not kept waiting |
+//! | how long a client waits that a fault keeps away | from its first request for the lock to the grant, over all its requests, unless it is killed |
+//! | "every lease that could be outstanding has expired" | one lease after each begin and end of a fault, each kill, each failed release, and each attempt without a definite answer of a client that lacked its quorum; for a client that had it, only the first such attempt since a client last had the lock |
+//! | a lease | the requested one, or the written one if it is the requested one rounded up to a whole second |
+//! | a hold | no other client can have the lock until its release was answered, or one lease after it was sent, unless a fault that delays commands takes the quorum from its client: then until it was answered |
+//! | a dead client's value on the only node that other clients' commands keep alive | belongs to no client: from its due expiry until it is gone, no hold is an excuse |
+//! | which faults make a node unreachable | a fault on its link to the waiting client, or its pause, crash or exhaustion; not a clock, and not a cut replication |
+//! | a frozen client | does not want the lock while it is frozen |
+//! | a fault that never ends | `unknown` if a client waited too long, and only that fault excuses it |
 //! | how long a key lives on a node whose clock was set | undecided |
 //! | a probe that was refused, while something was outstanding when it began | undecided: it waits for one lease and the bound, to the millisecond |
-//! | a lock that waits for its replicas, when they are cut off or used up | undecided |
-//! | a key without TTL | one that is there when the run is over |
+//! | a lock that waits for its replicas, when they are cut off or promoted | undecided |
+//! | a key without TTL | one that is left when the run is over |
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ use super::line::{Line, MS};
 
 type Span = (u64, u64);
 
-/// A fault as far as it keeps clients from nodes.
+/// A fault, as far as it makes nodes unreachable for clients.
 struct Fault {
     word: String,
     workers: Vec<i64>,
@@ -40,7 +40,7 @@ struct Fault {
 fn faults(case: &Case) -> Vec<Fault> {
     let end_of = |id: Option<u64>| {
         case.file
-            .of("fault-ended")
+            .events("fault-ended")
             .find(|line| line.num("id") == id)
     };
     let read = |line: &Line| {
@@ -53,11 +53,11 @@ fn faults(case: &Case) -> Vec<Fault> {
             ends: end.is_some(),
         }
     };
-    case.file.of("fault-began").map(read).collect()
+    case.file.events("fault-began").map(read).collect()
 }
 
 impl Fault {
-    /// True if it takes the node away from the client.
+    /// Returns whether it makes the node unreachable for the client.
     fn takes(&self, worker: u64, node: usize) -> bool {
         let node = self.nodes.contains(&(node as i64));
         match self.word.as_str() {
@@ -70,7 +70,7 @@ impl Fault {
     }
 }
 
-/// The spans in which a client cannot reach as many nodes as the lock needs.
+/// Returns the spans in which a client cannot reach as many nodes as the lock needs.
 fn without_quorum(case: &Case, faults: &[Fault], worker: u64) -> Vec<Span> {
     let mut times: Vec<u64> = faults
         .iter()
@@ -95,7 +95,7 @@ fn without_quorum(case: &Case, faults: &[Fault], worker: u64) -> Vec<Span> {
     steps.filter(lacks).collect()
 }
 
-/// True if a fault delays what this client sends, and takes its quorum away, in some part of the span.
+/// Returns whether a fault delays this client's commands, and it lacks its quorum, in some part of the span.
 fn is_late(case: &Case, faults: &[Fault], worker: u64, span: Span) -> bool {
     let meets = |other: Span| other.0 < span.1 && span.0 < other.1;
     let delays = |one: &&Fault| {
@@ -105,18 +105,18 @@ fn is_late(case: &Case, faults: &[Fault], worker: u64, span: Span) -> bool {
     faults.iter().any(|one| delays(&one)) && lacking.into_iter().any(meets)
 }
 
-/// How long a lease is: as long as asked for, or rounded up to a whole second.
+/// Returns the length of a lease: the requested one, or the written one if it is rounded up to a whole second.
 fn lease(case: &Case) -> u64 {
     let ttl = case.file.ttl;
-    let most = ttl.div_ceil(1000 * MS) * 1000 * MS;
+    let max = ttl.div_ceil(1000 * MS) * 1000 * MS;
     let values = case.key_history.values.iter();
     let written = values.flat_map(|value| value.expiries.iter().filter_map(|one| one.ttl));
     written
-        .filter(|written| *written <= most)
+        .filter(|written| *written <= max)
         .fold(ttl, u64::max)
 }
 
-/// The spans in which nobody can be expected to get this lock.
+/// Returns the spans in which no client can be expected to get this lock.
 fn excused(case: &Case, faults: &[Fault], key: u64, all: bool) -> Vec<Span> {
     let ttl = lease(case);
     let after = |at: u64| (at, at.saturating_add(ttl));
@@ -127,8 +127,8 @@ fn excused(case: &Case, faults: &[Fault], key: u64, all: bool) -> Vec<Span> {
             spans.push(after(one.span.1));
         }
     }
-    spans.extend(case.file.of("worker-down").map(|line| after(line.at)));
-    let kept = kept_alive(case, key);
+    spans.extend(case.file.events("worker-down").map(|line| after(line.at)));
+    let kept_alive_spans = kept_alive(case, key);
     let of_key = |one: &&Attempt| one.key == key;
     let mut last_had = Vec::new();
     for hold in case
@@ -141,7 +141,7 @@ fn excused(case: &Case, faults: &[Fault], key: u64, all: bool) -> Vec<Span> {
         let in_time = answered.min(hold.until.saturating_add(ttl));
         let late = is_late(case, faults, hold.worker, (in_time, answered));
         let until = if late { answered } else { in_time };
-        spans.extend(free_parts((hold.from(), until), &kept));
+        spans.extend(free_parts((hold.from(), until), &kept_alive_spans));
         last_had.push(hold.from());
         if let Some((at, None)) = hold.released {
             spans.push(after(at));
@@ -151,17 +151,17 @@ fn excused(case: &Case, faults: &[Fault], key: u64, all: bool) -> Vec<Span> {
     spans
 }
 
-/// The spans in which a dead client's value stands only because other workers have prolonged it.
+/// Returns the spans in which a dead client's value exists only because other workers have prolonged it.
 fn kept_alive(case: &Case, key: u64) -> Vec<Span> {
     if case.file.nodes > 1 {
         return Vec::new();
     }
     let mut spans = Vec::new();
-    for value in case.key_history.of_lock(key) {
+    for value in case.key_history.values_of_lock(key) {
         let Some((owner, _)) = value.owner else {
             continue;
         };
-        let mut deaths = case.file.of("worker-down");
+        let mut deaths = case.file.events("worker-down");
         let died = deaths.find(|line| {
             line.num("worker") == Some(owner) && (value.from..value.until).contains(&line.at)
         });
@@ -181,9 +181,9 @@ fn kept_alive(case: &Case, key: u64) -> Vec<Span> {
     spans
 }
 
-/// One lease after attempts that ended in doubt. A client that lacks its quorum cannot help it, each
-/// time; one that has it is excused once since somebody had the lock. `all`: also where the quorum is
-/// lacking for good.
+/// Returns one lease after each attempt without a definite answer. A client that lacks its quorum is excused each
+/// time; one that has it is excused once since a client last had the lock. With `all`, this includes attempts of
+/// clients that lack their quorum permanently.
 fn doubts(case: &Case, faults: &[Fault], key: u64, last_had: &[u64], all: bool) -> Vec<Span> {
     let in_doubt = |one: &&Attempt| one.key == key && one.answer == attempt::Answer::Failed(false);
     let mut doubts: Vec<&Attempt> = case.attempts.iter().filter(in_doubt).collect();
@@ -198,7 +198,7 @@ fn doubts(case: &Case, faults: &[Fault], key: u64, last_had: &[u64], all: bool) 
         let lacks = lacking
             .iter()
             .copied()
-            .rfind(|span| span.0 <= at && one.asked < span.1);
+            .rfind(|span| span.0 <= at && one.requested_at < span.1);
         let excused = match lacks {
             Some((_, until)) => all || until != u64::MAX,
             None => {
@@ -215,7 +215,7 @@ fn doubts(case: &Case, faults: &[Fault], key: u64, last_had: &[u64], all: bool) 
     spans
 }
 
-/// Waits of one client for one lock, with all its requests for it until it gets it.
+/// Returns the waits of each client for each lock, from its first request until the grant.
 fn waits(attempts: &[Attempt]) -> Vec<(u64, u64, Span)> {
     let mut waits: Vec<(u64, u64, Span)> = Vec::new();
     let mut open: Vec<(u64, u64, usize)> = Vec::new();
@@ -225,7 +225,7 @@ fn waits(attempts: &[Attempt]) -> Vec<(u64, u64, Span)> {
             Some((_, _, place)) => waits[*place].2.1 = one.answered,
             None => {
                 open.push((one.worker, one.key, waits.len()));
-                waits.push((one.worker, one.key, (one.asked, one.answered)));
+                waits.push((one.worker, one.key, (one.requested_at, one.answered)));
             }
         }
         if one.granted() {
@@ -239,33 +239,32 @@ fn waits(attempts: &[Attempt]) -> Vec<(u64, u64, Span)> {
 }
 
 /// A request, or the part of it in which its client has its quorum.
-struct Asking {
+struct Request {
     span: Span,
     worker: u64,
     denied: bool,
 }
 
-/// The spans in which a lock is wanted by clients that have their quorum, and the client that asked
-/// last.
+/// Returns the spans in which clients with their quorum want a lock, and the client that requested it last.
 fn wants(case: &Case, faults: &[Fault], key: u64) -> Vec<(u64, Span)> {
-    let mut asking: Vec<Asking> = Vec::new();
+    let mut requests: Vec<Request> = Vec::new();
     for one in case.attempts.iter().filter(|one| one.key == key) {
         let lacking = without_quorum(case, faults, one.worker);
-        for span in free_parts((one.asked, one.answered), &lacking) {
+        for span in free_parts((one.requested_at, one.answered), &lacking) {
             let denied = !one.granted() && !one.killed && span.1 == one.answered;
             let worker = one.worker;
-            asking.push(Asking {
+            requests.push(Request {
                 span,
                 worker,
                 denied,
             });
         }
     }
-    asking.sort_by_key(|one| one.span);
+    requests.sort_by_key(|one| one.span);
     let patience = case.file.bound / 4;
     let mut wants: Vec<(u64, Span)> = Vec::new();
     let mut last_denied = false;
-    for one in asking {
+    for one in requests {
         match wants.last_mut() {
             Some((worker, want))
                 if one.span.0 <= want.1 || (last_denied && one.span.0 - want.1 <= patience) =>
@@ -283,7 +282,7 @@ fn wants(case: &Case, faults: &[Fault], key: u64) -> Vec<(u64, Span)> {
     wants
 }
 
-/// The parts of a span that none of the others covers, which are in the order of time.
+/// Returns the parts of a span that `covered` leaves free. `covered` is in chronological order.
 fn free_parts(span: Span, covered: &[Span]) -> Vec<Span> {
     let mut parts = Vec::new();
     let mut from = span.0;
@@ -297,7 +296,7 @@ fn free_parts(span: Span, covered: &[Span]) -> Vec<Span> {
     parts
 }
 
-/// The longest part of a span that none of the others covers, which are in the order of time.
+/// Returns the longest part of a span that `covered` leaves free. `covered` is in chronological order.
 fn longest_free(span: Span, covered: &[Span]) -> Option<Span> {
     let parts = free_parts(span, covered).into_iter();
     parts.max_by_key(|(from, until)| until - from)
@@ -306,7 +305,7 @@ fn longest_free(span: Span, covered: &[Span]) -> Option<Span> {
 pub fn progress(case: &Case) -> Finding {
     if let Some(line) = case
         .file
-        .of("key-left")
+        .events("key-left")
         .find(|line| line.signed("ttl_ms") == Some(-1))
     {
         return Finding {
@@ -327,7 +326,11 @@ pub fn progress(case: &Case) -> Finding {
     let prober = case.file.workers;
     let lacking = without_quorum(case, &faults, prober);
     let mut not_probed = false;
-    for line in case.file.of("probe").filter(|line| !line.flag("granted")) {
+    for line in case
+        .file
+        .events("probe")
+        .filter(|line| !line.flag("granted"))
+    {
         not_probed = true;
         if !lacking.iter().any(|(_, until)| *until >= line.at) {
             let key = line.num("key").unwrap_or_default();
@@ -346,16 +349,17 @@ pub fn progress(case: &Case) -> Finding {
             return too_long(case, key, (line.at, line.at), note);
         }
     }
-    // Somebody waited too long, and only a fault that never ends excuses it, itself or by the doubts in
-    // which it leaves every attempt.
+    // A client waited too long, and only a fault that never ends excuses it, either directly or because it leaves
+    // every attempt without a definite answer.
     let unexcused = longest_wait(case, &faults);
-    match not_probed || unexcused.is_some_and(|one| length(&one) > case.file.bound) {
-        true => Finding::plain(Answer::Unknown),
-        false => Finding::plain(Answer::Held),
+    if not_probed || unexcused.is_some_and(|one| length(&one) > case.file.bound) {
+        Finding::plain(Answer::Unknown)
+    } else {
+        Finding::plain(Answer::Held)
     }
 }
 
-/// The longest want without an excuse: how long, who asked last, for which lock.
+/// Returns the longest want without an excuse: its span, the client that requested last, and the lock.
 fn longest_want(case: &Case, faults: &[Fault]) -> Option<(Span, u64, u64)> {
     let free = (0..case.file.locks.len() as u64).flat_map(|key| {
         let mut covered = excused(case, faults, key, true);
@@ -369,9 +373,9 @@ fn longest_want(case: &Case, faults: &[Fault]) -> Option<(Span, u64, u64)> {
     free.max_by_key(|(free, _, _)| free.1 - free.0)
 }
 
-/// The longest wait of one client that a fault which never ends keeps away, and nothing else excuses.
+/// Returns the longest wait of a client that only a fault without an end excuses.
 fn longest_wait(case: &Case, faults: &[Fault]) -> Option<(Span, u64, u64)> {
-    // The same for every wait of this worker for this lock.
+    // The result is the same for every wait of this worker for this lock.
     let mut known: BTreeMap<(u64, u64), (u64, Vec<Span>)> = BTreeMap::new();
     let covered = |worker: u64, key: u64| {
         let lacking = without_quorum(case, faults, worker);
@@ -398,29 +402,29 @@ fn too_long(case: &Case, key: u64, free: Span, note: String) -> Finding {
     let set = |line: &Line| line.at <= free.1 && clocks.contains(&line.text("fault"));
     let replicas = ["cut-replication", "failover"];
     let parted = |line: &Line| line.at <= free.1 && replicas.contains(&line.text("fault"));
-    if case.file.needs_replicas && case.file.of("fault-began").any(parted) {
+    if case.file.needs_replicas && case.file.events("fault-began").any(parted) {
         let answer = Answer::Undecided("a lock that needs its replicas has lost them");
         return Finding {
             note,
             ..Finding::plain(answer)
         };
     }
-    if case.file.of("fault-began").any(set) {
+    if case.file.events("fault-began").any(set) {
         let answer = Answer::Undecided("a clock was set, and a key may live longer");
         return Finding {
             note,
             ..Finding::plain(answer)
         };
     }
-    Finding::violated(of_wait(case, key, free), note)
+    Finding::violated(wait_causes(case, key, free), note)
 }
 
-/// What kept the lock from those who waited for it.
-fn of_wait(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
+/// Returns the possible causes of a wait for the lock.
+fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
     let key_history: &KeyHistory = case.key_history;
     let at = free.1.min(free.0.saturating_add(case.file.bound));
-    let standing: Vec<_> = (key_history.of_lock(key))
-        .filter(|value| value.stands(at))
+    let standing: Vec<_> = (key_history.values_of_lock(key))
+        .filter(|value| value.exists_at(at))
         .collect();
     let mut causes = Vec::new();
     for value in &standing {
@@ -431,7 +435,7 @@ fn of_wait(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
             .find(|one| Some((one.worker, one.op)) == owner);
         let other_lock = by.is_some_and(|one| one.key != key);
         let in_doubt = by.is_some_and(|one| one.answer == attempt::Answer::Failed(false));
-        let told_released = by.is_some_and(|one| matches!(one.released, Some((_, Some(true)))));
+        let reported_released = by.is_some_and(|one| matches!(one.released, Some((_, Some(true)))));
         let later = value.expiries.iter().skip(1);
         let foreign = later.clone().any(|one| {
             let worker = one.by.as_ref().map(|by| by.worker);
@@ -449,14 +453,14 @@ fn of_wait(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
         causes.extend(foreign.then_some("foreign-renewal"));
         causes.extend((after_release && !foreign).then_some("renewed-after-release"));
         causes.extend((too_long && value.expiries.len() == 1).then_some("wrong-expiry"));
-        // Its release was answered, and it stands.
+        // Its release was answered, and the value is still there.
         let answered = by.is_some_and(|one| one.released.is_some());
         causes.extend(answered.then_some("false-release"));
         causes.push(match () {
             () if value.runs_out(at) == u64::MAX => "no-ttl",
             () if other_lock => "shared-key",
             () if in_doubt => "ambiguous-acquire",
-            () if told_released && value.end != End::RanOut => "false-release",
+            () if reported_released && value.end != End::RanOut => "false-release",
             () => "undetermined",
         });
     }
@@ -466,7 +470,7 @@ fn of_wait(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
         causes.extend((owners.len() > 1).then_some("split-vote"));
         causes.push("undetermined");
     }
-    let slept = case.file.of("idle-while-waiting").any(|line| {
+    let slept = case.file.events("idle-while-waiting").any(|line| {
         let time = |name: &str| line.num(name).unwrap_or_default();
         time("from_ns") <= free.0 && at <= time("until_ns")
     });

@@ -1,4 +1,4 @@
-//! Runs on which Picklock and the judge disagreed until one of the two was mended: `settled.toml` has them.
+//! Runs on which Picklock and the judge disagreed until one of them was fixed, from `settled.toml`.
 
 use picklock_impls::find;
 use picklock_scenarios::{Scenario, catalog};
@@ -6,14 +6,14 @@ use serde::Deserialize;
 
 use super::compare::{Comparison, Disagreement, simulate};
 
-/// A lock in a scenario. What else the file says of it is for the reader.
+/// A lock in a scenario. The file's other fields are comments for the reader.
 #[derive(Deserialize)]
 pub struct Run {
-    /// The name of a scenario of the catalog.
+    /// Name of a scenario from the catalog.
     catalog: Option<String>,
-    /// The name of a scenario that is in no catalog.
+    /// Name of a scenario that is not in the catalog.
     name: Option<String>,
-    /// Its text.
+    /// Text of the scenario.
     scenario: Option<String>,
     lock: String,
     seed: u64,
@@ -24,14 +24,14 @@ struct Runs {
     run: Vec<Run>,
 }
 
-/// The settled runs.
+/// Returns the settled runs.
 pub fn settled() -> Vec<Run> {
     let runs: Runs = toml::from_str(include_str!("settled.toml")).expect("the settled runs");
     runs.run
 }
 
 impl Run {
-    /// On what the two disagree.
+    /// Returns the disagreements between Picklock and the judge on this run.
     pub fn disagreements(&self) -> Vec<Disagreement> {
         let (name, scenario) = match (&self.catalog, &self.name, &self.scenario) {
             (Some(name), None, None) => (name, catalog::named(name)),
@@ -43,9 +43,9 @@ impl Run {
         };
         let scenario = scenario.unwrap_or_else(|error| panic!("{name}: {error}"));
         let lock = find(&self.lock).expect("a built-in lock");
-        let ran = simulate(lock, scenario, self.seed).expect("it fits the lock");
+        let run = simulate(lock, scenario, self.seed).expect("it fits the lock");
         let mut comparison = Comparison::default();
-        comparison.compare(&ran);
+        comparison.compare(&run);
         comparison.disagreements
     }
 }

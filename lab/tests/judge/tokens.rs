@@ -1,18 +1,18 @@
 //! Ownership and fencing.
 //!
-//! What section 5 leaves open, and how this judge reads it:
+//! This judge's interpretation where section 5 leaves something open:
 //!
 //! | open | read as |
 //! |---|---|
 //! | who writes while a worker is idle | its renewal |
-//! | an acquisition that removes a value | a takeover, if the owner's lease had run out or the attempt writes there: it does not count. Else the undoing of a failed attempt, or a late release |
-//! | an acquisition that writes over a value | taking the lock: it does not count |
-//! | a longer expiry for another client's value that stays | counts if it was written to extend or to release, or by an idle worker: `foreign-renewal`. A shorter one does not, and neither does a collection of several elements |
-//! | a value that an extension wrote first | no acquisition's; it does not count |
-//! | a value that an extension wrote in place of its own attempt's | still the acquisition's: a lock that keeps its expiry in the value would have no owner after its first extension, and nobody could be robbed |
-//! | a release that writes what its attempt took the lock with | a renewal that came late: `phantom-extend` |
-//! | `race` or `stolen-release` | `stolen-release` if the taken value was there when the release was sent; else it may have looked first, and both are allowed |
-//! | the order of holds | the order in which they were taken on the servers, where both wrote a value; else that in which the grants arrived. A grant may arrive late, and a later one before it: the counter was right all the same |
+//! | an acquisition that removes a value | a takeover, if the owner's lease had expired or the attempt writes there: it does not count. Otherwise the undoing of a failed attempt, or a late release |
+//! | an acquisition that overwrites a value | it takes the lock: it does not count |
+//! | a longer expiry for another client's value that stays | counts if it was written to extend or to release, or by an idle worker: `foreign-renewal`. A shorter one does not count, and neither does a collection of several elements |
+//! | a value that an extension wrote first | belongs to no acquisition; it does not count |
+//! | a value that an extension wrote in place of its own attempt's value | still belongs to the acquisition: otherwise a lock that stores its expiry in the value would have no owner after its first extension |
+//! | a release that writes the value with which its attempt took the lock | a late renewal: `phantom-extend` |
+//! | `race` or `stolen-release` | `stolen-release` if the removed value was there when the release was sent; otherwise the release may have checked first, and both are allowed |
+//! | the order of holds | the order in which they were taken on the servers, if both wrote a value; otherwise the order in which the grants arrived. A grant may arrive after a later one although the counter was right |
 //! | why tokens went wrong | how the key that held the counter was lost between the two grants |
 
 use super::answer::{Answer, Finding};
@@ -23,7 +23,7 @@ use super::key_history::{Author, End, KeyHistory, Value};
 pub fn ownership(case: &Case) -> Finding {
     let mut found: Vec<(u64, usize, Vec<&'static str>, String)> = Vec::new();
     for lock in 0..case.file.locks.len() as u64 {
-        for value in case.key_history.of_lock(lock) {
+        for value in case.key_history.values_of_lock(lock) {
             found.extend(prolonged(value));
             let (by, replaced) = match &value.end {
                 End::Removed(by) => (by, false),
@@ -39,7 +39,7 @@ pub fn ownership(case: &Case) -> Finding {
             if by.phase == "acquire" && takes_over(case, value, by) {
                 continue;
             }
-            let causes = of_taking(case, value, by, replaced);
+            let causes = taking_causes(case, value, by, replaced);
             let note = format!(
                 "at {} ns worker {} op {} ({}, {}) took the value of worker {owner} written at {} on node {}",
                 value.until, by.worker, by.op, by.phase, by.command, value.from, value.node
@@ -54,7 +54,7 @@ pub fn ownership(case: &Case) -> Finding {
     }
 }
 
-/// The renewals of a value by other clients.
+/// Returns the renewals of a value by other clients.
 fn prolonged(value: &Value) -> Vec<(u64, usize, Vec<&'static str>, String)> {
     let over = |at: u64, ttl: Option<u64>| ttl.map_or(u64::MAX, |ttl| at.saturating_add(ttl));
     let several = value.text.starts_with('{') && value.text.contains(", ");
@@ -73,7 +73,7 @@ fn prolonged(value: &Value) -> Vec<(u64, usize, Vec<&'static str>, String)> {
     renewals.collect()
 }
 
-/// True if a removal by an attempt to acquire takes the lock over.
+/// Returns whether a removal by an attempt to acquire takes the lock over.
 fn takes_over(case: &Case, value: &Value, by: &Author) -> bool {
     let mut later = case.key_history.values.iter().filter(|other| {
         (other.node, &other.key) == (value.node, &value.key) && other.line > value.line
@@ -85,8 +85,13 @@ fn takes_over(case: &Case, value: &Value, by: &Author) -> bool {
     let author = value.author.as_ref().map(|author| author.op);
     let owner = case.attempts.iter().find(|one| Some(one.op) == author);
     let runs = owner.is_some_and(|owner| {
-        let told = owner.told.iter().rfind(|told| told.at <= value.until);
-        let until = told.map_or(owner.asked.saturating_add(owner.ttl), |told| told.least);
+        let report = owner
+            .reports
+            .iter()
+            .rfind(|report| report.at <= value.until);
+        let until = report.map_or(owner.requested_at.saturating_add(owner.ttl), |report| {
+            report.min
+        });
         let given_back = owner.release.is_some_and(|sent| sent <= value.until);
         let denied = !owner.granted() && owner.answered <= value.until;
         !given_back && !denied && value.until < until
@@ -94,16 +99,17 @@ fn takes_over(case: &Case, value: &Value, by: &Author) -> bool {
     written || !runs
 }
 
-fn of_taking(case: &Case, value: &Value, by: &Author, replaced: bool) -> Vec<&'static str> {
+fn taking_causes(case: &Case, value: &Value, by: &Author, replaced: bool) -> Vec<&'static str> {
     if replaced && (by.phase != "release" || case.took_again(by, value)) {
         return vec!["phantom-extend"];
     }
     let attempt = case.attempts.iter().find(|one| one.op == by.op);
     let sent = attempt.and_then(|attempt| attempt.release);
     let came_later = sent.is_some_and(|sent| sent <= value.from);
-    match came_later {
-        true => vec!["race", "stolen-release", "shared-token"],
-        false => vec!["stolen-release", "shared-token"],
+    if came_later {
+        vec!["race", "stolen-release", "shared-token"]
+    } else {
+        vec!["stolen-release", "shared-token"]
     }
 }
 
@@ -114,7 +120,7 @@ pub fn fencing(case: &Case) -> Finding {
     let mut found: Option<(u64, Vec<&'static str>, String)> = None;
     let mut grants: Vec<&Attempt> = case.attempts.iter().filter(|one| one.granted()).collect();
     let taken = |one: &Attempt| {
-        let values = case.key_history.of_attempt(one);
+        let values = case.key_history.values_of_attempt(one);
         let written = values.filter(|value| value.from <= one.from());
         written.map(|value| value.from).min().unwrap_or(one.from())
     };
@@ -127,7 +133,7 @@ pub fn fencing(case: &Case) -> Finding {
             if earlier.key != later.key || low < high {
                 continue;
             }
-            let causes = of_tokens(case.key_history, earlier, later);
+            let causes = token_causes(case.key_history, earlier, later);
             let note = format!("ops {} ({low}) and {} ({high})", earlier.op, later.op);
             let at = later.from().max(earlier.from());
             if found.as_ref().is_none_or(|(known, _, _)| *known > at) {
@@ -141,8 +147,8 @@ pub fn fencing(case: &Case) -> Finding {
     }
 }
 
-/// How a key that held the first token was lost before the second grant.
-fn of_tokens(key_history: &KeyHistory, earlier: &Attempt, later: &Attempt) -> Vec<&'static str> {
+/// Returns how a key that held the first token was lost before the second grant.
+fn token_causes(key_history: &KeyHistory, earlier: &Attempt, later: &Attempt) -> Vec<&'static str> {
     let token = earlier.fence.map(|fence| fence.to_string());
     let counters = key_history.values.iter().filter(|value| {
         let lock = key_history.keys[earlier.key as usize].contains(&value.key);

@@ -1,14 +1,14 @@
-//! The whole judgement of one history.
+//! The judge's verdicts on a history.
 //!
-//! What sections 4 and 5 leave open, and how this judge reads it:
+//! This judge's interpretation where sections 4 and 5 leave something open:
 //!
 //! | open | read as |
 //! |---|---|
 //! | too little to judge, with a proven violation | the violation stands |
 //! | "competed" | two attempts of two workers for one lock, from the request to the end of the hold, overlap |
-//! | a grant without a command, a fault that escaped | `unknown` for every property, also where something was seen |
-//! | a planned fault that never struck | `unknown`, unless it is optional |
-//! | a lock that breaks the protocol or hangs | judged all the same |
+//! | a grant without a command, a freeze breach | `unknown` for every property, even if a violation was observed |
+//! | a planned fault that never fired | `unknown`, unless it is optional |
+//! | a lock that breaks the protocol or hangs | judged anyway |
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use super::key_history::KeyHistory;
 use super::line::{File, Line};
 use super::{claims, overlaps, progress, tokens};
 
-/// The properties, by the names of the documents.
+/// The properties, with their names in documents.
 pub const PROPERTIES: [&str; 7] = [
     "exclusion",
     "lease",
@@ -51,12 +51,12 @@ pub fn judge(text: &str) -> BTreeMap<&'static str, Finding> {
             "progress" => progress::progress(&case),
             _ => claims::claims(&case),
         };
-        found.insert(property, gated(&file, &attempts, finding));
+        found.insert(property, apply_validity(&file, &attempts, finding));
     }
     found
 }
 
-/// Events that tell that the harness, or the lock, did not do what the scenario says.
+/// Events which mean that the harness, or the lock, did not do what the scenario requires.
 const NOT_DONE: [&str; 10] = [
     "harness-stalled",
     "resource-exhausted",
@@ -70,14 +70,14 @@ const NOT_DONE: [&str; 10] = [
     "final-inspection-failed",
 ];
 
-fn gated(file: &File, attempts: &[Attempt], finding: Finding) -> Finding {
-    let untrue = |event| file.of(event).next();
-    let says_nothing = [
+fn apply_validity(file: &File, attempts: &[Attempt], finding: Finding) -> Finding {
+    let first = |event| file.events(event).next();
+    let judges_nothing = [
         "grant-without-command",
         "freeze-breach",
         "unrequested-failover",
     ];
-    if let Some(line) = says_nothing.into_iter().find_map(untrue) {
+    if let Some(line) = judges_nothing.into_iter().find_map(first) {
         return Finding {
             lines: vec![line.number],
             ..Finding::plain(Answer::Unknown)
@@ -94,9 +94,11 @@ fn gated(file: &File, attempts: &[Attempt], finding: Finding) -> Finding {
     if finding.answer != Answer::Held {
         return finding;
     }
-    let missed = file.of("fault-missed").find(|line| !line.flag("optional"));
-    let kept_back = NOT_DONE.into_iter().find_map(untrue);
-    if let Some(line) = missed.or(kept_back) {
+    let missed = file
+        .events("fault-missed")
+        .find(|line| !line.flag("optional"));
+    let not_done = NOT_DONE.into_iter().find_map(first);
+    if let Some(line) = missed.or(not_done) {
         return Finding {
             lines: vec![line.number],
             ..Finding::plain(Answer::Unknown)
@@ -112,22 +114,27 @@ fn gated(file: &File, attempts: &[Attempt], finding: Finding) -> Finding {
     finding
 }
 
-/// The event that tells that the scenario asks for what the lock or the backend does not offer.
+/// Returns the event which means that the scenario requires something that the lock or the backend does not offer.
 fn not_offered(file: &File) -> Option<&Line> {
-    let refused = file.of("extension-untested");
-    let refused = refused.filter(|line| line.has("unsupported"));
-    let unable = file.of("fault-missed");
-    let unable = unable.filter(|line| line.text("because") == "unable" && !line.flag("optional"));
+    let refused = file
+        .events("extension-untested")
+        .filter(|line| line.has("unsupported"));
+    let unable = file
+        .events("fault-missed")
+        .filter(|line| line.text("because") == "unable" && !line.flag("optional"));
     let plain = ["lease-refused", "backend-unsupported"].into_iter();
-    let mut all = plain.flat_map(|event| file.of(event));
+    let mut all = plain.flat_map(|event| file.events(event));
     all.next().or(refused.chain(unable).next())
 }
 
 fn competed(attempts: &[Attempt]) -> bool {
     attempts.iter().enumerate().any(|(index, one)| {
-        let span = |attempt: &Attempt| match attempt.granted() {
-            true => (attempt.asked, attempt.until),
-            false => (attempt.asked, attempt.answered),
+        let span = |attempt: &Attempt| {
+            if attempt.granted() {
+                (attempt.requested_at, attempt.until)
+            } else {
+                (attempt.requested_at, attempt.answered)
+            }
         };
         attempts[..index].iter().any(|other| {
             let against = one.key == other.key && one.worker != other.worker;

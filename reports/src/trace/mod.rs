@@ -152,7 +152,7 @@ fn about(history: &History, hold: &Hold) -> Value {
         "token": visible(&hold.token),
         "fence": hold.fence,
         "lease_until_us": us(hold.deadline_ns),
-        "lease_is_the_locks_word": hold.told,
+        "lease_is_the_locks_word": hold.lease_reported,
         "ended": match hold.ended {
             HoldEnd::Open => "with the run",
             HoldEnd::Released => "by release",

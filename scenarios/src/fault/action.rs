@@ -1,7 +1,7 @@
-//! What faults are made of: actions, each of which needs a capability of the backend.
+//! The actions of faults, each of which needs a capability of the backend.
 //!
-//! This is the seam between a kind of fault and its effect. A kind names its actions here, as data;
-//! the nemesis of the harness applies them, and undoes them when the fault ends.
+//! Actions separate a kind of fault from its effect. A kind lists its actions as data; the harness's nemesis applies
+//! them, and undoes them when the fault ends.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::stock_fault::StockFault;
 use crate::lease_duration::LeaseDuration;
 use crate::signed_duration::SignedDuration;
 
-/// What a kind of fault strikes.
+/// The type of a fault's targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Affects {
     /// Workers: their processes or clocks.
@@ -21,103 +21,103 @@ pub enum Affects {
     Links,
 }
 
-/// Something that is done to everything that a fault strikes.
+/// An action on the targets of a fault.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// To each worker.
+    /// An action on each worker.
     Worker(WorkerAction),
-    /// To each node.
+    /// An action on each node.
     Node(NodeAction),
-    /// To the data or the settings of each node.
+    /// An action on the data or the settings of each node.
     Data(DataAction),
-    /// To the links between the workers and the nodes.
+    /// An action on the links between the workers and the nodes.
     Link(LinkAction),
-    /// The wall clocks of the workers and nodes are set forward, or back.
+    /// Sets the wall clocks of the workers and nodes forward or back.
     ShiftClocks(SignedDuration),
-    /// To the accesses of each worker to the stock.
+    /// An action on each worker's accesses to the stock.
     Stock(StockFault),
 }
 
-/// What can be done to a worker.
+/// An action on a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerAction {
-    /// Its process is frozen (SIGSTOP). Undone: it continues.
+    /// Freezes its process (SIGSTOP). Undone by resuming it.
     Freeze,
-    /// Its process is killed (SIGKILL). Undone: it is started again.
+    /// Kills its process (SIGKILL). Undone by starting it again.
     Kill,
-    /// It blocks its own event loop, or thread, for a while, as a call does that never yields.
+    /// Makes it block its own event loop or thread for a while, with a call that does not yield.
     Block(TaskScope),
 }
 
-/// What a client blocks.
+/// The part of a process that a client blocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskScope {
-    /// The event loop, with all clients of the process that it serves.
+    /// The event loop, with all clients that it serves.
     #[default]
     Loop,
-    /// The thread of the one client.
+    /// The thread of the client.
     Thread,
 }
 
-/// What can be done to a node.
+/// An action on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeAction {
-    /// It is frozen. Undone: it continues.
+    /// Freezes it. Undone by resuming it.
     Pause,
-    /// It is killed. Undone: it is started again, with what its persistence kept.
+    /// Kills it. Undone by starting it again, with the data that its persistence kept.
     Crash,
-    /// Its replicas lose their link to it, for good.
+    /// Cuts the replication link of its replicas permanently.
     CutReplication,
-    /// Its first replica is promoted, for good.
+    /// Promotes its first replica permanently.
     FailOver,
-    /// Its master is frozen until the Sentinels have promoted a replica. Undone: the old master
-    /// continues, and the Sentinels make it a replica. It must be the only action of its kind,
-    /// because the history tells it as several faults.
+    /// Freezes its master until the Sentinels have promoted a replica. Undone by resuming the old master, which the
+    /// Sentinels then make a replica. A fault with this action must have no other action, because the history records
+    /// it as several faults.
     FailOverBySentinels,
 }
 
-/// What can be done to the data or the settings of a node.
+/// An action on the data or the settings of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataAction {
-    /// The keys of these locks are deleted, by number from 0; `None`: of all locks.
+    /// Deletes the keys of these locks, given by number from 0, or of all locks if `None`.
     Evict(Option<Vec<usize>>),
-    /// All keys are deleted.
+    /// Deletes all keys.
     FlushAll,
-    /// All scripts are deleted.
+    /// Deletes all scripts.
     FlushScripts,
-    /// It runs out of a resource. Undone: it has it again.
+    /// Exhausts a resource. Undone by making it available again.
     Exhaust(Resource),
 }
 
-/// What can be done to links. All but `Reset` are undone by taking the fault off the links.
+/// An action on links. All but `Reset` are undone by removing the fault from the links.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LinkAction {
-    /// Commands or replies arrive later.
+    /// Delays commands or replies.
     Delay {
-        /// By this much.
+        /// The minimum delay.
         by: LeaseDuration,
-        /// And up to this much more.
+        /// The maximum additional delay.
         jitter: LeaseDuration,
     },
-    /// Commands or replies are dropped, and whatever follows them on their connection.
+    /// Drops commands or replies, and everything that follows them on their connection.
     Drop,
-    /// Commands are answered with an error.
+    /// Answers commands with an error.
     Answer {
-        /// The error. Only commands that it would refuse are struck.
+        /// The error. Only commands that a server in that state would refuse are affected.
         error: ServerError,
-        /// They are executed all the same.
+        /// Whether the server still executes the commands.
         executed: bool,
     },
-    /// Commands or replies are kept back in order, until it is undone.
+    /// Holds commands or replies back, in order, until the action is undone.
     Hold,
-    /// Nothing passes, and new connections hang.
+    /// Lets nothing pass; new connections hang.
     Partition,
-    /// Open connections are reset.
+    /// Resets open connections.
     Reset,
 }
 
-/// What a node can run out of.
+/// A resource of a node that can be exhausted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resource {
@@ -127,7 +127,7 @@ pub enum Resource {
     Connections,
 }
 
-/// Something that a backend may or may not be able to do.
+/// An ability that a backend may or may not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Capability {
     /// Freezing and killing workers.
@@ -151,7 +151,8 @@ pub enum Capability {
 }
 
 impl Action {
-    /// What the backend must be able to do, for a fault that strikes these; `None`: the driver does it.
+    /// Returns the capability that the backend needs for this action on these targets, or `None` if the driver
+    /// performs it.
     pub(super) fn needs(&self, affects: Affects) -> Option<Capability> {
         Some(match self {
             Action::Worker(_) => Capability::Workers,

@@ -1,25 +1,25 @@
-//! `answer`: a command is answered with an error, in the server's own words, and the server does not see it.
+//! `answer`: a command is answered with a server's error, and the server does not see it.
 
 use super::{Action, Affects, FaultPlan, Field, Kind, LinkAction};
 
-/// What an answer may have.
+/// The optional fields of an answer.
 pub(super) const OPTIONAL: &[Field] = &[Field::For, Field::Workers, Field::Nodes, Field::Frames];
 
 pub(super) const KIND: Kind = Kind {
     does: "answers {} with {of}",
     required: &[Field::Error],
     optional: OPTIONAL,
-    of: word,
-    ..Kind::new("answer", Affects::Links, |plan| answered(plan, false))
+    detail: error_word,
+    ..Kind::new("answer", Affects::Links, |plan| answer_actions(plan, false))
 };
 
-/// The error by its first word.
-pub(super) fn word(plan: &FaultPlan) -> Option<String> {
+/// Returns the error's first word.
+pub(super) fn error_word(plan: &FaultPlan) -> Option<String> {
     Some(plan.error?.as_str().to_owned())
 }
 
-/// What is done.
-pub(super) fn answered(plan: &FaultPlan, executed: bool) -> Option<Vec<Action>> {
+/// Returns the actions of an answer.
+pub(super) fn answer_actions(plan: &FaultPlan, executed: bool) -> Option<Vec<Action>> {
     let error = plan.error?;
     Some(vec![Action::Link(LinkAction::Answer { error, executed })])
 }
@@ -29,7 +29,7 @@ mod tests {
     use crate::Scenario;
 
     #[test]
-    fn answer_without_an_error_is_refused_with_all_errors() {
+    fn answer_without_an_error_is_rejected_with_the_list() {
         for kind in ["answer", "false-answer"] {
             let text = format!(
                 "name = \"x\"\nsummary = \"x\"\n[[fault]]\nkind = \"{kind}\"\nat = \"1s\"\n"

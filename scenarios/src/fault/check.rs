@@ -1,4 +1,4 @@
-//! What the types alone cannot say about a fault.
+//! Checks of a fault that its types cannot express.
 
 use super::action::Affects;
 use super::plan::{FaultPlan, Field};
@@ -12,7 +12,7 @@ use crate::scenario::Scenario;
 pub(crate) fn check(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem> {
     match (&plan.at, &plan.when) {
         (None, None) => {
-            return Err(Problem::at(&["kind"], "this fault has no moment").hint(
+            return Err(Problem::at(&["kind"], "this fault has no trigger").hint(
                 "give `at = \"500ms\"`, or an event such as `when = { on = \"stock-read\", stock = 1 }`",
             ));
         }
@@ -39,20 +39,20 @@ pub(crate) fn check(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem
     targets(scenario, plan)
 }
 
-fn affects_nobody(field: &'static str) -> Problem {
-    Problem::at(&[field], "there is nobody: the fault would do nothing")
+fn no_targets(field: &'static str) -> Problem {
+    Problem::at(&[field], "no targets: the fault would do nothing")
 }
 
-/// All but one.
+/// All workers or nodes but one.
 const ALL_BUT_ONE: Option<Selection> = Some(Selection::Word(Who::Others));
 
-/// What to do for a fault that needs more nodes.
+/// A remedy for a fault that needs more nodes.
 const MORE_NODES: &str = "set `topology.nodes`, or choose a lock that uses more nodes";
 
-/// Checks the nodes that a fault names against the number of nodes that the run will have.
+/// Checks the nodes that a fault names against the number of nodes of the run.
 pub(crate) fn check_nodes(plan: &FaultPlan, count: usize) -> Result<(), Problem> {
     if count == 1 && plan.nodes == ALL_BUT_ONE {
-        return Err(affects_nobody("nodes").hint(MORE_NODES));
+        return Err(no_targets("nodes").hint(MORE_NODES));
     }
     let listed = plan.nodes.as_ref().map_or(&[][..], Selection::listed);
     let watched = plan.when.as_ref().and_then(|when| when.node);
@@ -70,21 +70,21 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Problem> {
     if when.nth == 0 {
         return Err(Problem::at(&["when", "nth"], "events are counted from 1"));
     }
-    let on_the_wire = matches!(when.on, TriggerEvent::Request | TriggerEvent::Reply);
-    let wire_only = [
+    let is_message = matches!(when.on, TriggerEvent::Request | TriggerEvent::Reply);
+    let message_only = [
         ("node", when.node.is_some()),
         ("command", when.command.is_some()),
         ("names_key", when.names_key),
         ("during", when.during.is_some()),
     ];
-    if let Some((field, _)) = wire_only.iter().find(|(_, given)| *given && !on_the_wire) {
+    if let Some((field, _)) = message_only.iter().find(|(_, given)| *given && !is_message) {
         let text = format!(
-            "`{field}` tells commands apart; it goes with `on = \"request\"` or `on = \"reply\"`"
+            "`{field}` selects commands; it requires `on = \"request\"` or `on = \"reply\"`"
         );
         return Err(Problem::at(&["when", field], text));
     }
     if when.success && when.on != TriggerEvent::Reply {
-        let text = "`success` goes with `on = \"reply\"`";
+        let text = "`success` requires `on = \"reply\"`";
         return Err(Problem::at(&["when", "success"], text));
     }
     if when.takes {
@@ -98,7 +98,7 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Problem> {
         TriggerEvent::StockRead | TriggerEvent::StockChanged
     );
     if when.stock.is_some() && !about_stock {
-        let text = "`stock` goes with `on = \"stock-read\"` or `on = \"stock-changed\"`";
+        let text = "`stock` requires `on = \"stock-read\"` or `on = \"stock-changed\"`";
         return Err(Problem::at(&["when", "stock"], text));
     }
     match when.worker {
@@ -107,32 +107,37 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Problem> {
     }
 }
 
-/// Checks the fields beside one that asks what a command did in a phase.
+/// Checks the fields next to a field about a command's effect in a phase.
 fn effect(when: &Trigger, field: &'static str, phase: Phase) -> Result<(), Problem> {
     let path = &["when", field];
     if when.on != TriggerEvent::Reply {
-        let text = format!("`{field}` goes with `on = \"reply\"`");
-        return Err(Problem::at(path, text).hint("only after a command is it known what it did"));
+        let text = format!("`{field}` requires `on = \"reply\"`");
+        return Err(
+            Problem::at(path, text).hint("the effect of a command is known only after its reply")
+        );
     }
     match when.during {
         Some(during) if during != phase => {
-            let text = format!("`{field}` has a phase of its own; `during` says another");
+            let text = format!(
+                "`{field}` implies `during = \"{}\"`, but another phase is given",
+                phase.as_str()
+            );
             Err(Problem::at(&["when", "during"], text))
         }
         _ => Ok(()),
     }
 }
 
-/// Checks the fields that are given against those that the kind of fault has.
+/// Checks the given fields against those of the fault's kind.
 fn fields(plan: &FaultPlan) -> Result<(), Problem> {
     let word = plan.kind.as_str();
     for field in Field::ALL {
         let name = field.as_str();
         if plan.has(field) && !plan.kind.takes(field) {
-            let own = [plan.kind.row().required, plan.kind.row().optional].concat();
-            let own: Vec<&str> = own.into_iter().map(Field::as_str).collect();
-            let own = own.join(", ");
-            let hint = format!("besides its moment and `optional` it takes {own}");
+            let fields = [plan.kind.row().required, plan.kind.row().optional].concat();
+            let names: Vec<&str> = fields.into_iter().map(Field::as_str).collect();
+            let own = names.join(", ");
+            let hint = format!("besides `at` or `when` and `optional`, it takes {own}");
             return Err(Problem::at(&[name], format!("`{word}` has no `{name}`")).hint(hint));
         }
         if !plan.has(field) && plan.kind.requires(field) {
@@ -150,34 +155,34 @@ fn fields(plan: &FaultPlan) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Checks that the workers and nodes are there, and that `same` means one of them.
+/// Checks that the workers and nodes exist, and that `same` refers to one of them.
 fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem> {
     let by_event = plan.when.as_ref().map(|when| when.on);
     let at_a_node = matches!(by_event, Some(TriggerEvent::Request | TriggerEvent::Reply));
     let affects = plan.kind.affects();
     for (field, given) in [("workers", &plan.workers), ("nodes", &plan.nodes)] {
         if matches!(given, Some(Selection::List(list)) if list.is_empty()) {
-            return Err(affects_nobody(field));
+            return Err(no_targets(field));
         }
     }
     if plan.workers == ALL_BUT_ONE && scenario.workload.workers == 1 {
-        return Err(affects_nobody("workers").hint("set `workload.workers` to 2 or more"));
+        return Err(no_targets("workers").hint("set `workload.workers` to 2 or more"));
     }
     for worker in plan.workers.as_ref().map_or(&[][..], Selection::listed) {
         known_worker(scenario, *worker, &["workers"])?;
     }
     let is_relative = |given: &Option<Selection>, default| {
-        let given = given.as_ref();
-        given.map_or(affects == default, Selection::is_relative)
+        let selection = given.as_ref();
+        selection.map_or(affects == default, Selection::is_relative)
     };
     if is_relative(&plan.workers, Affects::Workers) && by_event.is_none() {
-        let text = "a fault at a time does not happen at a worker";
-        let hint = "say which: `workers = [0]` or `workers = \"all\"`";
+        let text = "a fault with `at` does not identify a worker";
+        let hint = "add `workers = [0]` or `workers = \"all\"`";
         return Err(Problem::at(&["kind"], text).hint(hint));
     }
     if is_relative(&plan.nodes, Affects::Nodes) && !at_a_node {
-        let text = "only a `request` or `reply` happens at a node";
-        let hint = "say which: `nodes = [0]` or `nodes = \"all\"`";
+        let text = "only a `request` or `reply` identifies a node";
+        let hint = "add `nodes = [0]` or `nodes = \"all\"`";
         return Err(Problem::at(&["kind"], text).hint(hint));
     }
     Ok(())

@@ -13,18 +13,18 @@ pub(super) const KIND: Kind = Kind {
     required: &[Field::By],
     optional: &[Field::For, Field::Nodes],
     check: must_move,
-    // A jump takes no time. A clock that is to jump back is wrong until then.
+    // A jump takes no time, but a clock that jumps back later is wrong until then.
     lasts: |plan| plan.duration.map_or(Lasts::AtOnce, Lasts::For),
-    loses: Some(Cause::ClockJump),
+    loss_cause: Some(Cause::ClockJump),
     is_instantaneous: true,
     ..Kind::new("clock-jump", Affects::Nodes, |plan| {
         Some(vec![Action::ShiftClocks(plan.by?)])
     })
 };
 
-/// For faults of clocks.
+/// Checks that a fault of clocks shifts them.
 pub(super) fn must_move(plan: &FaultPlan, _: &Topology, _: &Workload) -> Result<(), Problem> {
-    // A span relative to the lease is zero only if its factor is, whatever the lease.
+    // A span relative to the lease is zero only if its factor is, so any lease will do.
     let is_zero = |by: crate::SignedDuration| by.span.resolve(Duration::from_secs(1)).is_zero();
     match plan.by {
         Some(by) if is_zero(by) => {

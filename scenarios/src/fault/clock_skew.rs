@@ -1,4 +1,4 @@
-//! `clock-skew`: the worker's wall clock is wrong, and right again after `for`.
+//! `clock-skew`: the worker's wall clock is wrong until `for` has passed.
 
 use super::clock_jump::must_move;
 use super::{Action, Affects, Field, Kind};
@@ -9,7 +9,7 @@ pub(super) const KIND: Kind = Kind {
     required: &[Field::By],
     optional: &[Field::For, Field::Workers],
     check: must_move,
-    loses: Some(Cause::ClockSkew),
+    loss_cause: Some(Cause::ClockSkew),
     ..Kind::new("clock-skew", Affects::Workers, |plan| {
         Some(vec![Action::ShiftClocks(plan.by?)])
     })

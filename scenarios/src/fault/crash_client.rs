@@ -1,4 +1,4 @@
-//! `crash-client`: the worker's process is killed, and started again after `for`.
+//! `crash-client`: the worker's process is killed, and restarted after `for`.
 
 use super::{Action, Affects, Field, Kind, WorkerAction};
 

@@ -1,4 +1,4 @@
-//! `crash-node`: the node is killed, and started again after `for`.
+//! `crash-node`: the node is killed, and restarted after `for`.
 
 use super::{Action, Affects, Field, Kind, NodeAction};
 use crate::cause::Cause;
@@ -6,7 +6,7 @@ use crate::cause::Cause;
 pub(super) const KIND: Kind = Kind {
     does: "kills {}",
     optional: &[Field::For, Field::Nodes],
-    loses: Some(Cause::LostOnRestart),
+    loss_cause: Some(Cause::LostOnRestart),
     ..Kind::new("crash-node", Affects::Nodes, |_| {
         Some(vec![Action::Node(NodeAction::Crash)])
     })

@@ -3,7 +3,7 @@
 use super::{Action, Affects, Kind, Lasts, LinkAction};
 
 pub(super) const KIND: Kind = Kind {
-    does: "breaks off {}",
+    does: "cuts off {}",
     lasts: |_| Lasts::AtOnce,
     is_instantaneous: true,
     ..Kind::new("cut", Affects::Links, |_| {

@@ -1,4 +1,4 @@
-//! `cut-replication`: the node's replicas lose their link to it for good, and with it later writes.
+//! `cut-replication`: the node's replicas permanently lose their link to it, and with it all later writes.
 
 use super::{Action, Affects, Kind, NodeAction};
 

@@ -30,7 +30,7 @@ fn check(plan: &FaultPlan, _: &Topology, _: &Workload) -> Result<(), Problem> {
     match plan.by {
         Some(by) if by.back => Err(Problem::at(
             &["by"],
-            "`delay` cannot lead back; only a clock can be set to an earlier time",
+            "`by` of a `delay` cannot be negative; only a clock can be set back",
         )),
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! A fault in words, for people.
+//! A fault as text for people.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use super::plan::FaultPlan;
 use super::target::Target;
 
 impl FaultPlan {
-    /// `pause-client of worker 1 for 1.500 s`, for a lease of `ttl`.
+    /// Describes the fault for a lease of `ttl`: `pause-client of worker 1 for 1.500 s`.
     pub fn describe(&self, target: &Target, ttl: Duration) -> String {
         let mut text = self.kind.as_str().to_owned();
-        if let Some(of) = (self.kind.row().of)(self) {
-            text.push_str(&format!(" of {of}"));
+        if let Some(detail) = (self.kind.row().detail)(self) {
+            text.push_str(&format!(" of {detail}"));
         }
         if !target.workers.is_empty() {
             text.push_str(&format!(" of worker{}", numbers(&target.workers)));
         }
         if !target.nodes.is_empty() {
             use DataAction::{Evict, Exhaust};
-            let of_the_data =
+            let changes_data =
                 |action: &Action| matches!(action, Action::Data(Evict(_) | Exhaust(_)));
             let joint = match self.actions() {
-                Some(actions) if actions.iter().any(of_the_data) => "on",
+                Some(actions) if actions.iter().any(changes_data) => "on",
                 _ if target.workers.is_empty() => "of",
                 _ => "and",
             };
@@ -36,7 +36,8 @@ impl FaultPlan {
         text
     }
 
-    /// How far it sets wall clocks forward, in nanoseconds; negative: back. `None`: not at all.
+    /// Returns the shift that the fault applies to wall clocks, in nanoseconds (negative for back), or `None` if it
+    /// shifts none.
     pub fn clock_shift_ns(&self, ttl: Duration) -> Option<i64> {
         self.actions()?.iter().find_map(|action| match action {
             Action::ShiftClocks(by) => Some(by.resolve_ns(ttl)),
@@ -45,9 +46,9 @@ impl FaultPlan {
     }
 }
 
-/// ` 1`, or `s 1, 2`: what follows the word for one of them.
-pub(super) fn numbers(of: &[usize]) -> String {
-    let words: Vec<String> = of.iter().map(ToString::to_string).collect();
-    let plural = if of.len() == 1 { "" } else { "s" };
+/// Returns ` 1`, or `s 1, 2`: the text that follows a singular noun.
+pub(super) fn numbers(list: &[usize]) -> String {
+    let words: Vec<String> = list.iter().map(ToString::to_string).collect();
+    let plural = if list.len() == 1 { "" } else { "s" };
     format!("{plural} {}", words.join(", "))
 }

@@ -1,5 +1,5 @@
-//! `drop`: commands or replies are dropped. A byte stream never has a hole, so nothing that follows them
-//! arrives on the same connection: it is dropped too, or the connection is reset.
+//! `drop`: commands or replies are dropped. A byte stream never has a gap, so nothing that follows them arrives on
+//! the same connection: it is dropped as well, or the connection is reset.
 
 use super::{Action, Affects, Field, Kind, LinkAction};
 

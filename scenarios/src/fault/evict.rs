@@ -8,12 +8,12 @@ use crate::topology::Topology;
 use crate::workload::Workload;
 
 pub(super) const KIND: Kind = Kind {
-    does: "deletes keys of locks on {}",
+    does: "deletes lock keys on {}",
     optional: &[Field::Keys, Field::Nodes],
     check,
     lasts: |_| Lasts::AtOnce,
-    of: |plan| Some(format!("key{}", numbers(plan.keys.as_ref()?))),
-    loses: Some(Cause::Evicted),
+    detail: |plan| Some(format!("key{}", numbers(plan.keys.as_ref()?))),
+    loss_cause: Some(Cause::Evicted),
     is_instantaneous: true,
     ..Kind::new("evict", Affects::Nodes, |plan| {
         Some(vec![Action::Data(DataAction::Evict(plan.keys.clone()))])
@@ -25,7 +25,7 @@ fn check(plan: &FaultPlan, _: &Topology, workload: &Workload) -> Result<(), Prob
         return Ok(());
     };
     if keys.is_empty() {
-        let hint = "name locks by number (`keys = [0]`), or leave `keys` out for all of them";
+        let hint = "name locks by number (`keys = [0]`), or omit `keys` for all of them";
         return Err(Problem::at(&["keys"], "no keys: the fault would do nothing").hint(hint));
     }
     let count = workload.keys;

@@ -1,4 +1,4 @@
-//! `exhaust`: the node runs out of memory or connections, and refuses what needs them.
+//! `exhaust`: the node runs out of memory or connections, and refuses commands or clients that need them.
 
 use super::{Action, Affects, DataAction, Field, Kind, Resource};
 
@@ -6,7 +6,7 @@ pub(super) const KIND: Kind = Kind {
     does: "exhausts the {of} of {}",
     required: &[Field::Resource],
     optional: &[Field::For, Field::Nodes],
-    of: |plan| {
+    detail: |plan| {
         Some(match plan.what? {
             Resource::Memory => "memory".to_owned(),
             Resource::Connections => "connections".to_owned(),

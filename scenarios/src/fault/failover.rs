@@ -1,5 +1,5 @@
-//! `failover`: the node's first replica is promoted. The old master is gone, and the links lead
-//! to the new one. It has what had reached it: everything, unless replication was cut before.
+//! `failover`: the node's first replica is promoted. The old master is gone, and the links lead to the new one. It
+//! has all data that had reached it, which is everything unless replication was cut before.
 
 use super::{Action, Affects, FaultPlan, Kind, Lasts, NodeAction};
 use crate::cause::Cause;
@@ -12,7 +12,7 @@ pub(super) const KIND: Kind = Kind {
     replicated: true,
     check,
     lasts: |_| Lasts::AtOnce,
-    loses: Some(Cause::LostOnFailover),
+    loss_cause: Some(Cause::LostOnFailover),
     ..Kind::new("failover", Affects::Nodes, |_| {
         Some(vec![Action::Node(NodeAction::FailOver)])
     })
@@ -22,6 +22,6 @@ fn check(_: &FaultPlan, topology: &Topology, _: &Workload) -> Result<(), Problem
     if topology.sentinels == 0 {
         return Ok(());
     }
-    let text = "`failover` leaves out the Sentinels, who would not know of it";
+    let text = "`failover` bypasses the Sentinels, which would not notice it";
     Err(Problem::at(&["kind"], text).hint("use `sentinel-failover`"))
 }

@@ -1,14 +1,15 @@
-//! `false-answer`: a command is executed, and answered with an error that says that it was refused. A lock that
-//! believes it has been lied to.
+//! `false-answer`: a command is executed, but answered with an error that claims that it was refused.
 
-use super::answer::{OPTIONAL, answered, word};
+use super::answer::{OPTIONAL, answer_actions, error_word};
 use super::{Affects, Field, Kind};
 
 pub(super) const KIND: Kind = Kind {
     does: "executes {} and answers with {of}",
     required: &[Field::Error],
     optional: OPTIONAL,
-    of: word,
+    detail: error_word,
     lies: true,
-    ..Kind::new("false-answer", Affects::Links, |plan| answered(plan, true))
+    ..Kind::new("false-answer", Affects::Links, |plan| {
+        answer_actions(plan, true)
+    })
 };

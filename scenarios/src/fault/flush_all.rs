@@ -6,7 +6,7 @@ use crate::cause::Cause;
 pub(super) const KIND: Kind = Kind {
     does: "deletes every key on {}",
     lasts: |_| Lasts::AtOnce,
-    loses: Some(Cause::Evicted),
+    loss_cause: Some(Cause::Evicted),
     is_instantaneous: true,
     ..Kind::new("flush-all", Affects::Nodes, |_| {
         Some(vec![Action::Data(DataAction::FlushAll)])

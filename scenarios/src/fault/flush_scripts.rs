@@ -3,7 +3,7 @@
 use super::{Action, Affects, DataAction, Kind, Lasts};
 
 pub(super) const KIND: Kind = Kind {
-    does: "makes {} forget its scripts",
+    does: "deletes the scripts of {}",
     lasts: |_| Lasts::AtOnce,
     is_instantaneous: true,
     ..Kind::new("flush-scripts", Affects::Nodes, |_| {

@@ -1,4 +1,4 @@
-//! What a kind of fault is, and the table of kinds.
+//! The kinds of faults.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,44 +10,6 @@ use crate::lease_duration::LeaseDuration;
 use crate::problem::Problem;
 use crate::topology::Topology;
 use crate::workload::Workload;
-
-/// The table of kinds, in the order in which errors list them. A new kind is a file beside this one
-/// and a line here.
-///
-/// `kinds!(rows)` calls the macro `rows` with the whole table; the module above declares its files
-/// from it.
-macro_rules! kinds {
-    ($rows:ident) => {
-        $rows! {
-            PauseClient: pause_client,
-            PauseTask: pause_task,
-            CrashClient: crash_client,
-            Delay: delay,
-            Drop: drop,
-            Hold: hold,
-            Answer: answer,
-            FalseAnswer: false_answer,
-            Cut: cut,
-            Partition: partition,
-            PauseNode: pause_node,
-            CrashNode: crash_node,
-            CutReplication: cut_replication,
-            Failover: failover,
-            SentinelFailover: sentinel_failover,
-            Evict: evict,
-            FlushAll: flush_all,
-            FlushScripts: flush_scripts,
-            Exhaust: exhaust,
-            ClockJump: clock_jump,
-            ClockSkew: clock_skew,
-            LateWrite: late_write,
-            LateCommit: late_commit,
-            UncheckedWrite: unchecked_write,
-            StaleRead: stale_read,
-        }
-    };
-}
-pub(super) use kinds;
 
 macro_rules! enum_of_kinds {
     ($($kind:ident: $file:ident,)*) => {
@@ -61,7 +23,7 @@ macro_rules! enum_of_kinds {
         impl FaultKind {
             const ALL: &[FaultKind] = &[$(FaultKind::$kind),*];
 
-            /// What it is.
+            /// Returns the description of the kind.
             pub(super) fn row(self) -> &'static Kind {
                 match self {
                     $(FaultKind::$kind => &super::$file::KIND,)*
@@ -70,46 +32,71 @@ macro_rules! enum_of_kinds {
         }
     };
 }
-kinds!(enum_of_kinds);
+// The table of kinds, in the order in which errors list them. A new kind is a line here, and a file with its `mod`
+// line.
+enum_of_kinds! {
+    PauseClient: pause_client,
+    PauseTask: pause_task,
+    CrashClient: crash_client,
+    Delay: delay,
+    Drop: drop,
+    Hold: hold,
+    Answer: answer,
+    FalseAnswer: false_answer,
+    Cut: cut,
+    Partition: partition,
+    PauseNode: pause_node,
+    CrashNode: crash_node,
+    CutReplication: cut_replication,
+    Failover: failover,
+    SentinelFailover: sentinel_failover,
+    Evict: evict,
+    FlushAll: flush_all,
+    FlushScripts: flush_scripts,
+    Exhaust: exhaust,
+    ClockJump: clock_jump,
+    ClockSkew: clock_skew,
+    LateWrite: late_write,
+    LateCommit: late_commit,
+    UncheckedWrite: unchecked_write,
+    StaleRead: stale_read,
+}
 
-/// One kind of fault.
+/// The description of one kind of fault.
 pub(crate) struct Kind {
-    /// The word that scenario files use.
+    /// The name that scenario files use.
     pub(super) word: &'static str,
-    /// What it does, in words, with `{}` for what it strikes and `{of}` for what it is a fault of:
-    /// `freezes {}`, `exhausts the {of} of {}`.
+    /// Its effect in words, with `{}` for its targets and `{of}` for its detail: `freezes {}`, `exhausts the {of} of
+    /// {}`.
     pub(super) does: &'static str,
-    /// What it strikes.
+    /// The type of its targets.
     pub(super) affects: Affects,
-    /// The fields that it must have.
+    /// The required fields.
     pub(super) required: &'static [Field],
-    /// The fields that it may have.
+    /// The optional fields.
     pub(super) optional: &'static [Field],
-    /// True when it needs nodes that have replicas.
+    /// Whether it needs nodes with replicas.
     pub(super) replicated: bool,
-    /// Checks its fields beside servers and workload, when those that it must have are there.
+    /// Checks its fields together with topology and workload, after the required fields were checked.
     pub(super) check: fn(&FaultPlan, &Topology, &Workload) -> Result<(), Problem>,
-    /// What is done to everything that it strikes, in this order. `None`: a required field is
-    /// missing.
+    /// Returns its actions on all targets, in the order of execution, or `None` if a required field is missing.
     pub(super) actions: fn(&FaultPlan) -> Option<Vec<Action>>,
-    /// When it ends.
+    /// Returns when it ends.
     pub(super) lasts: fn(&FaultPlan) -> Lasts,
-    /// See [`FaultKind::loses`]: it makes nodes forget, or expire, what they were told, or a client
-    /// misjudge the time.
-    pub(super) loses: Option<Cause>,
-    /// True when it strikes once. All others excuse a lock that stands still until they are over.
+    /// See [`FaultKind::loss_cause`]. Set if it makes nodes lose or expire keys, or a client misjudge the time.
+    pub(super) loss_cause: Option<Cause>,
+    /// Whether it acts once. All other faults excuse a lock that makes no progress until they are over.
     pub(super) is_instantaneous: bool,
-    /// True when clients stand still while it is on.
+    /// Whether clients stop while it is active.
     pub(super) stops_clients: bool,
-    /// True when a lock that believes its servers believes something untrue. It is not held to what it says then.
+    /// Whether it gives untrue answers. A lock that repeats such an answer is not held to it.
     pub(super) lies: bool,
-    /// What it is a fault of, in words, if that is not clear from what it strikes: `memory`.
-    pub(super) of: fn(&FaultPlan) -> Option<String>,
+    /// Returns its detail, such as `memory`, if its targets alone do not describe it.
+    pub(super) detail: fn(&FaultPlan) -> Option<String>,
 }
 
 impl Kind {
-    /// A kind that strikes workers, nodes or links, has no fields besides these, and ends after
-    /// `for`.
+    /// Creates a kind with these targets, no further fields, and an end after `for`.
     pub(super) const fn new(
         word: &'static str,
         affects: Affects,
@@ -128,17 +115,17 @@ impl Kind {
             replicated: false,
             check: |_, _, _| Ok(()),
             actions,
-            lasts: FaultPlan::as_given,
-            loses: None,
+            lasts: FaultPlan::given_end,
+            loss_cause: None,
             is_instantaneous: false,
             stops_clients: false,
             lies: false,
-            of: |_| None,
+            detail: |_| None,
         }
     }
 
-    /// A kind of faults of what the lock protects: it strikes accesses of workers, and ends.
-    pub(super) const fn of_stock(
+    /// Creates a kind of fault of the resource: it affects accesses of workers, and requires an end.
+    pub(super) const fn new_stock_fault(
         word: &'static str,
         actions: fn(&FaultPlan) -> Option<Vec<Action>>,
     ) -> Kind {
@@ -152,29 +139,29 @@ impl Kind {
 /// When a fault ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lasts {
-    /// As soon as it has struck: there is nothing to undo.
+    /// As soon as it has been applied; there is nothing to undo.
     AtOnce,
     /// After this time.
     For(LeaseDuration),
-    /// When it has struck so many frames.
+    /// After it has affected this number of frames.
     Frames(u32),
-    /// Never: not even when the run ends.
+    /// Never, not even at the end of the run.
     Forever,
 }
 
 impl FaultPlan {
-    /// What is done to everything that the fault strikes, in this order. `None`: a required field
-    /// is missing; a checked scenario has no such fault.
+    /// Returns the actions on all targets, in the order of execution, or `None` if a required field is missing (which
+    /// a checked scenario rules out).
     pub fn actions(&self) -> Option<Vec<Action>> {
         (self.kind.row().actions)(self)
     }
 
-    /// When it ends.
+    /// Returns when the fault ends.
     pub fn lasts(&self) -> Lasts {
         (self.kind.row().lasts)(self)
     }
 
-    /// What it does to the accesses of workers to the stock; `None`: nothing.
+    /// Returns its effect on the workers' accesses to the stock, or `None` if it has none.
     pub fn stock_fault(&self) -> Option<StockFault> {
         self.actions()?.into_iter().find_map(|action| match action {
             Action::Stock(fault) => Some(fault),
@@ -182,15 +169,15 @@ impl FaultPlan {
         })
     }
 
-    /// What the backend must be able to do.
+    /// Returns the capabilities that the backend needs.
     pub fn needs(&self) -> Vec<Capability> {
         let actions = self.actions().unwrap_or_default().into_iter();
         let needs = actions.filter_map(|one| one.needs(self.kind.affects()));
         needs.collect()
     }
 
-    /// It ends after `for`, or when it has struck `frames`; if neither is given, never.
-    pub(super) fn as_given(&self) -> Lasts {
+    /// Returns the end as given by `for` or `frames`, or `Forever` if neither is given.
+    pub(super) fn given_end(&self) -> Lasts {
         match (self.duration, self.frames) {
             (Some(span), _) => Lasts::For(span),
             (None, Some(frames)) => Lasts::Frames(frames),
@@ -200,57 +187,58 @@ impl FaultPlan {
 }
 
 impl FaultKind {
-    /// All kinds.
+    /// Returns all kinds.
     pub fn all() -> impl Iterator<Item = FaultKind> {
         FaultKind::ALL.iter().copied()
     }
 
-    /// The kind that scenario files call by this word.
+    /// Returns the kind with this name in scenario files.
     pub fn named(word: &str) -> Option<FaultKind> {
         FaultKind::all().find(|kind| kind.as_str() == word)
     }
 
-    /// The word that scenario files use.
+    /// Returns the name that scenario files use.
     pub fn as_str(self) -> &'static str {
         self.row().word
     }
 
-    /// What it strikes.
+    /// Returns the type of its targets.
     pub fn affects(self) -> Affects {
         self.row().affects
     }
 
-    /// The cause that it suggests where nobody saw what became of a lock. `None`: it takes none away.
-    pub fn loses(self) -> Option<Cause> {
-        self.row().loses
+    /// Returns the cause that the fault suggests if the end of a lock's value was not observed, or `None` if the
+    /// fault makes no node lose a lock and no clock wrong.
+    pub fn loss_cause(self) -> Option<Cause> {
+        self.row().loss_cause
     }
 
-    /// True when it strikes once, and what follows is up to the lock.
+    /// Returns whether it acts once, so that the rest is up to the lock.
     pub fn is_instantaneous(self) -> bool {
         self.row().is_instantaneous
     }
 
-    /// True when clients stand still while it is on.
+    /// Returns whether clients stop while it is active.
     pub fn stops_clients(self) -> bool {
         self.row().stops_clients
     }
 
-    /// True when a lock that believes its servers believes something untrue.
+    /// Returns whether it gives clients untrue answers.
     pub fn lies(self) -> bool {
         self.row().lies
     }
 
-    /// True when it needs nodes that have replicas.
+    /// Returns whether it needs nodes with replicas.
     pub(crate) fn is_replicated(self) -> bool {
         self.row().replicated
     }
 
-    /// True when it must have the field.
+    /// Returns whether the field is required.
     pub(crate) fn requires(self, field: Field) -> bool {
         self.row().required.contains(&field)
     }
 
-    /// True when it may have the field.
+    /// Returns whether the field is allowed.
     pub(crate) fn takes(self, field: Field) -> bool {
         self.requires(field) || self.row().optional.contains(&field)
     }
@@ -261,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_is_written_by_its_word() {
+    fn every_kind_is_serialized_as_its_name() {
         for kind in FaultKind::all() {
             let written = toml::Value::try_from(kind).unwrap();
             assert_eq!(written.as_str(), Some(kind.as_str()));

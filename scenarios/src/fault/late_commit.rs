@@ -1,10 +1,11 @@
-//! `late-commit`: a change of the stock becomes visible when the fault ends. Its client releases the lock before.
+//! `late-commit`: a change of the stock becomes visible only when the fault ends, after its client has released the
+//! lock.
 
 use super::{Action, Kind, StockFault};
 
 pub(super) const KIND: Kind = Kind {
     does: "holds back the commit of {}",
-    ..Kind::of_stock("late-commit", |_| {
+    ..Kind::new_stock_fault("late-commit", |_| {
         Some(vec![Action::Stock(StockFault::LateCommit)])
     })
 };

@@ -1,23 +1,41 @@
-//! Faults: what goes wrong, to whom, and when. [`kind`] has the table of kinds, one file each.
+//! Faults: kinds, targets and triggers. [`kind`] contains the table of kinds; each kind has its own file.
 
 mod action;
+mod answer;
 mod check;
+mod clock_jump;
+mod clock_skew;
+mod crash_client;
+mod crash_node;
+mod cut;
+mod cut_replication;
+mod delay;
 mod describe;
+mod drop;
+mod evict;
+mod exhaust;
+mod failover;
+mod false_answer;
+mod flush_all;
+mod flush_scripts;
+mod hold;
 mod kind;
+mod late_commit;
+mod late_write;
+mod partition;
+mod pause_client;
+mod pause_node;
+mod pause_task;
 mod plan;
 mod selection;
 mod sentence;
+mod sentinel_failover;
 mod server_error;
+mod stale_read;
 mod stock_fault;
 mod target;
 mod trigger;
-
-macro_rules! files_of_kinds {
-    ($($kind:ident: $file:ident,)*) => {
-        $(mod $file;)*
-    };
-}
-kind::kinds!(files_of_kinds);
+mod unchecked_write;
 
 pub use action::{
     Action, Affects, Capability, DataAction, LinkAction, NodeAction, Resource, TaskScope,

@@ -7,7 +7,7 @@ pub(super) const KIND: Kind = Kind {
     required: &[Field::For],
     optional: &[Field::Workers, Field::Scope],
     stops_clients: true,
-    of: |plan| {
+    detail: |plan| {
         Some(match plan.scope.unwrap_or_default() {
             TaskScope::Loop => "event loop".to_owned(),
             TaskScope::Thread => "thread".to_owned(),

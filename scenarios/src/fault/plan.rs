@@ -10,12 +10,12 @@ use super::trigger::{Direction, Trigger};
 use crate::lease_duration::LeaseDuration;
 use crate::signed_duration::SignedDuration;
 
-/// One fault of a scenario: what, to whom, and when. The fields are those of all kinds together;
-/// which of them a kind has stands in its own file.
+/// One fault of a scenario: its kind, targets and trigger. It has the fields of all kinds; the file of a kind states
+/// which of them the kind uses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultPlan {
-    /// What goes wrong.
+    /// The kind of fault.
     pub kind: FaultKind,
     /// Start at this time after the workload began. Give this or `when`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,49 +23,49 @@ pub struct FaultPlan {
     /// Start at this event. Give this or `at`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Trigger>,
-    /// How long it lasts. Default: for good (a crashed client or node is never restarted).
+    /// Duration of the fault. Default: permanent (a crashed client or node is never restarted).
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub duration: Option<LeaseDuration>,
-    /// The workers that it strikes, or whose links. Default: for client faults the worker at which
+    /// The affected workers, or the workers whose links are affected. Default: for client faults the worker at which
     /// the event happened, for link faults all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<Selection>,
-    /// The nodes that it strikes, or whose links. Default: for node faults the node at which the
+    /// The affected nodes, or the nodes whose links are affected. Default: for node faults the node at which the
     /// event happened, for link faults all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Selection>,
-    /// Link faults: which way. Default: both.
+    /// Link faults: the affected direction. Default: both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
-    /// `delay`: how much later each command or reply arrives. `clock-jump`, `clock-skew`: how far
-    /// the clock is set forward, or back.
+    /// `delay`: the delay of each command or reply. `clock-jump`, `clock-skew`: the shift of the clock, forward or
+    /// back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<SignedDuration>,
-    /// `delay`: up to this much more, uniformly distributed.
+    /// `delay`: the maximum additional delay, which is uniformly distributed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<LeaseDuration>,
-    /// `drop`, `delay`, `hold`, `answer`, `false-answer`: only this many frames. Default: all while the fault lasts. With a
-    /// `when` on a request or reply, `frames = 1` is the frame that started the fault.
+    /// `drop`, `delay`, `hold`, `answer`, `false-answer`: the number of affected frames. Default: all while the fault
+    /// lasts. With a `when` on a request or reply, `frames = 1` is the frame that triggered the fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<u32>,
     /// `evict`: the locks whose keys are deleted, by number from 0. Default: every lock of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<Vec<usize>>,
-    /// `exhaust`: what the node runs out of.
+    /// `exhaust`: the exhausted resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what: Option<Resource>,
-    /// `answer`, `false-answer`: the error, by its first word.
+    /// `answer`, `false-answer`: the error's first word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ServerError>,
-    /// `pause-task`: what is blocked. Default: `loop`.
+    /// `pause-task`: the blocked part. Default: `loop`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<TaskScope>,
-    /// A backend that cannot do this fault may leave it out. Otherwise the run is `unknown`.
+    /// Whether a backend that does not support this fault may skip it. Otherwise the run is then `unknown`.
     #[serde(default)]
     pub optional: bool,
 }
 
-/// Fields of a plan that only some kinds of faults have, each with its name in scenario files.
+/// Declares the fields that only some kinds of faults have, each with its name in scenario files.
 macro_rules! fields {
     ($($field:ident: $name:ident $word:literal,)*) => {
         /// A field that only some kinds of faults have.
@@ -77,7 +77,7 @@ macro_rules! fields {
         impl Field {
             pub(crate) const ALL: [Field; [$($word),*].len()] = [$(Field::$field),*];
 
-            /// Its name in scenario files.
+            /// Returns its name in scenario files.
             pub(crate) fn as_str(self) -> &'static str {
                 match self {
                     $(Field::$field => $word,)*
@@ -86,8 +86,8 @@ macro_rules! fields {
         }
 
         impl FaultPlan {
-            /// A fault of this kind with no other field: not even a moment.
-            pub fn of(kind: FaultKind) -> FaultPlan {
+            /// Creates a fault of this kind without any other field, not even a trigger.
+            pub fn new(kind: FaultKind) -> FaultPlan {
                 FaultPlan {
                     kind,
                     at: None,
@@ -97,7 +97,7 @@ macro_rules! fields {
                 }
             }
 
-            /// True when the field is given.
+            /// Returns whether the field is given.
             pub(crate) fn has(&self, field: Field) -> bool {
                 match field {
                     $(Field::$field => self.$name.is_some(),)*
@@ -122,7 +122,7 @@ fields! {
 }
 
 impl Field {
-    /// What a fault of messages may have, if it can end with a number of them.
+    /// The optional fields of a fault of messages that can end after a number of frames.
     pub(super) const OF_MESSAGES: &[Field] = &[
         Field::For,
         Field::Workers,

@@ -1,8 +1,8 @@
-//! Which workers or nodes a scenario file selects for a fault.
+//! The selection of a fault's workers or nodes.
 
 use serde::{Deserialize, Serialize};
 
-/// Which workers, or which nodes, a fault strikes, as a scenario file says it.
+/// The workers, or the nodes, that a scenario file selects for a fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     untagged,
@@ -15,20 +15,20 @@ pub enum Selection {
     Word(Who),
 }
 
-/// A group relative to where the fault's event happened.
+/// A group relative to the location of the fault's event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Who {
-    /// The one at which the event happened.
+    /// The worker or node at which the event happened.
     Same,
-    /// All but that one.
+    /// All workers or nodes but that one.
     Others,
-    /// Every one.
+    /// All workers or nodes.
     All,
 }
 
 impl Selection {
-    /// The numbers, if they are given.
+    /// Returns the numbers if they are listed.
     pub(super) fn listed(&self) -> &[usize] {
         match self {
             Selection::List(list) => list,
@@ -36,12 +36,12 @@ impl Selection {
         }
     }
 
-    /// True if it is clear only at the event whom it means.
+    /// Returns whether the selection depends on the location of the event.
     pub(super) fn is_relative(&self) -> bool {
         matches!(self, Selection::Word(Who::Same | Who::Others))
     }
 
-    /// The numbers that it means, of `count`, where the event happened at `same`.
+    /// Returns the selected numbers out of `count`, if the event happened at `same`.
     pub(super) fn numbers(&self, same: Option<usize>, count: usize) -> Vec<usize> {
         match self {
             Selection::List(list) => list.clone(),

@@ -1,4 +1,4 @@
-//! What a fault does and when, as a sentence for people.
+//! The effect and the trigger of a fault as a sentence for people.
 
 use super::action::Affects;
 use super::describe::numbers;
@@ -9,7 +9,7 @@ use super::trigger::{Direction, Phase, Trigger, TriggerEvent};
 use crate::lease_duration::LeaseDuration;
 
 impl FaultPlan {
-    /// `freezes the client for 1.5 leases when it first reads a stock of 1`.
+    /// Returns a sentence such as `freezes the client for 1.5 leases when it first reads a stock of 1`.
     pub fn sentence(&self) -> String {
         let affected = match self.kind.affects() {
             Affects::Workers => self.clients(Who::Same),
@@ -17,11 +17,11 @@ impl FaultPlan {
             Affects::Links => self.messages(),
         };
         let does = self.kind.row().does;
-        let of = (self.kind.row().of)(self);
-        let mut text = does.replace("{of}", of.as_deref().unwrap_or_default());
+        let detail = (self.kind.row().detail)(self);
+        let mut text = does.replace("{of}", detail.as_deref().unwrap_or_default());
         text = text.replace("{}", &affected);
-        if let Some(of) = of.filter(|_| !does.contains("{of}")) {
-            text.push_str(&format!(" ({of})"));
+        if let Some(detail) = detail.filter(|_| !does.contains("{of}")) {
+            text.push_str(&format!(" ({detail})"));
         }
         match (self.kind.affects(), self.by) {
             (_, None) => {}
@@ -38,7 +38,7 @@ impl FaultPlan {
             text.push_str(&format!(" for {}", lasts.describe()));
         }
         match (&self.when, self.at) {
-            (Some(when), _) => text.push_str(&self.moment(when)),
+            (Some(when), _) => text.push_str(&self.trigger(when)),
             (None, Some(at)) if at != LeaseDuration::ZERO => {
                 text.push_str(&format!(" after {}", at.describe()));
             }
@@ -65,7 +65,7 @@ impl FaultPlan {
         }
     }
 
-    /// What goes over the links that it strikes.
+    /// Describes the messages on the affected links.
     fn messages(&self) -> String {
         let (clients, servers) = (self.clients(Who::All), self.servers(Who::All));
         let count = match self.frames {
@@ -84,7 +84,7 @@ impl FaultPlan {
         }
     }
 
-    /// True if the client at which the moment comes has been named as what it strikes.
+    /// Returns whether the sentence has already named the client of the trigger, as the target.
     fn names_client(&self) -> bool {
         matches!(
             (self.kind.affects(), &self.workers),
@@ -92,7 +92,7 @@ impl FaultPlan {
         )
     }
 
-    fn moment(&self, when: &Trigger) -> String {
+    fn trigger(&self, when: &Trigger) -> String {
         let client = match when.worker {
             Some(worker) => format!("client {worker}"),
             None => "a client".to_owned(),
@@ -109,9 +109,10 @@ impl FaultPlan {
             TriggerEvent::StockChanged => format!("changes the stock, leaving {stock}"),
             TriggerEvent::Release => "releases the lock".to_owned(),
             TriggerEvent::Request | TriggerEvent::Reply => {
-                let whose = match self.names_client() {
-                    true => "its".to_owned(),
-                    false => format!("{client}'s"),
+                let whose = if self.names_client() {
+                    "its".to_owned()
+                } else {
+                    format!("{client}'s")
                 };
                 return message(when, &whose);
             }
@@ -124,13 +125,13 @@ impl FaultPlan {
     }
 }
 
-/// The moment of a command or reply at the proxy.
+/// Describes a trigger on a command or reply at the proxy.
 fn message(when: &Trigger, whose: &str) -> String {
     let mut command = format!("{whose} {} ", ordinal(when.nth));
     command.push_str(match &when.command {
         Some(command) => command,
         None if when.takes => "command that takes the lock",
-        None if when.releases => "command that gives the lock back",
+        None if when.releases => "command that releases the lock",
         None if when.names_key => "command with the lock's key",
         None => "command",
     });

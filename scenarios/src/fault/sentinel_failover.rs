@@ -1,6 +1,5 @@
-//! `sentinel-failover`: the node's master is frozen until the Sentinels have promoted its replica.
-//! After `for` it continues, and is a stale master until they make it a replica. Without `for` it
-//! stays frozen.
+//! `sentinel-failover`: the node's master is frozen until the Sentinels have promoted its replica. After `for` it is
+//! resumed, and is a stale master until they make it a replica. Without `for` it stays frozen.
 
 use super::{Action, Affects, FaultPlan, Field, Kind, NodeAction};
 use crate::cause::Cause;
@@ -13,7 +12,7 @@ pub(super) const KIND: Kind = Kind {
     optional: &[Field::For, Field::Nodes],
     replicated: true,
     check,
-    loses: Some(Cause::LostOnFailover),
+    loss_cause: Some(Cause::LostOnFailover),
     ..Kind::new("sentinel-failover", Affects::Nodes, |_| {
         Some(vec![Action::Node(NodeAction::FailOverBySentinels)])
     })

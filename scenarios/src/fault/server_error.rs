@@ -1,31 +1,31 @@
-//! The errors with which a server refuses commands while something is wrong with it.
+//! The errors with which a server in trouble refuses commands.
 
 use serde::{Deserialize, Serialize};
 
-use crate::string_enum::words;
+use crate::string_enum::string_enum;
 
-words! {
-    /// An error by its first word, as servers write it.
+string_enum! {
+    /// An error, named by its first word as servers write it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "UPPERCASE")]
     ServerError {
-        /// It is a replica, and must not be written to.
+        /// The server is a replica, and must not be written to.
         Readonly = "READONLY",
-        /// It is reading its data set from disk.
+        /// The server is loading its data set from disk.
         Loading = "LOADING",
-        /// It cannot write to disk, and refuses what it could not keep.
+        /// The server cannot write to disk, and refuses writes that it could not keep.
         Misconf = "MISCONF",
-        /// It is part of a cluster that does not serve.
+        /// The server is part of a cluster that is down.
         Clusterdown = "CLUSTERDOWN",
-        /// It has fewer replicas in reach than it must have for a write.
+        /// The server can reach fewer replicas than it needs for a write.
         Noreplicas = "NOREPLICAS",
-        /// A script has been running for long.
+        /// A script has been running for too long.
         Busy = "BUSY",
     }
 }
 
 impl ServerError {
-    /// The whole error, as Redis 7 writes it.
+    /// Returns the complete error message of Redis 7.
     pub fn text(self) -> &'static str {
         match self {
             ServerError::Readonly => "READONLY You can't write against a read only replica.",
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_error_is_written_by_its_first_word() {
+    fn every_error_is_serialized_as_its_first_word() {
         for error in ServerError::ALL {
             let written = toml::Value::try_from(error).unwrap();
             assert_eq!(written.as_str(), Some(error.as_str()));

@@ -1,10 +1,10 @@
-//! `stale-read`: the stock is read from a replica that shows what there was when the fault began.
+//! `stale-read`: the stock is read from a replica that shows its state at the begin of the fault.
 
 use super::{Action, Kind, StockFault};
 
 pub(super) const KIND: Kind = Kind {
-    does: "shows {} an old reading",
-    ..Kind::of_stock("stale-read", |_| {
+    does: "makes {} read an outdated stock",
+    ..Kind::new_stock_fault("stale-read", |_| {
         Some(vec![Action::Stock(StockFault::StaleRead)])
     })
 };

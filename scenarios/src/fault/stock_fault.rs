@@ -2,23 +2,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
 
-/// What can be wrong with accesses to the stock, whatever the lock does. They are faults of the resource or of the
-/// application, and a right lock does not prevent them.
+/// Faults of accesses to the stock. They are faults of the resource or the application, and a correct lock cannot
+/// prevent them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StockFault {
-    /// A write is under way for long, and its client gives up waiting for the answer.
+    /// A write is in transit for a long time, and its client stops waiting for the answer.
     LateWrite,
-    /// A change is visible only after the lock has been released.
+    /// A change becomes visible only after the lock has been released.
     LateCommit,
-    /// A section that has failed, or has lost its lock, writes all the same.
+    /// A section that has failed, or has lost its lock, still writes.
     UncheckedWrite,
-    /// A reading shows what there was some time ago.
+    /// A read returns an outdated state.
     StaleRead,
 }
 
 impl StockFault {
-    /// The cause of a violation that rests on it.
+    /// Returns the cause of a violation that rests on this fault.
     pub fn cause(self) -> Cause {
         match self {
             StockFault::LateWrite => Cause::LateWrite,

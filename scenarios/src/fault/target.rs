@@ -1,21 +1,21 @@
-//! The workers and nodes that a fault strikes in a run.
+//! The workers and nodes that a fault affects in a run.
 
 use super::action::Affects;
 use super::plan::FaultPlan;
 use super::selection::{Selection, Who};
 
-/// The workers and nodes that a fault strikes, by number, or between which it strikes the links.
+/// The workers and nodes that a fault affects, or whose links it affects, by number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Target {
-    /// Workers, from 0.
+    /// Worker numbers, from 0.
     pub workers: Vec<usize>,
-    /// Nodes, from 0.
+    /// Node numbers, from 0.
     pub nodes: Vec<usize>,
 }
 
 impl FaultPlan {
-    /// Whom the fault strikes in a run of `workers` workers and `nodes` nodes, if its event
-    /// happened at `worker` and at `node` (`None`: at none).
+    /// Returns the targets in a run of `workers` workers and `nodes` nodes. `worker` and `node` are the location of
+    /// the fault's event, or `None` if the event has no such location.
     pub fn target(
         &self,
         worker: Option<usize>,
@@ -28,16 +28,16 @@ impl FaultPlan {
             Affects::Links => Who::All,
             Affects::Workers | Affects::Nodes => Who::Same,
         });
-        let struck = |given: &Option<Selection>, same, count| {
-            let given = given.as_ref();
-            given.unwrap_or(&default).numbers(same, count)
+        let affected = |given: &Option<Selection>, same, count| {
+            let selection = given.as_ref().unwrap_or(&default);
+            selection.numbers(same, count)
         };
         let mut target = Target::default();
         if affects != Affects::Nodes {
-            target.workers = struck(&self.workers, worker, workers);
+            target.workers = affected(&self.workers, worker, workers);
         }
         if affects != Affects::Workers {
-            target.nodes = struck(&self.nodes, node, nodes);
+            target.nodes = affected(&self.nodes, node, nodes);
         }
         target
     }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::string_enum::words;
+use crate::string_enum::string_enum;
 
-/// Which way a message goes.
+/// The direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -14,43 +14,43 @@ pub enum Direction {
     Reply,
 }
 
-/// An event that starts a fault. Every field that is given must match. A fault starts once.
+/// An event that triggers a fault. Every given field must match. A fault fires at most once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trigger {
-    /// The event.
+    /// The kind of event.
     pub on: TriggerEvent,
-    /// At this worker.
+    /// The worker at which it must happen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<usize>,
-    /// `stock-read`, `stock-changed`: this much was read, or is left.
+    /// `stock-read`, `stock-changed`: the stock that was read, or is left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stock: Option<i64>,
-    /// `request`, `reply`: at this node.
+    /// `request`, `reply`: the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<usize>,
-    /// `request`, `reply`: of this command, in any case (`"EXPIRE"`).
+    /// `request`, `reply`: the command, in any case (`"EXPIRE"`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// `request`, `reply`: of a command that names the lock's key.
+    /// `request`, `reply`: whether the command must name the lock's key.
     #[serde(default)]
     pub names_key: bool,
-    /// `reply`: not an error reply (`NOSCRIPT`, `OOM`), so the command was carried out.
+    /// `reply`: whether error replies (`NOSCRIPT`, `OOM`) are excluded, so that the command was executed.
     #[serde(default)]
     pub success: bool,
-    /// `reply`: of the command that took the lock. It wrote a value that was not there before into the
-    /// lock's key, whatever its name, while the worker was asked to acquire. Of a lock on several nodes, and
-    /// without `node`: of the command that completed its majority.
+    /// `reply`: whether the command must have taken the lock, which means that it wrote a new value into the lock's
+    /// key, whatever the key's name is, during an acquisition. For a lock on several nodes, and without `node`, it
+    /// must have completed the majority.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes: bool,
-    /// `reply`: of the command that released the lock. It changed or removed what stood in the lock's key, while
-    /// the worker was asked to release.
+    /// `reply`: whether the command must have released the lock, which means that it changed or removed the value in
+    /// the lock's key during a release.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub releases: bool,
-    /// `request`, `reply`: while the worker carries out this operation.
+    /// `request`, `reply`: the operation that the worker must be executing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub during: Option<Phase>,
-    /// Start at the n-th such event, counted from 1.
+    /// Fire at the n-th such event, counted from 1.
     #[serde(default = "first")]
     pub nth: u32,
 }
@@ -59,16 +59,16 @@ fn first() -> u32 {
     1
 }
 
-words! {
-    /// The events that can start a fault.
+string_enum! {
+    /// The kinds of events that can trigger a fault.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     TriggerEvent {
-        /// A worker was told to acquire; the request is on its way.
+        /// The request to acquire was sent to a worker.
         Acquire = "acquire",
         /// A grant arrived at the driver.
         Granted = "granted",
-        /// A holder is about to be told to extend its lease.
+        /// The request to extend is about to be sent to a holder.
         Extend = "extend",
         /// An extension was granted, and the answer arrived at the driver.
         Extended = "extended",
@@ -76,33 +76,33 @@ words! {
         StockRead = "stock-read",
         /// A holder changed the stock.
         StockChanged = "stock-changed",
-        /// A worker is about to be told to release.
+        /// The request to release is about to be sent to a worker.
         Release = "release",
-        /// The proxy has received a whole command of a worker, and is about to forward it.
+        /// The proxy has received a complete command of a worker, and is about to forward it.
         Request = "request",
-        /// The proxy has received a whole reply of a node, and is about to deliver it.
+        /// The proxy has received a complete reply of a node, and is about to deliver it.
         Reply = "reply",
     }
 }
 
-words! {
-    /// The operation that the driver has asked a worker for.
+string_enum! {
+    /// The operation that a worker is executing for the driver.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     Phase {
-        /// None, or it has been answered.
+        /// No operation, or it has been answered.
         Idle = "idle",
-        /// Asked to acquire.
+        /// An acquisition.
         Acquire = "acquire",
-        /// Asked to extend.
+        /// An extension.
         Extend = "extend",
-        /// Asked to release.
+        /// A release.
         Release = "release",
     }
 }
 
 impl TriggerEvent {
-    /// True for a message, false for a step of the driver.
+    /// Returns whether the event is a message, as opposed to a step of the driver.
     pub fn is_message(self) -> bool {
         matches!(self, TriggerEvent::Request | TriggerEvent::Reply)
     }

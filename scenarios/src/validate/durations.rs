@@ -1,16 +1,16 @@
-//! How long things may take. Absolute times are bounded when they are read; relative ones can be
-//! bounded only with the lease.
+//! Checks of durations. Absolute ones are bounded by the parser; relative ones can be bounded only once the lease is
+//! known.
 
 use std::time::Duration;
 
 use crate::fault::FaultPlan;
-use crate::lease_duration::{LONGEST, LeaseDuration};
+use crate::lease_duration::{LeaseDuration, MAX_DURATION};
 use crate::problem::Problem;
 use crate::scenario::Scenario;
 
 pub(super) fn durations(scenario: &Scenario) -> Result<(), Problem> {
     let workload = &scenario.workload;
-    // The caller has refused a relative ttl.
+    // At this point the ttl is known to be absolute.
     let ttl = workload.ttl.resolve(Duration::ZERO);
     let named = [
         ("ttl", Some(workload.ttl)),
@@ -40,8 +40,8 @@ pub(super) fn durations(scenario: &Scenario) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The durations of one fault; `ttl`: the lease.
-pub(super) fn of_fault(plan: &FaultPlan, ttl: Duration) -> Result<(), Problem> {
+/// Checks the durations of one fault for a lease of `ttl`.
+pub(super) fn fault_durations(plan: &FaultPlan, ttl: Duration) -> Result<(), Problem> {
     bounded(&["at"], plan.at, ttl)?;
     bounded(&["for"], plan.duration, ttl)?;
     bounded(&["by"], plan.by.map(|by| by.span), ttl)?;
@@ -49,7 +49,7 @@ pub(super) fn of_fault(plan: &FaultPlan, ttl: Duration) -> Result<(), Problem> {
 }
 
 fn bounded(path: &[&str], duration: Option<LeaseDuration>, ttl: Duration) -> Result<(), Problem> {
-    let too_long = duration.filter(|duration| duration.resolve(ttl) > LONGEST);
+    let too_long = duration.filter(|duration| duration.resolve(ttl) > MAX_DURATION);
     let Some(duration) = too_long else {
         return Ok(());
     };
@@ -58,7 +58,7 @@ fn bounded(path: &[&str], duration: Option<LeaseDuration>, ttl: Duration) -> Res
         "{duration} is {} h with a ttl of {}; expected {} h (a week) at most",
         hours(duration.resolve(ttl)),
         LeaseDuration::Absolute(ttl),
-        hours(LONGEST)
+        hours(MAX_DURATION)
     );
     Err(Problem::at(path, text))
 }

@@ -1,11 +1,11 @@
-//! What an open loop needs, and what it refuses.
+//! Checks of the fields of an open loop.
 
 use std::time::Duration;
 
 use crate::problem::Problem;
 use crate::workload::Workload;
 
-/// Maximum number of arrivals in one run: a typing error should not block a CI job for a day.
+/// Maximum number of arrivals in one run, so that a typo does not block a CI job for a day.
 const MAX_ARRIVALS: u64 = 1_000_000;
 
 pub(super) fn arrivals(workload: &Workload) -> Result<(), Problem> {

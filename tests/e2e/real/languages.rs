@@ -135,7 +135,7 @@ fn untroubled(document: &Value, language: &str) {
     let trouble = document["trouble"].as_array();
     let adapters_own = trouble.into_iter().flatten().filter(|what| {
         let what = what.to_string();
-        let machines_own = ["stalled", "stood still", "for the processor"];
+        let machines_own = ["stalled", "stood still", "for a CPU"];
         what.contains("worker") && !machines_own.iter().any(|own| what.contains(own))
     });
     assert_eq!(adapters_own.count(), 0, "{language}: {document:#}");
@@ -236,7 +236,7 @@ fn as_offered(language: &str, adapter: &Adapter) {
     let asked: Vec<&str> = asked.map(|(line, _)| *line).collect();
     let scenario = format!(
         "name = \"asked\"\nsummary = \"Sections fail, and all that the language can.\"\n[workload]\n\
-         workers = 3\nstock = 4\nopening = \"one-first\"\nsection = \"0.3ttl\"\nfailing_sections = 1\n{}\n\
+         workers = 3\nstock = 4\nstart = \"one-first\"\nsection = \"0.3ttl\"\nfailing_sections = 1\n{}\n\
          [judge]\nmin_grants = 3\n",
         asked.join("\n")
     );

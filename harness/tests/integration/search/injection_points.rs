@@ -14,7 +14,7 @@ fn at(when: Trigger) -> FaultPlan {
         when: Some(when),
         workers: Some(Selection::Word(Who::Same)),
         by: Some(LeaseDuration::Ttl(0.5).into()),
-        ..FaultPlan::of(FaultKind::ClockSkew)
+        ..FaultPlan::new(FaultKind::ClockSkew)
     }
 }
 
@@ -87,7 +87,7 @@ fn every_listed_moment_of_a_run_with_a_fault_comes_and_no_other_does() {
             when: Some(third),
             workers: (!at_node).then_some(Selection::Word(Who::Same)),
             nodes: (kind != FaultKind::CrashClient).then(|| Selection::List(vec![0])),
-            ..FaultPlan::of(kind)
+            ..FaultPlan::new(kind)
         };
         each_comes_and_no_further_one(lock, &base.with(first));
     }

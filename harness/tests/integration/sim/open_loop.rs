@@ -239,7 +239,7 @@ fn without_workers_the_line_is_left_standing() {
 #[test]
 fn a_lock_that_nobody_gets_any_more_is_found_by_the_probe() {
     let text = workload(
-        "stock = 100\narrivals = \"10/s\"\nduration = \"6s\"\nsection = \"5ms\"\nwait = \"200ms\"\nopening = \"one-first\"\n[[fault]]\nkind = \"crash-client\"\nwhen = { on = \"reply\", names_key = true, during = \"acquire\", worker = 0, nth = 1 }",
+        "stock = 100\narrivals = \"10/s\"\nduration = \"6s\"\nsection = \"5ms\"\nwait = \"200ms\"\nstart = \"one-first\"\n[[fault]]\nkind = \"crash-client\"\nwhen = { on = \"reply\", names_key = true, during = \"acquire\", worker = 0, nth = 1 }",
     );
     let stuck = judge(&simulate(&text, "setnx-expire", 1));
     assert_eq!(stuck[&Property::Progress].status, Status::Violated);

@@ -86,10 +86,7 @@ fn lock_that_calls_itself_reentrant_and_refuses_its_holder_is_not_applicable() {
     let progress = &ran.runs()[0].verdicts[&Property::Progress];
     assert_eq!(progress.status, Status::NotApplicable);
     let said = progress.story.join("\n");
-    assert_eq!(
-        said,
-        "the lock does not offer to be taken again by its holder"
-    );
+    assert_eq!(said, "the lock does not offer re-entry by its holder");
 }
 
 #[test]

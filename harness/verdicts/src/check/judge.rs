@@ -62,7 +62,7 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
         run_validity.step(end_ns, attempt, step);
         checkers.step(end_ns, attempt, step);
     });
-    evidence.timeline.have_read(holds.finish(history));
+    evidence.timeline.set_holds(holds.finish(history));
     let judgements = checkers.finish(&evidence.timeline);
     (judgements, run_validity.result(end_ns, tracker.under_way()))
 }

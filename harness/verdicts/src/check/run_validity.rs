@@ -263,7 +263,7 @@ pub(super) fn nobody_was_ready(timeline: &Timeline<'_>) -> Option<InconclusiveRe
         return None;
     }
     let mut alone = None;
-    for fault in timeline.faults().iter().filter(|fault| fault.struck()) {
+    for fault in timeline.faults().iter().filter(|fault| fault.took_effect()) {
         let at_ns = fault.began_ns;
         let mut holds = timeline.holds().iter();
         let Some(hold) = holds.find(|hold| (hold.begin_ns..=hold.end_ns).contains(&at_ns)) else {

@@ -1,4 +1,4 @@
-//! Who ended a worker, and why a run ended.
+//! Why a run ended, and what ended a worker.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,36 +14,36 @@ pub enum EndReason {
     Interrupted,
     /// No worker was left.
     NoWorkers,
-    /// Every buyer has all that it wanted; in an open loop, all buyers who arrived were served.
+    /// Every buyer bought everything it wanted; in an open loop, every buyer that arrived was served.
     Served,
-    /// The lock declined what the scenario asks for: extensions, or its lease.
+    /// The lock does not support what the scenario requires: extensions, or the scenario's lease time.
     Declined,
-    /// A server died, and no fault asked for it.
+    /// A server died without a fault.
     NodeLost,
-    /// Workers died on their own, and fewer than two were left.
+    /// Workers died on their own until fewer than two were left.
     TooFewClients,
     /// The proxy refused every client of every worker.
     ClientsRefused,
-    /// The simulated run has used up a budget.
+    /// The simulated run exceeded one of its budgets.
     BudgetSpent,
 }
 
-/// Who ended a worker that no fault has killed.
+/// The cause of death of a worker that no fault killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndedBy {
-    /// Itself: it exited.
+    /// The worker exited on its own.
     Itself,
-    /// A signal that was not the harness's.
+    /// A signal that the harness did not send.
     Signal,
-    /// The harness, because it did not answer in time.
+    /// The harness, because the worker missed a deadline.
     Deadline,
-    /// The harness, because it broke the protocol.
+    /// The harness, because the worker broke the protocol.
     Protocol,
 }
 
 impl EndedBy {
-    /// How a worker ended that no fault has killed, in words. `by`: who ended it, if that is known.
+    /// Describes the end of a worker that no fault killed. `by` is `None` if the history does not name what ended it.
     pub fn describe(by: Option<EndedBy>, worker: usize, reason: &str) -> String {
         match by {
             Some(EndedBy::Deadline | EndedBy::Protocol) => {

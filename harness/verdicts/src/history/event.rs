@@ -1,7 +1,7 @@
-//! What happened, in the order in which the driver saw it.
+//! The events of a history, in the order in which the driver recorded them.
 //!
-//! Every time is read from the driver's one monotonic clock, in nanoseconds since the run began,
-//! so no two clocks are ever compared.
+//! Every time is in nanoseconds since the run began, read from the driver's one monotonic clock, so different clocks
+//! are never compared.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use super::end::{EndReason, EndedBy};
 use super::fault_events::{Belated, ClockShift, MissedBecause};
 use super::key_change::{KeyChange, KeyName};
 
-/// One line of a history, after the header.
+/// An event: one line of a history after the header.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// When the driver saw it: nanoseconds since the run began.
+    /// When the driver recorded the event, in nanoseconds since the run began.
     pub at_ns: u64,
-    /// What it saw.
+    /// The event itself.
     #[serde(flatten)]
     pub what: EventKind,
 }
 
-/// What the driver saw.
+/// The kinds of events.
 ///
-/// `op` numbers the attempts to buy; all events of one attempt carry the same number, and no two
-/// attempts of a run share one. Histories that are older than an optional field leave it out.
+/// `op` numbers the attempts to buy. All events of one attempt carry the same number, and no two attempts of a run
+/// share one. Optional fields are absent in histories that are older than the field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 #[expect(
@@ -40,8 +40,8 @@ pub enum EventKind {
         key: u32,
         ttl_ms: u64,
         wait_ms: u64,
-        /// In an open loop: when the buyer arrived, and the attempt should have begun, in
-        /// nanoseconds since the run began. All attempts for one buyer carry the same time.
+        /// When the buyer arrived and the attempt should have begun, in nanoseconds since the run began; only in an
+        /// open loop. All attempts for one buyer carry the same time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         intended_ns: Option<u64>,
     },
@@ -52,25 +52,25 @@ pub enum EventKind {
         token: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fence: Option<u64>,
-        /// How long after its grant the client may rely on the lock, as it reported.
+        /// The validity that the lock reported, counted from its report.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         valid_ms: Option<u64>,
-        /// The worker wrote it so long after reading the request, on its own monotonic clock.
+        /// Time between the worker's reading of the request and its writing of the grant, on its own monotonic clock.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elapsed_ms: Option<u64>,
     },
-    /// The client was told to give up its request.
+    /// The request to cancel was sent to the client.
     Cancel { worker: usize, op: u64 },
-    /// Another client has the lock, or the client has given up and took nothing.
+    /// Another client has the lock, or the client cancelled its request and took nothing.
     Refused { worker: usize, op: u64 },
-    /// The attempt ended in an error. `definite`: it certainly took nothing.
+    /// The attempt ended in an error. If `definite`, it certainly took nothing.
     AcquireFailed {
         worker: usize,
         op: u64,
         message: String,
         definite: bool,
     },
-    /// A background renewal was reported. `elapsed_ms`: since the acquire request was read.
+    /// The lock reported a background renewal. `elapsed_ms` counts from the reading of the acquire request.
     Extended {
         worker: usize,
         op: u64,
@@ -84,25 +84,26 @@ pub enum EventKind {
     ExtendGranted {
         worker: usize,
         op: u64,
-        /// The name under which the lock is held from now on.
+        /// The token of the hold from now on.
         token: String,
-        /// How long the client may rely on the lock, as it reported.
+        /// The validity that the lock reported, counted from its report.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         valid_ms: Option<u64>,
-        /// The worker wrote it so long after reading the request, on its own monotonic clock.
+        /// Time between the worker's reading of the request and its writing of the answer, on its own monotonic
+        /// clock.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elapsed_ms: Option<u64>,
     },
-    /// The extension was refused: the lock was no longer the holder's.
+    /// The extension was refused: the client no longer held the lock.
     ExtendRefused { worker: usize, op: u64 },
-    /// The extension ended in an error. `definite`: it certainly changed nothing.
+    /// The extension ended in an error. If `definite`, it certainly changed nothing.
     ExtendFailed {
         worker: usize,
         op: u64,
         message: String,
         definite: bool,
     },
-    /// The lock reported that the lease is lost.
+    /// The lock reported that it lost its lease.
     Lost { worker: usize, op: u64 },
     /// The holder read the stock.
     StockRead {
@@ -110,22 +111,22 @@ pub enum EventKind {
         op: u64,
         key: u32,
         stock: i64,
-        /// It shows the stock of that time, nanoseconds since the run began; left out of a reading of the stock itself.
+        /// The time whose stock the holder saw, in nanoseconds since the run began. Present only for a stale read.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         as_of_ns: Option<u64>,
     },
-    /// The stock was changed: by the holder, or belatedly.
+    /// The stock was changed by the holder, possibly later than the holder requested.
     StockChanged {
         worker: usize,
         op: u64,
         key: u32,
         from: i64,
         to: i64,
-        /// Why it was not changed when its writer asked for it; left out if it was.
+        /// Why the change came later than its writer requested it; absent if it did not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         belated: Option<Belated>,
     },
-    /// The resource refused an access: its fencing token was lower than the highest seen.
+    /// The resource refused an access because its fencing token was lower than the highest one seen.
     FencedOff {
         worker: usize,
         op: u64,
@@ -133,28 +134,29 @@ pub enum EventKind {
         fence: u64,
         highest: u64,
     },
-    /// The holder is about to take the lock once more, and has not ceased to hold it.
+    /// The holder is about to acquire its own lock a second time, while it still holds it.
     Reenter { worker: usize, op: u64, ttl_ms: u64 },
-    /// It was answered.
+    /// The second acquisition was answered.
     Reentered {
         worker: usize,
         op: u64,
         granted: bool,
     },
-    /// The holder has given back what it took once more, and goes on.
+    /// The holder released its second acquisition, and continues to hold the lock.
     InnerReleased { worker: usize, op: u64 },
-    /// The holder's section failed. A `release` follows at once, which is what becomes of the lock then.
+    /// The holder's section failed. A `release` with the same time follows: from then on the lock's own clean-up
+    /// counts.
     SectionFailed { worker: usize, op: u64 },
     /// The request to release is about to be sent: the hold ends.
     Release { worker: usize, op: u64 },
-    /// The release was answered. `released`: the lock claims that it held the lock until now, or
-    /// that it did not; null, which may not be left out: it does not say.
+    /// The release was answered. `released` is `true` if the lock claims that it held the lock until now, and `false`
+    /// if it claims that it did not. It is `null` if the lock does not report this; the field is never absent.
     Released {
         worker: usize,
         op: u64,
         #[serde(deserialize_with = "Option::deserialize")]
         released: Option<bool>,
-        /// When its last command that names the lock's key went out; left out without a command log.
+        /// When the last command of the release that names the lock's key was sent. Absent without a command log.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_command_ns: Option<u64>,
     },
@@ -165,223 +167,227 @@ pub enum EventKind {
         message: String,
         definite: bool,
     },
-    /// A worker process is ready. `incarnation` counts its starts, from 0.
+    /// A worker process is ready. `incarnation` counts the worker's starts, from 0.
     WorkerUp { worker: usize, incarnation: u32 },
-    /// A worker is gone: killed by the nemesis, or dead on its own. Its holds end here.
+    /// A worker has exited: the nemesis killed it, or it died on its own. Its holds end here.
     WorkerDown {
         worker: usize,
-        /// True when the nemesis killed it.
+        /// Whether the nemesis killed it.
         by_fault: bool,
-        /// Exit status or reason in words.
+        /// Exit status, or the reason in plain words.
         reason: String,
-        /// Who ended it, if no fault did; left out by faults, and by histories that are older than this field.
+        /// Cause of the death; absent if a fault did, and in histories that are older than this field.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ended_by: Option<EndedBy>,
     },
-    /// A worker violated the protocol, or did not answer in time.
+    /// A worker broke the protocol, or missed a deadline.
     Misbehaved {
         worker: usize,
         kind: Misbehaviour,
         detail: String,
     },
-    /// A fault began. `id` pairs it with its end.
+    /// A fault began. `id` links it to the event of its end.
     FaultBegan {
         id: u32,
         fault: String,
-        /// In words, for people: `pause-client of worker 1 for 1.5 s`.
+        /// Description for people, such as `pause-client of worker 1 for 1.5 s`.
         detail: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         workers: Vec<usize>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         nodes: Vec<usize>,
-        /// What it does to the wall clocks of those that it strikes; left out by all other faults.
+        /// The shift that the fault applies to the wall clocks of its targets; absent for all other faults.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clock: Option<ClockShift>,
-        /// By how much it delays what passes, at most, milliseconds; left out by all other faults.
+        /// The maximum delay that the fault adds, in milliseconds; absent for all other faults.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         delay_ms: Option<u64>,
     },
     /// A fault has ended. A fault that never ends has no such event.
     FaultEnded { id: u32 },
-    /// It took this long until a fault of nodes had struck, counted from its `FaultBegan`. A client that had
-    /// reached its moment waited meanwhile, and others may have. Less than a tenth of a lease is not told.
+    /// A fault on nodes took effect `took_ms` milliseconds after its `FaultBegan`. The client at the trigger waited
+    /// during this time, and other clients may have waited as well. Times below a tenth of a lease are not recorded.
     FaultFired { id: u32, took_ms: u64 },
-    /// A fault of nodes lasted this much longer than its scenario says: a server took long to stop or
-    /// to come back. Comes just before its `FaultEnded`. Less than a tenth of a lease is not told.
+    /// A fault on nodes lasted `late_ms` milliseconds longer than its scenario plans, because a server was slow to
+    /// stop or to come back. Recorded just before its `FaultEnded`. Times below a tenth of a lease are not recorded.
     FaultOverran { id: u32, late_ms: u64 },
-    /// A planned fault did not strike: it is not possible in this backend, it failed, or its moment never came.
+    /// A planned fault did not take effect: this backend does not support it, it failed, or its trigger never fired.
     FaultMissed {
         fault: String,
-        /// In words.
+        /// The reason in plain words.
         reason: String,
         optional: bool,
-        /// The reason, where it matters to whoever judges.
+        /// The reason as a value, if a checker needs it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         because: Option<MissedBecause>,
     },
-    /// What a fault did could not be undone when it was to end.
+    /// The effect of a fault could not be undone when the fault ended.
     FaultNotUndone { what: String, reason: String },
-    /// The scenario is made for other backends than this one.
+    /// The scenario does not support this backend.
     BackendUnsupported {
         backend: BackendName,
         supported: Vec<BackendName>,
     },
-    /// A simulated server does not know this command, and answered it with an error.
+    /// A simulated server does not implement this command, and answered it with an error.
     CommandUnknown { command: String },
-    /// Holders were to extend their leases, and none did.
+    /// The scenario requires extensions, and no holder extended its lease.
     ExtensionUntested {
-        /// The lock answered that it cannot; left out if no holder came to ask.
+        /// The lock's explanation of why it cannot extend; absent if no holder sent a request to extend.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unsupported: Option<String>,
     },
-    /// The lock does not offer what the scenario asks for.
+    /// The lock does not offer a feature that the scenario requires.
     NotOffered { feature: LockFeature },
-    /// The lock refused the lease of the run, and no other: every attempt ended in a definite error, and after the run
-    /// a client got the lock with another lease.
+    /// The lock rejects the run's lease time, and only that: every attempt ended in a definite error, and after the
+    /// run a client acquired the lock with another lease time.
     LeaseRefused {
         ttl_ms: u64,
-        /// The other lease.
+        /// The lease time that was accepted.
         granted_ms: u64,
-        /// The lock's words.
+        /// The lock's error message.
         message: String,
     },
-    /// The scenario is about Sentinels, and the lock does not begin with them, in these words.
+    /// The scenario uses Sentinels, and the lock does not accept their addresses. The message is the lock's own.
     SentinelsRefused { message: String },
-    /// What the stock is, or was, is not known: the server that keeps it did not do its part.
+    /// The stock is unknown, because the server that stores it failed.
     StockUnknown { reason: String },
-    /// The harness could not account for all changes of the servers' keys, so the history has none. The verdicts
-    /// rest on what the driver saw.
+    /// The harness could not account for every change of the servers' keys, so the history has no key history. The
+    /// verdicts rest on the driver's events.
     KeyHistoryIncomplete { reason: String },
-    /// After the run: the locks could not be taken once more, or not be looked at.
+    /// After the run, the locks could not be acquired again, or could not be inspected.
     FinalInspectionFailed { reason: String },
-    /// The buyers of an open loop are done: `came` in all, of whom `unserved` were served by no worker.
+    /// The buyers of an open loop are done: `came` is the number of all buyers, and `unserved` the number of those
+    /// that no worker served.
     Arrivals { came: u64, unserved: u64 },
-    /// After the buyers were done: one more attempt to take the lock, by an additional client.
+    /// After the buyers were done, an additional client tried to acquire the lock.
     Probe {
         key: u32,
         granted: bool,
         waited_ms: u64,
     },
-    /// After the run: the key was still on the node. `ttl_ms` −1: it never expires.
+    /// After the run, the key was still on the node. A `ttl_ms` of −1 means that it never expires.
     KeyLeft { node: usize, key: u32, ttl_ms: i64 },
-    /// After the run: a node does not answer, and no fault of the plan is the reason.
+    /// After the run, a node does not answer, and no planned fault explains that.
     NodeLost { node: usize, reason: String },
-    /// After the run, or before the Sentinels were to do so: they have made another server the master of a node, and
-    /// no fault asked for it.
+    /// Sentinels made another server the master of a node without a fault. Recorded after the run, or before the fault
+    /// that requires a failover.
     UnrequestedFailover { node: usize },
-    /// A key of a node changed. Such events are there only if the header says `key_history`.
+    /// A key of a node changed. Present only if the header's `key_history` is set.
     KeyChanged {
         node: usize,
         key: KeyName,
-        /// What it holds from now on; left out if it is gone. Long values are cut.
+        /// The new value; absent if the key was removed. Long values are truncated.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<Arc<str>>,
-        /// How much longer it lives, by the node's clock; left out if it never expires.
+        /// The remaining time to live in milliseconds, on the node's clock; absent if the key never expires.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ttl_ms: Option<i64>,
         #[serde(flatten)]
         why: KeyChange,
     },
-    /// Something came from a worker while it was frozen or dead: the fault did not reach the
-    /// process that has the lock. Only the first time is told for each fault and worker.
+    /// A worker sent data while it was frozen or dead, so the fault did not reach the process that runs the lock.
+    /// Recorded once for each fault and worker.
     FreezeBreach {
         /// The fault that froze or killed the worker.
         id: u32,
         worker: usize,
-        /// To which node; left out if it was to a Sentinel.
+        /// The node to which it sent data; absent if it was a Sentinel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         node: Option<usize>,
-        /// When it came, in nanoseconds since the run began.
+        /// When the data arrived, in nanoseconds since the run began.
         arrived_at_ns: u64,
     },
-    /// A worker told a grant, and nothing had come from it on any link to a node. Told once for each start of a worker.
+    /// A worker reported a grant, but had sent no data on any link to a node. Recorded once for each start of a
+    /// worker.
     GrantWithoutCommand {
         worker: usize,
         op: u64,
-        /// The addresses of the nodes, as the worker was given them.
+        /// The addresses of the nodes, as they were given to the worker.
         nodes: Vec<String>,
     },
-    /// A worker that was asking for a lock sent its nodes nothing that could take it from then until then,
-    /// nanoseconds since the run began: the longest such time of this attempt, which is over or was cut off
-    /// by the end of the run. Less than a lease is not told. The client that takes the locks after the run
-    /// has the number after the last worker.
+    /// Between these two times, in nanoseconds since the run began, a worker that wanted the lock sent its nodes no
+    /// command that could take it. This is the longest such time of an attempt that is over, or that the end of the
+    /// run cut off. Times shorter than a lease are not recorded. The final inspection's client has the number after
+    /// the last worker.
     IdleWhileWaiting {
         worker: usize,
         op: u64,
         from_ns: u64,
         until_ns: u64,
     },
-    /// A worker was asked for a lock for the first time, and sent its first command only then, nanoseconds since the
-    /// run began; or it sent none until the end. Less than a tenth of a lease is not told.
+    /// A worker sent its first command this long after its first request to acquire, or sent none before the end;
+    /// times are in nanoseconds since the run began. Times below a tenth of a lease are not recorded.
     SlowStart {
         worker: usize,
         from_ns: u64,
         until_ns: u64,
     },
-    /// So many commands were sent to the nodes by workers that were asking for a lock. Told once, at the end.
+    /// The number of commands that workers sent to the nodes while they wanted the lock. Recorded once, at the end.
     CommandsSent {
         acquiring: u64,
-        /// The same by holders, from the answer on until they were told to release.
+        /// The number of commands that holders sent between the answer and the request to release.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         holding: Option<u64>,
     },
-    /// A script touched a key that its command had not declared. Told once for each command.
+    /// A script accessed a key that its command had not declared. Recorded once for each command.
     UndeclaredKey {
         node: usize,
         /// The command that ran the script.
         command: String,
         key: KeyName,
     },
-    /// The harness ran out of file descriptors, processes or memory, and could not do its part.
+    /// The harness ran out of file descriptors, processes or memory, and could not do part of its work.
     ResourceExhausted { reason: String },
-    /// A client sent this on a link of the worker, and was gone before the harness could ask whose it was,
-    /// so it was not served. That takes a client that gives up, and a proxy without a processor for a while.
+    /// A client sent this on a link of the worker, and disconnected before the harness could look up its user, so the
+    /// proxy did not serve it. This takes a client that gives up and a proxy that was starved of CPU time.
     ClientGone { worker: usize, sent: String },
-    /// A node's server answered nothing from `since_ns` on, and no fault asked for it: it was stopped by
-    /// somebody else, or kept from the processor. Told when it answers again, or when the run ends. Less than a tenth of a lease is not told.
+    /// A node's server did not answer from `since_ns` on, without a fault: another process stopped it,
+    /// or it was starved of CPU time. Recorded when it answers again, or at the end of the run. Stalls shorter than a
+    /// tenth of a lease are not recorded.
     NodeStalled {
         node: usize,
         since_ns: u64,
         stalled_ms: u64,
     },
-    /// The same of a worker: its process was stopped, or did not get the processor. The client that looks at the
-    /// locks after the run counts as one more.
+    /// The same for a worker: its process was stopped, or was starved of CPU time. The final inspection's client has
+    /// the number after the last worker.
     WorkerStalled {
         worker: usize,
         since_ns: u64,
         stalled_ms: u64,
     },
-    /// The worker's processes could run, and waited for a processor for `waited_ms` of the time since `since_ns`, all
-    /// in all. Told four times a second at most, and only where it is a tenth of a lease or more.
+    /// The worker's processes were runnable, but waited for a CPU for `waited_ms` in total since `since_ns`. Recorded
+    /// at most four times a second, and only if it is at least a tenth of a lease.
     WorkerDelayed {
         worker: usize,
         since_ns: u64,
         waited_ms: u64,
     },
-    /// A client on a link of the worker belongs to this user, and the proxy serves another one only. Told once for
-    /// each worker and user.
+    /// The client on a link of the worker belongs to `user`, and the proxy serves only the user `served`. Recorded
+    /// once for each worker and user.
     ClientRefused {
         worker: usize,
         user: u32,
         served: u32,
     },
-    /// A simulated run has used up what it may use, and ends.
+    /// A simulated run used up a budget, and ends.
     BudgetSpent { budget: Budget, most: u64 },
-    /// The machine prevented the driver from running for this long, until now. All other processes
-    /// may have been stalled as well. Less than a hundredth of a lease is not told.
+    /// The machine kept the driver from running for the last `late_ms` milliseconds. All other processes may have
+    /// been stalled as well. Stalls shorter than a hundredth of a lease are not recorded.
     HarnessStalled { late_ms: u64 },
-    /// The end: the count of the resource.
+    /// The end of the run, with the final stock.
     End {
         reason: EndReason,
-        /// Units left, one for each key.
+        /// Units left, per key.
         stock_left: Vec<i64>,
-        /// Units sold, one for each key, as the buyers counted them.
+        /// Units sold, per key, as counted by the buyers.
         sold: Vec<i64>,
     },
 }
 
 impl EventKind {
-    /// The attempt that the event is about, if it is about one: its worker, and its number.
+    /// Returns the worker and number of the attempt that the event is about, or `None` if it is not about one
+    /// attempt.
     pub fn attempt(&self) -> Option<(usize, u64)> {
         match *self {
             EventKind::Acquire { worker, op, .. }
@@ -411,7 +417,7 @@ impl EventKind {
         }
     }
 
-    /// The worker that the event is about, if it is about one.
+    /// Returns the worker that the event is about, or `None` if it is not about one worker.
     pub fn worker(&self) -> Option<usize> {
         match *self {
             EventKind::WorkerUp { worker, .. }
@@ -422,7 +428,7 @@ impl EventKind {
         }
     }
 
-    /// The key that the event names, by its position in the header.
+    /// Returns the key that the event names, by its position in the header.
     pub fn key(&self) -> Option<u32> {
         match *self {
             EventKind::Acquire { key, .. }
@@ -436,28 +442,28 @@ impl EventKind {
     }
 }
 
-/// What a simulated run may use up.
+/// The limits of a simulated run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Budget {
-    /// Events of its history, changes of keys included.
+    /// Events of its history, key changes included.
     Events,
-    /// Bytes of its history, by what the events have room for.
+    /// Bytes of its history in memory, by the capacity of the events.
     Memory,
-    /// Turns of its workers, and commands.
+    /// Scheduling steps of its workers, plus commands.
     Steps,
     /// Seconds of virtual time.
     VirtualTime,
 }
 
-/// What a worker did wrong.
+/// Protocol violations of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Misbehaviour {
-    /// A line that is not a message of the protocol.
+    /// It wrote a line that is not a message of the protocol.
     Garbage,
-    /// No answer within the deadline.
+    /// It did not answer within the deadline.
     Hung,
-    /// An answer to something that was not asked.
+    /// It answered a request that was not sent.
     OutOfTurn,
 }

@@ -1,34 +1,34 @@
-//! What faults did, where their events say more than that they struck.
+//! Details of fault events: belated changes, clock shifts, and why a fault missed.
 
 use picklock_scenarios::StockFault;
 use serde::{Deserialize, Serialize};
 
-/// A change of the stock that was not made when its writer asked for it.
+/// Details of a stock change that was applied later than its writer requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Belated {
-    /// The fault that kept it back.
+    /// The fault that delayed it.
     pub by: StockFault,
-    /// When its writer asked for it, or its section failed: nanoseconds since the run began.
+    /// When its writer requested it, or when the writer's section failed, in nanoseconds since the run began.
     pub requested_at_ns: u64,
 }
 
-/// By how much a fault sets wall clocks.
+/// The shift that a fault applies to wall clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockShift {
-    /// Forward, in nanoseconds; negative: back. Shifts of one clock add up.
+    /// Nanoseconds; positive shifts the clock forward, negative back. Shifts of one clock add up.
     pub by_ns: i64,
-    /// True if the shift is never undone: the end of the fault only means that it has struck.
+    /// Whether the shift is permanent. The end of such a fault only means that it has been applied.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_good: bool,
 }
 
-/// Why a planned fault did not strike.
+/// Why a planned fault did not fire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissedBecause {
-    /// The failover was left to Sentinels, and none came. A Sentinel writes its file to the disk before it goes
-    /// on, so that a busy disk holds it up for seconds.
+    /// Sentinels should have failed over, and did not. A Sentinel writes its configuration file to disk before it
+    /// continues, so a busy disk can delay it for seconds.
     NoFailover,
-    /// The backend cannot do it.
+    /// The backend does not support the fault.
     Unable,
 }

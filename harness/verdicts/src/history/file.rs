@@ -6,19 +6,19 @@ use serde::Serialize;
 
 use super::{Event, EventKind, FORMAT, Header, History};
 
-/// Longest line, bytes. The longest that are written name a few thousand keys, or count their stock.
+/// Maximum length of a line in bytes. The longest real lines list a few thousand keys or their stock.
 const MAX_LINE_LENGTH: u64 = 1 << 20;
 
-/// Most events: some five gigabytes in memory.
+/// Maximum number of events; this many take about 5 GB of memory.
 const MAX_EVENTS: usize = 20_000_000;
 
-/// Checkers keep data for each worker, so a file must not make them exhaust the memory.
+/// Maximum number of workers. Checkers keep data per worker, so a larger value in a file could exhaust the memory.
 const MAX_WORKERS: usize = 100_000;
 
-/// Checkers keep data for each node, too, and look at it again and again.
+/// Maximum number of nodes. Checkers keep data per node and scan it often.
 const MAX_NODES: usize = 1000;
 
-/// Why a text is not a history.
+/// Why a file could not be read or written as a history.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// The file could not be read or written.
@@ -30,23 +30,23 @@ pub enum HistoryError {
     /// The first line is not a header of this format.
     #[error("line 1: not a picklock history: {0}")]
     Header(String),
-    /// A newer or unknown format.
+    /// The format is newer than this version, or unknown.
     #[error("line 1: unknown format `{0}`; this picklock reads `{FORMAT}`")]
     Version(String),
     /// A later line is not an event.
     #[error("line {line}: not an event: {reason}")]
     Line {
-        /// Counted from 1.
+        /// Line number, counted from 1.
         line: usize,
-        /// What the parser said.
+        /// The parser's message.
         reason: String,
     },
-    /// Time ran backwards, or an event speaks of a worker or key that the header does not have.
+    /// Time runs backwards, or an event refers to a worker, node or key that the header does not declare.
     #[error("line {line}: {reason}")]
     Inconsistent {
-        /// Counted from 1.
+        /// Line number, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// A description of the inconsistency.
         reason: String,
     },
 }
@@ -54,7 +54,7 @@ pub enum HistoryError {
 /// Reads a history.
 ///
 /// # Errors
-/// The error names the line that is not valid.
+/// Returns an error that names the first invalid line.
 pub fn read_history(mut input: impl BufRead) -> Result<History, HistoryError> {
     read(&mut input)
 }
@@ -77,7 +77,7 @@ fn read(input: &mut dyn BufRead) -> Result<History, HistoryError> {
         let line = lines.number;
         let event: Event = event.map_err(|reason| HistoryError::Line { line, reason })?;
         if events.len() == MAX_EVENTS {
-            let reason = format!("no more than {MAX_EVENTS} events can be judged");
+            let reason = format!("the history has more than {MAX_EVENTS} events");
             return Err(HistoryError::Inconsistent { line, reason });
         }
         check_event(&header, &event, latest_ns)
@@ -88,16 +88,16 @@ fn read(input: &mut dyn BufRead) -> Result<History, HistoryError> {
     Ok(History { header, events })
 }
 
-/// The lines of a file that may be anything.
+/// Reads the lines of an untrusted file, with a limit on their length.
 struct Lines<'a> {
     input: &'a mut dyn BufRead,
-    /// Of the latest line, counted from 1.
+    /// Number of the latest line, counted from 1.
     number: usize,
     bytes: Vec<u8>,
 }
 
 impl Lines<'_> {
-    /// The next line; `None`: there is none.
+    /// Returns the next line, or `None` at the end of the file.
     fn next_line(&mut self) -> Result<Option<&str>, HistoryError> {
         self.bytes.clear();
         let mut bounded = (&mut self.input).take(MAX_LINE_LENGTH + 1);
@@ -108,7 +108,7 @@ impl Lines<'_> {
         if self.bytes.len() as u64 > MAX_LINE_LENGTH {
             return Err(HistoryError::Line {
                 line: self.number,
-                reason: format!("it is longer than {MAX_LINE_LENGTH} bytes"),
+                reason: format!("the line is longer than {MAX_LINE_LENGTH} bytes"),
             });
         }
         let text = std::str::from_utf8(&self.bytes).map_err(std::io::Error::other)?;
@@ -129,9 +129,9 @@ fn read_header(line: &str) -> Result<Header, HistoryError> {
         (header.workers, MAX_WORKERS, "workers"),
         (header.nodes, MAX_NODES, "nodes"),
     ];
-    match counted.into_iter().find(|(count, most, _)| count > most) {
-        Some((count, most, what)) => Err(HistoryError::Header(format!(
-            "it has {count} {what}; no more than {most} can be judged"
+    match counted.into_iter().find(|(count, max, _)| count > max) {
+        Some((count, max, what)) => Err(HistoryError::Header(format!(
+            "{count} {what} are more than the maximum of {max}"
         ))),
         None => Ok(header),
     }
@@ -144,17 +144,19 @@ fn check_event(header: &Header, event: &Event, latest_ns: u64) -> Result<(), Str
             event.at_ns
         ));
     }
-    let unknown = |what: &str, number: usize, of: usize| {
-        Err(format!("{what} {number} is not one of the header's {of}"))
+    let unknown = |what: &str, number: usize, count: usize| {
+        Err(format!(
+            "{what} {number} is out of range: the header has {count}"
+        ))
     };
-    // The client that looks at the locks after the run may wait, too.
+    // The final inspection's client has the number after the last worker, and it may wait as well.
     let clients =
         header.workers + usize::from(matches!(event.what, EventKind::IdleWhileWaiting { .. }));
     if let Some(worker) = event.what.worker().filter(|worker| *worker >= clients) {
         return unknown("worker", worker, header.workers);
     }
     if let EventKind::KeyChanged { node, why, .. } = &event.what {
-        // The client that looks at the locks after the run changes keys, too.
+        // The final inspection's client changes keys as well.
         let by = why.command().map(|by| by.worker);
         if let Some(worker) = by.filter(|worker| *worker > header.workers) {
             return unknown("worker", worker, header.workers);
@@ -170,10 +172,10 @@ fn check_event(header: &Header, event: &Event, latest_ns: u64) -> Result<(), Str
     }
 }
 
-/// Writes a history, one line for the header and one for each event.
+/// Writes a history: one line for the header and one for each event.
 ///
 /// # Errors
-/// The output cannot be written.
+/// Returns an error if the output cannot be written.
 pub fn write_history(history: &History, output: &mut dyn Write) -> std::io::Result<()> {
     let mut line = Vec::new();
     write_json_line(&history.header, &mut line, output)?;
@@ -183,10 +185,10 @@ pub fn write_history(history: &History, output: &mut dyn Write) -> std::io::Resu
     output.flush()
 }
 
-/// Writes a value as one line of JSON. `line` is where the line is made: empty before and after.
+/// Writes a value as one line of JSON. `line` is a reused buffer; it is empty before and after the call.
 ///
 /// # Errors
-/// The output cannot be written.
+/// Returns an error if the output cannot be written.
 pub(crate) fn write_json_line(
     value: &impl Serialize,
     line: &mut Vec<u8>,

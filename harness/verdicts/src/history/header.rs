@@ -1,4 +1,4 @@
-//! The first line of a history: what a checker must know besides the events.
+//! The first line of a history: the context that a checker needs in addition to the events.
 
 use picklock_scenarios::{BackendName, Update};
 use serde::{Deserialize, Serialize};
@@ -6,51 +6,51 @@ use serde::{Deserialize, Serialize};
 /// Format and version of a history file; the `format` key of its first line.
 pub const FORMAT: &str = "picklock-history/1";
 
-/// What a checker must know besides the events.
+/// The context that a checker needs in addition to the events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Always [`FORMAT`].
     pub format: String,
-    /// Name of the scenario.
+    /// The scenario's name.
     pub scenario: String,
-    /// Name of the lock.
+    /// The lock's name.
     pub lock: String,
-    /// Name of the backend.
+    /// The backend of the run.
     pub backend: BackendName,
     /// Seed of the run.
     pub seed: u64,
-    /// How many workers.
+    /// Number of workers.
     pub workers: usize,
-    /// How many independent nodes.
+    /// Number of independent nodes.
     pub nodes: usize,
-    /// How many of them the lock needs. Left out: a majority.
+    /// Number of nodes that the lock needs; a majority if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quorum: Option<usize>,
-    /// Names of the locks' keys; events call them by position.
+    /// The names of the locks' keys. Events refer to them by position.
     pub keys: Vec<String>,
-    /// Lease time, milliseconds.
+    /// Lease time in milliseconds.
     pub ttl_ms: u64,
-    /// Units in stock at the start, for each key.
+    /// Units in stock at the start, per key.
     pub stock_start: i64,
     /// How a sale changes the stock.
     pub update: Update,
-    /// With fewer grants than this, the run is not judged.
+    /// Minimum number of grants; with fewer, the run is inconclusive.
     pub min_grants: u64,
-    /// Bound on progress, milliseconds.
+    /// Bound of the `progress` property in milliseconds.
     pub progress_within_ms: u64,
-    /// True if the lock promises to renew its lease while its client works.
+    /// Whether the lock promises to renew its lease while its client works.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub renews: bool,
-    /// True if every change of the nodes' keys is in the history.
+    /// Whether the history contains every change of the nodes' keys.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub key_history: bool,
-    /// What a look at the servers' keys has confirmed of that in the end. Left out: nobody looked.
+    /// Result of the final comparison with the servers' keys; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_history_check: Option<KeyHistoryCheck>,
 }
 
 impl Header {
-    /// `what`, with the name of this lock where there are several.
+    /// Returns `what`, followed by the name of the key if the run has several.
     pub(crate) fn named(&self, key: u32, what: &str) -> String {
         match self.keys.get(key as usize) {
             Some(name) if self.keys.len() > 1 => format!("{what} `{name}`"),
@@ -59,12 +59,12 @@ impl Header {
     }
 }
 
-/// How many values the account says have gone, and how many of those a look at their keys has confirmed:
-/// the server had what the account says, and that was not the value.
+/// A comparison of the key history with the servers: for each value that had ended, the server must show what the key
+/// history contains now, and not the value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyHistoryCheck {
-    /// Values that have gone.
+    /// Number of values that ended.
     pub ends: u64,
-    /// Those that were looked for. The keys of a server that did not answer were not looked at.
+    /// Number of those whose end a server confirmed. Servers that did not answer confirm nothing.
     pub confirmed: u64,
 }

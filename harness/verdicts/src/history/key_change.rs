@@ -1,7 +1,7 @@
-//! Changes of the servers' keys: what a history knows of the key history of a lock.
+//! Changes of the servers' keys, from which the key history is built.
 //!
-//! They come from what the servers did, never from what a lock claims: in the simulation from
-//! the nodes themselves, on real servers from what each server reports.
+//! They are observed on the servers, never derived from what a lock claims: the simulation reads them from its nodes,
+//! and real servers report them.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum KeyName {
-    /// It has exactly the name of a lock: the lock's position in the header.
+    /// A key with exactly the name of a lock, given as the lock's position in the header.
     Lock(u32),
-    /// Any other name: with a prefix, a counter, a notification list.
+    /// A key with any other name: one with a prefix, a counter, a notification list.
     Other(Arc<str>),
 }
 
 impl KeyName {
-    /// The name as people know it. `locks`: the names in the header.
+    /// Returns the key's name. `locks` are the names in the header.
     pub fn text<'a>(&'a self, locks: &'a [String]) -> &'a str {
         match self {
             KeyName::Lock(lock) => locks.get(*lock as usize).map_or("?", String::as_str),
@@ -34,22 +34,22 @@ impl KeyName {
 pub enum KeyChange {
     /// A worker's command changed it.
     Command(KeyCommand),
-    /// Its expiry was over, and the server removed it.
+    /// The server removed the key because its expiry had passed.
     Expired,
-    /// The server, or the nemesis in its place, evicted it.
+    /// The server evicted the key, or the nemesis did so in its place.
     Evicted,
     /// All keys were deleted.
     Flushed,
-    /// The server restarted, and has this from its disk.
+    /// The server restarted, and loaded this value from its disk.
     Restarted,
-    /// A replica replaced the server, and has this.
+    /// A replica that had this value replaced the server.
     FailedOver,
-    /// It was found like this. How it came to be so was not seen.
+    /// The key was found in this state; the change itself was not observed.
     Found,
 }
 
 impl KeyChange {
-    /// The worker's command that made the change, if one did.
+    /// Returns the worker's command that made the change, or `None` if no worker made it.
     pub fn command(&self) -> Option<&KeyCommand> {
         match self {
             KeyChange::Command(command) => Some(command),
@@ -61,36 +61,37 @@ impl KeyChange {
 /// A worker's command that changed a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyCommand {
-    /// Whose.
+    /// The worker that sent the command.
     pub worker: usize,
-    /// The attempt that the worker was busy with, or had been last.
+    /// The worker's attempt at that time, or its latest one if none was in progress.
     pub op: u64,
-    /// What the worker had been asked for.
+    /// The request that the worker was handling.
     pub phase: Phase,
-    /// The command in upper case; of a script, the one that ran it.
+    /// The command's name in upper case. For the effects of a script, this is the command that ran the script.
     pub command: Arc<str>,
-    /// When the worker sent it, nanoseconds since the run began, if a fault held it back on its way; left out if it
-    /// went on at once.
+    /// When the worker sent the command, in nanoseconds since the run began. Present only if a fault held the command
+    /// back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_ns: Option<u64>,
-    /// When it went on to the server, nanoseconds since the run began, if the harness noticed the change a millisecond
-    /// later or more: a busy machine makes it late. Left out otherwise, and of a simulated server.
+    /// When the proxy forwarded the command to the server, in nanoseconds since the run began. Present only if the
+    /// harness observed the change at least a millisecond later, as on a busy machine; never present for a simulated
+    /// server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded_at_ns: Option<u64>,
 }
 
 impl KeyCommand {
-    /// True if this worker sent it in this attempt.
+    /// Returns whether this worker sent the command in this attempt.
     pub fn is_of(&self, worker: usize, op: u64) -> bool {
         (self.worker, self.op) == (worker, op)
     }
 
-    /// True if one attempt sent both.
+    /// Returns whether the same attempt sent both commands.
     pub fn shares_attempt(&self, other: &KeyCommand) -> bool {
         self.is_of(other.worker, other.op)
     }
 
-    /// True for a script or a function: it looks and acts at once.
+    /// Returns whether the command runs a script or a function, which checks and acts atomically.
     pub fn is_script(&self) -> bool {
         matches!(&*self.command, "EVAL" | "EVALSHA" | "FCALL")
     }

@@ -15,11 +15,11 @@ pub use file::{HistoryError, read_history, write_history};
 pub use header::{FORMAT, Header, KeyHistoryCheck};
 pub use key_change::{KeyChange, KeyCommand, KeyName};
 
-/// A whole history: header and events in the order in which the driver saw them.
+/// A complete history: the header, and the events in the order in which the driver recorded them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
-    /// What a checker must know besides the events.
+    /// The context that a checker needs in addition to the events.
     pub header: Header,
-    /// What happened; `at_ns` never decreases.
+    /// The events; `at_ns` never decreases.
     pub events: Vec<Event>,
 }

@@ -23,36 +23,36 @@ struct Head<'a> {
     look: Option<KeyHistoryCheck>,
 }
 
-/// One value.
+/// A line of the file: one value.
 #[derive(Serialize)]
 struct ValueRecord<'a> {
     node: usize,
     key: &'a str,
     value: &'a str,
-    /// When it was written, nanoseconds since the run began.
+    /// When it was written, in nanoseconds since the run began.
     from_ns: u64,
-    /// Until when it was there.
+    /// When it ended, in nanoseconds since the run began.
     until_ns: u64,
-    /// The life that it was given last, milliseconds by the node's clock; left out if it never expires.
+    /// Its latest lifetime, in milliseconds on the node's clock; absent if it never expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl_ms: Option<i64>,
-    /// Whose command wrote it; left out if that was not seen.
+    /// The command that wrote it; absent if the write was not observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     written_by: Option<&'a KeyCommand>,
-    /// How its expiry was set anew, in the order of time; left out if it was not.
+    /// The later settings of its expiry, in chronological order; absent if there were none.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     renewed: &'a [Renewal],
-    /// Why it went away.
+    /// How it ended.
     end: &'static str,
-    /// Whose command took it away; left out if none did.
+    /// The command that ended it; absent if no worker's command did.
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_by: Option<&'a KeyCommand>,
 }
 
-/// Writes the key history of a history. Nothing is written for a history without key history.
+/// Writes the key history of a history, or nothing if the history has none.
 ///
 /// # Errors
-/// The output cannot be written.
+/// Returns an error if the output cannot be written.
 pub fn write_key_history(history: &History, output: &mut dyn Write) -> io::Result<()> {
     if !history.header.key_history {
         return Ok(());

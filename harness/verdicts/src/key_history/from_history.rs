@@ -1,4 +1,4 @@
-//! The key history of a whole history.
+//! The key history of a complete history.
 
 use std::collections::HashSet;
 
@@ -12,17 +12,17 @@ use super::lock_keys::own_keys;
 use super::nodes_used::NodesUsed;
 use super::value_span::{SpanReader, ValueSpan};
 
-/// What the keys of all nodes held, and which nodes the locks use.
+/// The values of all keys on all nodes, and the nodes that the locks use.
 #[derive(Debug, Clone)]
 pub struct KeyHistory {
     /// All values of all keys, in the order in which they were written.
     pub spans: Vec<ValueSpan>,
-    /// Which nodes each lock uses.
+    /// The nodes that each lock uses.
     pub nodes: NodesUsed,
 }
 
 impl KeyHistory {
-    /// The key history of this history. Empty if the history has none.
+    /// Builds the key history of a history. It is empty if the history contains no key changes.
     pub fn from_history(history: &History) -> Self {
         let mut spans = SpanReader::default();
         let mut nodes = NodesUsed::new(history.header.nodes);
@@ -44,8 +44,8 @@ impl KeyHistory {
         }
     }
 
-    /// The keys that attempts to take this lock have written, and that of its name. `lock_of`: the lock that an
-    /// attempt was for.
+    /// Returns the keys that attempts to acquire this lock have written, and the key with its name. `lock_of` returns
+    /// the lock of an attempt.
     pub fn keys_of(&self, lock: u32, lock_of: impl Fn(u64) -> Option<u32>) -> HashSet<KeyName> {
         let claims = self.spans.iter().filter(|span| span.may_be_lock_value());
         let written = claims.filter_map(|span| {

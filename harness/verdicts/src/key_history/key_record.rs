@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use crate::history::{Event, EventKind, KeyChange, KeyName};
 
-/// A change, with its time.
+/// A key change with its time.
 #[derive(Debug, Clone)]
 pub struct KeyRecord {
-    /// When, in nanoseconds on the clock of whoever watches the node.
+    /// The time in nanoseconds, on the clock of the observer of the node.
     pub at_ns: u64,
-    /// Of which key.
+    /// The key that changed.
     pub key: KeyName,
-    /// What it holds from now on; `None`: it is gone.
+    /// The new value, or `None` if the key was removed.
     pub value: Option<Arc<str>>,
-    /// How much longer it lives, by the node's clock; `None`: for ever.
+    /// The remaining time to live in milliseconds, on the node's clock, or `None` if the key never expires.
     pub ttl_ms: Option<i64>,
-    /// Why.
+    /// The reason of the change.
     pub why: KeyChange,
 }
 
 impl KeyRecord {
-    /// The change as an event of a history, in which it happened on this node at this time.
+    /// Converts the change to an event of a history, with this node and this time.
     pub fn into_event(self, node: usize, at_ns: u64) -> Event {
         Event {
             at_ns,

@@ -1,4 +1,4 @@
-//! What each key of each node holds now, and whose command wrote it.
+//! The current value of each key on each node, and the command that wrote it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,59 +7,60 @@ use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 use super::expiry::Expiry;
 
-/// What a key holds, as the events of the history say it.
+/// The current value of a key, according to the events of the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holding<'a> {
     /// The value.
     pub value: &'a Arc<str>,
-    /// The command that wrote the value first; `None`: it was found, or came from a disk.
+    /// The command that first wrote the value, or `None` if it was found or loaded from disk.
     pub author: Option<&'a KeyCommand>,
-    /// The key was free when the value was written.
+    /// Whether the key did not exist when the value was written.
     pub on_free_key: bool,
-    /// Numbers the values of all keys in the order in which they were written.
+    /// Sequence number of the value among the values of all keys.
     pub serial: u64,
     /// When the value was written, nanoseconds since the run began.
     pub written_ns: u64,
-    /// The life that it was given last; `None`: it never expires.
+    /// The latest lifetime that the value was given, or `None` if it never expires.
     pub expiry: Option<Expiry>,
 }
 
 /// One change of one key.
 #[derive(Debug)]
 pub struct KeyUpdate<'a> {
-    /// On which node.
+    /// The node of the key.
     pub node: usize,
-    /// Of which key.
+    /// The key that changed.
     pub key: &'a KeyName,
-    /// Numbers the keys of all nodes in the order in which they were first changed, for use in lists.
+    /// Sequence number of the key among the keys of all nodes, in the order of their first change; usable as an
+    /// index.
     pub place: usize,
-    /// Why.
+    /// The reason of the change.
     pub why: &'a KeyChange,
-    /// What it held before.
+    /// The value before the change.
     pub before: Option<Holding<'a>>,
-    /// What it holds now.
+    /// The value after the change.
     pub now: Option<&'a Holding<'a>>,
 }
 
 impl KeyUpdate<'_> {
-    /// The worker's command that made the change, if one did.
+    /// Returns the worker's command that made the change, or `None` if no worker made it.
     pub fn command(&self) -> Option<&KeyCommand> {
         self.why.command()
     }
 
-    /// The value as it was, and as it is, if it is still there.
+    /// Returns the holding before and after the change if the value is still the same one.
     fn staying(&self) -> Option<(&Holding<'_>, &Holding<'_>)> {
         let both = self.before.as_ref().zip(self.now);
         both.filter(|(before, now)| before.serial == now.serial)
     }
 
-    /// True if the value is still there, and its expiry was set anew or taken away.
+    /// Returns whether the value is still the same, and its expiry was set or removed.
     pub fn sets_expiry(&self) -> bool {
         self.staying()
             .is_some_and(|(before, now)| now.expiry.is_some() || before.expiry.is_some())
     }
 
-    /// True if the value is still there, and lives longer than before.
+    /// Returns whether the value is still the same, and lives longer than before.
     pub fn prolongs(&self) -> bool {
         let ended_at_ns =
             |holding: &Holding<'_>| holding.expiry.map_or(u64::MAX, Expiry::ended_at_ns);
@@ -67,17 +68,17 @@ impl KeyUpdate<'_> {
         staying.is_some_and(|(before, now)| ended_at_ns(now) > ended_at_ns(before))
     }
 
-    /// True if the value is another one, or gone: not only its expiry has changed.
+    /// Returns whether the value was replaced or removed, as opposed to a change of its expiry only.
     pub fn ends_value(&self) -> bool {
         self.before.is_some() && self.staying().is_none()
     }
 }
 
-/// What each key of each node holds.
+/// The current value of each key on each node.
 #[derive(Debug, Clone, Default)]
 pub struct KeyTable<'a> {
     places: Places,
-    /// By place.
+    /// The values, by the number of their key.
     held: Vec<Option<Holding<'a>>>,
     written: u64,
 }
@@ -86,21 +87,21 @@ pub struct KeyTable<'a> {
 #[derive(Debug, Clone, Default)]
 struct Places {
     count: usize,
-    /// By lock and node: of keys that have exactly a lock's name. Nearly all changes are theirs, and
-    /// half of a history's events are changes of keys.
+    /// Numbers of keys that have exactly a lock's name, by lock and node. Nearly all key changes concern these keys,
+    /// and half of a history's events are key changes.
     locks: Vec<Vec<Option<usize>>>,
-    /// Of all other keys, and where a history has a crowd of locks or nodes.
+    /// Numbers of all other keys, and of locks and nodes from `MAX_INDEXED` on.
     others: BTreeMap<(usize, KeyName), usize>,
 }
 
-/// So many locks, and so many nodes of each, are found without a search.
-const FEW: usize = 64;
+/// Number of locks, and of nodes per lock, that are looked up by index.
+const MAX_INDEXED: usize = 64;
 
 impl Places {
-    /// The number of a key, which is new if the key is.
-    fn of(&mut self, node: usize, key: &KeyName) -> usize {
+    /// Returns the number of a key, and assigns one to a new key.
+    fn number(&mut self, node: usize, key: &KeyName) -> usize {
         let place = match key {
-            KeyName::Lock(lock) if (*lock as usize) < FEW && node < FEW => {
+            KeyName::Lock(lock) if (*lock as usize) < MAX_INDEXED && node < MAX_INDEXED => {
                 let nodes = slot(&mut self.locks, *lock as usize);
                 slot(nodes, node).get_or_insert(self.count)
             }
@@ -112,7 +113,7 @@ impl Places {
     }
 }
 
-/// The element at this index, before which the list is filled up.
+/// Returns the element at an index, after growing the list if necessary.
 fn slot<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     if list.len() <= index {
         list.resize_with(index + 1, T::default);
@@ -121,11 +122,11 @@ fn slot<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
 }
 
 impl<'a> KeyTable<'a> {
-    /// Reads one event, and calls `see` if it changes a key.
+    /// Processes one event, and calls `see` if it changes a key.
     ///
-    /// A value that a worker's command replaces is a new one, unless it belongs to the same attempt:
-    /// a hold count that goes up, or a time that is refreshed, is still that attempt's, and was
-    /// written by the command that wrote it first.
+    /// A value that a worker's command replaces counts as a new one, unless the same attempt wrote both. An increased
+    /// hold count or a refreshed timestamp therefore still belongs to that attempt, and to the command that wrote the
+    /// value first.
     pub fn event(&mut self, event: &'a Event, see: impl FnOnce(KeyUpdate<'_>)) {
         let EventKind::KeyChanged {
             node,
@@ -137,13 +138,13 @@ impl<'a> KeyTable<'a> {
         else {
             return;
         };
-        let place = self.places.of(*node, key);
+        let place = self.places.number(*node, key);
         let held = slot(&mut self.held, place);
         let before = held.as_ref();
         let now = value.as_ref().map(|value| {
             let by = why.command();
             let stays = before.filter(|before| {
-                // Only the expiry has changed, or the same attempt has written again.
+                // Only the expiry changed, or the same attempt wrote again.
                 (before.value == value && !writes_again(why))
                     || is_of_one_attempt(before.author, by)
             });
@@ -172,7 +173,7 @@ impl<'a> KeyTable<'a> {
     }
 }
 
-/// How many values have gone from their keys in these events: removed, expired, or replaced by another.
+/// Returns how many values in these events were removed, expired, or replaced.
 pub fn ended_values(events: &[Event]) -> u64 {
     let (mut table, mut ends) = (KeyTable::default(), 0);
     for event in events {
@@ -181,7 +182,7 @@ pub fn ended_values(events: &[Event]) -> u64 {
     ends
 }
 
-/// True for a command that writes a value even if it is the one that is there.
+/// Returns whether the command writes a value even if the key already holds the same one.
 fn writes_again(why: &KeyChange) -> bool {
     let command = why.command().map(|by| &*by.command);
     matches!(
@@ -190,7 +191,7 @@ fn writes_again(why: &KeyChange) -> bool {
     )
 }
 
-/// True if one attempt sent both commands, or no worker sent either.
+/// Returns whether one attempt sent both commands, or no worker sent either.
 fn is_of_one_attempt(one: Option<&KeyCommand>, other: Option<&KeyCommand>) -> bool {
     let attempt = |by: &KeyCommand| (by.worker, by.op);
     one.map(attempt) == other.map(attempt)
@@ -202,7 +203,7 @@ mod tests {
     use crate::key_history::KeyRecord;
 
     #[test]
-    fn value_that_is_gone_is_counted_and_a_longer_life_is_not() {
+    fn ended_value_is_counted_and_a_longer_lifetime_is_not() {
         let change = |key: u32, value: Option<&str>, ttl_ms| {
             let record = KeyRecord {
                 at_ns: 0,
@@ -216,9 +217,9 @@ mod tests {
         let events = [
             change(0, Some("a"), Some(1)),
             change(1, Some("a"), None),
-            // It lives longer.
+            // The lifetime is prolonged.
             change(0, Some("a"), Some(2)),
-            // It is gone, and so is the next one.
+            // Two values are removed, one after the other.
             change(0, None, None),
             change(0, Some("b"), None),
             change(0, None, None),

@@ -1,5 +1,5 @@
-//! Which keys hold a lock, and which command took it: read from what was written, so that a lock may
-//! call its key what it likes.
+//! Finds the keys that hold a lock, and the command that took it. Both are derived from the writes, so a lock may
+//! name its keys as it likes.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,24 +10,24 @@ use crate::history::{KeyChange, KeyName};
 
 use super::key_record::KeyRecord;
 
-/// True if a lock may rest on a value in this key: it expires, or the key is the lock's own. A counter
-/// beside the lock is no claim.
+/// Returns whether a lock may rest on a value in this key: the value expires, or the key has exactly the lock's name.
+/// This excludes counters next to the lock.
 pub fn may_be_lock_value(key: &KeyName, expires: bool) -> bool {
     expires || matches!(key, KeyName::Lock(_))
 }
 
-/// The locks of a run, as their keys are recognised.
+/// The locks of a run, for recognising their keys.
 #[derive(Clone, Copy)]
 pub struct Locks<'a> {
-    /// Their names.
+    /// The locks' names.
     pub names: &'a [String],
-    /// The lock that an attempt was for, by its position among the names.
+    /// Returns the lock of an attempt, by its position in `names`.
     pub of_attempt: &'a dyn Fn(u64) -> Option<usize>,
 }
 
 impl Locks<'_> {
-    /// The lock that this change's attempt was for, if a worker's command made the change.
-    fn of(&self, record: &KeyRecord) -> Option<usize> {
+    /// Returns the lock of the attempt that made this change, or `None` if no worker's command made it.
+    fn lock_of(&self, record: &KeyRecord) -> Option<usize> {
         match &record.why {
             KeyChange::Command(_) if self.names.len() == 1 => Some(0),
             KeyChange::Command(command) => (self.of_attempt)(command.op),
@@ -35,7 +35,8 @@ impl Locks<'_> {
         }
     }
 
-    /// The lock whose name a key's name is or contains; of several the longest.
+    /// Returns the lock whose name is the key's name or is contained in it. If there are several, the longest name
+    /// wins.
     pub fn named_by(&self, key: &KeyName) -> Option<usize> {
         let name = match key {
             KeyName::Lock(lock) => return usize::try_from(*lock).ok(),
@@ -48,12 +49,12 @@ impl Locks<'_> {
     }
 }
 
-/// The names of the keys in which this lock is held, by the changes of one node's keys so far.
+/// Returns the keys in which this lock is held, according to the past changes of one node's keys.
 ///
-/// That is the key of its own name, if an acquisition has written it; else those that contain its name.
-/// Of several, those count that come and go as a lock does: a counter beside them stays. Where there is
-/// no such name, the lock's key has a name of another kind (a hash): it is one that comes and goes, and
-/// that attempts to take this lock have written, and no others.
+/// That is the key with exactly the lock's name if an acquisition has written it, and otherwise the keys that contain
+/// its name. If there are several, only those count that come and go as a lock does, because a counter next to the
+/// lock stays. If no key contains the name, the lock's key has another kind of name, such as a hash: it comes and
+/// goes, and only attempts to acquire this lock have written it.
 pub fn lock_keys<'a>(
     records: &'a [KeyRecord],
     locks: Locks<'_>,
@@ -68,32 +69,34 @@ pub fn lock_keys<'a>(
         return BTreeSet::from([own]);
     }
     let comes_and_goes = |key: &&KeyName| {
-        let mut of_it = records.iter().filter(|record| record.key == **key);
-        of_it.any(|record| record.ttl_ms.is_some() || record.value.is_none())
+        let mut changes = records.iter().filter(|record| record.key == **key);
+        changes.any(|record| record.ttl_ms.is_some() || record.value.is_none())
     };
     if named.is_empty() {
         let passing = written.filter(|record| comes_and_goes(&&record.key));
         let unnamed = passing.filter(|record| locks.named_by(&record.key).is_none());
-        let of_locks = unnamed.filter_map(|record| Some((&record.key, locks.of(record)?)));
+        let of_locks = unnamed.filter_map(|record| Some((&record.key, locks.lock_of(record)?)));
         return own_keys(of_locks, lock);
     }
     let passing: BTreeSet<&KeyName> = named.iter().copied().filter(comes_and_goes).collect();
-    match passing.is_empty() {
-        // It may be the first lock without an expiry.
-        true => named,
-        false => passing,
+    if passing.is_empty() {
+        // The key may belong to the first lock, which has no expiry yet.
+        named
+    } else {
+        passing
     }
 }
 
-/// Of these keys, each written to take a lock, those that attempts for this lock have written. What others
-/// have written as well counts only if nothing else does: all locks may share a heartbeat, or one key.
+/// Filters keys that were written to acquire locks: returns those that attempts for this lock have written. A key
+/// that attempts for other locks have written too counts only if there is no other, because all locks may share a
+/// heartbeat, or one key.
 pub(super) fn own_keys<'a, L: PartialEq>(
     written: impl Iterator<Item = (&'a KeyName, L)>,
     lock: L,
 ) -> BTreeSet<&'a KeyName> {
     let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
-    for (key, of) in written {
-        let keys = if of == lock { &mut own } else { &mut others };
+    for (key, owner) in written {
+        let keys = if owner == lock { &mut own } else { &mut others };
         keys.insert(key);
     }
     if own.iter().any(|key| !others.contains(key)) {
@@ -102,8 +105,8 @@ pub(super) fn own_keys<'a, L: PartialEq>(
     own
 }
 
-/// True if one of these changes gave a lock a new owner: an acquisition wrote a value into its key
-/// that was not there before. A new expiry alone is none.
+/// Returns whether one of these changes gave a lock a new owner: an acquisition wrote a new value into the lock's
+/// key. A new expiry alone does not count.
 pub fn takes_lock(records: &[KeyRecord], changes: Range<usize>, locks: Locks<'_>) -> bool {
     let known = &records[..changes.end];
     changes.into_iter().any(|index| {
@@ -116,13 +119,13 @@ pub fn takes_lock(records: &[KeyRecord], changes: Range<usize>, locks: Locks<'_>
     })
 }
 
-/// The lock that is held in this key, by the changes of the node's keys so far.
+/// Returns the lock that is held in this key, according to the past changes of the node's keys.
 pub fn lock_of_key(records: &[KeyRecord], key: &KeyName, locks: Locks<'_>) -> Option<usize> {
     let mut held = 0..locks.names.len();
     held.find(|lock| lock_keys(records, locks, *lock).contains(key))
 }
 
-/// True for a value that a worker has written, or lengthened the life of, in order to acquire.
+/// Returns whether a worker wrote the value, or renewed its expiry, in order to acquire.
 pub fn is_acquired(record: &KeyRecord) -> bool {
     let command = record.why.command();
     record.value.is_some() && command.is_some_and(|command| command.phase == Phase::Acquire)
@@ -137,7 +140,7 @@ mod tests {
 
     const OTHER: &str = "";
 
-    /// A change by an acquisition. An empty value: the key is gone.
+    /// Returns a change by an acquisition. An empty value means that the key is removed.
     fn change(key: &str, value: &str, ttl_ms: Option<i64>) -> KeyRecord {
         KeyRecord {
             at_ns: 0,
@@ -169,15 +172,15 @@ mod tests {
         vec!["stock:1".into(), "stock:12".into()]
     }
 
-    /// Odd attempts are for the first lock.
-    fn of_attempt(op: u64) -> Option<usize> {
+    /// Odd attempts are for the first lock, even ones for the second.
+    fn lock_of_attempt(op: u64) -> Option<usize> {
         Some(usize::from(op.is_multiple_of(2)))
     }
 
-    fn of<'a>(names: &'a [String]) -> Locks<'a> {
+    fn locks_named<'a>(names: &'a [String]) -> Locks<'a> {
         Locks {
             names,
-            of_attempt: &of_attempt,
+            of_attempt: &lock_of_attempt,
         }
     }
 
@@ -190,12 +193,12 @@ mod tests {
 
     fn names(records: &[KeyRecord], lock: usize) -> Vec<String> {
         let locks = locks();
-        let keys = lock_keys(records, of(&locks), lock).into_iter();
+        let keys = lock_keys(records, locks_named(&locks), lock).into_iter();
         keys.map(|key| key.text(&locks).to_owned()).collect()
     }
 
     #[test]
-    fn a_prefix_belongs_to_the_key_and_a_counter_does_not() {
+    fn prefixed_key_holds_the_lock_but_a_counter_does_not() {
         let records = [
             change("lock:stock:1", "a", Some(9)),
             change("lock:stock:1:fence", "1", None),
@@ -207,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_of_the_locks_own_name_goes_before_others() {
+    fn key_with_the_exact_name_takes_precedence() {
         let records = [
             change("queue:stock:1", "a", Some(9)),
             change(OTHER, "a", None),
@@ -217,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_key_without_expiry_is_the_locks() {
+    fn only_key_without_expiry_holds_the_lock() {
         assert_eq!(
             names(&[change("lock:stock:1", "a", None)], 0),
             ["lock:stock:1"]
@@ -225,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_another_kind_belongs_to_the_lock_whose_attempts_write_it() {
+    fn hashed_key_belongs_to_the_lock_whose_attempts_write_it() {
         let records = [
             change("5f2a", "a", Some(9)),
             in_attempt(2, change("c001", "b", Some(9))),
@@ -238,13 +241,13 @@ mod tests {
         assert_eq!(names(&records, 1), ["c001"]);
         assert_eq!(names(&records[3..], 0), [""; 0]);
         let known = locks();
-        let of_key = |key| lock_of_key(&records, key, of(&known));
+        let of_key = |key| lock_of_key(&records, key, locks_named(&known));
         assert_eq!(of_key(&records[1].key), Some(1));
         assert_eq!(of_key(&records[2].key), None);
     }
 
     #[test]
-    fn a_name_of_another_kind_is_that_of_the_only_lock_whoever_writes_it() {
+    fn hashed_key_belongs_to_the_only_lock() {
         let one = [locks().remove(0)];
         let unknown = Locks {
             names: &one,
@@ -261,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_two_locks_share_is_that_of_both() {
+    fn key_that_two_locks_share_belongs_to_both() {
         let records = [
             change("5f2a", "a", Some(9)),
             in_attempt(2, change("5f2a", "b", Some(9))),
@@ -271,21 +274,21 @@ mod tests {
     }
 
     #[test]
-    fn only_a_new_value_written_to_acquire_takes() {
+    fn only_a_new_value_written_to_acquire_takes_the_lock() {
         let records = [
             change(OTHER, "a", None),
-            // The expiry follows.
+            // A new expiry for the same value.
             change(OTHER, "a", Some(9)),
             in_phase(Phase::Extend, change(OTHER, "b", Some(9))),
             in_phase(Phase::Release, change(OTHER, "", None)),
             change(OTHER, "a", Some(9)),
             change("stock:1:fence", "1", None),
         ];
-        let took: Vec<bool> = (0..records.len())
-            .map(|index| takes_lock(&records, index..index + 1, of(&locks())))
+        let takes: Vec<bool> = (0..records.len())
+            .map(|index| takes_lock(&records, index..index + 1, locks_named(&locks())))
             .collect();
-        assert_eq!(took, [true, false, false, false, true, false]);
-        assert!(takes_lock(&records, 3..5, of(&locks())));
-        assert!(!takes_lock(&records, 2..2, of(&locks())));
+        assert_eq!(takes, [true, false, false, false, true, false]);
+        assert!(takes_lock(&records, 3..5, locks_named(&locks())));
+        assert!(!takes_lock(&records, 2..2, locks_named(&locks())));
     }
 }

@@ -1,11 +1,11 @@
-//! Key history: for each node and key, who wrote which value with what expiry, and how it went away.
+//! Key history: for each node and key, who wrote which value with which expiry, and how the value went away.
 //!
-//! It is read from the `key-changed` events of a history, so from what the servers did. A lock's
-//! own claims are no part of it. Histories without such events (`key_history` is not in their header)
-//! have no key history, and what needs one is decided from the driver's events, or not at all.
+//! It is built from the `key-changed` events of a history, that is, from what the servers did, and never from what a
+//! lock claims. A history without such events (its header does not set `key_history`) has no key history; the checkers
+//! then decide from the driver's events, or not at all.
 //!
-//! Everybody who asks whose a value was, until when, and how it went away, asks here: verdicts, stories,
-//! pictures, and the harness while a run goes on. [`KeyHistory`] has all this of a whole history.
+//! Verdicts, stories, charts and the harness during a run all use this module to find out whose a value was, until
+//! when it existed, and how it went away. [`KeyHistory`] is the key history of a whole history.
 
 mod expiry;
 mod file;

@@ -1,24 +1,24 @@
-//! By how much the nodes' wall clocks were shifted, and so when an expiry is over.
+//! The shifts of the nodes' wall clocks, which decide when an expiry is over.
 
 use crate::history::{ClockShift, Event, EventKind};
 
 use super::expiry::Expiry;
 
-/// The shifts of the nodes' clocks, in the order of time.
+/// The shifts of the nodes' clocks, in chronological order.
 #[derive(Debug, Clone, Default)]
 pub struct NodeClocks {
-    /// When, which node, and by how many nanoseconds.
+    /// Time, node and shift in nanoseconds.
     shifts: Vec<(u64, usize, i64)>,
-    /// The shifts that are undone when their fault ends: its id, its nodes, by how much.
-    passing: Vec<(u32, Vec<usize>, i64)>,
-    /// The latest fault that shifted a clock, and how many shifts there were before it.
+    /// Shifts that are undone when their fault ends: fault id, nodes and shift in nanoseconds.
+    temporary: Vec<(u32, Vec<usize>, i64)>,
+    /// The latest fault that shifted a clock, and the number of shifts before it.
     latest: Option<(u32, usize)>,
-    /// The fault that the last event ended.
+    /// The fault that the previous event ended.
     just_ended: Option<u32>,
 }
 
 impl NodeClocks {
-    /// Reads one event.
+    /// Processes one event.
     pub fn event(&mut self, event: &Event) {
         let just_ended = self.just_ended.take();
         match &event.what {
@@ -32,20 +32,24 @@ impl NodeClocks {
                 let shifts = nodes.iter().map(|node| (event.at_ns, *node, *by_ns));
                 self.shifts.extend(shifts);
                 if !for_good {
-                    self.passing.push((*id, nodes.clone(), *by_ns));
+                    self.temporary.push((*id, nodes.clone(), *by_ns));
                 }
             }
             EventKind::FaultEnded { id } => {
                 self.just_ended = Some(*id);
                 self.latest = self.latest.filter(|(latest, _)| latest == id);
-                let over = self.passing.iter().position(|(passing, ..)| passing == id);
-                if let Some((_, nodes, by_ns)) = over.map(|index| self.passing.swap_remove(index)) {
+                let over = self
+                    .temporary
+                    .iter()
+                    .position(|(temporary, ..)| temporary == id);
+                if let Some((_, nodes, by_ns)) = over.map(|index| self.temporary.swap_remove(index))
+                {
                     let back_ns = by_ns.saturating_neg();
                     let back = nodes.into_iter().map(|node| (event.at_ns, node, back_ns));
                     self.shifts.extend(back);
                 }
             }
-            // The fault could not be applied, and so no clock was set.
+            // The fault could not be applied, so no clock was set.
             EventKind::FaultMissed { .. } => {
                 if let (Some((id, before)), Some(missed)) = (self.latest, just_ended)
                     && id == missed
@@ -58,22 +62,26 @@ impl NodeClocks {
         }
     }
 
-    /// True if the node's clock was set forward between two times.
-    pub fn leapt(&self, of: usize, from_ns: u64, until_ns: u64) -> bool {
-        self.shifts.iter().any(|(at_ns, node, by_ns)| {
-            *node == of && *by_ns > 0 && (from_ns..=until_ns).contains(at_ns)
+    /// Returns whether the node's clock was set forward between two times.
+    pub fn leapt(&self, node: usize, from_ns: u64, until_ns: u64) -> bool {
+        self.shifts.iter().any(|(at_ns, shifted, by_ns)| {
+            *shifted == node && *by_ns > 0 && (from_ns..=until_ns).contains(at_ns)
         })
     }
 
-    /// When an expiry is over, by the node's clock. A clock that was set in the same nanosecond as the expiry counts as
-    /// set after it: on servers nobody knows their order.
-    pub fn ended_at_ns(&self, of: usize, expiry: Expiry) -> u64 {
+    /// Returns when an expiry is over by the node's clock. A clock that was set in the same nanosecond as the expiry
+    /// counts as set after it, because their order on servers is unknown.
+    pub fn ended_at_ns(&self, node: usize, expiry: Expiry) -> u64 {
         let (from_ns, mut ended_at_ns) = (expiry.set_ns, expiry.ended_at_ns());
-        for (at_ns, _, by_ns) in self.shifts.iter().filter(|(_, node, _)| *node == of) {
+        for (at_ns, _, by_ns) in self
+            .shifts
+            .iter()
+            .filter(|(_, shifted, _)| *shifted == node)
+        {
             if *at_ns < from_ns || *at_ns >= ended_at_ns {
                 continue;
             }
-            // Forward: the rest is over sooner, but not before the leap itself.
+            // A shift forward ends the lifetime earlier, but not before the shift itself.
             ended_at_ns = ended_at_ns
                 .saturating_add_signed(by_ns.saturating_neg())
                 .max(*at_ns);
@@ -89,7 +97,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Clocks of which that of node 0 was shifted: when, and by how much, both in milliseconds.
+    /// Returns clocks with these shifts of node 0, given as time and shift in milliseconds.
     fn shifted(shifts: &[(u64, i64)]) -> NodeClocks {
         let shifts = shifts.iter();
         NodeClocks {
@@ -98,7 +106,7 @@ mod tests {
         }
     }
 
-    /// When an expiry is over that was set at 10 ms for 100 ms, in milliseconds.
+    /// Returns when an expiry is over that was set at 10 ms for 100 ms, in milliseconds.
     fn over_ms(clocks: &NodeClocks, node: usize) -> u64 {
         clocks.ended_at_ns(node, EXPIRY) / ms(1)
     }
@@ -109,7 +117,7 @@ mod tests {
     };
 
     #[test]
-    fn a_leap_ends_an_expiry_early_and_a_step_back_prolongs_it() {
+    fn shift_forward_ends_an_expiry_early_and_back_prolongs_it() {
         assert_eq!(over_ms(&shifted(&[]), 0), 110);
         assert_eq!(over_ms(&shifted(&[(50, 30)]), 0), 80);
         assert_eq!(over_ms(&shifted(&[(50, 300)]), 0), 50);
@@ -119,7 +127,7 @@ mod tests {
         assert_eq!(over_ms(&shifted(&[(50, 300)]), 1), 110);
     }
 
-    /// A fault that shifts the clock of node 0.
+    /// Returns the begin of a fault that shifts the clock of node 0.
     fn began(by_ns: i64, for_good: bool) -> EventKind {
         EventKind::FaultBegan {
             id: 3,
@@ -133,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_farthest_step_back_is_no_overflow() {
+    fn largest_shift_back_does_not_overflow() {
         let clocks = NodeClocks {
             shifts: vec![(ms(50), 0, i64::MIN)],
             ..NodeClocks::default()
@@ -148,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_could_not_be_set_stays_as_it_is() {
+    fn clock_that_could_not_be_set_is_unchanged() {
         for for_good in [true, false] {
             let mut clocks = NodeClocks::default();
             let began = began(90, for_good);
@@ -172,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_leap_forward_is_a_leap() {
+    fn only_a_shift_forward_is_a_leap() {
         let clocks = shifted(&[(50, 30), (70, -30)]);
         assert!(clocks.leapt(0, ms(50), ms(60)));
         assert!(!clocks.leapt(0, ms(60), ms(80)));

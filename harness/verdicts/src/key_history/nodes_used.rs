@@ -1,8 +1,8 @@
-//! Which nodes a lock uses: what its commands show, whatever it was given.
+//! The nodes that a lock uses, as its commands show, regardless of how many nodes it was given.
 //!
-//! A program that knows one server may be given several. All its grants then rest on one node, and that
-//! is all that it needs. Which one may depend on the lock's name, so each lock is looked at by itself.
-//! Only grants count: a lock that asks for a majority, and reaches one node, is not granted.
+//! A program that supports one server may be given several. All its grants then rest on one node, which is all that it
+//! needs. The node may depend on the lock's name, so each lock is examined separately. Only grants count, because a
+//! lock that needs a majority and reaches one node is not granted.
 
 use std::collections::BTreeMap;
 
@@ -12,39 +12,39 @@ use crate::timeline::{Attempt, Step, UnderWay};
 
 use super::key_table::KeyUpdate;
 
-/// Which nodes a lock uses.
+/// The nodes that each lock uses.
 #[derive(Debug, Clone)]
 pub struct NodesUsed {
-    /// How many nodes there are.
+    /// Number of nodes.
     nodes: usize,
-    /// For each lock, by its position in the header.
+    /// By lock, given as its position in the header.
     locks: BTreeMap<u32, LockNodes>,
-    /// Of each attempt its lock, and the nodes on which it has changed a key in order to take it.
+    /// By attempt: its lock, and the nodes on which it has changed a key in order to acquire.
     under_way: UnderWay<(u32, Vec<usize>)>,
 }
 
 /// The nodes of one lock.
 #[derive(Debug, Clone, Default)]
 struct LockNodes {
-    /// Those on which any attempt has changed a key.
+    /// The nodes on which any attempt has changed a key.
     touched: Vec<usize>,
     granted: Granted,
 }
 
-/// What the grants of a lock rested on.
+/// The nodes on which the grants of a lock rested.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Granted {
-    /// There was none yet, or none that changed a key.
+    /// No grant has changed a key yet.
     #[default]
     Never,
-    /// All of them on this node.
+    /// All grants rested on this node.
     On(usize),
-    /// On several.
+    /// Some grant rested on several nodes, or grants rested on different nodes.
     OnSeveral,
 }
 
 impl NodesUsed {
-    /// For a run with so many nodes.
+    /// Creates the record for a run with this number of nodes.
     pub fn new(nodes: usize) -> Self {
         NodesUsed {
             nodes: nodes.max(1),
@@ -53,7 +53,7 @@ impl NodesUsed {
         }
     }
 
-    /// A key was changed.
+    /// Records a key change.
     pub fn key_changed(&mut self, update: &KeyUpdate<'_>) {
         if let Some(command) = update.command()
             && command.phase == Phase::Acquire
@@ -61,7 +61,7 @@ impl NodesUsed {
             && !touched.contains(&update.node)
         {
             touched.push(update.node);
-            // An attempt that never ends has shown its nodes, too.
+            // An attempt that never ends still shows its nodes.
             let lock = self.locks.entry(*lock).or_default();
             if !lock.touched.contains(&update.node) {
                 lock.touched.push(update.node);
@@ -69,14 +69,14 @@ impl NodesUsed {
         }
     }
 
-    /// An attempt made a step.
+    /// Processes a step of an attempt.
     pub fn step(&mut self, attempt: &Attempt, step: Step) {
-        if step == Step::Asked {
-            // More nodes than most locks have.
+        if step == Step::Requested {
+            // Enough capacity for the nodes of most locks.
             let touched = Vec::with_capacity(8);
             self.under_way.begin(attempt.op, (attempt.key, touched));
         }
-        // The attempt has its answer, or will never have one.
+        // The attempt was answered, or its worker died.
         if matches!(step, Step::Begun | Step::Denied(_) | Step::Gone)
             && let Some((_, touched)) = self.under_way.end(attempt.op)
         {
@@ -93,7 +93,7 @@ impl NodesUsed {
         }
     }
 
-    /// The only node that grants of this lock rested on so far; `None`: several, or none is known.
+    /// Returns the only node on which all grants of this lock have rested, or `None` if there are several or none.
     pub fn only_node(&self, lock: u32) -> Option<usize> {
         match self.locks.get(&lock)?.granted {
             Granted::On(node) => Some(node),
@@ -101,13 +101,13 @@ impl NodesUsed {
         }
     }
 
-    /// The nodes on which attempts to take this lock have changed a key so far.
+    /// Returns the nodes on which attempts to acquire this lock have changed a key.
     pub fn touched(&self, lock: u32) -> &[usize] {
         let lock = self.locks.get(&lock);
         lock.map_or(&[], |lock| lock.touched.as_slice())
     }
 
-    /// How many nodes a grant of this lock must rest on: a majority, or the only one that it uses.
+    /// Returns how many nodes a grant of this lock must rest on: a majority, or the only node that it uses.
     pub fn quorum(&self, lock: u32) -> usize {
         (self.only_node(lock)).map_or(self.nodes / 2 + 1, |_| 1)
     }

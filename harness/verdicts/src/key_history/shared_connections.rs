@@ -1,9 +1,9 @@
-//! Whose a change is that came over connections which several clients of one process share.
+//! Names the client behind each key change that arrived over connections which several clients of a process share.
 //!
-//! A proxy knows of such a command only from which process it came. The value tells more: it is, or contains, the token
-//! of a grant, which one client was told. Where no value tells, it was who was being served: the only client that was
-//! asked to release, or to acquire. Where that does not decide, nobody is named, and there is no key history: verdicts rest
-//! on what the driver saw then, and nobody is accused alone.
+//! For such a command the proxy can name only the process. The value usually identifies the client: it is or contains
+//! the token of a grant, which only one client received. Otherwise the client is the only one in the process that was
+//! releasing, or acquiring, at that time. If this is ambiguous, the run has no key history: its verdicts rest on the
+//! driver's events, and Picklock blames no single client.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 use super::lock_keys::may_be_lock_value;
 
-/// Nobody knows which client of a process changed a key.
+/// The error that a key change cannot be attributed to one client of a process.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the clients of process {process} share its connections, and it is not known which of them sent the {command} \
-     that changed `{key}`"
+    "the clients of process {process} share its connections, so the client that sent the {command} that changed \
+     `{key}` is unknown"
 )]
 pub struct UnnamedClient {
     process: usize,
@@ -26,11 +26,11 @@ pub struct UnnamedClient {
     key: String,
 }
 
-/// Writes into each change by a command of a shared process whose it was. `events`: all of a run, in the order of time;
-/// `workload`: says which clients share a process; `keys`: the names of the locks.
+/// Writes the client into each change that a command of a shared process made. `events` are all events of a run in
+/// chronological order, `keys` the names of the locks. `workload` defines which clients share a process.
 ///
 /// # Errors
-/// It is not known for one of them, and a lock may rest on that value.
+/// Returns an error if the client of a change is ambiguous, and a lock may rest on the value.
 pub fn name_clients(
     events: &mut [Event],
     keys: &[String],
@@ -51,7 +51,7 @@ pub fn name_clients(
             why,
         } = &mut event.what
         else {
-            reader.note(&event.what);
+            reader.record(&event.what);
             continue;
         };
         let place = (*node, key.clone());
@@ -74,8 +74,8 @@ pub fn name_clients(
                         key: key.text(keys).to_owned(),
                     });
                 }
-                // For what no lock rests on: anybody of the process.
-                named => named.or_else(|| reader.of_process(&change).next()),
+                // If no lock rests on the value, any client of the process will do.
+                named => named.or_else(|| reader.clients_of_process(&change).next()),
             };
             if let Some((worker, client)) = named {
                 (command.worker, command.op, command.phase) = (worker, client.op, client.phase);
@@ -94,7 +94,7 @@ pub fn name_clients(
     Ok(())
 }
 
-/// A change of a key by a command of a process.
+/// A key change by a command of a process.
 struct Change<'a> {
     process: usize,
     workload: &'a Workload,
@@ -108,52 +108,52 @@ impl Change<'_> {
     }
 }
 
-/// What a key holds.
+/// The value that a key holds.
 struct Held {
     value: Arc<str>,
     author: Option<KeyCommand>,
     expires: bool,
 }
 
-/// What a client is doing.
+/// The current activity of a client.
 #[derive(Debug, Clone, Copy)]
 struct Client {
     op: u64,
     phase: Phase,
-    /// It has the lock, by its own word, and was not asked to release it.
+    /// Whether the lock reported a grant to the client, and the client has not begun to release it.
     holds: bool,
 }
 
-/// The tokens of an attempt, and when it was granted.
+/// The tokens of an attempt, and the time of its grant.
 #[derive(Default)]
-struct Told {
+struct Grants {
     tokens: Vec<String>,
     granted_ns: u64,
 }
 
 struct Reader {
     /// By attempt.
-    tokens: HashMap<u64, Told>,
+    tokens: HashMap<u64, Grants>,
     /// All values that were ever written.
     written: HashSet<Arc<str>>,
     clients: BTreeMap<usize, Client>,
     held: HashMap<(usize, KeyName), Held>,
 }
 
-fn tokens(events: &[Event]) -> HashMap<u64, Told> {
-    let mut all: HashMap<u64, Told> = HashMap::new();
+fn tokens(events: &[Event]) -> HashMap<u64, Grants> {
+    let mut all: HashMap<u64, Grants> = HashMap::new();
     for event in events {
         let (EventKind::Granted { op, token, .. } | EventKind::ExtendGranted { op, token, .. }) =
             &event.what
         else {
             continue;
         };
-        let told = all.entry(*op).or_default();
+        let grants = all.entry(*op).or_default();
         if matches!(event.what, EventKind::Granted { .. }) {
-            told.granted_ns = event.at_ns;
+            grants.granted_ns = event.at_ns;
         }
-        if !told.tokens.contains(token) {
-            told.tokens.push(token.clone());
+        if !grants.tokens.contains(token) {
+            grants.tokens.push(token.clone());
         }
     }
     all
@@ -168,7 +168,7 @@ fn written(events: &[Event]) -> HashSet<Arc<str>> {
 }
 
 impl Reader {
-    fn note(&mut self, what: &EventKind) {
+    fn record(&mut self, what: &EventKind) {
         let (worker, op, phase, holds) = match *what {
             EventKind::Acquire { worker, op, .. } => (worker, op, Phase::Acquire, false),
             EventKind::Extend { worker, op, .. } | EventKind::Reenter { worker, op, .. } => {
@@ -193,7 +193,7 @@ impl Reader {
         self.clients.insert(worker, Client { op, phase, holds });
     }
 
-    /// The client that made the change, if that is certain.
+    /// Returns the client that made the change, or `None` if it is ambiguous.
     fn sender(&self, change: &Change<'_>) -> Option<(usize, Client)> {
         match change.value {
             Some(value) => self.writer(change, value),
@@ -202,54 +202,55 @@ impl Reader {
     }
 
     fn writer(&self, change: &Change<'_>, value: &str) -> Option<(usize, Client)> {
-        let is_named = |client: &Client| self.told(client).any(|token| is_in(token, value));
-        let clients = self.of_process(change);
+        let is_named = |client: &Client| self.tokens_of(client).any(|token| is_in(token, value));
+        let clients = self.clients_of_process(change);
         let named: Vec<_> = clients.filter(|(_, it)| is_named(it)).collect();
         if let Some(one) = only(&named) {
             return Some(one);
         }
-        // Whoever wrote it keeps it alive.
+        // A value that stays is renewed by the client that wrote it.
         let stays = change.before.filter(|before| &*before.value == value);
         if let Some(author) = stays.and_then(|before| self.author(before)) {
             return (change.is_of_process(author.0)).then_some(author);
         }
-        let asks = |(_, client): &(usize, Client)| client.phase == Phase::Acquire;
+        let acquires = |(_, client): &(usize, Client)| client.phase == Phase::Acquire;
         if !named.is_empty() {
-            // They have one token. Of those that wait the one whose value it is was granted first.
-            return self.first_granted(named.into_iter().filter(asks));
+            // The clients share one token. The value belongs to the waiting client that was granted first.
+            return self.first_granted(named.into_iter().filter(acquires));
         }
-        // Its value is not the token.
-        let asking: Vec<_> = self.of_process(change).filter(asks).collect();
+        // The value does not contain a token.
+        let acquiring: Vec<_> = self.clients_of_process(change).filter(acquires).collect();
         let is_opaque = |(_, client): &(usize, Client)| !self.is_written(client);
-        only(&asking).or_else(|| self.first_granted(asking.into_iter().filter(is_opaque)))
+        only(&acquiring).or_else(|| self.first_granted(acquiring.into_iter().filter(is_opaque)))
     }
 
     fn remover(&self, change: &Change<'_>) -> Option<(usize, Client)> {
         let author = change.before.and_then(|before| self.author(before));
         let own = author.filter(|(worker, _)| change.is_of_process(*worker));
-        // It gives it back, or undoes what it has begun.
+        // The client releases its value, or undoes an acquisition that it has begun.
         if let Some(own) = own.filter(|(_, client)| client.phase == Phase::Release || !client.holds)
         {
             return Some(own);
         }
-        let asked = |phase: Phase| -> Vec<_> {
-            let clients = self.of_process(change);
+        let in_phase = |phase: Phase| -> Vec<_> {
+            let clients = self.clients_of_process(change);
             clients
                 .filter(|(_, client)| client.phase == phase)
                 .collect()
         };
-        let releasing = asked(Phase::Release);
+        let releasing = in_phase(Phase::Release);
         if !releasing.is_empty() {
             return only(&releasing);
         }
-        let asking = asked(Phase::Acquire);
-        match asking.is_empty() {
-            true => own,
-            false => only(&asking),
+        let acquiring = in_phase(Phase::Acquire);
+        if acquiring.is_empty() {
+            own
+        } else {
+            only(&acquiring)
         }
     }
 
-    /// Who wrote this, as far as it is still busy with that.
+    /// Returns the client that wrote this value. Its phase is idle if it has gone on to another attempt.
     fn author(&self, held: &Held) -> Option<(usize, Client)> {
         let author = held.author.as_ref()?;
         let client = Client {
@@ -257,25 +258,26 @@ impl Reader {
             phase: Phase::Idle,
             holds: false,
         };
-        let now = self.clients.get(&author.worker).copied();
-        let now = now.filter(|now| now.op == author.op);
-        Some((author.worker, now.unwrap_or(client)))
+        let current = self.clients.get(&author.worker).copied();
+        let current = current.filter(|current| current.op == author.op);
+        Some((author.worker, current.unwrap_or(client)))
     }
 
-    fn of_process(&self, change: &Change<'_>) -> impl Iterator<Item = (usize, Client)> {
-        let clients = self.clients.iter();
-        let clients = clients.map(|(worker, client)| (*worker, *client));
-        clients.filter(|(worker, _)| change.is_of_process(*worker))
+    fn clients_of_process(&self, change: &Change<'_>) -> impl Iterator<Item = (usize, Client)> {
+        self.clients
+            .iter()
+            .map(|(worker, client)| (*worker, *client))
+            .filter(|(worker, _)| change.is_of_process(*worker))
     }
 
-    fn told(&self, client: &Client) -> impl Iterator<Item = &String> {
-        let told = self.tokens.get(&client.op);
-        told.into_iter().flat_map(|told| &told.tokens)
+    fn tokens_of(&self, client: &Client) -> impl Iterator<Item = &String> {
+        let grants = self.tokens.get(&client.op);
+        grants.into_iter().flat_map(|grants| &grants.tokens)
     }
 
-    /// True if a value that was written has the client's token.
+    /// Returns whether some written value contains the client's token.
     fn is_written(&self, client: &Client) -> bool {
-        self.told(client).any(|token| {
+        self.tokens_of(client).any(|token| {
             self.written.contains(token.as_str())
                 || self.written.iter().any(|value| is_in(token, value))
         })
@@ -298,14 +300,14 @@ fn only(clients: &[(usize, Client)]) -> Option<(usize, Client)> {
     }
 }
 
-/// Shorter tokens are found in values by chance.
-const SHORTEST_PART: usize = 4;
+/// Minimum length of a token that is searched in values; shorter ones occur by chance.
+const MIN_PART_LENGTH: usize = 4;
 
-/// True if the value is the token, or one is part of the other.
+/// Returns whether token and value are equal, or one contains the other.
 fn is_in(token: &str, value: &str) -> bool {
     token == value
-        || token.len() >= SHORTEST_PART && value.contains(token)
-        || value.len() >= SHORTEST_PART && token.contains(value)
+        || token.len() >= MIN_PART_LENGTH && value.contains(token)
+        || value.len() >= MIN_PART_LENGTH && token.contains(value)
 }
 
 #[cfg(test)]
@@ -341,7 +343,7 @@ mod tests {
         EventKind::Release { worker, op }
     }
 
-    /// A change that the proxy saw from process 0, or from client 9, which is alone.
+    /// Returns a change that the proxy saw from process 0, or from client 9, which has its own process.
     fn by(worker: usize, value: Option<&str>) -> EventKind {
         EventKind::KeyChanged {
             node: 0,
@@ -359,7 +361,7 @@ mod tests {
         }
     }
 
-    /// Workers 0 to 8 live in process 0. Who made each change, and what it was asked for.
+    /// Returns the client and phase of each change. Workers 0 to 8 live in process 0.
     fn named(all: Vec<EventKind>) -> Result<Vec<(usize, Phase)>, UnnamedClient> {
         let events = all.into_iter().zip(0..);
         let mut events: Vec<Event> = events.map(|(what, at_ns)| Event { at_ns, what }).collect();
@@ -380,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn value_with_the_token_of_a_grant_is_of_the_client_that_was_told_it() {
+    fn value_with_a_token_belongs_to_the_client_that_received_it() {
         let all = vec![
             acquire(1),
             acquire(2),
@@ -396,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn removal_of_a_held_value_is_of_the_only_client_that_releases() {
+    fn removal_of_a_held_value_belongs_to_the_only_releaser() {
         let begin = || {
             vec![
                 acquire(1),
@@ -411,14 +413,14 @@ mod tests {
         let mut one = begin();
         one.extend([release(1), by(0, None)]);
         assert_eq!(named(one).unwrap()[2], (1, Phase::Release));
-        // Two that wait might have removed it, and so might its holder.
+        // Both waiting clients could have removed the value, and so could its holder.
         let mut several = begin();
         several.extend([acquire(4), by(0, None)]);
         assert!(named(several).is_err());
     }
 
     #[test]
-    fn clients_with_one_token_are_told_apart_by_who_was_granted_first() {
+    fn value_with_a_shared_token_belongs_to_the_first_granted() {
         let all = vec![
             acquire(1),
             acquire(2),
@@ -430,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn value_without_a_token_is_of_the_client_whose_grant_followed() {
+    fn value_without_a_token_belongs_to_the_next_granted() {
         let all = vec![
             acquire(1),
             acquire(2),
@@ -442,12 +444,12 @@ mod tests {
     }
 
     #[test]
-    fn value_of_nobody_who_was_granted_is_of_no_client() {
+    fn value_without_any_grant_is_ambiguous() {
         let problem = named(vec![acquire(1), acquire(2), by(0, Some("a"))]).unwrap_err();
         assert_eq!(
             problem.to_string(),
-            "the clients of process 0 share its connections, and it is not known which of them sent the EVAL that \
-             changed `stock`"
+            "the clients of process 0 share its connections, so the client that sent the EVAL that changed `stock` is \
+             unknown"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The stay of one value on one key of one node: whose it was, until when, and why it went away.
+//! The span of one value in one key of one node: its owner, its end, and the reason of its end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,74 +14,74 @@ use super::key_table::KeyUpdate;
 use super::lock_keys::may_be_lock_value;
 use super::node_clocks::NodeClocks;
 
-/// The stay of one value.
+/// The span of one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueSpan {
-    /// On which node.
+    /// The node of the key.
     pub node: usize,
-    /// Of which key.
+    /// The key that held the value.
     pub key: KeyName,
-    /// The value, at the end of its stay.
+    /// The value at the end of the span.
     pub value: Arc<str>,
-    /// The command that wrote it; `None`: it was found, or came from a disk.
+    /// The command that wrote it, or `None` if it was found or loaded from disk.
     pub author: Option<KeyCommand>,
     /// When it was written, nanoseconds since the run began.
     pub from_ns: u64,
-    /// The life that it was given last. `None`: it never expires.
+    /// The latest lifetime that it was given, or `None` if it never expires.
     pub expiry: Option<Expiry>,
-    /// How its expiry was set anew after it had been written, in the order of time.
+    /// The later settings of its expiry, in chronological order.
     pub renewals: Vec<Renewal>,
-    /// Until when it was there. An expiry is over when the node's clock says so, whether or not the
-    /// server has removed the key by then.
+    /// When it ended, in nanoseconds since the run began. The node's clock decides when an expiry is over, even
+    /// if the server removes the key later.
     pub until_ns: u64,
-    /// Why it went away.
+    /// How it ended.
     pub end: SpanEnd,
 }
 
 impl ValueSpan {
-    /// True if a lock may rest on the value.
+    /// Returns whether a lock may rest on the value.
     pub fn may_be_lock_value(&self) -> bool {
         may_be_lock_value(&self.key, self.expiry.is_some())
     }
 
-    /// True if this worker wrote it in this attempt.
+    /// Returns whether this worker wrote it in this attempt.
     pub fn is_of(&self, worker: usize, op: u64) -> bool {
         let author = self.author.as_ref();
         author.is_some_and(|author| author.is_of(worker, op))
     }
 
-    /// What its writer had been asked for; `None`: nobody is known to have written it.
+    /// Returns the request that its writer was handling, or `None` if the writer is unknown.
     pub fn phase(&self) -> Option<Phase> {
         self.author.as_ref().map(|author| author.phase)
     }
 
-    /// True if its expiry was set again after it had been written.
+    /// Returns whether its expiry was set again after it had been written.
     pub fn is_renewed(&self) -> bool {
         self.expiry
             .is_some_and(|expiry| expiry.set_ns > self.from_ns)
     }
 
-    /// How commands of other clients than its writer's have set its expiry anew.
+    /// Returns the settings of its expiry by clients other than its writer.
     pub fn foreign_renewals(&self) -> impl Iterator<Item = &Renewal> {
         let owner = self.author.as_ref().map(|author| author.worker);
         let renewals = self.renewals.iter();
         renewals.filter(move |renewal| owner.is_some_and(|owner| owner != renewal.by.worker))
     }
 
-    /// True if it was there at a time.
-    pub fn stands_at(&self, at_ns: u64) -> bool {
+    /// Returns whether the value existed at this time.
+    pub fn exists_at(&self, at_ns: u64) -> bool {
         let stays = self.end == SpanEnd::Stays;
         self.from_ns <= at_ns && (at_ns < self.until_ns || stays)
     }
 
-    /// When it was to run out, by what had been written until a time, if nobody sets the node's clock.
+    /// Returns when it was due to expire according to the writes until `at_ns`, if the node's clock is not set.
     pub fn due_ns(&self, at_ns: u64) -> u64 {
         let later = self.renewals.iter().find(|renewal| renewal.at_ns > at_ns);
         let last_ns = || self.expiry.map_or(u64::MAX, Expiry::ended_at_ns);
         later.map_or_else(last_ns, |renewal| renewal.due_ns)
     }
 
-    /// How its end concerns the client that wrote it.
+    /// Returns the meaning of its end for the client that wrote it.
     pub fn fate(&self) -> Fate {
         match &self.end {
             SpanEnd::Stays => Fate::Stays,
@@ -98,56 +98,57 @@ impl ValueSpan {
     }
 }
 
-/// An expiry that was set anew for a value that was there.
+/// A new expiry for an existing value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Renewal {
-    /// When, nanoseconds since the run began.
+    /// When the expiry was set, in nanoseconds since the run began.
     pub at_ns: u64,
-    /// The life that the value got, milliseconds by the node's clock; `None`: it never expires.
+    /// The new lifetime in milliseconds on the node's clock, or `None` if the value no longer expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<i64>,
-    /// Until when it would have lived otherwise, if nobody sets the node's clock.
+    /// When the value would have expired otherwise, if the node's clock is not set.
     #[serde(skip)]
     pub due_ns: u64,
-    /// Whose command did that.
+    /// The command that set the expiry.
     pub by: KeyCommand,
 }
 
 impl Renewal {
-    /// Until when the value lives from then on, if nobody sets the node's clock.
+    /// Returns when the value now expires, if the node's clock is not set.
     pub fn until_ns(&self) -> u64 {
         let life_ns = |ttl_ms: i64| ms(u64::try_from(ttl_ms).unwrap_or(0));
         let life_ns = self.ttl_ms.map_or(u64::MAX, life_ns);
         self.at_ns.saturating_add(life_ns)
     }
 
-    /// True if it lives longer than before. Lives are told in whole milliseconds.
+    /// Returns whether the value lives longer than before. Allows a millisecond, because lifetimes are in whole
+    /// milliseconds.
     pub fn prolongs(&self) -> bool {
         self.until_ns() > self.due_ns.saturating_add(ms(1))
     }
 }
 
-/// How the end of a value concerns the client that wrote it.
+/// The meaning of a value's end for the client that wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It was still there when the history ended.
     Stays,
-    /// Its own attempt removed it, or its expiry was over.
+    /// Its own attempt removed it, or it expired.
     Ended,
     /// Another attempt removed or replaced it.
     Taken,
-    /// The server lost it, or its end was not seen.
+    /// The server lost it, or its end was not observed.
     Lost,
 }
 
-/// Why a value went away.
+/// The ways in which a value ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpanEnd {
     /// It was still there when the history ended.
     Stays,
-    /// Its expiry was over, at the time at which it was to be.
+    /// It expired at the time at which it was due.
     RanOut,
-    /// Its expiry was over early, because the node's clock was set forward meanwhile.
+    /// It expired early, because the node's clock was set forward.
     ClockLeapt,
     /// A worker's command removed it.
     Removed(KeyCommand),
@@ -161,12 +162,12 @@ pub enum SpanEnd {
     LostInRestart,
     /// The replica that replaced the server did not have it.
     LostInFailover,
-    /// How it went away was not seen.
+    /// Its end was not observed.
     Unseen,
 }
 
 impl SpanEnd {
-    /// The worker's command that took the value away; `None` if none did.
+    /// Returns the worker's command that ended the value, or `None` if no command did.
     pub fn by(&self) -> Option<&KeyCommand> {
         match self {
             SpanEnd::Removed(by) | SpanEnd::Overwritten(by) => Some(by),
@@ -174,7 +175,7 @@ impl SpanEnd {
         }
     }
 
-    /// True for an end that no client brought about, and no expiry.
+    /// Returns whether the server lost the value, rather than a client removing it or its expiry ending it.
     pub fn is_loss(&self) -> bool {
         matches!(
             self,
@@ -182,7 +183,7 @@ impl SpanEnd {
         )
     }
 
-    /// The word for it in files and reports.
+    /// Returns the name used in files and reports.
     pub fn as_str(&self) -> &'static str {
         match self {
             SpanEnd::Stays => "stays",
@@ -199,17 +200,17 @@ impl SpanEnd {
     }
 }
 
-/// Reads the values of all keys.
+/// Builds the spans of all keys.
 #[derive(Default)]
 pub(super) struct SpanReader {
     pub clocks: NodeClocks,
     spans: Vec<ValueSpan>,
-    /// Where in `spans` the value is that each key holds, by the key's place.
+    /// Index of the current span of each key, by the key's number.
     open: BTreeMap<usize, usize>,
 }
 
 impl SpanReader {
-    /// A key was changed.
+    /// Processes a key change.
     pub fn update(&mut self, at_ns: u64, update: KeyUpdate<'_>) {
         if update.ends_value()
             && let Some(index) = self.open.remove(&update.place)
@@ -249,7 +250,7 @@ impl SpanReader {
         }
     }
 
-    /// All values, in the order in which they were written. The history ended at `end_ns`.
+    /// Returns all spans in the order in which the values were written. The history ended at `end_ns`.
     pub fn close(mut self, end_ns: u64) -> Vec<ValueSpan> {
         for index in std::mem::take(&mut self.open).into_values() {
             self.end(index, end_ns, SpanEnd::Stays);
@@ -258,21 +259,22 @@ impl SpanReader {
         self.spans
     }
 
-    /// The value was seen to be gone at `at_ns`; its expiry may have been over before.
+    /// Ends a span whose value was observed to be gone at `at_ns`; it may have expired earlier.
     fn end(&mut self, index: usize, at_ns: u64, mut end: SpanEnd) {
         let span = &mut self.spans[index];
         let mut until_ns = at_ns;
         if let Some(expiry) = span.expiry {
             let ended_at_ns = self.clocks.ended_at_ns(span.node, expiry);
-            // The server said so itself, or something else befell a value that was over. A command
-            // that found it there proves that it was not.
+            // The value expired if the server reports so, or if it was due before something else happened to it. A
+            // command that found the value proves that it had not expired.
             let found_there = matches!(end, SpanEnd::Removed(_) | SpanEnd::Overwritten(_));
             if end == SpanEnd::RanOut || !found_there && ended_at_ns < at_ns {
                 until_ns = ended_at_ns.min(at_ns);
                 let early = ended_at_ns < expiry.ended_at_ns();
-                end = match early && self.clocks.leapt(span.node, expiry.set_ns, until_ns) {
-                    true => SpanEnd::ClockLeapt,
-                    false => SpanEnd::RanOut,
+                end = if early && self.clocks.leapt(span.node, expiry.set_ns, until_ns) {
+                    SpanEnd::ClockLeapt
+                } else {
+                    SpanEnd::RanOut
                 };
             }
         }
@@ -300,7 +302,7 @@ mod tests {
     use crate::history::{Event, EventKind};
     use crate::key_history::KeyTable;
 
-    /// A value with a life of 5 ms on one key, which went away `at_ms`.
+    /// Returns when and how a value with a lifetime of 5 ms ended that was gone at `at_ms`.
     fn end(at_ms: u64, why: KeyChange) -> (u64, SpanEnd) {
         let change = |at_ms: u64, value: Option<&str>, why: KeyChange| Event {
             at_ns: ms(at_ms),
@@ -325,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn each_command_that_sets_an_expiry_is_a_renewal_of_its_sender() {
+    fn command_that_sets_an_expiry_is_a_renewal_of_its_sender() {
         let change = |at_ms: u64, worker: usize, command: &str, ttl_ms| Event {
             at_ns: ms(at_ms),
             what: EventKind::KeyChanged {
@@ -345,7 +347,7 @@ mod tests {
         };
         let events = [
             change(0, 0, "SET", Some(50)),
-            // No longer than before.
+            // This renewal does not prolong the lifetime.
             change(10, 1, "PEXPIRE", Some(40)),
             change(20, 1, "GETEX", Some(50)),
             change(30, 0, "PEXPIRE", Some(50)),
@@ -357,8 +359,8 @@ mod tests {
             table.event(event, |update| reader.update(event.at_ns, update));
         }
         let span = reader.spans.remove(0);
-        let told = |it: &Renewal| (it.by.worker, it.at_ns, it.due_ns, it.prolongs());
-        let all: Vec<_> = span.renewals.iter().map(told).collect();
+        let summary = |it: &Renewal| (it.by.worker, it.at_ns, it.due_ns, it.prolongs());
+        let all: Vec<_> = span.renewals.iter().map(summary).collect();
         let expected = [
             (1, ms(10), ms(50), false),
             (1, ms(20), ms(50), true),
@@ -372,14 +374,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_over_before_its_server_was_lost_had_run_out() {
+    fn value_that_was_over_before_its_server_was_lost_ran_out() {
         assert_eq!(end(9, KeyChange::Restarted), (ms(5), SpanEnd::RanOut));
         assert_eq!(end(9, KeyChange::FailedOver), (ms(5), SpanEnd::RanOut));
         assert_eq!(end(9, KeyChange::Flushed), (ms(5), SpanEnd::RanOut));
     }
 
     #[test]
-    fn what_was_lost_before_it_was_over_was_lost() {
+    fn value_that_was_lost_before_it_was_over_is_lost() {
         assert_eq!(
             end(4, KeyChange::Restarted),
             (ms(4), SpanEnd::LostInRestart)

@@ -1,9 +1,9 @@
-//! Times that only the servers' keys show: how long a lock was free while somebody waited for it, and how
-//! long its holder went on after it had lost it.
+//! Times that are visible only in the servers' keys: how long a lock was free while a client waited for it, and how
+//! long a holder continued after it had lost the lock.
 //!
-//! A lock is free when no value stands in its key, or only those whose clients have had their releases
-//! answered: a release that leaves the key costs the others a lease. This is a measure, and no verdict: it
-//! goes by the expiries that were written, whatever faults do to clocks.
+//! A lock is free if its key holds no value, or only values of clients whose releases have been answered, because a
+//! release that leaves the key costs the other clients a lease. These times are measurements and not verdicts: they
+//! follow the expiries as written, regardless of faults on clocks.
 
 use picklock_scenarios::Phase;
 
@@ -11,16 +11,16 @@ use crate::history::{Event, EventKind, History, KeyChange, KeyCommand, KeyName};
 use crate::key_history::Expiry;
 use crate::timeline::ms;
 
-/// What was measured, in microseconds.
+/// The measured times in microseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct KeyTimes {
-    /// For each taking of a lock: how long it had been free since the one before, while somebody waited.
+    /// For each time that a lock was taken: how long it had been free since it was last taken, while a client waited.
     pub(super) handover_us: Vec<u64>,
-    /// For each holder that lost its lock and was told: how long after that.
+    /// For each holder that lost its lock and received a report of the loss: how long after the loss.
     pub(super) loss_report_us: Vec<u64>,
 }
 
-/// The times of a history; `None`: it has no key history.
+/// Measures the times of a history, or returns `None` if it has no key history.
 pub(super) fn key_times(history: &History) -> Option<KeyTimes> {
     let header = &history.header;
     if !header.key_history {
@@ -45,7 +45,7 @@ pub(super) fn key_times(history: &History) -> Option<KeyTimes> {
     };
     for event in &history.events {
         if let Some(ended_at_ns) = over(event) {
-            // All workers are ended then.
+            // By then all workers have ended.
             reader.close(ended_at_ns);
             break;
         }
@@ -54,31 +54,31 @@ pub(super) fn key_times(history: &History) -> Option<KeyTimes> {
     Some(reader.times)
 }
 
-/// A value that stands in a lock's key.
+/// A value in a lock's key.
 #[derive(Debug)]
-struct Standing {
+struct CurrentValue {
     lock: usize,
     node: usize,
     key: KeyName,
     op: u64,
-    /// When it runs out.
+    /// When it expires.
     ended_at_ns: u64,
-    /// Its client's release was answered: it keeps others out, and nobody holds the lock.
-    let_go: bool,
+    /// Whether its client's release was answered: the value then blocks other clients, and no client holds the lock.
+    is_released: bool,
 }
 
-/// What is known of a lock.
+/// The state of a lock.
 #[derive(Debug, Clone, Default)]
 struct Lock {
     quorum: usize,
-    /// All its grants rested on one node each: it needs no more.
+    /// Whether all its grants rested on one node each, so that it needs no more.
     single: bool,
-    /// A value stood in the key of its own name: other keys are none of its own.
+    /// Whether the key with its own name held a value, so that no other key can be the lock's.
     has_own_key: bool,
     asking: u32,
-    /// Until when the time is counted.
+    /// The time up to which `free_ns` has been counted.
     counted_ns: u64,
-    /// How long it was free and wanted since it was last taken.
+    /// The time for which the lock was free and wanted since it was last taken.
     free_ns: u64,
 }
 
@@ -86,7 +86,7 @@ struct Lock {
 #[derive(Debug)]
 struct Holder {
     op: u64,
-    /// On how many nodes its value must stand.
+    /// Number of nodes that must hold its value.
     needed: usize,
     lost_ns: Option<u64>,
 }
@@ -95,9 +95,9 @@ struct Holder {
 struct Reader {
     nodes: usize,
     locks: Vec<Lock>,
-    /// The latest attempt of each worker, its lock, and whether it waits for its answer.
+    /// The latest attempt of each worker, its lock, and whether it is waiting for its answer.
     attempts: Vec<Option<(u64, usize, bool)>>,
-    standing: Vec<Standing>,
+    values: Vec<CurrentValue>,
     holders: Vec<Holder>,
     times: KeyTimes,
 }
@@ -108,30 +108,30 @@ impl Reader {
         match &event.what {
             EventKind::Acquire {
                 worker, op, key, ..
-            } => self.asked(at_ns, *worker, *op, *key as usize),
+            } => self.record_request(at_ns, *worker, *op, *key as usize),
             EventKind::Granted { worker, op, .. } => {
-                self.answered(at_ns, *worker);
-                self.granted(at_ns, *op);
+                self.record_answer(at_ns, *worker);
+                self.record_grant(at_ns, *op);
             }
             EventKind::Refused { worker, .. } | EventKind::AcquireFailed { worker, .. } => {
-                self.answered(at_ns, *worker);
+                self.record_answer(at_ns, *worker);
             }
             EventKind::WorkerDown { worker, .. } => {
-                self.answered(at_ns, *worker);
+                self.record_answer(at_ns, *worker);
                 if let Some(Some((op, ..))) = self.attempts.get(*worker) {
                     self.holders.retain(|holder| holder.op != *op);
                 }
             }
             EventKind::Lost { op, .. } | EventKind::ExtendRefused { op, .. } => {
-                self.told(at_ns, *op);
+                self.record_report(at_ns, *op);
             }
             EventKind::Released { op, released, .. } => {
                 if *released == Some(false) {
-                    self.told(at_ns, *op);
+                    self.record_report(at_ns, *op);
                 }
-                self.let_go(at_ns, *op);
+                self.record_release(at_ns, *op);
             }
-            EventKind::ReleaseFailed { op, .. } => self.let_go(at_ns, *op),
+            EventKind::ReleaseFailed { op, .. } => self.record_release(at_ns, *op),
             EventKind::KeyChanged {
                 node,
                 key,
@@ -143,16 +143,16 @@ impl Reader {
                     set_ns: at_ns,
                     ttl_ms,
                 });
-                let ended_at_ns = expiry.map_or(u64::MAX, Expiry::ended_at_ns);
-                let ended_at_ns = value.as_ref().map(|_| ended_at_ns);
+                let expires_ns = expiry.map_or(u64::MAX, Expiry::ended_at_ns);
+                let ended_at_ns = value.as_ref().map(|_| expires_ns);
                 self.key_changed(at_ns, (*node, key), ended_at_ns, why);
             }
             _ => {}
         }
     }
 
-    fn asked(&mut self, at_ns: u64, worker: usize, op: u64, lock: usize) {
-        self.answered(at_ns, worker);
+    fn record_request(&mut self, at_ns: u64, worker: usize, op: u64, lock: usize) {
+        self.record_answer(at_ns, worker);
         if lock < self.locks.len()
             && let Some(attempt) = self.attempts.get_mut(worker)
         {
@@ -162,7 +162,7 @@ impl Reader {
         }
     }
 
-    fn answered(&mut self, at_ns: u64, worker: usize) {
+    fn record_answer(&mut self, at_ns: u64, worker: usize) {
         let attempt = self.attempts.get_mut(worker).and_then(Option::as_mut);
         if let Some((_, lock, asking)) = attempt
             && std::mem::take(asking)
@@ -173,11 +173,11 @@ impl Reader {
         }
     }
 
-    fn granted(&mut self, at_ns: u64, op: u64) {
-        let standing = self.standing.iter();
-        let mut of_it = standing.filter(|it| it.op == op && it.ended_at_ns > at_ns);
-        let Some(first) = of_it.next() else { return };
-        let single = of_it.next().is_none();
+    fn record_grant(&mut self, at_ns: u64, op: u64) {
+        let values = self.values.iter();
+        let mut own = values.filter(|it| it.op == op && it.ended_at_ns > at_ns);
+        let Some(first) = own.next() else { return };
+        let single = own.next().is_none();
         let lock = &mut self.locks[first.lock];
         lock.single = single;
         let needed = if single { 1 } else { lock.quorum };
@@ -188,42 +188,40 @@ impl Reader {
         });
     }
 
-    /// The client's release was answered.
-    fn let_go(&mut self, at_ns: u64, op: u64) {
+    /// Records that the client's release was answered.
+    fn record_release(&mut self, at_ns: u64, op: u64) {
         self.holders.retain(|holder| holder.op != op);
-        for index in 0..self.standing.len() {
-            if self.standing[index].op == op {
-                self.count(at_ns, self.standing[index].lock);
-                self.standing[index].let_go = true;
+        for index in 0..self.values.len() {
+            if self.values[index].op == op {
+                self.count(at_ns, self.values[index].lock);
+                self.values[index].is_released = true;
             }
         }
     }
 
-    /// The client was told that it has no lock any more.
-    fn told(&mut self, at_ns: u64, op: u64) {
+    /// Records that the client received a report of its loss.
+    fn record_report(&mut self, at_ns: u64, op: u64) {
         let Some(index) = self.holders.iter().position(|holder| holder.op == op) else {
             return;
         };
         self.record_loss(at_ns, op);
         let holder = self.holders.swap_remove(index);
         if let Some(lost_ns) = holder.lost_ns {
-            let reported_at_ns = at_ns.saturating_sub(lost_ns);
-            self.times
-                .loss_report_us
-                .push(reported_at_ns.div_ceil(1_000));
+            let delay_ns = at_ns.saturating_sub(lost_ns);
+            self.times.loss_report_us.push(delay_ns.div_ceil(1_000));
         }
     }
 
-    /// If the values of an attempt that stand are too few by now, its client has lost the lock.
+    /// Records the loss of a client's lock if too few nodes hold its value now.
     fn record_loss(&mut self, at_ns: u64, op: u64) {
-        let standing = &self.standing;
+        let values = &self.values;
         let Some(holder) = self.holders.iter_mut().find(|holder| holder.op == op) else {
             return;
         };
-        let of_it = standing.iter().filter(|it| it.op == op);
-        let mut ended_at_ns: Vec<u64> = of_it.map(|it| it.ended_at_ns).collect();
+        let own = values.iter().filter(|it| it.op == op);
+        let mut ended_at_ns: Vec<u64> = own.map(|it| it.ended_at_ns).collect();
         ended_at_ns.sort_unstable_by(|one, other| other.cmp(one));
-        // As many as it needs stood until then.
+        // Until then, enough nodes held the value.
         let last = holder.needed.saturating_sub(1);
         let until_ns = ended_at_ns.get(last).copied().unwrap_or(at_ns);
         if until_ns <= at_ns {
@@ -238,45 +236,48 @@ impl Reader {
         ended_at_ns: Option<u64>,
         why: &KeyChange,
     ) {
-        let place = |it: &Standing| it.node == node && it.key == *key;
-        let known = self.standing.iter().position(place);
+        let place = |it: &CurrentValue| it.node == node && it.key == *key;
+        let known = self.values.iter().position(place);
         let command = why.command();
         let lock = match known {
-            Some(known) => Some(self.standing[known].lock),
+            Some(known) => Some(self.values[known].lock),
             None => command.and_then(|by| self.lock_of(key, by, ended_at_ns)),
         };
         let Some(lock) = lock else { return };
         self.count(at_ns, lock);
         let was_free = self.free_from_ns(lock) <= at_ns;
-        // What a release writes marks that the lock is free.
-        let stands = ended_at_ns.filter(|_| command.is_none_or(|by| by.phase != Phase::Release));
-        match (known, stands) {
-            (Some(known), Some(ended_at_ns)) => self.rewritten(at_ns, known, command, ended_at_ns),
-            (Some(known), None) => self.removed(at_ns, known, command),
-            (None, Some(ended_at_ns)) => self.standing.push(Standing {
+        // A value that a release writes marks the lock as free.
+        let blocks_until_ns =
+            ended_at_ns.filter(|_| command.is_none_or(|by| by.phase != Phase::Release));
+        match (known, blocks_until_ns) {
+            (Some(known), Some(ended_at_ns)) => {
+                self.record_rewrite(at_ns, known, command, ended_at_ns)
+            }
+            (Some(known), None) => self.record_removal(at_ns, known, command),
+            (None, Some(ended_at_ns)) => self.values.push(CurrentValue {
                 lock,
                 node,
                 key: key.clone(),
                 op: command.map_or(0, |by| by.op),
                 ended_at_ns,
-                let_go: false,
+                is_released: false,
             }),
             (None, None) => {}
         }
         if was_free && self.free_from_ns(lock) > at_ns {
-            self.handed_over(lock);
+            self.record_handover(lock);
         }
     }
 
-    /// The lock is taken, or the run is over.
-    fn handed_over(&mut self, lock: usize) {
+    /// Records a handover: the lock was taken, or the run is over.
+    fn record_handover(&mut self, lock: usize) {
         let free_ns = std::mem::take(&mut self.locks[lock].free_ns);
         if free_ns > 0 {
             self.times.handover_us.push(free_ns.div_ceil(1_000));
         }
     }
 
-    /// The lock for which a command has written a key; `None`: it is none of a lock's.
+    /// Returns the lock for which a command has written a key, or `None` if the key holds no lock.
     fn lock_of(
         &mut self,
         key: &KeyName,
@@ -287,7 +288,7 @@ impl Reader {
             let lock = usize::try_from(*lock).ok()?;
             let state = self.locks.get_mut(lock)?;
             if !std::mem::replace(&mut state.has_own_key, true) {
-                self.standing.retain(|it| it.lock != lock);
+                self.values.retain(|it| it.lock != lock);
             }
             return Some(lock);
         }
@@ -297,36 +298,42 @@ impl Reader {
         (op == by.op && is_lock_value && !self.locks[lock].has_own_key).then_some(lock)
     }
 
-    /// A value stands on: it is another one, or has another life.
-    fn rewritten(&mut self, at_ns: u64, known: usize, by: Option<&KeyCommand>, ended_at_ns: u64) {
-        let standing = &mut self.standing[known];
-        let before = standing.op;
+    /// Processes a new value or a new expiry in a key that already held a value.
+    fn record_rewrite(
+        &mut self,
+        at_ns: u64,
+        known: usize,
+        by: Option<&KeyCommand>,
+        ended_at_ns: u64,
+    ) {
+        let value = &mut self.values[known];
+        let before = value.op;
         let is_takeover = by.is_some_and(|by| by.phase == Phase::Acquire && by.op != before);
-        // A waiter may set the expiry without taking the lock; then its value is the same, and it has no
-        // grant. Whose it is decides only who can lose it.
-        let was_over = standing.ended_at_ns <= at_ns;
-        standing.ended_at_ns = ended_at_ns;
-        if is_takeover && (was_over || standing.let_go) {
-            standing.op = by.map_or(before, |by| by.op);
-            standing.let_go = false;
+        // A waiter may set the expiry without taking the lock. The value is then unchanged, and the waiter has no
+        // grant. The owner matters only for losses.
+        let was_over = value.ended_at_ns <= at_ns;
+        value.ended_at_ns = ended_at_ns;
+        if is_takeover && (was_over || value.is_released) {
+            value.op = by.map_or(before, |by| by.op);
+            value.is_released = false;
             self.record_loss(at_ns, before);
         }
     }
 
-    fn removed(&mut self, at_ns: u64, known: usize, by: Option<&KeyCommand>) {
-        let op = self.standing[known].op;
+    fn record_removal(&mut self, at_ns: u64, known: usize, by: Option<&KeyCommand>) {
+        let op = self.values[known].op;
         match by {
-            // It has let go of it itself.
+            // The client removed its own value.
             Some(by) if by.op == op => self.holders.retain(|holder| holder.op != op),
             _ => {
-                self.standing[known].ended_at_ns = self.standing[known].ended_at_ns.min(at_ns);
+                self.values[known].ended_at_ns = self.values[known].ended_at_ns.min(at_ns);
                 self.record_loss(at_ns, op);
             }
         }
-        self.standing.swap_remove(known);
+        self.values.swap_remove(known);
     }
 
-    /// Counts the time until now, in which nobody began or ceased to ask, and no key was changed.
+    /// Counts the time until now. In this time no client began or stopped waiting, and no key changed.
     fn count(&mut self, now_ns: u64, lock: usize) {
         let free_ns = self.free_from_ns(lock);
         let state = &mut self.locks[lock];
@@ -336,16 +343,17 @@ impl Reader {
         }
     }
 
-    /// From when on so few values stand, if no more are written, that a client can have the lock.
+    /// Returns when few enough values are left, without further writes, for a client to acquire the lock.
     fn free_from_ns(&self, lock: usize) -> u64 {
         let state = &self.locks[lock];
-        let spare = match self.nodes == 1 || state.single {
-            true => 0,
-            false => self.nodes.saturating_sub(state.quorum),
+        let spare = if self.nodes == 1 || state.single {
+            0
+        } else {
+            self.nodes.saturating_sub(state.quorum)
         };
-        let standing = self.standing.iter();
-        let standing = standing.filter(|it| it.lock == lock && !it.let_go);
-        let mut ended_at_ns: Vec<u64> = standing.map(|it| it.ended_at_ns).collect();
+        let values = self.values.iter();
+        let blocking = values.filter(|it| it.lock == lock && !it.is_released);
+        let mut ended_at_ns: Vec<u64> = blocking.map(|it| it.ended_at_ns).collect();
         if ended_at_ns.len() <= spare {
             return 0;
         }
@@ -353,12 +361,12 @@ impl Reader {
         ended_at_ns[ended_at_ns.len() - spare - 1]
     }
 
-    /// The run is over: who still waits for a lock that is free has waited until now.
+    /// Ends the run. Clients that still wait for a free lock have waited until now.
     fn close(&mut self, end_ns: u64) {
         for lock in 0..self.locks.len() {
             self.count(end_ns, lock);
             if self.locks[lock].asking > 0 {
-                self.handed_over(lock);
+                self.record_handover(lock);
             }
         }
     }
@@ -375,7 +383,7 @@ mod tests {
         r#""update":"decrement","min_grants":0,"progress_within_ms":1000,"key_history":true}"#,
     );
 
-    /// The times of these events: each its time in milliseconds and the rest of its line.
+    /// Returns the times of these events, each given as its time in milliseconds and the rest of its line.
     fn times(events: &[(u64, &str)]) -> KeyTimes {
         let lines = events
             .iter()
@@ -405,14 +413,14 @@ mod tests {
     const OVER: &str = r#""event":"commands-sent","acquiring":9"#;
 
     #[test]
-    fn time_counts_while_the_lock_is_free_and_somebody_waits() {
+    fn handover_counts_while_the_lock_is_free_and_wanted() {
         let seen = times(&[
             (0, ASKED[0]),
             (2, TAKEN[0]),
             (3, GRANTED[0]),
             (10, RELEASE),
             (11, DELETED),
-            // Nobody waits yet.
+            // No client waits yet.
             (20, ASKED[1]),
             (45, TAKEN[1]),
         ]);
@@ -421,12 +429,12 @@ mod tests {
     }
 
     #[test]
-    fn value_that_has_run_out_or_was_left_by_a_release_keeps_nobody_out() {
+    fn expired_or_released_value_does_not_block_the_lock() {
         let until_expiry = [
             (0, ASKED[0]),
             (0, TAKEN[0]),
             (0, ASKED[1]),
-            // Its server sees it later.
+            // The server removes it later.
             (1_400, EXPIRED),
             (1_500, TAKEN[1]),
         ];
@@ -445,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_until_the_end_has_waited_until_the_workers_were_ended() {
+    fn waiting_ends_with_the_workers() {
         let asleep = [
             (0, ASKED[0]),
             (0, TAKEN[0]),
@@ -457,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn holder_is_told_so_long_after_the_loss_of_its_lock() {
+    fn loss_report_counts_from_the_loss_of_the_lock() {
         let taken = [(0, ASKED[0]), (0, TAKEN[0]), (1, GRANTED[0]), (1, ASKED[1])];
         let evicted = [
             (
@@ -475,7 +483,7 @@ mod tests {
             times(&[&taken[..], &outlived].concat()).loss_report_us,
             [310_000]
         );
-        // It has let go of it itself, and nothing was lost.
+        // The client released the lock itself, so nothing was lost.
         let released = [(300, RELEASE), (301, DELETED), (302, NOT_RELEASED)];
         assert_eq!(
             times(&[&taken[..], &released].concat()).loss_report_us,

@@ -1,14 +1,14 @@
-//! How long the lock took to answer, as HdrHistograms.
+//! Latencies of the lock, as HdrHistograms.
 //!
 //! Latency is measured from the driver's request to the worker's answer, on the driver's clock.
 //! Only operations that succeeded are measured: a refusal takes as long as the scenario lets the
 //! client wait, and would hide the lock's own time.
 //!
-//! In an open loop `acquire` begins earlier, when the buyer arrived, even if no worker was free
-//! then. For comparison there is also [`ASKED`], measured from the worker's own request. It leaves
-//! out the time in which a buyer waited for a free worker.
+//! In an open loop `acquire` begins earlier, when the buyer arrived, even if no worker was free then. For comparison
+//! there is also [`ASKED`], measured from the worker's own request. It excludes the time in which a buyer waited for
+//! a free worker.
 //!
-//! [`HANDOVER`] and [`LOSS_REPORT`] come from the servers' keys, where their key history is known.
+//! [`HANDOVER`] and [`LOSS_REPORT`] are computed from the servers' keys, if the run has a key history.
 //!
 //! Several runs are combined as [`Samples`] if their histories are available, and with [`merge`] if
 //! there are only summaries.
@@ -28,19 +28,19 @@ use crate::timeline::{Operation, OperationKind, each_operation};
 const ACQUIRE: &str = "acquire";
 const RELEASE: &str = "release";
 
-/// The name of an open loop's acquisitions in records, measured from the worker's request.
+/// Name in records of an open loop's acquisitions, measured from the worker's request.
 pub const ASKED: &str = "acquire_asked";
 
-/// For how long a lock had been free while somebody waited for it, when it was taken.
+/// Name in records of the time for which a lock was free, and some client was waiting for it, before it was taken.
 pub const HANDOVER: &str = "handover";
 
-/// How long after the loss of its lock a holder was told.
+/// Name in records of the time from the loss of a lock to the report of the loss to its holder.
 pub const LOSS_REPORT: &str = "told";
 
-/// Percentiles and histogram of `values_us`, microseconds.
+/// Computes percentiles and histogram of `values_us`, in microseconds.
 ///
-/// All figures, including the maximum, come from the histogram, so decoding it gives the same ones.
-/// They are at most a thousandth above the recorded value. If nothing was recorded, all are zero.
+/// All values, including the maximum, are read from the histogram, so decoding it yields the same ones. They exceed
+/// the recorded values by at most 0.1 %. If nothing was recorded, all are zero.
 pub fn summarize(values_us: impl Iterator<Item = u64>) -> Latency {
     let mut histogram = empty_histogram();
     for value_us in values_us {
@@ -50,7 +50,7 @@ pub fn summarize(values_us: impl Iterator<Item = u64>) -> Latency {
 }
 
 fn summary_of(histogram: &Histogram<u64>) -> Latency {
-    // Read once for all of them: a histogram has many more buckets than a run has values.
+    // All quantiles in one pass, because a histogram has many more buckets than a run has values.
     let mut quantiles = histogram.value_at_quantiles([0.5, 0.9, 0.99, 0.999]);
     let mut next = || quantiles.next().unwrap_or_default();
     Latency {
@@ -64,12 +64,12 @@ fn summary_of(histogram: &Histogram<u64>) -> Latency {
     }
 }
 
-/// Latency of one run, by operation.
+/// Returns the latencies of one run, by operation.
 pub fn from_history(history: &History) -> BTreeMap<String, Latency> {
     samples(history).summary()
 }
 
-/// What was measured in one run or in many, not yet summarized: by operation, in microseconds.
+/// The measured values of one or more runs in microseconds, by operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Samples(BTreeMap<&'static str, Vec<u64>>);
 
@@ -80,42 +80,43 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// Adds the measurements of another run. The order of runs does not matter.
+    /// Adds the values of another run. The order of runs does not matter.
     pub fn add(&mut self, other: Samples) {
         for (operation, values_us) in other.0 {
-            self.of(operation).extend(values_us);
+            self.values(operation).extend(values_us);
         }
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn count(&self) -> usize {
         self.0.values().map(Vec::len).sum()
     }
 
-    fn of(&mut self, operation: &'static str) -> &mut Vec<u64> {
+    fn values(&mut self, operation: &'static str) -> &mut Vec<u64> {
         self.0.entry(operation).or_default()
     }
 
     fn take(&mut self, operation: &Operation) {
         let ended_at_ns = operation.ended_at_ns;
-        let asked_us = micros(operation.requested_at_ns, ended_at_ns);
-        // Once a buyer has come by itself, the loop is open.
+        let from_request_us = micros(operation.requested_at_ns, ended_at_ns);
+        // An intended time means that the loop is open.
         if operation.intended_ns.is_some() {
-            self.of(ASKED);
+            self.values(ASKED);
         }
         if operation.succeeded(OperationKind::Release) {
-            self.of(RELEASE).push(asked_us);
+            self.values(RELEASE).push(from_request_us);
         }
         if operation.succeeded(OperationKind::Acquire) {
-            let wanted_us = micros(operation.wanted_ns(), ended_at_ns);
-            self.of(ACQUIRE).push(wanted_us);
+            let from_arrival_us = micros(operation.wanted_ns(), ended_at_ns);
+            self.values(ACQUIRE).push(from_arrival_us);
             if let Some(all) = self.0.get_mut(ASKED) {
-                all.push(asked_us);
+                all.push(from_request_us);
             }
         }
     }
 
-    /// By operation: `acquire`, `release`, [`ASKED`] of an open loop, and what the keys show.
+    /// Summarizes by operation: `acquire`, `release`, [`ASKED`] in an open loop, and the times from the servers'
+    /// keys.
     pub fn summary(&self) -> BTreeMap<String, Latency> {
         let all = self.0.iter();
         all.map(|(operation, all)| ((*operation).to_owned(), summarize(all.iter().copied())))
@@ -123,8 +124,8 @@ impl Samples {
     }
 }
 
-/// Combines the latencies of several runs, by operation. A summary whose histogram cannot be read
-/// is left out: it was not written by this crate.
+/// Combines the latencies of several runs, by operation. Skips summaries whose histogram cannot be decoded, because
+/// another program wrote them.
 pub fn merge<'a>(
     runs: impl IntoIterator<Item = &'a BTreeMap<String, Latency>>,
 ) -> BTreeMap<String, Latency> {
@@ -133,8 +134,9 @@ pub fn merge<'a>(
         let Ok(one) = decode(&latency.histogram) else {
             continue;
         };
-        let all = merged.entry(operation.clone());
-        let all = all.or_insert_with(empty_histogram);
+        let all = merged
+            .entry(operation.clone())
+            .or_insert_with(empty_histogram);
         for step in one.iter_recorded() {
             let value_us = step.value_iterated_to().min(MAX_US);
             all.saturating_record_n(value_us, step.count_at_value());
@@ -146,7 +148,7 @@ pub fn merge<'a>(
         .collect()
 }
 
-/// Latencies of one run, from its history.
+/// Measures the latencies of one run from its history.
 pub fn samples(history: &History) -> Samples {
     let mut samples = Samples::default();
     each_operation(history, |operation| samples.take(&operation));
@@ -156,7 +158,7 @@ pub fn samples(history: &History) -> Samples {
         (LOSS_REPORT, times.loss_report_us),
     ] {
         if !values_us.is_empty() {
-            samples.of(operation).extend(values_us);
+            samples.values(operation).extend(values_us);
         }
     }
     samples
@@ -178,42 +180,42 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_histogram_is_left_out_of_a_merger() {
-        let strange = Latency {
+    fn invalid_histogram_is_omitted_from_a_merge() {
+        let invalid = Latency {
             count: 7,
             histogram: "nonsense".into(),
             ..Latency::default()
         };
         let runs = [
-            BTreeMap::from([("acquire".to_owned(), strange)]),
+            BTreeMap::from([("acquire".to_owned(), invalid)]),
             BTreeMap::from([("acquire".to_owned(), summarize([5].into_iter()))]),
         ];
         assert_eq!(merge(&runs)["acquire"].count, 1);
         assert!(merge(&runs[..1]).is_empty());
     }
 
-    /// The smallest value that at least `quantile` of all values do not exceed.
+    /// Returns the smallest value that is not less than the fraction `quantile` of all values.
     fn naive(sorted_us: &[u64], quantile: f64) -> u64 {
         let rank = (quantile * sorted_us.len() as f64).ceil() as usize;
         sorted_us[rank.clamp(1, sorted_us.len()) - 1]
     }
 
     #[test]
-    fn nothing_recorded_is_all_zero_and_still_decodes() {
+    fn empty_histogram_is_all_zero_and_decodes() {
         let latency = summarize(std::iter::empty());
         assert_eq!((latency.count, latency.p50_us, latency.max_us), (0, 0, 0));
         assert_eq!(decode(&latency).len(), 0);
     }
 
     #[test]
-    fn what_exceeds_an_hour_counts_as_an_hour() {
+    fn latency_above_an_hour_counts_as_an_hour() {
         let latency = summarize([u64::MAX].into_iter());
         assert_eq!(latency.count, 1);
         assert!(latency.max_us >= MAX_US && latency.max_us <= MAX_US / 1_000 * 1_001);
     }
 
     #[test]
-    fn an_hour_and_a_microsecond_are_told_apart_in_one_histogram() {
+    fn histogram_distinguishes_a_microsecond_from_an_hour() {
         let latency = summarize([1, 1, 1, MAX_US].into_iter());
         assert_eq!(latency.p50_us, 1);
         assert!(latency.p999_us >= MAX_US);
@@ -221,7 +223,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn runs_that_are_merged_are_as_if_they_had_been_one(
+        fn merged_runs_equal_one_run_with_all_values(
             first_us in prop::collection::vec(0..=MAX_US, 0..50),
             second_us in prop::collection::vec(0..5_000_u64, 0..50),
         ) {
@@ -233,9 +235,9 @@ mod tests {
             prop_assert_eq!(decode(&merged["acquire"]), decode(&run(&together)["acquire"]));
         }
 
-        /// A matrix with many runs does not keep them all apart.
+        /// A matrix with many runs merges them in batches.
         #[test]
-        fn it_does_not_matter_in_which_batches_runs_are_merged(
+        fn merging_in_batches_equals_merging_at_once(
             runs_us in prop::collection::vec(prop::collection::vec(0..=MAX_US, 0..20), 1..9),
             first in 0..9_usize,
         ) {
@@ -249,7 +251,7 @@ mod tests {
         }
 
         #[test]
-        fn percentiles_survive_the_encoding_and_agree_with_a_sorted_list(
+        fn percentiles_survive_encoding_and_match_a_sorted_list(
             mut values_us in prop::collection::vec(
                 prop_oneof![0..2_000_u64, 0..10_000_000_u64, 0..=MAX_US], 1..400),
         ) {
@@ -304,7 +306,7 @@ mod tests {
         }
     }
 
-    fn asked_for(worker: usize, op: u64, intended_us: u64) -> EventKind {
+    fn acquire_for(worker: usize, op: u64, intended_us: u64) -> EventKind {
         let EventKind::Acquire {
             key,
             ttl_ms,
@@ -312,7 +314,7 @@ mod tests {
             ..
         } = acquire(worker, op)
         else {
-            unreachable!("it is one");
+            unreachable!("`acquire` returns this variant");
         };
         EventKind::Acquire {
             worker,
@@ -336,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_are_paired_by_their_number_and_only_successes_count() {
+    fn only_successes_count_and_are_paired_by_number() {
         let history = history(vec![
             (0, acquire(0, 1)),
             (100, acquire(1, 2)),
@@ -352,7 +354,7 @@ mod tests {
                     last_command_ns: None,
                 },
             ),
-            // A grant without a request must not count, and must not crash the report.
+            // A grant without a request must be ignored, and must not crash the report.
             (1_100, granted(1, 99)),
         ]);
         let latency = from_history(&history);
@@ -367,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_loop_has_nothing_to_compare() {
+    fn closed_loop_has_no_latency_from_the_request() {
         let closed = history(vec![(0, acquire(0, 1)), (100, granted(0, 1))]);
         let operations: Vec<_> = from_history(&closed).into_keys().collect();
         assert_eq!(operations, ["acquire", "release"]);
@@ -376,15 +378,15 @@ mod tests {
     #[test]
     fn waiting_for_a_worker_counts_as_waiting() {
         let history = history(vec![
-            (0, asked_for(0, 1, 0)),
-            // The lock stalls for a while, and so does the only worker.
+            (0, acquire_for(0, 1, 0)),
+            // The lock and its only worker are slow.
             (900, granted(0, 1)),
-            (900, asked_for(0, 2, 300)),
+            (900, acquire_for(0, 2, 300)),
             (910, granted(0, 2)),
-            // Refused and repeated: the buyer has waited since it arrived.
-            (920, asked_for(0, 3, 600)),
+            // After a refusal and a retry, the buyer has waited since it arrived.
+            (920, acquire_for(0, 3, 600)),
             (930, EventKind::Refused { worker: 0, op: 3 }),
-            (940, asked_for(0, 4, 600)),
+            (940, acquire_for(0, 4, 600)),
             (950, granted(0, 4)),
         ]);
         let mut samples = samples(&history);

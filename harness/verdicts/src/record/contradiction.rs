@@ -1,24 +1,24 @@
-//! What a matrix cannot say. Its document may come from anybody, and what is counted in it is added up.
+//! Checks a matrix document for impossible counts. A document can be untrusted, and its counts are added up.
 
 use super::matrix::{Cell, MatrixRecord, Tally};
 
-/// Nothing in a cell is counted farther: a thousand years of runs.
-const MOST: u64 = 1 << 40;
+/// Maximum value of a count in a cell, far beyond any real number of runs.
+const MAX_COUNT: u64 = 1 << 40;
 
 impl MatrixRecord {
-    /// The first thing that makes no sense, in words: a cell has more runs than can be, or more verdicts
-    /// than runs. `None`: nothing.
+    /// Returns a description of the first impossible count, such as more verdicts than runs, or `None` if there is
+    /// none.
     pub fn contradiction(&self) -> Option<String> {
-        let about = |cell: &Cell, what: String| {
+        let describe = |cell: &Cell, what: String| {
             let names = [cell.lock.name.as_str(), cell.scenario.as_str()];
             format!("the cell of {} has {what}", names.join(" under "))
         };
         let mut cells = self.cells.iter();
-        cells.find_map(|cell| Some(about(cell, of_cell(cell)?)))
+        cells.find_map(|cell| Some(describe(cell, impossible_count(cell)?)))
     }
 }
 
-fn of_cell(cell: &Cell) -> Option<String> {
+fn impossible_count(cell: &Cell) -> Option<String> {
     let key_history = cell.key_history.unwrap_or_default();
     let counted = [
         cell.runs,
@@ -28,8 +28,10 @@ fn of_cell(cell: &Cell) -> Option<String> {
         key_history.ends,
         key_history.confirmed,
     ];
-    if let Some(count) = counted.into_iter().find(|count| *count > MOST) {
-        return Some(format!("a count of {count}; no more than {MOST} is read"));
+    if let Some(count) = counted.into_iter().find(|count| *count > MAX_COUNT) {
+        return Some(format!(
+            "a count of {count}, more than the maximum of {MAX_COUNT}"
+        ));
     }
     let runs = cell.runs;
     for (property, tally) in &cell.tally {
@@ -44,7 +46,7 @@ fn of_cell(cell: &Cell) -> Option<String> {
     ))
 }
 
-/// How many verdicts are counted; `None`: more than a number holds, or more causes than violations.
+/// Returns the number of verdicts, or `None` if it overflows or if there are more causes than violations.
 fn verdicts(tally: &Tally) -> Option<u64> {
     let causes = sum(tally.causes.values().copied())?;
     let kinds = [
@@ -76,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_fits_into_what_it_is_counted_of() {
+    fn verdicts_exceeding_their_runs_are_rejected() {
         assert_eq!(verdicts_of(3, 2, &[1, 1]), Some(5));
         assert_eq!(verdicts_of(3, 2, &[]), Some(5));
         assert_eq!(verdicts_of(3, 2, &[1, 2]), None);

@@ -1,4 +1,4 @@
-//! The matrix record: locks × scenarios × backends, their verdicts, and what was expected.
+//! The matrix record: locks × scenarios × backends, with their verdicts and expectations.
 
 use std::collections::BTreeMap;
 
@@ -18,32 +18,32 @@ pub const MATRIX_FORMAT: &str = "picklock-matrix/1";
 pub struct MatrixRecord {
     /// Always [`MATRIX_FORMAT`].
     pub format: String,
-    /// Version of picklock that made it.
+    /// Version of Picklock that produced the record.
     pub picklock: String,
     /// Seed of the first run of every cell; run `i` of a cell has `seed + i`.
     pub seed: u64,
-    /// How many runs were requested for each cell.
+    /// Number of runs requested per cell.
     pub seeds: u64,
-    /// Processors of the machine.
+    /// Number of CPUs of the machine.
     pub processors: usize,
-    /// How many cells ran concurrently.
+    /// Number of cells that ran concurrently.
     pub jobs: usize,
-    /// True when the user interrupted it: cells are missing.
+    /// Whether the user interrupted the matrix, so that cells are missing.
     #[serde(default)]
     pub interrupted: bool,
-    /// Wall time of the whole matrix, milliseconds; left out if output must repeat to the byte.
+    /// Wall time of the whole matrix in milliseconds; absent if the output must be reproducible byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
-    /// By backend, scenario and lock, in the order of the tables.
+    /// The cells by backend, scenario and lock, in the order of the tables.
     pub cells: Vec<Cell>,
-    /// Cells that were left out because they make no sense: a program of the user in the
-    /// simulation, or a scenario in a backend that it is not made for. These are not failures.
+    /// Cells that were left out because they are not possible: a user's program in the simulation, or a scenario on a
+    /// backend that it does not support. They are not failures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<SkippedCell>,
-    /// Which built-in lock each lock that is not built in behaves like.
+    /// For each lock that is not built in, the built-in lock that it resembles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub similarity: Vec<Similarity>,
-    /// The command that repeats it.
+    /// The command that repeats the matrix.
     pub reproduce: String,
 }
 
@@ -57,24 +57,24 @@ pub struct SkippedCell {
     pub scenario: String,
     /// Name of the backend.
     pub backend: BackendName,
-    /// Why it was left out, in words.
+    /// The reason in plain words.
     pub reason: String,
-    /// What goes wrong in the scenario; left out by older versions.
+    /// The kind of problem that the scenario is about; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family: Option<Family>,
 }
 
-/// What a comparison of locks must know of a cell's lock and scenario.
+/// The properties of a cell's lock and scenario that a comparison of locks needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellSetting {
-    /// What goes wrong in the scenario.
+    /// The kind of problem that the scenario is about.
     pub family: Family,
-    /// Which cost of a lock it measures; left out: none in particular.
+    /// The cost of a lock that the scenario measures; absent if it measures none in particular.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measures: Option<Measure>,
-    /// How many independent nodes the lock was given.
+    /// Number of independent nodes that the lock was given.
     pub nodes: usize,
-    /// How many replicas of each node the lock needs, whatever the scenario adds.
+    /// Number of replicas per node that the lock needs, not counting those that the scenario adds.
     pub replicas: usize,
 }
 
@@ -84,32 +84,32 @@ pub struct Cell {
     /// The lock.
     #[serde(rename = "impl")]
     pub lock: LockInfo,
-    /// Its options, from `--impl-option`.
+    /// The lock's options, from `--impl-option`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
     /// Name of the scenario.
     pub scenario: String,
     /// The scenario's own summary.
     pub summary: String,
-    /// Hash of the scenario's content, so that a baseline can tell when the scenario has changed.
+    /// Hash of the scenario's content, by which a baseline detects that the scenario has changed.
     pub scenario_hash: String,
-    /// What a comparison of locks must know; left out by older versions, and of a single run.
+    /// The data for comparisons of locks; absent in older records, and in the record of a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setting: Option<CellSetting>,
     /// Name of the backend.
     pub backend: BackendName,
-    /// The servers of the runs: what they say of themselves. Left out if no run got as far.
+    /// Name and version of the servers, as they report them; absent if no run started its servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redis: Option<Redis>,
-    /// How many runs were made.
+    /// Number of runs.
     pub runs: u64,
-    /// How many more were made, alone, in the place of runs that could not be judged.
+    /// Number of reruns that replaced inconclusive runs. Each of them ran without others in parallel.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub reruns: u64,
-    /// Seed of the run that is shown: the first run with an unexpected result (judged runs before those that
-    /// could not be judged), else the first with a violation, else the first.
+    /// Seed of the representative run: the first run with an unexpected result (conclusive results come first),
+    /// otherwise the first with a violation, otherwise the first run.
     pub seed: u64,
-    /// Verdicts of the run that is shown.
+    /// Verdicts of the representative run.
     pub verdicts: Verdicts,
     /// Results of all runs, by property.
     pub tally: BTreeMap<Property, Tally>,
@@ -117,51 +117,53 @@ pub struct Cell {
     pub expected: BTreeMap<Property, Expectation>,
     /// Verdicts that differ from what is expected.
     pub mismatches: Vec<Mismatch>,
-    /// Counts of the run that is shown.
+    /// Counts of the representative run.
     pub counts: Counts,
-    /// What looks at the servers' keys have confirmed in all runs; left out in the simulation.
+    /// Confirmation of the key history over all runs; absent in the simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_history: Option<KeyHistoryTally>,
-    /// Latencies of all runs together, by operation, as in a run record.
+    /// Latencies of all runs combined, by operation, as in a run record.
     pub latency: BTreeMap<String, Latency>,
-    /// Why a run of the cell could not be made, of the first such seed. Then what held proves nothing, but
-    /// what was violated in another run still counts.
+    /// Why a run of the cell failed to execute, for the first such seed. Held properties then prove nothing, but a
+    /// violation in another run still counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Wall time of all its runs, milliseconds; left out if output must repeat to the byte.
+    /// Wall time of all its runs in milliseconds; absent if the output must be reproducible byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
-    /// The directory of the run that is shown, relative to the matrix's own, if that was kept.
+    /// The saved run directory of the representative run, relative to the matrix's directory; absent if it was not
+    /// saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_dir: Option<String>,
-    /// The command that repeats the run that is shown.
+    /// The command that repeats the representative run.
     pub reproduce: String,
 }
 
-/// What looks at the servers' keys, each when a run was over, have confirmed of the key history.
+/// Confirmation of the key history by comparison with the servers after each run, summed over runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyHistoryTally {
-    /// Runs on real servers.
+    /// Number of runs on real servers.
     pub runs: u64,
-    /// Those whose key history was confirmed whole.
+    /// Number of runs whose key history was confirmed completely.
     pub confirmed_runs: u64,
-    /// Values that have gone.
+    /// Number of values that ended.
     pub ends: u64,
-    /// Those whose end was confirmed.
+    /// Number of values whose end was confirmed.
     pub confirmed: u64,
 }
 
 impl KeyHistoryTally {
-    /// Adds a run; `None`: it has no key history.
-    pub fn add(&mut self, look: Option<KeyHistoryCheck>) {
-        let look_or_none = look.unwrap_or_default();
+    /// Adds a run. `check` is `None` if the run has no key history.
+    pub fn add(&mut self, check: Option<KeyHistoryCheck>) {
         self.runs += 1;
-        self.confirmed_runs += u64::from(look.is_some_and(|look| look.ends == look.confirmed));
-        self.ends += look_or_none.ends;
-        self.confirmed += look_or_none.confirmed;
+        if let Some(check) = check {
+            self.confirmed_runs += u64::from(check.ends == check.confirmed);
+            self.ends += check.ends;
+            self.confirmed += check.confirmed;
+        }
     }
 
-    /// The two together.
+    /// Returns the sum of both.
     #[must_use]
     pub fn and(self, other: KeyHistoryTally) -> KeyHistoryTally {
         KeyHistoryTally {
@@ -173,7 +175,7 @@ impl KeyHistoryTally {
     }
 }
 
-/// How often a property had each result.
+/// The number of runs per verdict of a property.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tally {
@@ -181,7 +183,7 @@ pub struct Tally {
     pub held: u64,
     /// Runs in which it was violated.
     pub violated: u64,
-    /// Runs in which it could not be decided.
+    /// Runs in which it was undecided.
     pub unknown: u64,
     /// Runs in which it did not apply.
     pub not_applicable: u64,
@@ -205,7 +207,7 @@ impl Tally {
         }
     }
 
-    /// Counts the runs of another tally, too.
+    /// Adds the counts of another tally.
     pub fn add(&mut self, other: Tally) {
         self.held += other.held;
         self.violated += other.violated;
@@ -232,42 +234,46 @@ pub struct Mismatch {
 }
 
 impl Cell {
-    /// True if it ran and all verdicts are as expected.
+    /// Returns whether the cell ran and all its verdicts are as expected.
     pub fn is_as_expected(&self) -> bool {
         self.error.is_none() && self.mismatches.is_empty()
     }
 
-    /// True if a judged property is not as expected, even if another run could not be made.
+    /// Returns whether a conclusive verdict is unexpected, even if another run of the cell failed to execute.
     pub fn is_unexpected(&self) -> bool {
         self.mismatches.iter().any(Mismatch::is_judged)
     }
 
-    /// True if the scenario expects something of the lock. Otherwise the cell is only shown.
+    /// Returns whether the scenario has an expectation of the lock. Otherwise the cell is for information only.
     pub fn is_bound(&self) -> bool {
         let is_any = |it: &Expectation| matches!(it, Expectation::Any { .. });
         !self.expected.values().all(is_any)
     }
 
-    /// Why the scenario is not applicable to this lock in this backend; `None`: it is, or the cell could not be run.
+    /// Returns why the scenario does not apply to this lock on this backend, or `None` if it applies or a run of the
+    /// cell failed to execute.
     pub fn inapplicable(&self) -> Option<&str> {
         let in_every_run = |tally: &Tally| tally.held + tally.violated + tally.unknown == 0;
         let mut verdicts = self.verdicts.values();
         let is_inapplicable = self.error.is_none()
             && self.tally.values().all(in_every_run)
             && verdicts.all(|one| one.status == Status::NotApplicable);
-        let mut told = self.verdicts.values().filter_map(|one| one.story.first());
-        told.next().map(String::as_str).filter(|_| is_inapplicable)
+        let mut reasons = self.verdicts.values().filter_map(|one| one.story.first());
+        reasons
+            .next()
+            .map(String::as_str)
+            .filter(|_| is_inapplicable)
     }
 }
 
 impl Mismatch {
-    /// False if the property could not be judged, which is no evidence against the lock.
+    /// Returns whether the verdict is conclusive. An inconclusive one proves nothing against the lock.
     pub fn is_judged(&self) -> bool {
         self.got.status != Status::Unknown
     }
 }
 
-/// A lock that is not built in, compared with those that are.
+/// The comparison of a lock that is not built in with the built-in ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Similarity {
     /// Name of the lock.
@@ -275,18 +281,19 @@ pub struct Similarity {
     pub lock: String,
     /// Name of the backend.
     pub backend: BackendName,
-    /// The built-in lock whose expected results are closest to what came out. Left out, as `standard`, if
-    /// no built-in lock uses as many nodes and replicas: then nothing was compared.
+    /// The built-in lock whose expected results are closest to the observed ones. Absent, like `standard`, if no
+    /// built-in lock uses the same number of nodes and replicas, so that nothing was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
-    /// In how many results, each a property under a scenario, that lock differs all the same.
+    /// Number of results in which the lock still differs from `like`. A result is one property in one scenario.
     pub differs: usize,
-    /// How many results could be compared.
+    /// Number of results that were compared.
     pub compared: usize,
-    /// The built-in lock that it is held to.
+    /// The reference lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standard: Option<String>,
-    /// The scenarios in which it violated a property that the standard keeps, in the order of the table.
+    /// The scenarios in which the lock violated a property that holds for the reference lock, in the order of the
+    /// table.
     pub worse: Vec<String>,
 }
 
@@ -295,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_names_are_refused_with_the_list() {
+    fn unknown_name_is_rejected_with_the_list() {
         let known: Tally = serde_json::from_str(r#"{"violated":2,"causes":{"race":2}}"#).unwrap();
         assert_eq!(known.causes[&Cause::Race], 2);
         let unknown = serde_json::from_str::<Tally>(r#"{"violated":2,"causes":{"raze":2}}"#);

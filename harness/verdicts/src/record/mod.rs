@@ -20,7 +20,7 @@ pub use search::{
     Unshrunk,
 };
 
-/// True for what documents leave out.
+/// Returns whether a value is the default, which documents omit.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

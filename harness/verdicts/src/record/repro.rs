@@ -19,61 +19,61 @@ pub const REPRO_FORMAT: &str = "picklock-repro/1";
 pub struct Repro {
     /// Always [`REPRO_FORMAT`].
     pub format: String,
-    /// Version of picklock that ran it.
+    /// Version of Picklock that executed the run.
     pub picklock: String,
-    /// The backend in which it ran.
+    /// The backend of the run.
     pub backend: BackendName,
-    /// Seed of the run. Written as text if it exceeds the integers of TOML.
+    /// Seed of the run, written as a string if it exceeds the range of TOML integers.
     #[serde(serialize_with = "write_seed", deserialize_with = "read_seed")]
     pub seed: u64,
-    /// The scenario as given by the user: a name of the catalog, or a path.
+    /// The scenario as the user gave it: a name from the catalog, or a path.
     pub scenario_given: String,
     /// The lock.
     pub lock: ReproLock,
-    /// The overrides of the command line.
+    /// The command-line overrides.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub overrides: ReproOverrides,
     /// The verdicts.
     pub verdicts: BTreeMap<Property, RecordedVerdict>,
-    /// The scenario, with the overrides in it.
+    /// The scenario with the overrides applied.
     pub scenario: Scenario,
 }
 
-/// The lock of a repro.
+/// The lock under test, as a repro describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReproLock {
-    /// As given after `--impl`: a built-in lock, or `exec:` and the command of its adapter.
+    /// The value of `--impl`: a built-in lock, or `exec:` and the command of its adapter.
     pub name: String,
-    /// The label that the user gave the program.
+    /// The label that the user assigned to the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The program's working directory, an absolute path. Left out: that of `picklock replay`.
+    /// The program's working directory as an absolute path; the directory of `picklock replay` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// How many independent nodes the program takes its lock on. Left out: one.
+    /// Number of independent nodes on which the program takes its lock; one if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,
-    /// How many replicas of each node the program needs at least. Left out: none.
+    /// Minimum number of replicas per node that the program needs; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<usize>,
-    /// The program promises to renew its lease while its client works.
+    /// Whether the program promises to renew its lease while its client works.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub renews: bool,
-    /// The program needs all of its nodes, and not a majority.
+    /// Whether the program needs all of its nodes instead of a majority.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_every_node: bool,
-    /// The adapter's own version, or picklock's for built-in locks.
+    /// The adapter's own version, or Picklock's version for a built-in lock.
     pub version: String,
-    /// Its options, from `--impl-option`.
+    /// The lock's options, from `--impl-option`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
-    /// Variables that are added to the program's environment.
+    /// Variables to add to the program's environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
 }
 
-/// The overrides of the command line, for the scenario and for the backend.
+/// The command-line overrides of the scenario and the backend.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReproOverrides {
@@ -86,16 +86,16 @@ pub struct ReproOverrides {
     /// Lease time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<LeaseDuration>,
-    /// The server by its name.
+    /// The server, by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// Docker image of the nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// The server's binary.
+    /// Path of the server's binary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redis_server: Option<String>,
-    /// Servers that somebody else has started.
+    /// Servers that are already running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub servers: Option<ServersTable>,
 }
@@ -106,7 +106,7 @@ pub struct ReproOverrides {
 pub struct RecordedVerdict {
     /// The verdict.
     pub status: Status,
-    /// Why it was violated.
+    /// The cause of a violation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
 }
@@ -176,17 +176,17 @@ fn read_seed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error
     }
 }
 
-/// Servers that Picklock does not start, as text: `[servers]` of a `picklock.toml`, and of a repro file. No
-/// password is in it: a URL names the environment variable that holds it.
+/// Servers that Picklock does not start, in the form of the `[servers]` table of a `picklock.toml` or a repro. It
+/// contains no passwords: a URL names the environment variable that contains one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServersTable {
-    /// Their URLs, one for each node.
+    /// The servers' URLs, one per node.
     pub redis: Vec<String>,
-    /// What the names of all keys begin with; `None`: words that no other run has.
+    /// The prefix of all key names, or `None` for a prefix that is unique to the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// The file with the certificates of the authorities to trust; `None`: those of this machine.
+    /// The file with the trusted CA certificates, or `None` for the certificates of this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<PathBuf>,
     /// The file with the client's certificate.

@@ -17,7 +17,7 @@ pub const FORMAT: &str = "picklock-run/1";
 pub struct RunRecord {
     /// Always [`FORMAT`].
     pub format: String,
-    /// Version of picklock that made it.
+    /// Version of Picklock that produced the record.
     pub picklock: String,
     /// The lock.
     #[serde(rename = "impl")]
@@ -28,7 +28,7 @@ pub struct RunRecord {
     pub summary: String,
     /// Name of the backend.
     pub backend: BackendName,
-    /// Why that backend.
+    /// Why this backend was chosen.
     pub backend_reason: String,
     /// Seed of the run.
     pub seed: u64,
@@ -38,35 +38,35 @@ pub struct RunRecord {
     pub workers: usize,
     /// Number of independent nodes.
     pub nodes: usize,
-    /// Lease time, milliseconds.
+    /// Lease time in milliseconds.
     pub ttl_ms: u64,
-    /// One for each property.
+    /// The verdict of each property.
     pub verdicts: Verdicts,
     /// Counts of events.
     pub counts: Counts,
-    /// By operation: `acquire`, `release`; in an open loop `acquire` counts from the buyer's
+    /// Latencies by operation, such as `acquire` and `release`. In an open loop, `acquire` counts from the buyer's
     /// arrival, and `acquire_asked` from the worker's request.
     pub latency: BTreeMap<String, Latency>,
-    /// Faults as they struck.
+    /// The faults of the run, in the order in which they fired.
     pub faults: Vec<FiredFault>,
-    /// Workers that violated the protocol, and workers and nodes that died on their own, in words.
+    /// Protocol violations, unexpected deaths and stalls, in plain words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trouble: Vec<String>,
-    /// How long the phases took.
+    /// Durations of the phases.
     pub phases: Phases,
-    /// True when the user interrupted the run.
+    /// Whether the user interrupted the run.
     #[serde(default)]
     pub interrupted: bool,
-    /// The command that repeats it.
+    /// The command that repeats the run.
     pub reproduce: String,
 }
 
 /// The lock under test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockInfo {
-    /// As given to `--impl`, or as the adapter names itself.
+    /// The value of `--impl`, or the name that the adapter reports.
     pub name: String,
-    /// The adapter's own, or picklock's for built-in locks.
+    /// The adapter's own version, or Picklock's version for a built-in lock.
     pub version: String,
 }
 
@@ -80,7 +80,8 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// True if both are one version of one server, up to the patch level: their figures may be compared.
+    /// Returns whether both are the same server with the same major and minor version, so that their measurements are
+    /// comparable.
     pub fn is_like(&self, other: &Redis) -> bool {
         let (mine, theirs) = (self.version.split('.'), other.version.split('.'));
         self.server == other.server && mine.take(2).eq(theirs.take(2))
@@ -102,44 +103,44 @@ pub struct Counts {
     pub refused: u64,
     /// Attempts, extensions and releases that ended in an error.
     pub failed: u64,
-    /// Renewals in the background, and extensions that a holder asked for and got.
+    /// Background renewals, and granted requests to extend.
     pub extended: u64,
-    /// Releases that claimed success.
+    /// Releases that reported success.
     pub released: u64,
-    /// Units sold, all keys together.
+    /// Units sold, over all keys.
     pub sold: i64,
-    /// Units at the start, all keys together.
+    /// Units at the start, over all keys.
     pub stock_start: i64,
-    /// Units left, all keys together.
+    /// Units left, over all keys.
     pub stock_left: i64,
-    /// Buyers who arrived; only in an open loop.
+    /// Buyers that arrived; only in an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrived: Option<u64>,
-    /// How many of them no worker had begun to serve when the run ended; only in an open loop.
+    /// Buyers that no worker had begun to serve when the run ended; only in an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unserved: Option<u64>,
-    /// Commands that workers sent while they acquired; left out: they were not counted.
+    /// Commands that workers sent while they acquired; absent if commands were not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commands: Option<u64>,
-    /// How long all requests to acquire took together, milliseconds; left out as well then.
+    /// Total duration of all requests to acquire, in milliseconds; absent if commands were not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
-    /// Commands that workers sent in each second in which they waited for an answer to a request to acquire.
+    /// Commands per second of waiting for the answer to a request to acquire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_per_s: Option<u64>,
-    /// Commands that holders sent in each second, from the answer on until they were told to release.
+    /// Commands per second of holding, from the answer to the request to release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holding_per_s: Option<u64>,
-    /// Keys that a script changed and its command had not declared.
+    /// Number of keys that a script changed although its command had not declared them.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub undeclared_keys: u64,
-    /// What a look at the servers' keys has confirmed of the key history, if there was one.
+    /// Confirmation of the key history by the servers, if they were compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_history: Option<KeyHistoryCheck>,
 }
 
 impl Counts {
-    /// Commands for each grant, those of attempts that failed included.
+    /// Returns the number of commands per grant, counting failed attempts as well.
     pub fn commands_per_grant(&self) -> Option<f64> {
         let commands = self.commands.filter(|_| self.granted > 0)?;
         Some(commands as f64 / self.granted as f64)
@@ -163,26 +164,26 @@ pub struct Latency {
     pub histogram: String,
 }
 
-/// A fault as it struck.
+/// A fault as it happened.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FiredFault {
     /// Its kind.
     pub fault: String,
-    /// In words.
+    /// Its description in plain words.
     pub detail: String,
-    /// When it began, nanoseconds since the run began; `None`: it never struck.
+    /// When it began, in nanoseconds since the run began, or `None` if it never fired.
     pub began_ns: Option<u64>,
-    /// When it was over; `None`: it lasted to the end.
+    /// When it ended, or `None` if it lasted to the end of the run.
     pub ended_ns: Option<u64>,
-    /// Workers it struck.
+    /// The workers that it affected.
     #[serde(default)]
     pub workers: Vec<usize>,
-    /// Nodes it struck.
+    /// The nodes that it affected.
     #[serde(default)]
     pub nodes: Vec<usize>,
 }
 
-/// How long the phases of a run took, milliseconds.
+/// The durations of a run's phases in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say which")]
 pub struct Phases {

@@ -1,13 +1,12 @@
-//! A hash of a scenario's content.
+//! The hash of a scenario's content.
 
 use picklock_scenarios::Scenario;
 
-/// A hash of everything in the scenario that affects a run: 40 hex digits.
+/// Returns a hash of everything in the scenario that affects a run, as 40 hex digits.
 ///
-/// Two scenarios of one name with different hashes are different scenarios, and their results
-/// cannot be compared. Descriptions (summary, source, measures) and expectations are left out, because they
-/// do not affect the run. It is taken over the parsed scenario, so that comments, order and
-/// spelled-out defaults of the file do not change it.
+/// Scenarios with the same name and different hashes are different scenarios, and their results are not comparable.
+/// Descriptions (summary, source, measures) and expectations are excluded, because they do not affect a run. The hash
+/// covers the parsed scenario, so comments, order and explicit defaults in the file do not change it.
 pub fn scenario_hash(scenario: &Scenario) -> String {
     let as_run = Scenario {
         summary: String::new(),

@@ -1,4 +1,4 @@
-//! The record of a search: what was tried on one lock, how much that covers, and what was found.
+//! The record of a search: the fault plans that were tried on a lock, their coverage, and the counterexamples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,59 +11,60 @@ use crate::check::{Cause, Property};
 /// Format and version of the record of a search.
 pub const SEARCH_FORMAT: &str = "picklock-search/1";
 
-/// What a search tried, and what came out.
+/// The results of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SearchRecord {
     /// Always [`SEARCH_FORMAT`].
     pub format: String,
-    /// Version of picklock that made it.
+    /// Version of Picklock that produced the record.
     pub picklock: String,
-    /// How it chose what to try.
+    /// The search strategy.
     pub kind: SearchKind,
     /// The lock.
     #[serde(rename = "impl")]
     pub lock: LockInfo,
-    /// Its options, from `--impl-option`.
+    /// The lock's options, from `--impl-option`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
-    /// Where it ran.
+    /// The backend of the runs.
     pub backend: BackendName,
-    /// Seed of every run of a sweep; what the plans of a hunt are drawn from.
+    /// Seed of every run of a sweep; seed from which a hunt generates its plans.
     pub seed: u64,
-    /// What it was asked for beside lock and seed, as one value: two records with the same are parts of one search.
+    /// The parameters of the search besides lock and seed. Records with equal parameters are parts of one search.
     pub asked: Asked,
-    /// How many faults a plan of a sweep has at most.
+    /// Maximum number of faults per plan of a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<usize>,
-    /// The parts of the search that are in this record.
+    /// The shards of the search that this record covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shards: Option<Shards>,
-    /// How many runs were made and judged, without those of shrinking.
+    /// Number of judged runs, excluding those for shrinking.
     pub schedules: u64,
-    /// How many of them had a find.
+    /// Number of runs with a counterexample.
     pub violations: u64,
-    /// Every placement of up to `depth` faults of the vocabulary was run, or shown to equal one that was.
+    /// Whether every placement of up to `depth` faults of the fault model was run, or shown to be equivalent to one
+    /// that was run.
     pub exhaustive: bool,
-    /// Everything was tried that this part of the search was asked for.
+    /// Whether this part of the search tried everything that it was requested to try.
     #[serde(default)]
     pub complete: bool,
-    /// The user interrupted it.
+    /// Whether the user interrupted the search.
     #[serde(default)]
     pub interrupted: bool,
-    /// How long it took, in seconds of real time.
+    /// Wall time in seconds.
     pub elapsed_s: f64,
-    /// How much was tried.
+    /// Coverage of the search.
     pub coverage: Coverage,
-    /// What was found, the simplest first.
+    /// The counterexamples, simplest first.
     pub counterexamples: Vec<Counterexample>,
-    /// The repro file of the first find, if it was written.
+    /// The repro file of the first counterexample, if it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repro: Option<String>,
     /// The command that repeats the search.
     pub reproduce: String,
 }
 
-/// How a search chooses what to try.
+/// How a search chooses its plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SearchKind {
@@ -73,10 +74,10 @@ pub enum SearchKind {
     Hunt,
 }
 
-/// What a search was asked for.
+/// The parameters of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    /// Name of the workload; left out for a hunt, which draws them.
+    /// Name of the workload; absent for a hunt, which generates workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
     /// Hash of the scenario that all plans of a sweep share.
@@ -84,128 +85,128 @@ pub struct Asked {
     pub scenario_hash: Option<String>,
     /// The groups of faults.
     pub faults: Vec<String>,
-    /// The properties that count. Empty: all.
+    /// The properties whose violations count; all if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub properties: Vec<Property>,
-    /// A client that outlives its lease counts as a find against `exclusion`.
+    /// Whether an `exclusion` violation by a client that outlives its lease counts.
     #[serde(default)]
     pub outlived_lease: bool,
-    /// How many plans a hunt was to try, if it was told a number.
+    /// Number of plans that a hunt was requested to try, if it was limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
-    /// A hunt without bias and memory.
+    /// Whether the hunt draws plans uniformly, without learning from earlier runs.
     #[serde(default)]
     pub uniform: bool,
 }
 
-/// Which parts of a search a record has.
+/// The shards of a search that a record covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shards {
-    /// How many there are.
+    /// Total number of shards.
     pub of: u64,
-    /// Those that are here, counted from 1.
+    /// The covered shards, counted from 1.
     pub have: BTreeSet<u64>,
 }
 
 impl Shards {
-    /// Those that are not here.
+    /// Returns the shards that are not covered.
     pub fn missing(&self) -> Vec<u64> {
         let all = 1..=self.of;
         all.filter(|one| !self.have.contains(one)).collect()
     }
 }
 
-/// How much a search has tried.
+/// The coverage of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage {
-    /// The moments of the run without faults. Zero for a hunt.
+    /// Number of injection points in the run without faults; 0 for a hunt.
     pub injection_points: u64,
-    /// The faults of the vocabulary, in the words of scenario files.
+    /// The faults of the fault model, in the notation of scenario files.
     pub faults: Vec<String>,
-    /// Places for the first fault: each fault at each moment that it can have.
+    /// Number of placements of the first fault: pairs of a fault and an injection point at which it can fire.
     pub placements: u64,
-    /// Plans that were not run because another one that was is the same run.
+    /// Number of plans that were skipped because they are equivalent to a plan that was run.
     pub pruned: u64,
-    /// Runs in which a fault did not strike, because its target was gone or its moment never came.
+    /// Number of runs in which a fault did not fire, because its target was gone or its trigger did not occur.
     pub missed: u64,
-    /// How often each kind of fault was placed at each sort of moment; left out by older versions.
+    /// Number of placements of each kind of fault at each kind of injection point; absent in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placed: Vec<Placed>,
-    /// Runs in which a property was neither held nor violated, by property.
+    /// Number of inconclusive runs per property.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inconclusive: BTreeMap<Property, u64>,
-    /// Plans whose simulation did not end.
+    /// Number of plans whose simulation did not end.
     pub stuck: u64,
-    /// On servers: plans with a violation that did not come again when they were repeated.
+    /// Number of plans on servers with a violation that did not recur when repeated.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub unrepeated: u64,
-    /// For a hunt: different patterns of key history and protocol that its runs have shown.
+    /// Number of distinct patterns of key history and protocol that the runs of a hunt have shown.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub patterns: u64,
-    /// What was the same in all runs, in words.
+    /// The parameters that were the same in all runs, in plain words.
     pub fixed: Vec<String>,
 }
 
-/// A kind of fault at a sort of moment.
+/// A kind of fault at a kind of injection point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placed {
-    /// The moment: `reply SET during acquire`.
+    /// The kind of injection point, such as `reply SET during acquire`.
     pub moment: String,
     /// The kind of fault.
     pub fault: String,
-    /// How many schedules had it there.
+    /// Number of plans that had the fault there.
     pub schedules: u64,
-    /// How many of them had a find.
+    /// Number of those plans with a counterexample.
     pub counterexamples: u64,
 }
-
-/// One way in which the lock fails, shrunk. Told apart by property, cause and shape.
+/// One way in which the lock fails, after shrinking. Counterexamples are distinguished by property, cause and
+/// signature.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Counterexample {
-    /// The property that is violated.
+    /// The violated property.
     pub property: Property,
-    /// Why.
+    /// The cause of the violation.
     pub cause: Cause,
-    /// The kinds of its faults, and at what they strike.
+    /// The signature: the kinds of its faults, and the kinds of their injection points.
     pub signature: Vec<String>,
-    /// Its faults in words.
+    /// Descriptions of its faults.
     pub faults: Vec<String>,
-    /// How many schedules had it, or one like it.
+    /// Number of plans with this counterexample, or with one that it explains.
     pub schedules: u64,
-    /// The number of the first one, counted from 1.
+    /// Number of the first such plan, counted from 1.
     pub first: u64,
-    /// It comes with other latencies, too, or came again on servers.
+    /// Whether it recurs with different latencies, or recurred on servers.
     #[serde(default)]
     pub robust: bool,
-    /// After how many seconds it was seen, if that was measured.
+    /// Seconds until it was found, if this was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_s: Option<f64>,
-    /// What happens.
+    /// The story of the violation.
     pub story: Vec<String>,
-    /// The seed of its run.
+    /// Seed of its run.
     pub seed: u64,
-    /// The scenario: everything else that its run needs.
+    /// The scenario, which contains everything else that its run needs.
     pub scenario: Scenario,
-    /// Its repro file, if that was written.
+    /// Its repro file, if it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repro: Option<String>,
     /// The command that repeats it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reproduce: String,
-    /// Of a shard: what it was shrunk from, so that shards that are joined tell what one process tells.
+    /// In a shard, the groups that it was shrunk from, from which a merge computes the result of an unsharded search.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unshrunk: Vec<Unshrunk>,
 }
 
-/// What a find was shrunk from: schedules of one shape.
+/// A group of plans with one signature, before shrinking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unshrunk {
-    /// Their shape.
+    /// Their signature.
     pub signature: Vec<String>,
-    /// The place of the first one in the order of the search, among those with as many faults.
+    /// Position of the first plan in the order of the search, among plans with the same number of faults.
     pub place: Vec<u64>,
-    /// It comes with other latencies, too.
+    /// Whether it recurs with different latencies.
     pub robust: bool,
-    /// How many there are.
+    /// Number of plans.
     pub schedules: u64,
 }

@@ -1,4 +1,4 @@
-//! Attempts: what is known of one attempt to buy, and how it follows its events.
+//! Attempts: the state of one attempt to buy, and how events change it.
 
 use picklock_scenarios::Phase;
 
@@ -10,52 +10,53 @@ use super::request_read::{RequestRead, is_void};
 use super::step::{AcquireFailure, HoldEnd, Step};
 use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
-/// One attempt to buy, as far as it has come.
+/// The state of one attempt to buy.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// Whose.
+    /// The worker that makes the attempt.
     pub worker: usize,
-    /// The number that all its events carry.
+    /// The number that all events of the attempt carry.
     pub op: u64,
     /// The lock's key, by its position in the header.
     pub key: u32,
     /// When the request was sent.
     pub acquire_ns: u64,
-    /// In an open loop: when the buyer came.
+    /// When the buyer arrived; only in an open loop.
     pub intended_ns: Option<u64>,
-    /// The lease time that was asked for.
+    /// The requested lease time.
     pub ttl_ns: u64,
-    /// For how long the lock may have tried.
+    /// Maximum time that the lock may spend trying to acquire.
     pub wait_ns: u64,
     /// When the grant arrived, if it has.
     pub begin_ns: Option<u64>,
-    /// The lease runs at least until here (see `lease_deadline.rs`); 0 before the grant.
+    /// Earliest possible end of the lease (see `lease_deadline.rs`); 0 before the grant.
     pub deadline_ns: u64,
-    /// The lease runs no longer than until here; 0 before the grant.
+    /// Latest possible end of the lease; 0 before the grant.
     pub latest_deadline_ns: u64,
-    /// Between which times the lock said so.
+    /// The earliest and latest time at which the lock can have written its latest report.
     pub report_window_ns: (u64, u64),
-    /// The longest lease that was reported, counted from the report.
-    pub(super) longest_told_ns: u64,
-    /// The longest expiry that was written for it; 0: none was.
+    /// The longest lease that was reported, measured from the report.
+    pub(super) longest_reported_ns: u64,
+    /// The longest expiry that was written for the attempt, or 0 if none was written.
     pub(super) longest_written_ns: u64,
-    /// When the value has run out whose expiry was written first since the last report of a lease; `u64::MAX`: none was.
+    /// The end of the first expiry that was written since the latest lease report, or `u64::MAX` if none was written.
     pub(super) runs_out_ns: u64,
-    /// True when the deadline is the lock's own word.
-    pub told: bool,
-    /// True when the lock said nothing, and a server shows since when its lease runs.
-    pub seen: bool,
-    /// What the answer of this very moment says that it took, and what the driver has waited, milliseconds: it is more.
+    /// Whether the lock reported the deadline itself.
+    pub lease_reported: bool,
+    /// Whether the lock reported no validity, but the key history of a single node shows when its lease began.
+    pub lease_observed: bool,
+    /// Set while an answer is processed that reports an impossible `elapsed_ms`: the reported time and the shorter
+    /// time that the driver had waited, in milliseconds.
     pub void_elapsed: Option<(u64, u64)>,
     pub(super) read: RequestRead,
     pub(super) last_write: LastWrite,
-    /// The keys that it has taken the lock in, and of which nodes.
+    /// The nodes and keys in which the attempt wrote a value of the lock in order to acquire it.
     places: Vec<(usize, KeyName)>,
-    /// When the holder's last request to extend was sent, while it is unanswered.
+    /// When the holder's pending request to extend was sent, if there is one.
     pub extend_ns: Option<u64>,
-    /// Between which times a command of that extension last changed a key of a server: it was answered later.
+    /// The earliest and latest time of the last key change that the pending extension made.
     pub(super) extend_written_ns: (u64, u64),
-    /// Every other grant that had arrived before was made before this one: see `grant_order.rs`.
+    /// Every other grant that had arrived before this time was made before this one (see `grant_order.rs`).
     pub follows_ns: u64,
     /// The fencing token.
     pub fence: Option<u64>,
@@ -64,30 +65,30 @@ pub struct Attempt {
     pub ended: Option<(u64, HoldEnd)>,
 }
 
-/// Where the attempt has written the lock's key in order to take it.
+/// The nodes on which the attempt has written the lock's key in order to acquire it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum LastWrite {
     #[default]
     Nowhere,
-    /// On this node alone, and between which times it did so last.
+    /// On this node only. The times are the earliest and latest time of the last write.
     On(usize, (u64, u64)),
     OnSeveral,
 }
 
-/// What an event has done to an attempt.
+/// The effect of an event on an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Followed {
-    /// Nothing that is followed here.
+    /// The event has no effect here.
     Not,
-    /// It goes on.
+    /// The attempt continues.
     UnderWay,
-    /// It is over.
+    /// The attempt is over.
     Over,
 }
 
 impl Attempt {
-    /// The attempt that begins with this event; `None`: none does.
-    pub(super) fn asked(event: &Event) -> Option<Self> {
+    /// Returns the attempt that begins with this event, or `None` if the event begins no attempt.
+    pub(super) fn from_event(event: &Event) -> Option<Self> {
         let at_ns = event.at_ns;
         let EventKind::Acquire {
             worker,
@@ -112,11 +113,11 @@ impl Attempt {
             deadline_ns: 0,
             latest_deadline_ns: 0,
             report_window_ns: (at_ns, at_ns),
-            longest_told_ns: 0,
+            longest_reported_ns: 0,
             longest_written_ns: 0,
             runs_out_ns: u64::MAX,
-            told: false,
-            seen: false,
+            lease_reported: false,
+            lease_observed: false,
             void_elapsed: None,
             read: RequestRead::at_once(at_ns),
             last_write: LastWrite::Nowhere,
@@ -130,8 +131,8 @@ impl Attempt {
         })
     }
 
-    /// Follows an event of this attempt, and calls `see` for every step that it makes by that. `forgot`: since it asked,
-    /// a node was made to forget, or some clock was wrong.
+    /// Processes an event of this attempt, and calls `see` for every step that it causes. `forgot` states whether a
+    /// fault has lost keys or spoilt a clock since the request.
     pub(super) fn follow(
         &mut self,
         event: &Event,
@@ -153,9 +154,9 @@ impl Attempt {
                     self.void_elapsed = None;
                 }
             }
-            EventKind::Refused { .. } => return self.denied(AcquireFailure::Refused, see),
+            EventKind::Refused { .. } => return self.fail(AcquireFailure::Refused, see),
             &EventKind::AcquireFailed { definite, .. } => {
-                return self.denied(AcquireFailure::Failed { definite }, see);
+                return self.fail(AcquireFailure::Failed { definite }, see);
             }
             EventKind::Release { .. } => self.end(at_ns, HoldEnd::Released, see),
             EventKind::Released {
@@ -176,10 +177,10 @@ impl Attempt {
                 why: KeyChange::Command(command),
                 ..
             } => {
-                // What never expires beside the lock is a counter.
+                // A key that never expires and is not the lock's own is a counter.
                 let of_lock = ttl_ms.is_some() || matches!(key, KeyName::Lock(_));
                 let lives = of_lock.then_some(*ttl_ms);
-                self.wrote(at_ns, (*node, key), command, lives, see);
+                self.record_write(at_ns, (*node, key), command, lives, see);
                 return Followed::Not;
             }
             _ => return self.follow_lease(event, see),
@@ -187,7 +188,7 @@ impl Attempt {
         Followed::UnderWay
     }
 
-    /// What the lock says about the lease of a hold.
+    /// Processes the lock's reports about the lease of a hold.
     fn follow_lease(&mut self, event: &Event, see: &mut impl FnMut(&Attempt, Step)) -> Followed {
         let at_ns = event.at_ns;
         match event.what {
@@ -196,7 +197,7 @@ impl Attempt {
                 elapsed_ms,
                 ..
             } => self.move_lease(at_ns, see, |attempt| {
-                attempt.reported(at_ns, valid_ms, elapsed_ms)
+                attempt.reported_deadline(at_ns, valid_ms, elapsed_ms)
             }),
             EventKind::Extend { .. } => {
                 (self.extend_ns, self.extend_written_ns) = (Some(at_ns), (0, 0));
@@ -210,7 +211,7 @@ impl Attempt {
                 self.record_elapsed(elapsed_ms, at_ns.saturating_sub(requested_at_ns));
                 self.move_lease(at_ns, see, |attempt| {
                     let deadline = attempt.deadline();
-                    let extended = attempt.extended(at_ns, valid_ms, elapsed_ms);
+                    let extended = attempt.extended_deadline(at_ns, valid_ms, elapsed_ms);
                     extended.unwrap_or(deadline)
                 });
                 self.void_elapsed = None;
@@ -228,12 +229,12 @@ impl Attempt {
         Followed::UnderWay
     }
 
-    /// An attempt that has been granted the lock is no longer asking for it.
-    fn denied(&mut self, denial: AcquireFailure, see: &mut impl FnMut(&Attempt, Step)) -> Followed {
+    /// Ends the attempt without a grant. Ignored if the lock has already been granted.
+    fn fail(&mut self, failure: AcquireFailure, see: &mut impl FnMut(&Attempt, Step)) -> Followed {
         if self.begin_ns.is_some() {
             return Followed::UnderWay;
         }
-        see(self, Step::Denied(denial));
+        see(self, Step::Denied(failure));
         Followed::Over
     }
 
@@ -254,7 +255,7 @@ impl Attempt {
         Followed::Over
     }
 
-    /// Its hold ends, if it has one that is open.
+    /// Ends the hold if one is active.
     pub(super) fn end(&mut self, at_ns: u64, how: HoldEnd, see: &mut impl FnMut(&Attempt, Step)) {
         if self.begin_ns.is_some() && self.ended.is_none() {
             self.ended = Some((at_ns, how));
@@ -280,9 +281,9 @@ impl Attempt {
         }
     }
 
-    /// A command of it has written the lock's value, or its expiry; `lives`: how long what it wrote lives, if that is of the
-    /// lock. A grant cannot have been reported before its first, nor an extension before its last.
-    fn wrote(
+    /// Records that a command of this attempt wrote a value or an expiry. `lives` is the expiry if the key may be the
+    /// lock's. A grant cannot have been reported before its first write, nor an extension before its last.
+    fn record_write(
         &mut self,
         at_ns: u64,
         place: (usize, &KeyName),
@@ -291,16 +292,16 @@ impl Attempt {
         see: &mut impl FnMut(&Attempt, Step),
     ) {
         if let Some(ttl_ms) = lives {
-            self.written(at_ns, ttl_ms, command.phase);
+            self.record_expiry(at_ns, ttl_ms, command.phase);
         }
         let written_ns = (command.forwarded_at_ns.unwrap_or(at_ns), at_ns);
         match command.phase {
-            Phase::Acquire => self.taken(written_ns, place, lives.is_some()),
+            Phase::Acquire => self.record_acquire_write(written_ns, place, lives.is_some()),
             Phase::Extend => self.extend_written_ns = written_ns,
             Phase::Idle => {
-                // A heartbeat or a counter beside the lock renews nothing.
+                // A heartbeat or a counter next to the lock renews nothing.
                 let is_own = self.places.iter().any(|own| (own.0, &own.1) == place);
-                if let Some(deadline) = self.perhaps_renewed(at_ns).filter(|_| is_own) {
+                if let Some(deadline) = self.possibly_renewed_deadline(at_ns).filter(|_| is_own) {
                     self.move_lease(at_ns, see, |_| deadline);
                 }
             }
@@ -310,22 +311,22 @@ impl Attempt {
 
     fn begin(&mut self, at_ns: u64, valid_ms: Option<u64>, elapsed_ms: Option<u64>, forgot: bool) {
         self.begin_ns = Some(at_ns);
-        self.told = valid_ms.is_some();
+        self.lease_reported = valid_ms.is_some();
         self.record_elapsed(elapsed_ms, at_ns.saturating_sub(self.acquire_ns));
         if let (Some(elapsed_ms), None) = (elapsed_ms, self.void_elapsed) {
-            self.read.answered(elapsed_ms);
+            self.read.record_answer(elapsed_ms);
         }
         let deadline = match (valid_ms, self.last_write) {
-            (Some(valid_ms), _) => self.reported(at_ns, valid_ms, elapsed_ms),
-            // It said nothing, but the server knows since when the key is the client's.
+            (Some(valid_ms), _) => self.reported_deadline(at_ns, valid_ms, elapsed_ms),
+            // The lock reported no validity, but the key history shows since when the key is the client's.
             (None, LastWrite::On(_, written_ns)) => {
-                self.seen = true;
-                self.answered(at_ns, elapsed_ms);
-                LeaseDeadline::of_write(written_ns, self.ttl_ns)
+                self.lease_observed = true;
+                self.record_answer(at_ns, elapsed_ms);
+                LeaseDeadline::from_write(written_ns, self.ttl_ns)
             }
             (None, _) => {
-                let (not_before_ns, _) = self.answered(at_ns, elapsed_ms);
-                let deadline = LeaseDeadline::of_ttl(self.acquire_ns, at_ns, self.ttl_ns);
+                let (not_before_ns, _) = self.record_answer(at_ns, elapsed_ms);
+                let deadline = LeaseDeadline::from_ttl(self.acquire_ns, at_ns, self.ttl_ns);
                 LeaseDeadline {
                     report_window_ns: (not_before_ns.max(self.acquire_ns), at_ns),
                     ..deadline
@@ -341,8 +342,8 @@ impl Attempt {
         self.void_elapsed = void_ms.map(|void_ms| (void_ms, waited_ns / 1_000_000));
     }
 
-    /// What an answer to this attempt says about its lease.
-    fn reported(
+    /// Returns the deadline that an answer to this attempt reports.
+    fn reported_deadline(
         &mut self,
         arrived_ns: u64,
         valid_ms: u64,
@@ -350,7 +351,7 @@ impl Attempt {
     ) -> LeaseDeadline {
         let waited_ns = arrived_ns.saturating_sub(self.acquire_ns);
         let elapsed_ms = elapsed_ms.filter(|it| !is_void(*it, waited_ns, self.ttl_ns));
-        let report_window_ns = self.answered(arrived_ns, elapsed_ms);
+        let report_window_ns = self.record_answer(arrived_ns, elapsed_ms);
         let deadline = LeaseDeadline::reported(report_window_ns, valid_ms);
         let runs_out_ns = std::mem::replace(&mut self.runs_out_ns, u64::MAX);
         match elapsed_ms {
@@ -359,33 +360,37 @@ impl Attempt {
         }
     }
 
-    /// The worker answered. Returns between which times it can have written that.
-    fn answered(&mut self, arrived_ns: u64, elapsed_ms: Option<u64>) -> (u64, u64) {
-        let not_before_ns = self.last_answer.arrived(arrived_ns);
+    /// Records an answer of the worker. Returns the earliest and latest time at which the worker can have written it.
+    fn record_answer(&mut self, arrived_ns: u64, elapsed_ms: Option<u64>) -> (u64, u64) {
+        let not_before_ns = self.last_answer.record_arrival(arrived_ns);
         let waited_ns = arrived_ns.saturating_sub(self.acquire_ns);
         match elapsed_ms.filter(|it| !is_void(*it, waited_ns, self.ttl_ns)) {
             Some(elapsed_ms) => {
-                let written_ns = self.read.reported(elapsed_ms, arrived_ns);
-                self.last_answer.written(written_ns.0);
+                let written_ns = self.read.report_window(elapsed_ms, arrived_ns);
+                self.last_answer.record_earliest_writing(written_ns.0);
                 written_ns
             }
             None => (not_before_ns, arrived_ns),
         }
     }
 
-    /// What the answer to the request to extend says about the lease; `None`: nothing asked for it.
-    fn extended(
+    /// Returns the deadline after a granted extension, or `None` if no extension was requested.
+    fn extended_deadline(
         &mut self,
         arrived_ns: u64,
         valid_ms: Option<u64>,
         elapsed_ms: Option<u64>,
     ) -> Option<LeaseDeadline> {
         let requested_at_ns = self.extend_ns.take()?;
-        let not_before_ns = self.last_answer.arrived(arrived_ns).max(requested_at_ns);
+        let not_before_ns = self
+            .last_answer
+            .record_arrival(arrived_ns)
+            .max(requested_at_ns);
         let Some(valid_ms) = valid_ms else {
-            return Some(match self.seen && self.extend_written_ns.1 > 0 {
-                true => LeaseDeadline::of_write(self.extend_written_ns, self.ttl_ns),
-                false => LeaseDeadline::of_ttl(requested_at_ns, arrived_ns, self.ttl_ns),
+            return Some(if self.lease_observed && self.extend_written_ns.1 > 0 {
+                LeaseDeadline::from_write(self.extend_written_ns, self.ttl_ns)
+            } else {
+                LeaseDeadline::from_ttl(requested_at_ns, arrived_ns, self.ttl_ns)
             });
         };
         let waited_ns = arrived_ns.saturating_sub(requested_at_ns);
@@ -394,13 +399,13 @@ impl Attempt {
                 let report_window_ns = requested_at_ns
                     .saturating_add(ms(elapsed_ms))
                     .min(arrived_ns);
-                self.last_answer.written(report_window_ns);
+                self.last_answer.record_earliest_writing(report_window_ns);
                 (report_window_ns, report_window_ns)
             }
             None => (not_before_ns, arrived_ns),
         };
-        // It says how long it took, not when it read the request. What it did to the servers shows the
-        // earliest time, and its answer the latest.
+        // The answer contains its duration, but not when the worker read the request. The writes on the servers give
+        // the earliest time, and the arrival of the answer the latest.
         let deadline = LeaseDeadline::reported(report_window_ns, valid_ms);
         let written_ns = self
             .extend_written_ns
@@ -416,14 +421,20 @@ impl Attempt {
         })
     }
 
-    /// A command has changed a key of a node, between these times, in order to take the lock; `of_lock`: the lock's. What comes after the
-    /// grant shows nothing of the time before it.
-    fn taken(&mut self, written_ns: (u64, u64), (node, key): (usize, &KeyName), of_lock: bool) {
+    /// Records a key change that was made in order to acquire, with its earliest and latest time. Changes after the
+    /// grant are ignored, because they show nothing about the time before it. `of_lock` states whether the key may be
+    /// the lock's.
+    fn record_acquire_write(
+        &mut self,
+        written_ns: (u64, u64),
+        (node, key): (usize, &KeyName),
+        of_lock: bool,
+    ) {
         if self.begin_ns.is_some() {
             return;
         }
-        if self.read.wrote(written_ns) {
-            self.last_answer.written(written_ns.0);
+        if self.read.record_write(written_ns) {
+            self.last_answer.record_earliest_writing(written_ns.0);
         }
         if of_lock {
             if !self.places.iter().any(|own| (own.0, &own.1) == (node, key)) {
@@ -437,12 +448,12 @@ impl Attempt {
         }
     }
 
-    /// A command of a holder that is told nothing has set the key's expiry anew, perhaps its own key's: then the
-    /// lease may run for longer. `None`: nothing changes.
-    fn perhaps_renewed(&self, at_ns: u64) -> Option<LeaseDeadline> {
+    /// Returns the deadline after a background command of a holder set a new expiry, perhaps on the lock's own key,
+    /// so that the lease may run longer. Returns `None` if the deadline does not change.
+    fn possibly_renewed_deadline(&self, at_ns: u64) -> Option<LeaseDeadline> {
         let deadline = self.deadline();
         let latest_ns = at_ns.saturating_add(self.ttl_ns);
-        let is_longer = self.seen && latest_ns > deadline.latest_ns;
+        let is_longer = self.lease_observed && latest_ns > deadline.latest_ns;
         is_longer.then_some(LeaseDeadline {
             latest_ns,
             report_window_ns: (at_ns, at_ns),
@@ -458,27 +469,27 @@ impl Attempt {
         }
     }
 
-    /// The lease ends then, as is known since `at_ns`.
+    /// Sets the deadline, which is known since `at_ns`.
     fn set_deadline(&mut self, at_ns: u64, deadline: LeaseDeadline) {
         self.deadline_ns = deadline.earliest_ns;
         self.latest_deadline_ns = deadline.latest_ns;
         self.report_window_ns = deadline.report_window_ns;
         let lease_ns = deadline.latest_ns.saturating_sub(at_ns);
-        self.longest_told_ns = self.longest_told_ns.max(lease_ns);
+        self.longest_reported_ns = self.longest_reported_ns.max(lease_ns);
     }
 
-    /// What it may leave behind in the servers runs out after this time: the TTL, or the longest lease that was
-    /// reported, counted from the report. More than was written is a false claim, and no lease.
+    /// Returns how long values that the attempt leaves on the servers can live: the TTL, or the longest reported
+    /// lease, measured from the report. A report beyond the written expiry is a false claim and does not count.
     pub fn longest_lease_ns(&self) -> u64 {
-        let reported_at_ns = match self.longest_written_ns {
-            0 => self.longest_told_ns,
-            written_ns => self.longest_told_ns.min(written_ns),
+        let reported_ns = match self.longest_written_ns {
+            0 => self.longest_reported_ns,
+            written_ns => self.longest_reported_ns.min(written_ns),
         };
-        self.ttl_ns.max(reported_at_ns)
+        self.ttl_ns.max(reported_ns)
     }
 
-    /// A value was written for it then that lives so long; `None`: for ever.
-    fn written(&mut self, at_ns: u64, ttl_ms: Option<i64>, phase: Phase) {
+    /// Records the expiry of a value that was written for the attempt. `None` means that the value never expires.
+    fn record_expiry(&mut self, at_ns: u64, ttl_ms: Option<i64>, phase: Phase) {
         let written_ns = ttl_ms.map_or(u64::MAX, |ttl| ms(u64::try_from(ttl).unwrap_or(0)));
         self.longest_written_ns = self.longest_written_ns.max(written_ns);
         if self.runs_out_ns == u64::MAX && matches!(phase, Phase::Acquire | Phase::Idle) {
@@ -486,7 +497,7 @@ impl Attempt {
         }
     }
 
-    /// When the hold began, for steps that only a hold can make.
+    /// Returns when the hold began, for steps that only a hold can make.
     pub fn begun_ns(&self) -> u64 {
         self.begin_ns.unwrap_or(self.acquire_ns)
     }

@@ -1,4 +1,4 @@
-//! Faults: when each was on, whom it struck, and what its kind does to a lock.
+//! Faults: when each was active, which targets it affected, and what its kind does to a lock.
 
 use std::collections::BTreeMap;
 
@@ -6,75 +6,74 @@ use picklock_scenarios::{Cause, FaultKind};
 
 use crate::history::{ClockShift, Event, EventKind, History};
 
-/// True for faults while which the workers that they strike stand still.
+/// Returns whether a fault stops the workers that it affects.
 pub(super) fn stops_clients(fault: &str) -> bool {
     FaultKind::named(fault).is_some_and(FaultKind::stops_clients)
 }
 
-/// A fault as the history tells it.
+/// A fault as the history shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultSpan<'a> {
-    /// Its kind: `pause-client`.
+    /// Its kind, such as `pause-client`.
     pub fault: &'a str,
-    /// In words.
+    /// Its description in plain words.
     pub detail: &'a str,
     /// When it began.
     pub began_ns: u64,
-    /// When it ended; `None`: it never did.
+    /// When it ended, or `None` if it never ended.
     pub ended_ns: Option<u64>,
-    /// The workers that it struck.
+    /// The workers that it affected.
     pub workers: &'a [usize],
-    /// The nodes that it struck.
+    /// The nodes that it affected.
     pub nodes: &'a [usize],
-    /// What it does to the wall clocks of those that it strikes, if the history says so.
+    /// The shift that it applied to the wall clocks of its targets, if it applied one.
     pub clock: Option<ClockShift>,
-    /// True if it could not be applied: it ended where it began, and the next event says why.
+    /// Whether it could not be applied: it ended at the time at which it began, and the next event gives the reason.
     pub missed: bool,
-    /// The workers that it did not reach: something came from them while they were frozen or dead.
-    pub escaped: Vec<usize>,
+    /// The workers that it did not stop: they sent data while they should have been frozen or dead.
+    pub breached_by: Vec<usize>,
 }
 
-/// No plan has this one: it is the part of a failover by Sentinels in which two masters serve.
+/// A fault that no plan contains: the part of a Sentinel failover during which two masters serve clients.
 const STALE_MASTER: &str = "stale-master";
 
-/// The cause that a fault suggests where nobody saw what became of a lock. `None`: it takes none away,
-/// or it is a fault that is not known here.
-pub fn loses(fault: &str) -> Option<Cause> {
+/// Returns the cause that a fault suggests if the end of a lock's value was not observed. Returns `None` for an
+/// unknown fault, and for one that makes no node lose a lock and no clock wrong.
+pub fn loss_cause(fault: &str) -> Option<Cause> {
     match fault {
         STALE_MASTER => Some(Cause::LostOnFailover),
-        planned => FaultKind::named(planned)?.loses(),
+        planned => FaultKind::named(planned)?.loss_cause(),
     }
 }
 
-/// True for faults while which a node has two masters, and each may serve clients.
+/// Returns whether a fault gives a node two masters that may both serve clients.
 pub fn leaves_two_masters(fault: &str) -> bool {
     fault == STALE_MASTER
 }
 
-/// True for faults that make a node forget, or expire, what it was told, or a client misjudge the
-/// time. One that has run out of memory or connections refuses (`exhaust` evicts nothing), and so
-/// holds its clients up.
+/// Returns whether a fault makes a node lose or expire keys, or a client misjudge the time. `exhaust` is not one of
+/// them: a server out of memory or connections rejects commands, and evicts nothing.
 pub fn forgets(fault: &str) -> bool {
-    loses(fault).is_some()
+    loss_cause(fault).is_some()
 }
 
-/// True for faults after which some clock is wrong, and stays so.
+/// Returns whether a fault leaves some clock permanently wrong.
 pub fn spoils_clocks(fault: &str) -> bool {
-    matches!(loses(fault), Some(Cause::ClockJump | Cause::ClockSkew))
+    matches!(loss_cause(fault), Some(Cause::ClockJump | Cause::ClockSkew))
 }
 
-/// True for faults that strike once: what follows is up to the lock. All others go on, and excuse
-/// a lock that stands still, until the history says that they are over.
+/// Returns whether a fault acts once, so that the rest is up to the lock. All other faults last, and excuse a lock
+/// that makes no progress, until the history shows their end.
 pub fn is_instantaneous(fault: &str) -> bool {
     FaultKind::named(fault).is_some_and(FaultKind::is_instantaneous)
 }
 
-/// True for faults that tell clients untruths: a lock that believes them is not held to what it says.
+/// Returns whether a fault gives clients untrue answers. A lock that repeats such an answer is not held to it.
 pub fn lies(fault: &str) -> bool {
     FaultKind::named(fault).is_some_and(FaultKind::lies)
 }
 
-/// All faults of a history, in the order in which they began.
+/// Returns all faults of a history, in the order in which they began.
 pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
     let mut spans: Vec<FaultSpan<'_>> = Vec::new();
     let mut ids = Vec::new();
@@ -100,7 +99,7 @@ pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
                     nodes,
                     clock: *clock,
                     missed: false,
-                    escaped: Vec::new(),
+                    breached_by: Vec::new(),
                 });
             }
             EventKind::FaultEnded { id } => {
@@ -112,7 +111,7 @@ pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
             }
             EventKind::FreezeBreach { id, worker, .. } => {
                 if let Some(index) = ids.iter().rposition(|known| known == id) {
-                    spans[index].escaped.push(*worker);
+                    spans[index].breached_by.push(*worker);
                 }
             }
             EventKind::FaultMissed { fault, .. } => {
@@ -128,32 +127,34 @@ pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
 }
 
 impl FaultSpan<'_> {
-    /// True when it was on at some moment of `from_ns..=to_ns`. A fault without an end never ended.
+    /// Returns whether the fault was active at any time in `from_ns..=to_ns`. A fault without a recorded end never
+    /// ended.
     pub fn touches(&self, from_ns: u64, to_ns: u64) -> bool {
         let until_ns = self.ended_ns.unwrap_or(u64::MAX);
         self.began_ns <= to_ns && until_ns >= from_ns
     }
 
-    /// True when it could hold up this worker: it struck, and names the worker or none.
+    /// Returns whether the fault could delay this worker: it took effect, and names this worker or none.
     pub fn affects(&self, worker: usize) -> bool {
         let named = self.workers.is_empty() || self.workers.contains(&worker);
-        named && self.struck() && !self.escaped.contains(&worker)
+        named && self.took_effect() && !self.breached_by.contains(&worker)
     }
 
-    /// True when it froze this worker.
+    /// Returns whether the fault froze this worker.
     pub fn freezes(&self, worker: usize) -> bool {
         stops_clients(self.fault) && self.affects(worker)
     }
 
-    /// True when it struck at all: it could be applied, and reached one of its workers.
-    pub fn struck(&self) -> bool {
-        let reached = |worker: &usize| !self.escaped.contains(worker);
+    /// Returns whether the fault took effect: it was applied, and stopped at least one of its workers, if it names
+    /// any.
+    pub fn took_effect(&self) -> bool {
+        let reached = |worker: &usize| !self.breached_by.contains(worker);
         !self.missed && (self.workers.is_empty() || self.workers.iter().any(reached))
     }
 }
 
-/// Spans of all workers that were frozen. A freeze ends with its fault, with its worker's death, or with the history;
-/// freezes that overlap or touch are one. A fault that a worker escaped did not freeze it.
+/// Returns the spans in which each worker was frozen. A freeze ends with its fault, with its worker's death, or with
+/// the history. Freezes that overlap or touch are merged. A fault that a worker breached did not freeze that worker.
 pub(super) fn frozen(
     history: &History,
     faults: &[FaultSpan<'_>],

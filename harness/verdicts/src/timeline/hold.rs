@@ -1,4 +1,4 @@
-//! Holds: who had the lock from when to when, and when the lease ran.
+//! Holds: which client had the lock, from when to when, and when its lease ran.
 
 use crate::history::{Event, EventKind, History};
 
@@ -9,11 +9,11 @@ use super::nanoseconds::ms;
 use super::step::{HoldEnd, Step};
 use super::tracker::{AttemptTracker, UnderWay};
 
-/// A hold: from the grant's arrival until the release was sent, the worker was gone, or the
-/// history ended. All times in nanoseconds since the run began.
+/// A hold: from the arrival of the grant until the release was sent, the worker died, or the history ended. All times
+/// are in nanoseconds since the run began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
-    /// Who.
+    /// The worker that holds the lock.
     pub worker: usize,
     /// The attempt's number.
     pub op: u64,
@@ -21,41 +21,42 @@ pub struct Hold {
     pub key: u32,
     /// When the request was sent.
     pub acquire_ns: u64,
-    /// The lease time that was asked for.
+    /// The requested lease time.
     pub ttl_ns: u64,
     /// When the grant arrived.
     pub begin_ns: u64,
     /// When the hold ended.
     pub end_ns: u64,
-    /// Every other grant that had arrived before was made before this one: see `grant_order.rs`.
+    /// Every other grant that had arrived before this time was made before this one (see `grant_order.rs`).
     pub follows_ns: u64,
     /// The end of the lease that came with the grant.
     pub first_deadline_ns: u64,
-    /// The last known end of the lease: before the begin if it was granted too late, or after the end.
+    /// The last known end of the lease. It is before `begin_ns` if the grant came too late, and can be after
+    /// `end_ns`.
     pub deadline_ns: u64,
-    /// The earliest end of the lease that the lock told after the grant.
-    pub kept_ns: u64,
-    /// The stretches of time in which the lease certainly ran, by what the client was told: one,
-    /// none if it was granted too late, more if it was extended after it had run out. Cut at
-    /// `end_ns`, and at what the holder said last.
+    /// The earliest end of the lease according to the reports after the grant.
+    pub earliest_deadline_ns: u64,
+    /// The periods in which the lease certainly ran, as far as the client was informed: usually one, none if the
+    /// grant came too late, several if an extension came after the end of the lease. They end at `end_ns` at the
+    /// latest, and at the deadline of the latest report.
     pub leases: Vec<Lease>,
-    /// The stretches in which it may have run; they contain `leases`.
+    /// The periods in which the lease may have run. They contain `leases`.
     pub possible_leases: Vec<Lease>,
-    /// True when the deadline is the lock's own word, not computed from the TTL.
-    pub told: bool,
-    /// True when the lock said nothing, and a server shows since when its lease runs.
-    pub seen: bool,
-    /// True when the client may have waited inside its request for the lock.
+    /// Whether the lock reported the deadline itself. If not, it is computed from the TTL.
+    pub lease_reported: bool,
+    /// Whether the lock reported no validity, but the key history of a single node shows when its lease began.
+    pub lease_observed: bool,
+    /// Whether the client may have waited for the lock inside its request.
     pub could_wait: bool,
     /// The token of the grant.
     pub token: String,
     /// The fencing token.
     pub fence: Option<u64>,
-    /// How it ended.
+    /// How the hold ended.
     pub ended: HoldEnd,
 }
 
-/// A part of a hold in which its lease was in one state. Never empty.
+/// A part of a hold in which its lease had one state. Never empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeasePhase {
     /// When it began, nanoseconds since the run began.
@@ -66,39 +67,40 @@ pub struct LeasePhase {
     pub state: LeaseState,
 }
 
-/// Whether a lease runs.
+/// The state of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaseState {
-    /// The client may believe that it holds.
+    /// The lease runs: the client may rely on it.
     Running,
-    /// The lease may be over: the lock did not say enough to tell.
+    /// The lease may be over; the lock did not report enough to decide.
     PerhapsOver,
     /// The lease is over.
     Over,
 }
 
 impl Hold {
-    /// True if what is known of the end of its first lease is only the earliest that it can be.
+    /// Returns whether only a lower bound is known for the end of the first lease.
     pub fn is_lease_a_bound(&self) -> bool {
         let until_ns = |leases: &[Lease]| leases.first().map(|lease| lease.until_ns);
         let (least, most) = (until_ns(&self.leases), until_ns(&self.possible_leases));
         most > least.map(|least_ns| least_ns.saturating_add(ms(2)))
     }
 
-    /// True when leases of the two ran at the same time.
+    /// Returns whether leases of the two holds ran at the same time.
     pub fn shares_lease_with(&self, other: &Hold) -> bool {
         Lease::shared(&self.leases, &other.leases).0 > 0
     }
 
-    /// True when the two overlap as a whole; see [`overlap`].
+    /// Returns whether the two holds overlap as a whole; see [`overlap`].
     pub fn overlaps(&self, other: &Hold) -> bool {
         overlap(self.span(), other.span())
     }
 
-    /// True if the lease had expired before the grant arrived. `faults`: those of the run.
+    /// Returns whether the lease had expired before the grant arrived. `faults` are all faults of the run.
     ///
-    /// A lock that reports no lease, and itself waits for the lock, is often granted it later than `acquire + ttl`
-    /// with a fresh lease. Its grant counts as late only if a fault delayed this worker while it was asking.
+    /// A lock that reports no validity, and waits for the lock within its request, often acquires it later than
+    /// `acquire + ttl` with a fresh lease. Its grant counts as late only if a fault delayed this worker during the
+    /// request.
     pub fn arrived_late(&self, faults: &[FaultSpan<'_>]) -> bool {
         let first = self.leases.first();
         if first.is_some_and(|lease| lease.from_ns == self.begin_ns) {
@@ -110,10 +112,10 @@ impl Hold {
                 && fault.began_ns < self.begin_ns
                 && fault.touches(self.acquire_ns, self.begin_ns)
         };
-        self.told || self.seen || !self.could_wait || faults.iter().any(delayed)
+        self.lease_reported || self.lease_observed || !self.could_wait || faults.iter().any(delayed)
     }
 
-    /// The same hold, had it lasted from and to these times, neither of which prolongs it.
+    /// Returns a copy of the hold that is cut to `begin_ns..end_ns`. Neither time may prolong the hold.
     pub(crate) fn cut(&self, begin_ns: u64, end_ns: u64) -> Hold {
         let mut hold = self.clone();
         hold.begin_ns = begin_ns;
@@ -123,7 +125,7 @@ impl Hold {
         hold
     }
 
-    /// It ends, and with it its leases.
+    /// Ends the hold and its leases.
     fn end(&mut self, at_ns: u64) {
         self.end_ns = at_ns;
         for lease in self.leases.iter_mut().chain(&mut self.possible_leases) {
@@ -131,12 +133,12 @@ impl Hold {
         }
     }
 
-    /// From and to.
+    /// Returns the begin and the end.
     pub fn span(&self) -> (u64, u64) {
         (self.begin_ns, self.end_ns)
     }
 
-    /// The whole hold by the state of its lease, in the order of time.
+    /// Returns the phases of the hold by the state of its lease, in chronological order.
     pub fn lease_phases(&self) -> impl Iterator<Item = LeasePhase> + '_ {
         let mut from_ns = self.begin_ns;
         std::iter::from_fn(move || {
@@ -161,7 +163,7 @@ impl Hold {
         })
     }
 
-    fn begun(attempt: &Attempt, token: String) -> Hold {
+    fn from_grant(attempt: &Attempt, token: String) -> Hold {
         let begin_ns = attempt.begun_ns();
         Hold {
             worker: attempt.worker,
@@ -174,11 +176,11 @@ impl Hold {
             follows_ns: attempt.follows_ns,
             first_deadline_ns: attempt.deadline_ns,
             deadline_ns: attempt.deadline_ns,
-            kept_ns: u64::MAX,
+            earliest_deadline_ns: u64::MAX,
             leases: Lease::started(begin_ns, attempt.deadline_ns),
             possible_leases: Lease::started(begin_ns, attempt.latest_deadline_ns),
-            told: attempt.told,
-            seen: attempt.seen,
+            lease_reported: attempt.lease_reported,
+            lease_observed: attempt.lease_observed,
             could_wait: attempt.wait_ns > 0,
             token,
             fence: attempt.fence,
@@ -192,9 +194,9 @@ impl Hold {
                 report_window_ns, ..
             } => {
                 self.deadline_ns = attempt.deadline_ns;
-                // That the lock is lost takes back nothing before it was said.
-                let kept_ns = attempt.deadline_ns.max(report_window_ns.0);
-                self.kept_ns = self.kept_ns.min(kept_ns);
+                // A report of a loss does not affect the time before the report.
+                let deadline_ns = attempt.deadline_ns.max(report_window_ns.0);
+                self.earliest_deadline_ns = self.earliest_deadline_ns.min(deadline_ns);
                 let latest_ns = attempt.latest_deadline_ns;
                 Lease::moved(
                     &mut self.leases,
@@ -218,7 +220,7 @@ impl Hold {
     }
 }
 
-/// Whether one of these stretches contains the moment, and until when that stays so.
+/// Returns whether one of these periods contains `at_ns`, and until when that remains so.
 fn runs(leases: &[Lease], at_ns: u64) -> (bool, u64) {
     let next = leases.partition_point(|lease| lease.until_ns <= at_ns);
     match leases.get(next) {
@@ -231,20 +233,20 @@ fn runs(leases: &[Lease], at_ns: u64) -> (bool, u64) {
 /// Collects the holds of a history from the steps of its attempts.
 #[derive(Debug, Default)]
 pub(crate) struct HoldReader {
-    /// In the order in which they began.
+    /// The holds, in the order in which they began.
     holds: Vec<Hold>,
-    /// Where each attempt's hold is in the list.
+    /// The index of each attempt's hold in `holds`.
     places: UnderWay<usize>,
 }
 
 impl HoldReader {
-    /// An attempt made a step by an event.
+    /// Processes a step that an attempt made by an event.
     pub fn step(&mut self, event: &Event, attempt: &Attempt, step: Step) {
         if let EventKind::Granted { token, .. } = &event.what
             && step == Step::Begun
         {
             self.places.begin(attempt.op, self.holds.len());
-            self.holds.push(Hold::begun(attempt, token.clone()));
+            self.holds.push(Hold::from_grant(attempt, token.clone()));
         } else if let Some(place) = self.places.get(attempt.op) {
             self.holds[*place].step(event.at_ns, attempt, step);
         }
@@ -253,7 +255,7 @@ impl HoldReader {
         }
     }
 
-    /// The holds. Those that are still open end with the history.
+    /// Returns the holds. Active holds end with the history.
     pub fn finish(mut self, history: &History) -> Vec<Hold> {
         let end_ns = history.events.last().map_or(0, |event| event.at_ns);
         let open = self.holds.iter_mut().filter(|hold| hold.end_ns == u64::MAX);
@@ -262,7 +264,7 @@ impl HoldReader {
     }
 }
 
-/// All holds of a history, in the order in which they began.
+/// Returns all holds of a history, in the order in which they began.
 pub(super) fn holds(history: &History) -> Vec<Hold> {
     let mut reader = HoldReader::default();
     let mut tracker = AttemptTracker::new(history.header.workers);

@@ -1,35 +1,34 @@
-//! The stretches of time in which the lease of a hold ran.
+//! The periods in which the lease of a hold ran.
 
-/// A stretch of time in which a lease ran.
+/// A period in which a lease ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// From the grant's arrival, or the extension's.
+    /// When the grant or the extension arrived.
     pub from_ns: u64,
-    /// Until the deadline, or the end of the hold. Never earlier than `from_ns`; equal to it if the
-    /// hold had no length.
+    /// The deadline, or the end of the hold. Never earlier than `from_ns`; equal to it if the hold has no length.
     pub until_ns: u64,
 }
 
-/// True if two stretches of time, each from and to, overlap.
+/// Returns whether two periods, each given as `(from, to)`, overlap.
 ///
-/// Stretches that only touch do not: equal times prove no order. One without length strictly inside
-/// the other one does, because what takes no time in the simulation takes a microsecond on a server.
+/// Periods that only touch do not overlap, because equal times prove no order. A period of zero length strictly
+/// inside another one does overlap it: work that takes no time in the simulation takes a microsecond on a server.
 pub fn overlap((from_ns, until_ns): (u64, u64), other: (u64, u64)) -> bool {
     from_ns < other.1 && other.0 < until_ns
 }
 
 impl Lease {
-    /// See [`overlap`].
+    /// Returns whether the leases overlap; see [`overlap`].
     pub fn overlaps(self, other: Lease) -> bool {
         overlap(self.span(), other.span())
     }
 
-    /// From and to.
+    /// Returns the start and the end.
     pub fn span(self) -> (u64, u64) {
         (self.from_ns, self.until_ns)
     }
 
-    /// The lease of a grant that arrived at `at_ns`. None if it had expired by then.
+    /// Returns the lease of a grant that arrived at `at_ns`. The list is empty if the lease had expired by then.
     pub(super) fn started(at_ns: u64, deadline_ns: u64) -> Vec<Lease> {
         let lease = (deadline_ns > at_ns).then_some(Lease {
             from_ns: at_ns,
@@ -38,9 +37,9 @@ impl Lease {
         lease.into_iter().collect()
     }
 
-    /// A report of `report_window_ns` arrived at `at_ns`: the lease ends at `deadline_ns`. That may be earlier
-    /// than was said before, even earlier than now. A lease that had expired when the report was made
-    /// starts again when it arrives.
+    /// Applies a report that was written at `report_window_ns` and arrived at `at_ns`: the lease ends at
+    /// `deadline_ns`. This can be earlier than the previous deadline, and even earlier than now. A lease that had
+    /// expired when the report was written starts again when the report arrives.
     pub(super) fn moved(
         leases: &mut Vec<Lease>,
         report_window_ns: u64,
@@ -58,7 +57,7 @@ impl Lease {
         }
     }
 
-    /// How many stretches of two holds overlap, and since when the first pair does.
+    /// Returns how many periods of two holds overlap, and the start of the earliest overlap.
     pub(crate) fn shared(mine: &[Lease], theirs: &[Lease]) -> (u64, Option<u64>) {
         let (mut count, mut since_ns) = (0, None);
         for one in mine {

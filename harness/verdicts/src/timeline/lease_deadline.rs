@@ -1,55 +1,55 @@
-//! When a lease ends. This is the only place where that is computed.
+//! The end of a lease. No other module computes it.
 //!
-//! A lock that reports how long its client may believe that it holds (`valid_ms`) did so
-//! `elapsed_ms` after it had read the request. So the lease runs until `read + elapsed + valid`. When the
-//! request was read is bounded in `request_read.rs`: usually it is when it was sent. (`granted + valid`
-//! would be too late where the worker was frozen between computing the time and writing the line.) No
-//! report is younger than its arrival: a lock that claims so has counted `elapsed_ms` wrongly, and a figure
-//! that is far too long counts as none.
+//! A lock that reports the remaining validity (`valid_ms`) also reports how long after reading the request it did so
+//! (`elapsed_ms`). The lease then runs until `read + elapsed + valid`. `request_read.rs` bounds the time of reading,
+//! which usually is the time of sending. (`granted + valid` would be too late if the worker was frozen between
+//! computing the validity and writing its report.) No report is younger than its arrival: a lock that claims otherwise has
+//! measured `elapsed_ms` wrongly, and a value that is far too large is ignored.
 //!
-//! What a lock leaves out is bounded by the driver's clock. The end is then known only as a
-//! span, from [`LeaseDeadline::earliest_ns`] to [`LeaseDeadline::latest_ns`]:
+//! If a lock omits one of these fields, the driver's clock bounds it. The end of the lease is then a span, from
+//! [`LeaseDeadline::earliest_ns`] to [`LeaseDeadline::latest_ns`]:
 //!
-//! - a report without `elapsed_ms` is no older than the answer before it (see `last_answer.rs`) and
-//!   no younger than its arrival;
-//! - a grant without `valid_ms` is worth the TTL. With key history it counts from when its key was written, if that
-//!   was on one node only; if a command of the holder sets an expiry after that, it may run for longer. Else it
-//!   counts from a time between the request and the arrival: the server cannot have set the key before it was
-//!   asked.
+//! - A report without `elapsed_ms` is no older than the answer before it (see `last_answer.rs`), and no younger than
+//!   its arrival.
+//! - A grant without `valid_ms` is worth the TTL. If the key history shows that the lock's key was written on a single
+//!   node, the TTL counts from that write, and the lease may run longer if a later command of the holder sets an
+//!   expiry. Otherwise the TTL counts from some time between request and arrival, because the server cannot have set
+//!   the key before the request.
 //!
-//! Where a request was read late, and its answer arrives late too, a report with `elapsed_ms` has two bounds as well. With
-//! key history it counts for no longer than the value lives that was written for it. A lock whose client may rely on
-//! more has told something untrue, which is the matter of `claims`.
+//! A report with `elapsed_ms` has two bounds as well if its request was read late and its answer arrives late. With a
+//! key history, the lease then ends no later than the value that was written for it. A lock that lets its client rely
+//! on more has reported something untrue, which `claims` judges.
 //!
-//! A renewal in the background counts `elapsed_ms` from the request to acquire, and an extension that the
-//! holder asked for from the request to extend. The worker may have read that request late, so such an
-//! extension was made no later than it arrives, and with key history no earlier than its last command. A refused extension ends the lease like `lost`.
+//! For a background renewal `elapsed_ms` counts from the request to acquire, and for a requested extension from the
+//! request to extend. The worker may have read that request late, so the extension was made at the latest when its
+//! answer arrives, and with a key history no earlier than its last command. A refused extension ends the lease like
+//! `lost`.
 //!
-//! The holder's last word counts: an extension may end earlier than the lease before it. One that was
-//! made before the lease had expired continues it, even if it arrives later; any other one starts a
-//! new lease when it arrives. `lost` ends the lease when it arrives.
+//! The latest report counts: an extension may end earlier than the lease before it. An extension that was made before
+//! the lease had expired continues it, even if its answer arrives later; any other extension starts a new lease when
+//! it arrives. `lost` ends the lease when it arrives.
 //!
-//! What happens before `earliest_ns` happened while the lease was running, and what happens after
-//! `latest_ns` did not. What happens in between decides nothing.
+//! An event before `earliest_ns` happened while the lease was running, and an event after `latest_ns` did not. An event
+//! between the two decides nothing.
 
 use super::nanoseconds::ms;
 
-/// The end of a lease, nanoseconds since the run began.
+/// The end of a lease, in nanoseconds since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LeaseDeadline {
-    /// The client may believe at least until here.
+    /// The client may rely on the lock at least until this time.
     pub(super) earliest_ns: u64,
-    /// And no longer than until here.
+    /// The client may rely on the lock no longer than until this time.
     pub(super) latest_ns: u64,
-    /// Between which times the lock said so.
+    /// The earliest and latest time at which the lock can have written its report.
     pub(super) report_window_ns: (u64, u64),
 }
 
-/// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
+/// Servers count expiries in whole milliseconds, on a clock that they read once per event-loop iteration.
 const SERVER_SLACK_NS: u64 = 2_000_000;
 
 impl LeaseDeadline {
-    /// What a lock reported, between these times.
+    /// Returns the deadline of a report that was written in this window.
     pub(super) fn reported(report_window_ns: (u64, u64), valid_ms: u64) -> Self {
         let valid_ns = ms(valid_ms);
         LeaseDeadline {
@@ -59,7 +59,7 @@ impl LeaseDeadline {
         }
     }
 
-    /// The same where the value has run out then: until it does, what is not known may go on, and no longer.
+    /// Limits the uncertain part of the deadline to the time at which the value expires.
     pub(super) fn no_longer_than(self, runs_out_ns: u64) -> Self {
         LeaseDeadline {
             latest_ns: self.latest_ns.min(runs_out_ns.max(self.earliest_ns)),
@@ -67,8 +67,8 @@ impl LeaseDeadline {
         }
     }
 
-    /// Of a grant without a report, whose key was written on its only server between these times.
-    pub(super) fn of_write(written_ns: (u64, u64), ttl_ns: u64) -> Self {
+    /// Returns the deadline of a grant without a report whose key was written on its only server in this window.
+    pub(super) fn from_write(written_ns: (u64, u64), ttl_ns: u64) -> Self {
         let ended_at_ns = |written_ns: u64| written_ns.saturating_add(ttl_ns);
         LeaseDeadline {
             earliest_ns: ended_at_ns(written_ns.0).saturating_sub(SERVER_SLACK_NS),
@@ -77,8 +77,8 @@ impl LeaseDeadline {
         }
     }
 
-    /// Of a grant without a report, that arrived at `arrived_ns`.
-    pub(super) fn of_ttl(acquire_ns: u64, arrived_ns: u64, ttl_ns: u64) -> Self {
+    /// Returns the deadline of a grant without a report that arrived at `arrived_ns`.
+    pub(super) fn from_ttl(acquire_ns: u64, arrived_ns: u64, ttl_ns: u64) -> Self {
         LeaseDeadline {
             earliest_ns: acquire_ns.saturating_add(ttl_ns),
             latest_ns: arrived_ns.saturating_add(ttl_ns),
@@ -86,7 +86,7 @@ impl LeaseDeadline {
         }
     }
 
-    /// After the lock said that the lease is lost.
+    /// Returns the deadline after the lock reported at `at_ns` that the lease is lost.
     pub(super) fn lost(self, at_ns: u64) -> Self {
         LeaseDeadline {
             earliest_ns: self.earliest_ns.min(at_ns),

@@ -1,14 +1,13 @@
-//! One reading of a history: which answer belongs to which request, who held a lock from when to
-//! when, when each lease ended, and when faults were on.
+//! The single interpretation of a history: which answer belongs to which request, when each client held a lock, when
+//! each lease ended, and when each fault was active.
 //!
-//! Everything that judges, measures or draws a history reads it through here, so that a picture
-//! cannot contradict a verdict.
+//! All code that judges, measures or draws a history goes through this module, so that a chart cannot contradict a
+//! verdict.
 //!
-//! - [`AttemptTracker`] turns events into steps of attempts, one event at a time, and keeps only
-//!   the attempts that are under way. The checkers run on it.
-//! - [`Timeline`] has the whole run: [`Operation`]s, [`Hold`]s, [`FaultSpan`]s and frozen workers.
-//! - `lease_deadline.rs` has the rule for the end of a lease, `grant_order.rs` the one for which of
-//!   two grants came first.
+//! - [`AttemptTracker`] turns events into steps of attempts, one event at a time, and keeps only the attempts in
+//!   progress. The checkers run on it.
+//! - [`Timeline`] covers the whole run: [`Operation`]s, [`Hold`]s, [`FaultSpan`]s and frozen workers.
+//! - `lease_deadline.rs` computes the end of a lease, and `grant_order.rs` decides which of two grants came first.
 
 mod attempt;
 mod fault;
@@ -32,7 +31,7 @@ use crate::history::History;
 
 pub use attempt::Attempt;
 pub use fault::{
-    FaultSpan, forgets, is_instantaneous, leaves_two_masters, lies, loses, spoils_clocks,
+    FaultSpan, forgets, is_instantaneous, leaves_two_masters, lies, loss_cause, spoils_clocks,
 };
 pub(crate) use hold::HoldReader;
 pub use hold::{Hold, LeasePhase, LeaseState};
@@ -42,8 +41,7 @@ pub use operation::{Operation, OperationKind, OperationOutcome, each_operation};
 pub use step::{AcquireFailure, HoldEnd, Step};
 pub use tracker::{AttemptTracker, UnderWay};
 
-/// A history as operations, holds and faults. Each part is read when it is first asked for, and
-/// only once.
+/// A history as operations, holds and faults. Each part is computed on first use and cached.
 #[derive(Debug)]
 pub struct Timeline<'a> {
     history: &'a History,
@@ -54,7 +52,7 @@ pub struct Timeline<'a> {
 }
 
 impl<'a> Timeline<'a> {
-    /// The timeline of this history; nothing is read yet.
+    /// Creates the timeline of this history. Nothing is computed yet.
     pub fn new(history: &'a History) -> Self {
         Timeline {
             history,
@@ -65,17 +63,17 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// The history itself.
+    /// Returns the history itself.
     pub fn history(&self) -> &'a History {
         self.history
     }
 
-    /// When the last event happened, nanoseconds since the run began.
+    /// Returns the time of the last event, in nanoseconds since the run began.
     pub fn end_ns(&self) -> u64 {
         self.history.events.last().map_or(0, |event| event.at_ns)
     }
 
-    /// All requests with their answers, in the order in which they were over.
+    /// Returns all requests with their answers, in the order in which they ended.
     pub fn operations(&self) -> &[Operation] {
         self.operations.get_or_init(|| {
             let mut operations = Vec::new();
@@ -84,23 +82,23 @@ impl<'a> Timeline<'a> {
         })
     }
 
-    /// All holds, in the order in which they began.
+    /// Returns all holds, in the order in which they began.
     pub fn holds(&self) -> &[Hold] {
         self.holds.get_or_init(|| hold::holds(self.history))
     }
 
-    /// These are all holds: somebody has read them together with something else.
-    pub(crate) fn have_read(&self, holds: Vec<Hold>) {
+    /// Sets the result of [`Timeline::holds`], for a caller that has already computed it.
+    pub(crate) fn set_holds(&self, holds: Vec<Hold>) {
         self.holds.get_or_init(|| holds);
     }
 
-    /// All faults, in the order in which they began.
+    /// Returns all faults, in the order in which they began.
     pub fn faults(&self) -> &[FaultSpan<'a>] {
         self.faults.get_or_init(|| fault::fault_spans(self.history))
     }
 
-    /// When each worker was frozen: disjoint spans in the order of time, from and to. Workers that
-    /// were never frozen are left out.
+    /// Returns when each worker was frozen, as disjoint `(from, to)` spans in chronological order. Workers that were
+    /// never frozen are absent.
     pub fn frozen(&self) -> &BTreeMap<usize, Vec<(u64, u64)>> {
         self.frozen
             .get_or_init(|| fault::frozen(self.history, self.faults()))

@@ -1,18 +1,18 @@
-//! The unit of time in which histories are read.
+//! Nanoseconds, the unit of all times in a history.
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// Milliseconds as nanoseconds.
+/// Converts milliseconds to nanoseconds.
 pub fn ms(count: u64) -> u64 {
     count.saturating_mul(NS_PER_MS)
 }
 
-/// True if an expiry is the lease that was asked for, or that rounded up to the next whole second. By a
-/// millisecond more a server's clock may mislead.
+/// Returns whether a written expiry is the requested lease, exactly or rounded up to the next whole second. Allows
+/// one millisecond more, because a server's clock is not exact.
 pub fn is_rounded_up(written_ns: u64, requested_at_ns: u64) -> bool {
     let second_ns = ms(1000);
-    let most_ns = requested_at_ns
+    let max_ns = requested_at_ns
         .div_ceil(second_ns)
         .saturating_mul(second_ns);
-    (requested_at_ns..=most_ns.saturating_add(ms(1))).contains(&written_ns)
+    (requested_at_ns..=max_ns.saturating_add(ms(1))).contains(&written_ns)
 }

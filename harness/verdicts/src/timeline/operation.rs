@@ -9,48 +9,48 @@ use super::tracker::AttemptTracker;
 /// A request and its outcome. Times are nanoseconds since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// Whose request it was.
+    /// The worker that sent the request.
     pub worker: usize,
     /// The attempt's number.
     pub op: u64,
     /// The lock's key, by its position in the header.
     pub key: u32,
-    /// What was asked for.
+    /// The kind of request.
     pub kind: OperationKind,
-    /// In an open loop, of an acquisition: when its buyer came.
+    /// When the buyer arrived; only for an acquisition in an open loop.
     pub intended_ns: Option<u64>,
     /// When the request was sent.
     pub requested_at_ns: u64,
-    /// When it was answered, its worker died, or the history ended.
+    /// When the request was answered, its worker died, or the history ended.
     pub ended_at_ns: u64,
-    /// Its outcome.
+    /// The outcome.
     pub outcome: OperationOutcome,
 }
 
-/// What was asked for.
+/// The kinds of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperationKind {
-    /// The lock.
+    /// Acquire the lock.
     Acquire,
-    /// Its release.
+    /// Release the lock.
     Release,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperationOutcome {
-    /// Granted, or released.
+    /// The lock was granted or released.
     Done,
-    /// Refused: another client has the lock.
+    /// The request was refused, because another client has the lock.
     Refused,
-    /// It ended in an error.
+    /// The request ended in an error.
     Failed,
-    /// It was never answered.
+    /// The request was never answered.
     Unanswered,
 }
 
 impl Operation {
-    /// Since when it was wanted: in an open loop, since before it was asked for.
+    /// Returns when the operation was due: in an open loop, this can be before its request was sent.
     pub fn wanted_ns(&self) -> u64 {
         self.intended_ns
             .map_or(self.requested_at_ns, |intended_ns| {
@@ -58,7 +58,7 @@ impl Operation {
             })
     }
 
-    /// True for a request of this kind that was granted, or answered.
+    /// Returns whether this is an operation of this kind that was granted or answered.
     pub fn succeeded(&self, kind: OperationKind) -> bool {
         self.kind == kind && self.outcome == OperationOutcome::Done
     }
@@ -90,7 +90,7 @@ impl Operation {
         }
     }
 
-    /// The request that an attempt waits for an answer to, if it does.
+    /// Returns the pending request of an attempt, or `None` if it has none.
     fn unanswered(attempt: &Attempt, ended_at_ns: u64) -> Option<Self> {
         let outcome = OperationOutcome::Unanswered;
         match (attempt.begin_ns, attempt.ended) {
@@ -106,13 +106,13 @@ impl Operation {
     }
 }
 
-/// Calls `see` for every operation of a history, in the order in which they were over.
+/// Calls `see` for every operation of a history, in the order in which the operations ended.
 pub fn each_operation(history: &History, mut see: impl FnMut(Operation)) {
     let mut tracker = AttemptTracker::new(history.header.workers);
     let mut ended_at_ns = 0;
     for event in &history.events {
         ended_at_ns = event.at_ns;
-        // An answer to a release that was not asked for ends the hold, and is no operation.
+        // An answer to a release that was never requested ends the hold, but is not an operation.
         let mut ended_now = false;
         tracker.event(event, |attempt, step| {
             let acquisition = |outcome| Some(Operation::acquisition(attempt, ended_at_ns, outcome));
@@ -127,17 +127,18 @@ pub fn each_operation(history: &History, mut see: impl FnMut(Operation)) {
                     None
                 }
                 Step::Answered { failed, .. } => {
-                    let outcome = match failed {
-                        false => OperationOutcome::Done,
-                        true => OperationOutcome::Failed,
+                    let outcome = if failed {
+                        OperationOutcome::Failed
+                    } else {
+                        OperationOutcome::Done
                     };
-                    let asked = attempt.ended.filter(|_| !ended_now);
-                    asked.map(|(requested_at_ns, _)| {
+                    let requested = attempt.ended.filter(|_| !ended_now);
+                    requested.map(|(requested_at_ns, _)| {
                         Operation::release(attempt, requested_at_ns, ended_at_ns, outcome)
                     })
                 }
                 Step::Gone => Operation::unanswered(attempt, ended_at_ns),
-                Step::Asked | Step::LeaseMoved { .. } => None,
+                Step::Requested | Step::LeaseMoved { .. } => None,
             };
             operation.into_iter().for_each(&mut see);
         });

@@ -1,39 +1,39 @@
-//! When a worker read a request, which is where its own figures begin.
+//! When a worker read a request, which is where its reported times begin.
 //!
-//! A worker that reports `elapsed_ms` counts from the reading of the request. Usually that is when the request
-//! was sent. A worker that stood still meanwhile has read it later, and whatever it says of its lease counts
-//! from then on. Two things bound that:
+//! A worker that reports `elapsed_ms` counts from the reading of the request. Usually it reads the request when the
+//! driver sends it. A worker that was frozen or stalled reads it later, and its report counts from then on. Two things
+//! bound the time of reading:
 //!
-//! - the key history: nothing is reported before the first command that changed a key for the attempt, and that
-//!   command was sent after the reading;
-//! - without that, the driver's own clock, where a fault froze the worker while it was asked: it read the request
-//!   after the thaw, and before its answer arrived. A thaw is told when it is over, so a worker that has said more
-//!   than fits into the time since then had been thawed before.
+//! - The key history: the worker reports nothing before the first command that changed a key for the attempt, and it
+//!   sent that command after it had read the request.
+//! - Without a key history, the driver's own clock, if a fault froze the worker around the request: the worker read the
+//!   request after it was resumed, and before its answer arrived. The resumption is recorded only when it is complete,
+//!   so a worker that reports more time than has passed since then had been resumed earlier.
 //!
-//! A figure that is longer than the driver has waited is void: nothing is known from it.
+//! A reported time that is longer than the driver waited is void: it proves nothing.
 
 use super::nanoseconds::ms;
 
-/// Reports count in whole milliseconds.
+/// Reports are in whole milliseconds.
 const UNIT_NS: u64 = 1_000_000;
 
-/// So much longer than the driver waited a worker may say that it took: its clock need not run like the driver's.
-const OTHER_CLOCK_NS: u64 = 10 * UNIT_NS;
+/// Maximum excess of a reported time over the driver's wait, because the worker's clock can differ.
+const CLOCK_TOLERANCE_NS: u64 = 10 * UNIT_NS;
 
-/// Between which times a request was read.
+/// The earliest and latest time at which a request was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RequestRead {
     earliest_ns: u64,
-    /// `u64::MAX`: not known.
+    /// `u64::MAX` if unknown.
     latest_ns: u64,
-    /// When the worker was told to have been thawed since the request was sent.
+    /// When the worker's resumption was recorded, if it was frozen around the request.
     thawed_ns: Option<u64>,
-    /// Between which times a command of the attempt first changed a key.
+    /// The earliest and latest time of the attempt's first key change.
     first_write_ns: Option<(u64, u64)>,
 }
 
 impl RequestRead {
-    /// A request was sent, and is read at once.
+    /// Creates the state of a request that is read when it is sent.
     pub(super) fn at_once(sent_ns: u64) -> Self {
         RequestRead {
             earliest_ns: sent_ns,
@@ -43,27 +43,27 @@ impl RequestRead {
         }
     }
 
-    /// The worker stands still: nobody knows when it will read the request.
-    pub(super) fn frozen(&mut self) {
+    /// Records that the worker is frozen, so that the time of reading is unknown.
+    pub(super) fn record_freeze(&mut self) {
         self.latest_ns = u64::MAX;
     }
 
-    /// The worker goes on, and has read nothing before.
-    pub(super) fn thawed(&mut self, at_ns: u64) {
+    /// Records that the worker was resumed; it read nothing while it was frozen.
+    pub(super) fn record_thaw(&mut self, at_ns: u64) {
         if self.latest_ns == u64::MAX && self.first_write_ns.is_none() {
             self.thawed_ns = Some(at_ns);
         }
     }
 
-    /// A command of the attempt changed a key between these times, before the answer. True for the first one.
-    pub(super) fn wrote(&mut self, written_ns: (u64, u64)) -> bool {
+    /// Records a key change of the attempt before its answer. Returns whether it is the first one.
+    pub(super) fn record_write(&mut self, written_ns: (u64, u64)) -> bool {
         let is_first = self.first_write_ns.is_none();
         self.first_write_ns.get_or_insert(written_ns);
         is_first
     }
 
-    /// The answer says that it was written so long after the reading: what the key history shows of that.
-    pub(super) fn answered(&mut self, elapsed_ms: u64) {
+    /// Narrows the time of reading with the key history. The answer was written `elapsed_ms` after the reading.
+    pub(super) fn record_answer(&mut self, elapsed_ms: u64) {
         let Some((not_before_ns, written_ns)) = self.first_write_ns else {
             return;
         };
@@ -75,26 +75,31 @@ impl RequestRead {
         }
     }
 
-    /// Between which times a report was written that says so, and arrived then.
-    pub(super) fn reported(&self, elapsed_ms: u64, arrived_ns: u64) -> (u64, u64) {
+    /// Returns the earliest and latest time at which a report was written that contains `elapsed_ms` and arrived at
+    /// `arrived_ns`.
+    pub(super) fn report_window(&self, elapsed_ms: u64, arrived_ns: u64) -> (u64, u64) {
         let elapsed_ns = ms(elapsed_ms);
-        let thawed_ns = self.thawed_ns.map(|at_ns| at_ns.saturating_add(elapsed_ns));
-        let thawed_ns = thawed_ns.filter(|at_ns| *at_ns <= arrived_ns);
-        let shown_ns = thawed_ns.unwrap_or(self.earliest_ns.saturating_add(elapsed_ns));
+        let after_thaw_ns = self
+            .thawed_ns
+            .map(|at_ns| at_ns.saturating_add(elapsed_ns))
+            .filter(|at_ns| *at_ns <= arrived_ns);
+        let shown_ns = after_thaw_ns.unwrap_or(self.earliest_ns.saturating_add(elapsed_ns));
         let wrote_ns = self.first_write_ns.unwrap_or_default().0;
         let earliest_ns = shown_ns.max(wrote_ns).min(arrived_ns);
-        let most_ns = elapsed_ns.saturating_add(UNIT_NS);
-        let latest_ns = match self.latest_ns == self.earliest_ns {
-            true => earliest_ns,
-            false => self.latest_ns.saturating_add(most_ns),
+        let latest_ns = if self.latest_ns == self.earliest_ns {
+            earliest_ns
+        } else {
+            self.latest_ns
+                .saturating_add(elapsed_ns.saturating_add(UNIT_NS))
         };
         (earliest_ns, latest_ns.clamp(earliest_ns, arrived_ns))
     }
 }
 
-/// True if a worker cannot have taken so long: the driver has not waited that long. `ttl_ns`: the lease asked for.
+/// Returns whether a reported time is impossible because the driver waited for a shorter time. `ttl_ns` is the
+/// requested lease time.
 pub(super) fn is_void(elapsed_ms: u64, waited_ns: u64, ttl_ns: u64) -> bool {
-    ms(elapsed_ms) > waited_ns.saturating_add(OTHER_CLOCK_NS + ttl_ns / 100)
+    ms(elapsed_ms) > waited_ns.saturating_add(CLOCK_TOLERANCE_NS + ttl_ns / 100)
 }
 
 #[cfg(test)]
@@ -102,47 +107,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn request_of_a_running_worker_was_read_when_it_was_sent() {
+    fn request_of_a_running_worker_is_read_when_it_is_sent() {
         let mut read = RequestRead::at_once(ms(10));
-        read.wrote((ms(12), ms(12)));
-        read.answered(3);
-        assert_eq!(read.reported(3, ms(14)), (ms(13), ms(13)));
+        read.record_write((ms(12), ms(12)));
+        read.record_answer(3);
+        assert_eq!(read.report_window(3, ms(14)), (ms(13), ms(13)));
     }
 
     #[test]
-    fn first_write_shows_that_a_request_was_read_late() {
+    fn first_write_bounds_a_late_reading() {
         let mut read = RequestRead::at_once(0);
-        read.wrote((ms(801), ms(801)));
-        read.answered(2);
-        // Written no sooner than its value, and read no later.
-        assert_eq!(read.reported(2, ms(900)), (ms(801), ms(804)));
-        assert_eq!(read.reported(502, ms(1500)), (ms(1300), ms(1304)));
+        read.record_write((ms(801), ms(801)));
+        read.record_answer(2);
+        // The report was written no earlier than its value, and read no later.
+        assert_eq!(read.report_window(2, ms(900)), (ms(801), ms(804)));
+        assert_eq!(read.report_window(502, ms(1500)), (ms(1300), ms(1304)));
     }
 
     #[test]
-    fn without_a_write_the_thaw_and_the_arrival_bound_the_report() {
+    fn thaw_and_arrival_bound_a_report_without_a_write() {
         let mut read = RequestRead::at_once(0);
-        read.frozen();
-        read.thawed(ms(800));
-        read.answered(2);
-        assert_eq!(read.reported(2, ms(900)), (ms(802), ms(900)));
+        read.record_freeze();
+        read.record_thaw(ms(800));
+        read.record_answer(2);
+        assert_eq!(read.report_window(2, ms(900)), (ms(802), ms(900)));
     }
 
     #[test]
-    fn thaw_that_was_told_late_shows_nothing() {
+    fn thaw_that_was_recorded_late_is_ignored() {
         let mut read = RequestRead::at_once(0);
-        read.frozen();
-        read.thawed(ms(40));
-        read.answered(35);
-        assert_eq!(read.reported(35, ms(37)), (ms(35), ms(37)));
-        // Where a write shows when it was read, the thaw says nothing.
-        read.wrote((ms(34), ms(34)));
-        read.answered(35);
-        assert_eq!(read.reported(35, ms(37)).0, ms(35));
+        read.record_freeze();
+        read.record_thaw(ms(40));
+        read.record_answer(35);
+        assert_eq!(read.report_window(35, ms(37)), (ms(35), ms(37)));
+        // Once a write shows when the request was read, the resumption is ignored.
+        read.record_write((ms(34), ms(34)));
+        read.record_answer(35);
+        assert_eq!(read.report_window(35, ms(37)).0, ms(35));
     }
 
     #[test]
-    fn figure_is_void_where_the_driver_has_not_waited_so_long() {
+    fn elapsed_time_longer_than_the_wait_is_void() {
         assert!(!is_void(12, ms(2), ms(1000)));
         assert!(is_void(60_000, ms(2), ms(1000)));
         assert!(!is_void(u64::MAX, u64::MAX, ms(1000)));

@@ -3,57 +3,57 @@
 /// How a hold ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HoldEnd {
-    /// The request to release was sent.
+    /// The client sent the request to release.
     Released,
-    /// The worker died: killed by the nemesis, or on its own.
+    /// The worker died: the nemesis killed it, or it died on its own.
     Killed,
-    /// It was still open when the history ended.
+    /// The hold was still active when the history ended.
     Open,
 }
 
-/// What just happened to an attempt.
+/// A step of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// It was sent.
-    Asked,
-    /// It was refused, or failed.
+    /// The request to acquire was sent.
+    Requested,
+    /// The request was refused, or failed.
     Denied(AcquireFailure),
-    /// Its grant arrived: the hold begins.
+    /// The grant arrived, so the hold begins.
     Begun,
-    /// Its lease was extended or cut.
+    /// The lease was extended or shortened.
     LeaseMoved {
-        /// Between which times the lock said so.
+        /// The earliest and latest time at which the lock can have written the report.
         report_window_ns: (u64, u64),
     },
-    /// Its hold ended.
+    /// The hold ended.
     Ended(HoldEnd),
-    /// Its release was answered; the attempt is over.
+    /// The release was answered, so the attempt is over.
     Answered {
-        /// What the lock claims; `None`: nothing, or the release ended in an error.
+        /// The lock's answer. It is `None` if the lock does not report this, or if the release ended in an error.
         released: Option<bool>,
-        /// The release ended in an error.
+        /// Whether the release ended in an error.
         failed: bool,
-        /// When the last command of the release went out.
+        /// When the last command of the release was sent.
         last_command_ns: Option<u64>,
     },
-    /// Its worker is gone, and with it the attempt.
+    /// The worker died, which ends the attempt.
     Gone,
 }
 
-/// Why an attempt got no lock.
+/// Why an attempt did not acquire the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AcquireFailure {
     /// Another client has the lock.
     Refused,
-    /// It ended in an error.
+    /// The attempt ended in an error.
     Failed {
-        /// It certainly took nothing.
+        /// Whether it certainly took nothing.
         definite: bool,
     },
 }
 
 impl AcquireFailure {
-    /// True when the attempt certainly took nothing.
+    /// Returns whether the attempt certainly took nothing.
     pub fn is_definite(self) -> bool {
         matches!(
             self,

@@ -77,7 +77,7 @@ fn phases(events: Vec<(u64, EventKind)>) -> Vec<(u64, u64, LeaseState)> {
 }
 
 #[test]
-fn a_reported_lease_counts_from_the_request() {
+fn reported_lease_counts_from_the_request() {
     let expected = [(60, 140, LeaseState::Running), (140, 200, LeaseState::Over)];
     let found = phases(vec![
         (0, acquire(0, 1)),
@@ -104,9 +104,9 @@ fn written(ttl_ms: i64, phase: Phase) -> EventKind {
     }
 }
 
-/// Read at 9 or later, and written at 60 or later; it arrived at 75.
+/// The request was read at 9 or later. The report was written at 60 or later, and arrived at 75.
 #[test]
-fn a_lease_whose_report_has_no_certain_time_ends_with_its_key() {
+fn lease_with_an_uncertain_report_time_ends_with_its_key() {
     let late = |ttl_ms| {
         phases(vec![
             (0, acquire(0, 1)),
@@ -118,23 +118,23 @@ fn a_lease_whose_report_has_no_certain_time_ends_with_its_key() {
     let over = (160, 200, LeaseState::Over);
     let open = |until_ms| (155, until_ms, LeaseState::PerhapsOver);
     assert_eq!(late(100), [(75, 155, LeaseState::Running), open(160), over]);
-    // The key lives for longer than the lock says.
+    // The key lives longer than the lock reports.
     let over = (170, 200, LeaseState::Over);
     assert_eq!(late(900), [(75, 155, LeaseState::Running), open(170), over]);
-    // What it says for certain counts.
+    // The certain part of the report counts, although the key is gone.
     let over = (155, 200, LeaseState::Over);
     assert_eq!(late(40), [(75, 155, LeaseState::Running), over]);
 }
 
-/// It was read at 9 or later, so the renewal was told at 99 or later. What was written before that does not count.
+/// The request was read at 9 or later, so the renewal was reported at 99 or later. Earlier writes do not count.
 #[test]
-fn renewed_lease_whose_report_has_no_certain_time_ends_with_what_the_renewal_wrote() {
-    let asked_for = [
+fn renewal_with_an_uncertain_report_time_ends_with_its_key() {
+    let requested = [
         (80, EXTEND),
         (85, written(100, Phase::Extend)),
         (90, extend_granted(Some(95), Some(5))),
     ];
-    for between in [Vec::new(), asked_for.into()] {
+    for between in [Vec::new(), requested.into()] {
         let mut events = vec![
             (0, acquire(0, 1)),
             (60, written(100, Phase::Acquire)),
@@ -155,9 +155,9 @@ fn renewed_lease_whose_report_has_no_certain_time_ends_with_what_the_renewal_wro
     }
 }
 
-/// Nobody knows since when such a lease counts, and a lock that counts it from a late reply must not pass for it.
+/// The start of such a lease is unknown, so a lock that counts it from a late reply must not pass because of that.
 #[test]
-fn a_lease_whose_report_says_nothing_of_its_age_may_outlive_its_key() {
+fn lease_without_a_report_age_may_outlive_its_key() {
     for elapsed_ms in [None, Some(5000)] {
         let found = phases(vec![
             (0, acquire(0, 1)),
@@ -171,7 +171,7 @@ fn a_lease_whose_report_says_nothing_of_its_age_may_outlive_its_key() {
 }
 
 #[test]
-fn a_lease_without_a_report_is_over_for_certain_one_ttl_after_its_grant() {
+fn lease_without_a_report_ends_one_ttl_after_its_grant() {
     let expected = [
         (60, 100, LeaseState::Running),
         (100, 160, LeaseState::PerhapsOver),
@@ -186,7 +186,7 @@ fn a_lease_without_a_report_is_over_for_certain_one_ttl_after_its_grant() {
 }
 
 #[test]
-fn an_extension_after_the_end_leaves_a_gap() {
+fn extension_after_the_end_leaves_a_gap() {
     let expected = [
         (0, 100, LeaseState::Running),
         (100, 150, LeaseState::Over),
@@ -202,9 +202,9 @@ fn an_extension_after_the_end_leaves_a_gap() {
     assert_eq!(found, expected);
 }
 
-/// What is certain does not move, what is possible does.
+/// Only the latest possible end moves, not the certain one.
 #[test]
-fn an_extension_that_does_not_say_since_when_leaves_the_end_open() {
+fn extension_without_an_age_leaves_the_end_uncertain() {
     let expected = [
         (0, 100, LeaseState::Running),
         (100, 190, LeaseState::PerhapsOver),
@@ -235,9 +235,9 @@ fn extend_granted(valid_ms: Option<u64>, elapsed_ms: Option<u64>) -> EventKind {
     }
 }
 
-/// Not from the request to acquire, as a renewal in the background does.
+/// A background renewal counts from the request to acquire instead.
 #[test]
-fn an_extension_that_was_asked_for_counts_from_its_own_request() {
+fn requested_extension_counts_from_its_own_request() {
     let expected = [(0, 145, LeaseState::Running), (145, 200, LeaseState::Over)];
     let found = phases(vec![
         (0, acquire(0, 1)),
@@ -250,7 +250,7 @@ fn an_extension_that_was_asked_for_counts_from_its_own_request() {
 }
 
 #[test]
-fn an_extension_without_a_report_lasts_one_ttl_from_its_request() {
+fn extension_without_a_report_lasts_one_ttl() {
     let expected = [
         (0, 150, LeaseState::Running),
         (150, 160, LeaseState::PerhapsOver),
@@ -267,7 +267,7 @@ fn an_extension_without_a_report_lasts_one_ttl_from_its_request() {
 }
 
 #[test]
-fn a_refused_extension_ends_the_lease_and_a_failed_one_does_not() {
+fn refused_extension_ends_the_lease_but_a_failed_one_does_not() {
     let (worker, op) = (0, 1);
     let refused = EventKind::ExtendRefused { worker, op };
     let failed = EventKind::ExtendFailed {
@@ -282,7 +282,7 @@ fn a_refused_extension_ends_the_lease_and_a_failed_one_does_not() {
             (0, granted(Some(100), Some(0))),
             (50, EXTEND),
             (60, answer),
-            // Nothing asked for this one, so it says nothing.
+            // No request preceded this answer, so it is ignored.
             (70, extend_granted(Some(500), Some(0))),
             (110, RELEASE),
         ]);
@@ -295,7 +295,7 @@ fn a_refused_extension_ends_the_lease_and_a_failed_one_does_not() {
 }
 
 #[test]
-fn a_lost_lease_is_over_at_once() {
+fn lost_lease_is_over_at_once() {
     let expected = [(0, 40, LeaseState::Running), (40, 50, LeaseState::Over)];
     let found = phases(vec![
         (0, acquire(0, 1)),
@@ -307,7 +307,7 @@ fn a_lost_lease_is_over_at_once() {
 }
 
 #[test]
-fn requests_end_with_their_answer_their_worker_or_the_history() {
+fn request_ends_with_its_answer_its_worker_or_the_history() {
     let history = history(vec![
         (0, acquire(0, 1)),
         (10, granted(None, None)),
@@ -363,7 +363,7 @@ fn pause(id: u32) -> EventKind {
 }
 
 #[test]
-fn a_freeze_ends_with_its_fault_or_its_worker() {
+fn freeze_ends_with_its_fault_or_its_worker() {
     let history = history(vec![
         (10, pause(0)),
         (20, pause(1)),
@@ -377,16 +377,16 @@ fn a_freeze_ends_with_its_fault_or_its_worker() {
 }
 
 #[test]
-fn a_worker_that_escaped_its_freeze_was_not_frozen() {
+fn worker_that_breached_its_freeze_was_not_frozen() {
     let began = pause(0);
-    let escaped = EventKind::FreezeBreach {
+    let breach = EventKind::FreezeBreach {
         id: 0,
         worker: 1,
         node: Some(0),
         arrived_at_ns: 20 * MS,
     };
     let ended = EventKind::FaultEnded { id: 0 };
-    let history = history(vec![(10, began), (20, escaped), (30, ended)]);
+    let history = history(vec![(10, began), (20, breach), (30, ended)]);
     let timeline = Timeline::new(&history);
     assert_eq!(timeline.frozen()[&0], [(10 * MS, 30 * MS)]);
     assert!(!timeline.frozen().contains_key(&1));

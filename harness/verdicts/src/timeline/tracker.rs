@@ -1,12 +1,11 @@
-//! The tracker: which attempt each event is about.
+//! The tracker: finds the attempt that each event is about.
 //!
-//! Events after `acquire` name only worker and operation. The [`AttemptTracker`] keeps the attempts
-//! that are under way, and reports each attempt together with what just happened to it, so that no
-//! reader looks anything up. A worker has one attempt at a time, so finding the attempt is finding
-//! the worker; a history in which a worker has several costs a scan of that worker's own.
+//! Events after `acquire` name only worker and operation. The [`AttemptTracker`] keeps the attempts in progress, and
+//! reports each attempt together with its step, so that no caller has to look it up. A worker normally has one attempt
+//! at a time; if a history contains more, the tracker scans that worker's attempts.
 //!
-//! Events about an attempt that is over (an extension after the release, an answer after the kill)
-//! change nothing that is judged, and are ignored.
+//! Events about an attempt that is over (an extension after the release, an answer after the kill) do not affect any
+//! verdict, and are ignored.
 
 use crate::history::{Event, EventKind};
 
@@ -14,20 +13,20 @@ use super::attempt::{Attempt, Followed};
 use super::fault::{forgets, spoils_clocks, stops_clients};
 use super::step::{HoldEnd, Step};
 
-/// The attempts that are under way.
+/// The attempts in progress.
 #[derive(Debug)]
 pub struct AttemptTracker {
     workers: Vec<Vec<Attempt>>,
-    /// When a node was last made to forget.
+    /// When a fault last made a node lose keys.
     forgot_ns: Option<u64>,
-    /// True once some clock was wrong.
+    /// Whether some clock has been wrong.
     clocks_spoilt: bool,
-    /// The freezes that are on: which fault, and of which workers.
+    /// The active freezes: fault id and workers.
     freezes: Vec<(u32, Vec<usize>)>,
 }
 
 impl AttemptTracker {
-    /// For a history with so many workers.
+    /// Creates a tracker for a history with this number of workers.
     pub fn new(workers: usize) -> Self {
         AttemptTracker {
             workers: vec![Vec::new(); workers],
@@ -37,8 +36,8 @@ impl AttemptTracker {
         }
     }
 
-    /// Reads one event, and calls `see` for every step that an attempt makes by it. False if the
-    /// event is about more than one attempt, or none; a reader should look at the event itself then.
+    /// Processes one event, and calls `see` for every step that it causes. Returns `false` if the event is about
+    /// several attempts, or about none; callers should then handle the event itself.
     pub fn event(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) -> bool {
         let at_ns = event.at_ns;
         match &event.what {
@@ -50,10 +49,10 @@ impl AttemptTracker {
                 }
                 self.clocks_spoilt |= spoils_clocks(fault);
                 if stops_clients(fault) {
-                    self.frozen(at_ns, *id, workers);
+                    self.record_freeze(at_ns, *id, workers);
                 }
             }
-            EventKind::FaultEnded { id } => self.thawed(at_ns, *id),
+            EventKind::FaultEnded { id } => self.record_thaw(at_ns, *id),
             EventKind::WorkerDown { worker, .. } => {
                 let open = self.workers.get_mut(*worker).into_iter();
                 for mut attempt in open.flat_map(|open| open.drain(..)) {
@@ -66,75 +65,76 @@ impl AttemptTracker {
         false
     }
 
-    /// An event that is about one attempt, if about any. False if none made a step by it.
+    /// Processes an event that can be about one attempt. Returns `false` if no attempt made a step.
     fn follow(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) -> bool {
-        if let Some(mut attempt) = Attempt::asked(event) {
+        if let Some(mut attempt) = Attempt::from_event(event) {
             let mut freezes = self.freezes.iter();
             if freezes.any(|(_, workers)| workers.contains(&attempt.worker)) {
-                attempt.read.frozen();
+                attempt.read.record_freeze();
             }
-            see(&attempt, Step::Asked);
+            see(&attempt, Step::Requested);
             if let Some(open) = self.workers.get_mut(attempt.worker) {
                 open.push(attempt);
             }
             return true;
         }
-        let found = match &event.what {
+        let attempt_id = match &event.what {
             EventKind::KeyChanged { why, .. } => why.command().map(|by| (by.worker, by.op)),
             what => what.attempt(),
         };
-        let found = found.and_then(|(worker, op)| {
-            let open = self.workers.get_mut(worker)?;
-            let place = open.iter().rposition(|attempt| attempt.op == op)?;
-            Some((open, place))
-        });
-        let Some((open, place)) = found else {
+        let Some((worker, op)) = attempt_id else {
             return false;
         };
-        let attempt = &mut open[place];
+        let Some(open) = self.workers.get_mut(worker) else {
+            return false;
+        };
+        let Some(index) = open.iter().rposition(|attempt| attempt.op == op) else {
+            return false;
+        };
+        let attempt = &mut open[index];
         let forgot = (self.forgot_ns).is_some_and(|at_ns| at_ns >= attempt.acquire_ns);
         let followed = attempt.follow(event, forgot || self.clocks_spoilt, &mut see);
         if followed == Followed::Over {
-            open.swap_remove(place);
+            open.swap_remove(index);
         }
         followed != Followed::Not
     }
 
-    /// The history is over: every hold that is still open ends here.
+    /// Ends every active hold, because the history is over.
     pub fn close(&mut self, at_ns: u64, mut see: impl FnMut(&Attempt, Step)) {
         for attempt in self.workers.iter_mut().flatten() {
             attempt.end(at_ns, HoldEnd::Open, &mut see);
         }
     }
 
-    /// The attempts that are under way, worker by worker.
+    /// Returns the attempts in progress, worker by worker.
     pub fn under_way(&self) -> impl Iterator<Item = &Attempt> {
         self.workers.iter().flatten()
     }
 
-    /// Workers are frozen: also those that are asked at this very moment.
-    fn frozen(&mut self, at_ns: u64, id: u32, workers: &[usize]) {
+    /// Records that workers are frozen, including attempts that were requested in the same nanosecond.
+    fn record_freeze(&mut self, at_ns: u64, id: u32, workers: &[usize]) {
         self.freezes.push((id, workers.to_vec()));
         for worker in workers {
             let open = self.workers.get_mut(*worker).into_iter().flatten();
             open.filter(|attempt| attempt.acquire_ns == at_ns && attempt.begin_ns.is_none())
-                .for_each(|attempt| attempt.read.frozen());
+                .for_each(|attempt| attempt.read.record_freeze());
         }
     }
 
-    fn thawed(&mut self, at_ns: u64, id: u32) {
+    fn record_thaw(&mut self, at_ns: u64, id: u32) {
         let Some(index) = self.freezes.iter().position(|(freeze, _)| *freeze == id) else {
             return;
         };
         for worker in self.freezes.swap_remove(index).1 {
             let open = self.workers.get_mut(worker).into_iter().flatten();
-            open.for_each(|attempt| attempt.read.thawed(at_ns));
+            open.for_each(|attempt| attempt.read.record_thaw(at_ns));
         }
     }
 }
 
-/// One value for each attempt that is under way, by the number of the attempt. A worker has one attempt
-/// at a time, so there are few of them: a list is searched sooner than a tree.
+/// One value per attempt in progress, by the attempt's number. There are few of them, so searching a list is faster
+/// than a tree.
 #[derive(Debug, Clone)]
 pub struct UnderWay<T>(Vec<(u64, T)>);
 
@@ -145,25 +145,25 @@ impl<T> Default for UnderWay<T> {
 }
 
 impl<T> UnderWay<T> {
-    /// An attempt begins. What was known of one with the same number is forgotten.
+    /// Starts an attempt. Replaces the value of an attempt with the same number.
     pub fn begin(&mut self, op: u64, value: T) {
         self.end(op);
         self.0.push((op, value));
     }
 
-    /// What is known of an attempt; `None`: it is not under way.
+    /// Returns an attempt's value, or `None` if the attempt is not in progress.
     pub fn get(&self, op: u64) -> Option<&T> {
         let mut latest = self.0.iter().rev();
         latest.find(|known| known.0 == op).map(|known| &known.1)
     }
 
-    /// The same, to be changed.
+    /// Returns an attempt's value for modification, or `None` if the attempt is not in progress.
     pub fn get_mut(&mut self, op: u64) -> Option<&mut T> {
         let mut latest = self.0.iter_mut().rev();
         latest.find(|known| known.0 == op).map(|known| &mut known.1)
     }
 
-    /// The attempt is over. Returns what was known of it.
+    /// Ends an attempt, and returns its value.
     pub fn end(&mut self, op: u64) -> Option<T> {
         let index = self.0.iter().rposition(|known| known.0 == op)?;
         Some(self.0.swap_remove(index).1)

@@ -1,4 +1,4 @@
-//! Tests: any event that a history can have.
+//! Generates arbitrary events of a history.
 
 use picklock_scenarios::{BackendName, StockFault};
 use proptest::collection::vec;
@@ -9,17 +9,17 @@ use picklock_verdicts::history::{
     Belated, Budget, ClockShift, EndReason, EndedBy, EventKind, Misbehaviour,
 };
 
-/// The header of the histories has so many workers, and so many keys.
+/// Numbers of workers and keys in the header of the histories.
 pub(super) const WORKERS: usize = 3;
 pub(super) const KEYS: u32 = 2;
 
-/// Any event. They need not make sense together.
+/// Generates any event. A sequence of them need not be consistent.
 pub(super) fn any_event() -> impl Strategy<Value = EventKind> {
     prop_oneof![
-        6 => asking(),
+        6 => acquiring(),
         3 => extending(),
         6 => working(),
-        2 => around(),
+        2 => run_event(),
         1 => loss(),
         1 => arrivals(),
     ]
@@ -38,7 +38,7 @@ fn belated() -> impl Strategy<Value = Option<Belated>> {
     option::of(belated)
 }
 
-fn asking() -> impl Strategy<Value = EventKind> {
+fn acquiring() -> impl Strategy<Value = EventKind> {
     let token = any::<String>();
     let worker_op = || (0..WORKERS, 0..6_u64);
     let times = (
@@ -216,7 +216,7 @@ fn began() -> impl Strategy<Value = EventKind> {
         )
 }
 
-fn around() -> impl Strategy<Value = EventKind> {
+fn run_event() -> impl Strategy<Value = EventKind> {
     let kind = prop::sample::select(vec![
         Misbehaviour::Garbage,
         Misbehaviour::Hung,
@@ -286,7 +286,7 @@ fn loss() -> impl Strategy<Value = EventKind> {
         (0..WORKERS, any::<String>())
             .prop_map(|(worker, sent)| EventKind::ClientGone { worker, sent }),
         not_done(),
-        stood_still(),
+        stall(),
         (0..4_u32, 0..WORKERS, option::of(0..5_usize), any::<u64>()).prop_map(
             |(id, worker, node, arrived_at_ns)| EventKind::FreezeBreach {
                 id,
@@ -300,8 +300,8 @@ fn loss() -> impl Strategy<Value = EventKind> {
     ]
 }
 
-/// What the machine did to servers, workers and runs.
-fn stood_still() -> impl Strategy<Value = EventKind> {
+/// Generates events about stalls, refused clients and exhausted budgets.
+fn stall() -> impl Strategy<Value = EventKind> {
     let budget = prop::sample::select(vec![
         Budget::Events,
         Budget::Memory,
@@ -341,7 +341,7 @@ fn stood_still() -> impl Strategy<Value = EventKind> {
     ]
 }
 
-/// What the harness could not do, or nobody did.
+/// Generates events about things that the harness or the clients could not do.
 fn not_done() -> impl Strategy<Value = EventKind> {
     let words = any::<String>;
     prop_oneof![

@@ -1,4 +1,5 @@
-//! The history file, with any events: histories survive writing and reading, and malformed files are refused with the line.
+//! The history file, with arbitrary events: histories survive writing and reading, and malformed files are rejected
+//! with their line.
 
 mod any_event;
 
@@ -33,7 +34,7 @@ fn header() -> Header {
     }
 }
 
-/// Any events at all in order of time; they need not make sense together.
+/// Generates histories of arbitrary events in chronological order, which need not be consistent.
 fn histories() -> impl Strategy<Value = History> {
     let time = prop_oneof![4 => 0..3_000_000_000_u64, 1 => any::<u64>()];
     vec((time, any_event()), 0..40).prop_map(|mut timed| {
@@ -56,13 +57,13 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read(history in histories()) {
+    fn written_history_is_read_back(history in histories()) {
         prop_assert_eq!(read_history(&written(&history)[..]).unwrap(), history);
     }
 
-    /// A file that was cut off is either whole up to a line, or its last line is named.
+    /// A truncated file is either complete up to a line, or its last line is reported.
     #[test]
-    fn a_truncated_file_is_a_prefix_or_names_its_last_line(
+    fn truncated_file_is_a_prefix_or_names_its_last_line(
         history in histories(),
         cut in any::<prop::sample::Index>(),
     ) {
@@ -76,14 +77,14 @@ proptest! {
             Err(HistoryError::Line { line, .. }) => prop_assert_eq!(line, lines),
             Err(HistoryError::Header(_)) => prop_assert_eq!(lines, 1),
             Err(HistoryError::Empty) => prop_assert_eq!(lines, 0),
-            // Cut within a character.
+            // The cut is within a character.
             Err(HistoryError::Io(_)) => prop_assert!(std::str::from_utf8(text).is_err()),
             Err(other) => prop_assert!(false, "{other}"),
         }
     }
 
     #[test]
-    fn a_line_of_garbage_is_named(
+    fn line_of_garbage_is_named(
         history in histories(),
         garbage in "[^\n]*[a-z][^\n]*",
         at in any::<prop::sample::Index>(),
@@ -99,13 +100,13 @@ proptest! {
     }
 
     #[test]
-    fn bytes_are_not_a_history(bytes in vec(any::<u8>(), 0..200)) {
+    fn random_bytes_are_rejected(bytes in vec(any::<u8>(), 0..200)) {
         prop_assert!(read_history(&bytes[..]).is_err());
     }
 
-    /// Events that make no sense together are still judged, one way or another.
+    /// Inconsistent events are still judged.
     #[test]
-    fn every_history_that_was_read_can_be_judged(history in histories()) {
+    fn any_history_can_be_judged(history in histories()) {
         let verdicts = picklock_verdicts::check::judge(&history);
         prop_assert_eq!(verdicts.len(), picklock_verdicts::check::Property::ALL.len());
     }
@@ -118,7 +119,7 @@ fn with_header(change: impl FnOnce(&mut serde_json::Value)) -> Result<History, H
 }
 
 #[test]
-fn another_format_is_named() {
+fn unknown_format_is_named() {
     let error = with_header(|header| header["format"] = "picklock-history/9".into()).unwrap_err();
     assert!(
         matches!(&error, HistoryError::Version(format) if format == "picklock-history/9"),
@@ -127,21 +128,21 @@ fn another_format_is_named() {
 }
 
 #[test]
-fn more_workers_or_nodes_than_can_be_judged_are_refused() {
+fn too_many_workers_or_nodes_are_rejected() {
     for what in ["workers", "nodes"] {
         let error = with_header(|header| header[what] = u64::MAX.into()).unwrap_err();
-        let said = error.to_string();
-        assert!(matches!(error, HistoryError::Header(_)), "{said}");
+        let message = error.to_string();
+        assert!(matches!(error, HistoryError::Header(_)), "{message}");
         assert!(
-            said.contains(&format!("18446744073709551615 {what}")),
-            "{said}"
+            message.contains(&format!("18446744073709551615 {what}")),
+            "{message}"
         );
     }
 }
 
-/// Without an end, or with one that is far away: it is not read to the end.
+/// A line that never ends, as the header or later, is not read to its end.
 #[test]
-fn a_line_that_is_too_long_is_refused() {
+fn overlong_line_is_rejected() {
     use std::io::Read;
     let endless = || std::io::BufReader::new(std::io::repeat(b'x'));
     let error = read_history(endless()).unwrap_err();

@@ -1,4 +1,4 @@
-//! Runs of any lock: under any scenario, or under one of the catalog.
+//! Random runs: any lock under a generated scenario, or under one from the catalog.
 
 use std::collections::BTreeMap;
 
@@ -10,31 +10,31 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use super::monitor_key_history::{Edit, Reading, ToldRun, run_told};
+use super::monitor_key_history::{Edit, Reading, ReplayedRun, run_replayed};
 
-/// One run.
+/// A lock, a scenario and a seed.
 #[derive(Debug, Clone)]
 pub struct Cell {
     pub scenario: Scenario,
     pub lock: &'static str,
     pub seed: u64,
-    /// After how many operations of a node its report is read.
+    /// Number of a node's operations after which its report is read.
     pub every: u32,
 }
 
 impl Cell {
-    /// Runs it, with reports that are changed by `edit` before they are read.
-    pub fn run(&self, edit: Option<Edit>) -> ToldRun {
+    /// Executes the run. `edit` changes the reports before they are read.
+    pub fn run(&self, edit: Option<Edit>) -> ReplayedRun {
         let lock = LockFactory::built_in(find(self.lock).unwrap());
         let simulation = simulation(self.scenario.clone(), lock, self.seed);
         let every = self.every;
-        run_told(simulation, Reading { every, edit }).unwrap_or_else(|error| {
+        run_replayed(simulation, Reading { every, edit }).unwrap_or_else(|error| {
             panic!("{error}: {} with {}", self.lock, self.scenario.name);
         })
     }
 }
 
-/// A run with this lock, which may need more replicas than the scenario has.
+/// Returns a run with this lock, with the replicas that it needs.
 fn simulation(mut scenario: Scenario, lock: LockFactory, seed: u64) -> Simulation {
     let replicas = &mut scenario.topology.replicas;
     *replicas = lock.replicas().max(*replicas);
@@ -45,8 +45,8 @@ fn simulation(mut scenario: Scenario, lock: LockFactory, seed: u64) -> Simulatio
     }
 }
 
-/// A scenario of the catalog whose numbers need nothing from outside.
-fn of_the_catalog() -> impl Strategy<Value = Scenario> {
+/// Generates scenarios from the catalog that have an absolute ttl and no Sentinels.
+fn catalog_scenario() -> impl Strategy<Value = Scenario> {
     let scenarios = catalog::names().map(|name| catalog::named(name).unwrap());
     let fit = scenarios.filter(|scenario| {
         matches!(scenario.workload.ttl, LeaseDuration::Absolute(_))
@@ -60,7 +60,7 @@ fn cell() -> impl Strategy<Value = Cell> {
     let locks: Vec<_> = locks.map(|lock| (lock.name, lock.nodes)).collect();
     let lock = proptest::sample::select(locks);
     let scenario = lock.prop_flat_map(|(lock, nodes)| {
-        prop_oneof![arbitrary::scenario(nodes, 3), of_the_catalog()]
+        prop_oneof![arbitrary::scenario(nodes, 3), catalog_scenario()]
             .prop_map(move |scenario| (lock, scenario))
     });
     let every = prop_oneof![Just(1), 2u32..40];
@@ -72,7 +72,7 @@ fn cell() -> impl Strategy<Value = Cell> {
     })
 }
 
-/// So many runs; the same ones for the same number.
+/// Returns `count` runs, which are the same for the same `number`.
 pub fn cells(count: usize, number: u64) -> impl Iterator<Item = Cell> {
     let mut seed = [0; 32];
     seed[..8].copy_from_slice(&number.to_le_bytes());

@@ -1,39 +1,45 @@
-//! Where two accounts of one run differ.
+//! The differences between two key histories of one run.
 
 use picklock_harness::history::{Event, EventKind};
 
-use super::monitor_key_history::ToldRun;
+use super::monitor_key_history::ReplayedRun;
 
-/// The changes of the keys by what the nodes know themselves.
-pub fn own(run: &ToldRun) -> Vec<Event> {
-    let changes = run.history.events.iter();
-    let changes = changes.filter(|event| matches!(event.what, EventKind::KeyChanged { .. }));
-    changes.cloned().collect()
+/// Returns the key changes that the nodes recorded themselves.
+pub fn own(run: &ReplayedRun) -> Vec<Event> {
+    let events = run.history.events.iter();
+    events
+        .filter(|event| matches!(event.what, EventKind::KeyChanged { .. }))
+        .cloned()
+        .collect()
 }
 
-fn of_node(events: &[Event], of: usize) -> Vec<&Event> {
-    let of_it =
-        |event: &&Event| matches!(event.what, EventKind::KeyChanged { node, .. } if node == of);
-    events.iter().filter(of_it).collect()
+fn changes_of_node(events: &[Event], number: usize) -> Vec<&Event> {
+    let is_of_node =
+        |event: &&Event| matches!(event.what, EventKind::KeyChanged { node, .. } if node == number);
+    events.iter().filter(is_of_node).collect()
 }
 
-/// The first change of a node in which the two accounts differ: both must have the same changes in the same
-/// order, with node, key, value, expiry, and who or what it was; at the same times too if each report
-/// was read at once. `None`: they are the same.
-pub fn difference(run: &ToldRun, at_once: bool) -> Option<String> {
-    let told = match &run.told {
-        Ok(told) => told,
-        Err(line) => return Some(format!("a line that is none: {line}")),
+/// Returns the first difference between the two key histories, or `None` if they are equal. Both must contain the
+/// same changes in the same order, with node, key, value, expiry and origin, and also with the same times if each
+/// report was read at once.
+pub fn difference(run: &ReplayedRun, at_once: bool) -> Option<String> {
+    let replayed = match &run.replayed {
+        Ok(replayed) => replayed,
+        Err(line) => return Some(format!("invalid line in a report: {line}")),
     };
     let own = own(run);
     let nodes = run.history.header.nodes;
     (0..nodes).find_map(|node| {
-        let (own, told) = (of_node(&own, node), of_node(told, node));
+        let (own, replayed) = (changes_of_node(&own, node), changes_of_node(replayed, node));
         let same = |(one, other): (&&Event, &&Event)| {
             one.what == other.what && (!at_once || one.at_ns == other.at_ns)
         };
-        let alike = own.iter().zip(&told).take_while(|pair| same(*pair)).count();
-        if alike == own.len().max(told.len()) {
+        let alike = own
+            .iter()
+            .zip(&replayed)
+            .take_while(|pair| same(*pair))
+            .count();
+        if alike == own.len().max(replayed.len()) {
             return None;
         }
         let from = alike.saturating_sub(3);
@@ -43,11 +49,11 @@ pub fn difference(run: &ToldRun, at_once: bool) -> Option<String> {
             lines.join("\n      ")
         };
         Some(format!(
-            "node {node}, change {alike} of {} and {}:\n  own  {}\n  told {}",
+            "node {node}, change {alike} of {} and {}:\n  own      {}\n  replayed {}",
             own.len(),
-            told.len(),
+            replayed.len(),
             shown(&own),
-            shown(&told)
+            shown(&replayed)
         ))
     })
 }

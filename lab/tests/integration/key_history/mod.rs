@@ -1,14 +1,13 @@
-//! The account of the keys, made twice in one simulation: by the nodes themselves, and from what they
-//! tell, the way it is made on real servers. The two must be the same.
+//! Builds the key history of one simulation twice: by the nodes themselves, and from the servers' reports, as on real
+//! servers. The two must be equal.
 //!
-//! `PICKLOCK_ACCOUNT_RUNS=1000 cargo test -p picklock-lab --test integration account -- --nocapture` is the
-//! long form; it prints how many runs and changes were compared. `PICKLOCK_ACCOUNT_SEED` chooses
-//! others.
+//! The long form is `PICKLOCK_KEY_HISTORY_RUNS=1000 cargo test -p picklock-lab --test integration key_history --
+//! --nocapture`; it prints how many runs and changes were compared. `PICKLOCK_KEY_HISTORY_SEED` selects other runs.
 //!
-//! - [`cells`]: which runs
-//! - [`difference`]: where two accounts differ
-//! - [`spoilt`]: that they do when a report is spoilt, and otherwise not
-//! - [`monitor_key_history`]: the second account
+//! - [`cells`]: the runs
+//! - [`difference`]: the comparison of two key histories
+//! - [`spoilt`]: controls, which show that a spoilt report makes a difference
+//! - [`monitor_key_history`]: the key history from the servers' reports
 
 mod cells;
 mod difference;

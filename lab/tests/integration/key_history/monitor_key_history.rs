@@ -1,5 +1,5 @@
-//! The account of simulated nodes made the way it is made on real servers: from what the servers tell. It is
-//! compared with the account that the nodes keep themselves.
+//! The key history of simulated nodes, built from the servers' reports as on real servers. It is compared with the
+//! key history that the nodes record themselves.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -14,32 +14,32 @@ use picklock_harness::sim::{
     NodeObserver, NodeStep, ObservedNode, ObservedServers, SimError, Simulation, run_observed,
 };
 
-/// Changes what a server tells before it is read: a control must be able to spoil it.
+/// A function that changes a server's report before it is read, so that a control can spoil it.
 pub type Edit = Box<dyn FnMut(Vec<u8>) -> Vec<u8> + Send>;
 
 /// How the servers' reports are read.
 pub struct Reading {
-    /// After how many of a node's operations its report is read; 1: at once. Whatever it is, the report
-    /// is read before a server is replaced.
+    /// Number of a node's operations after which its report is read; 1 means at once. The report is always read
+    /// before a server is replaced.
     pub every: u32,
-    /// What becomes of each piece of a report before it is read.
+    /// The change that is applied to each piece of a report before it is read.
     pub edit: Option<Edit>,
 }
 
-/// A run whose account was made twice.
+/// A run whose key history was built twice.
 #[derive(Debug)]
-pub struct ToldRun {
-    /// What happened, with the account that the nodes have kept themselves.
+pub struct ReplayedRun {
+    /// The history, with the key history that the nodes recorded themselves.
     pub history: History,
-    /// The changes of the keys by what the nodes have told, node by node, each in its own order; an
-    /// error: a line of a report that is none.
-    pub told: Result<Vec<Event>, String>,
+    /// The key changes according to the reports, grouped by node, each node in its own order. The error is an invalid
+    /// line of a report.
+    pub replayed: Result<Vec<Event>, String>,
 }
 
-/// Simulates, and makes the account of the keys a second time.
-pub fn run_told(simulation: Simulation, reading: Reading) -> Result<ToldRun, SimError> {
-    let told = Arc::new(Mutex::new(Ok(Vec::new())));
-    let (into, reading) = (Arc::clone(&told), Arc::new(Mutex::new(reading)));
+/// Runs the simulation, and builds the key history a second time from the reports.
+pub fn run_replayed(simulation: Simulation, reading: Reading) -> Result<ReplayedRun, SimError> {
+    let replayed = Arc::new(Mutex::new(Ok(Vec::new())));
+    let (into, reading) = (Arc::clone(&replayed), Arc::new(Mutex::new(reading)));
     let result = run_observed(
         simulation,
         Box::new(move |node| {
@@ -47,18 +47,18 @@ pub fn run_told(simulation: Simulation, reading: Reading) -> Result<ToldRun, Sim
             Box::new(MonitorKeyHistory::new(node, reading, into))
         }),
     )?;
-    let told = std::mem::replace(&mut *told.lock().unwrap(), Ok(Vec::new()));
-    Ok(ToldRun {
+    let replayed = std::mem::replace(&mut *replayed.lock().unwrap(), Ok(Vec::new()));
+    Ok(ReplayedRun {
         history: result.history,
-        told,
+        replayed,
     })
 }
 
-/// The account of one node.
+/// The key history of one node.
 struct MonitorKeyHistory {
     node: usize,
     replay: MonitorReplay,
-    /// Of the master, and of the replica, if there is one.
+    /// The report of the master, and of the replica, if there is one.
     reports: [ServerReport; 2],
     master: usize,
     sent: Rc<SentRequests>,
@@ -66,7 +66,7 @@ struct MonitorKeyHistory {
     reading: Arc<Mutex<Reading>>,
     unread: u32,
     error: Option<String>,
-    /// Of all nodes.
+    /// The results of all nodes.
     result: Arc<Mutex<Result<Vec<Event>, String>>>,
 }
 
@@ -90,7 +90,7 @@ impl MonitorKeyHistory {
         }
     }
 
-    /// A command of this connection is about to be executed: the connection introduces itself first.
+    /// Introduces a connection before its first command is executed.
     fn introduce(&mut self, conn: u64, client: ClientId, servers: ObservedServers<'_>) {
         if self.introduced.insert(conn) {
             let word = self.sent.introduction(conn);
@@ -99,8 +99,8 @@ impl MonitorKeyHistory {
         }
     }
 
-    /// An operation is over: the report is read if it is time.
-    fn operated(&mut self, servers: ObservedServers<'_>) {
+    /// Counts an operation, and reads the report when it is due.
+    fn finish_operation(&mut self, servers: ObservedServers<'_>) {
         self.unread += 1;
         let every = self.reading.lock().unwrap().every;
         if self.unread >= every {
@@ -108,7 +108,7 @@ impl MonitorKeyHistory {
         }
     }
 
-    /// Reads what the servers have told.
+    /// Reads the servers' reports.
     fn read(&mut self, servers: ObservedServers<'_>) {
         self.unread = 0;
         self.read_one(self.master, servers.master, servers.at_ns);
@@ -129,8 +129,8 @@ impl MonitorKeyHistory {
         }
     }
 
-    /// The server has started with what its disk had kept.
-    fn restarted(&mut self, servers: ObservedServers<'_>) {
+    /// Handles a restart of the server with the data on its disk.
+    fn handle_restart(&mut self, servers: ObservedServers<'_>) {
         let keys = stored(servers.master, servers.now);
         servers.master.take_report();
         self.reports[self.master] = ServerReport::for_server(self.master);
@@ -139,10 +139,10 @@ impl MonitorKeyHistory {
         self.replay.restarted(self.master, &keys, wall_us, at_ns);
     }
 
-    /// The replica, which is the master now, has replaced the other one.
-    fn promoted(&mut self, servers: ObservedServers<'_>) {
+    /// Handles the promotion of the replica, which is the master from now on.
+    fn handle_promotion(&mut self, servers: ObservedServers<'_>) {
         self.master = 1;
-        // A mark: what the replica was sent before has been read when it comes back.
+        // When this mark comes back, everything that the replica received before has been read.
         let server = servers.master;
         let client = server.connect();
         server.execute(client, &[b"ECHO", b"promoted"], servers.now);
@@ -152,7 +152,7 @@ impl MonitorKeyHistory {
         self.replay.promote(1, servers.at_ns);
     }
 
-    /// Adds the account to those of the other nodes. The first line that is none is the result instead.
+    /// Adds the key history to the other nodes' results. An invalid line replaces the result.
     fn hand_over(&mut self, event: &dyn Fn(KeyRecord) -> Event) {
         let mut result = self.result.lock().unwrap();
         match self.error.take() {
@@ -168,8 +168,8 @@ impl MonitorKeyHistory {
 }
 
 impl NodeObserver for MonitorKeyHistory {
-    fn at(&mut self, moment: NodeStep<'_>, servers: ObservedServers<'_>) {
-        match moment {
+    fn at(&mut self, step: NodeStep<'_>, servers: ObservedServers<'_>) {
+        match step {
             NodeStep::Began => {
                 servers.master.report(true);
                 if let Some(replica) = servers.replica {
@@ -177,10 +177,10 @@ impl NodeObserver for MonitorKeyHistory {
                 }
             }
             NodeStep::Executing { conn, client } => self.introduce(conn, client, servers),
-            NodeStep::Operated => self.operated(servers),
+            NodeStep::Operated => self.finish_operation(servers),
             NodeStep::Replacing => self.read(servers),
-            NodeStep::Restarted => self.restarted(servers),
-            NodeStep::Promoted => self.promoted(servers),
+            NodeStep::Restarted => self.handle_restart(servers),
+            NodeStep::Promoted => self.handle_promotion(servers),
             NodeStep::HistoryTaken { event } => {
                 self.read(servers);
                 self.hand_over(event);
@@ -188,7 +188,7 @@ impl NodeObserver for MonitorKeyHistory {
         }
     }
 }
-/// All keys of the first database, as the server backend reads them after a start.
+/// Returns all keys of the first database, read as the server backend reads them after a start.
 fn stored(server: &mut Server, now: Now) -> Vec<StoredKey> {
     let client = server.connect();
     let script = StoredKey::READ_ALL.as_bytes();

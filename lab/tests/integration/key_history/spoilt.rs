@@ -1,4 +1,4 @@
-//! Controls: a spoilt report makes another account, in every run in which it changes anything.
+//! Controls: a spoilt report leads to a different key history, in every run in which it changes anything.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use super::cells::{Cell, cells};
 use super::difference::{difference, own};
 use super::monitor_key_history::Edit;
 
-/// A run with several grants, which releases and renewals end, and one key that expires.
+/// Returns a run with several grants, which releases and renewals end, and one key that expires.
 fn cell() -> Cell {
     Cell {
         scenario: catalog::named("holder-crash").unwrap(),
@@ -19,7 +19,8 @@ fn cell() -> Cell {
     }
 }
 
-/// Changes each line of MONITOR, and counts those that it has changed. A line that becomes empty is left out.
+/// Returns an edit that changes the first matching line of MONITOR, and a count of its changes. An empty line is left
+/// out.
 fn lines(change: impl Fn(&str) -> Option<String> + Send + 'static) -> (Edit, Arc<AtomicUsize>) {
     let changed = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&changed);
@@ -47,7 +48,7 @@ fn must_differ(what: &str, change: impl Fn(&str) -> Option<String> + Send + 'sta
     assert_eq!(
         changed.load(Ordering::Relaxed),
         1,
-        "{what}: nothing was changed"
+        "{what}: the edit changed nothing"
     );
     assert!(difference(&run, true).is_some(), "{what}: nothing differs");
 }
@@ -57,13 +58,13 @@ fn has(line: &str, word: &str) -> bool {
 }
 
 #[test]
-fn an_unspoilt_report_does_not_differ() {
+fn unspoilt_report_does_not_differ() {
     let (edit, _) = lines(|_| None);
     assert_eq!(difference(&cell().run(Some(edit)), true), None);
 }
 
 #[test]
-fn a_line_left_out_makes_another_account() {
+fn omitted_line_changes_the_key_history() {
     let no_line = |_: &str| Some(String::new());
     must_differ("SET", move |line| {
         has(line, "\"SET\"").then(|| no_line(line)).flatten()
@@ -79,15 +80,16 @@ fn a_line_left_out_makes_another_account() {
 }
 
 #[test]
-fn another_expiry_makes_another_account() {
+fn altered_expiry_changes_the_key_history() {
     must_differ("PX", |line| {
         has(line, "\"PX\" \"").then(|| line.replace("\"PX\" \"", "\"PX\" \"1"))
     });
 }
 
-/// That one is missing would show in no run: the next command finds the key expired in the replay too.
+/// A missing notification has no effect in any run, because the next command finds the key expired in the replay as
+/// well.
 #[test]
-fn a_notification_that_does_not_belong_there_makes_another_account() {
+fn spurious_notification_changes_the_key_history() {
     must_differ("expired", |line| {
         let (_, rest) = line.split_once("\"SET\" \"")?;
         let (key, _) = rest.split_once('"')?;
@@ -100,7 +102,7 @@ fn a_notification_that_does_not_belong_there_makes_another_account() {
 }
 
 #[test]
-fn an_introduction_of_another_connection_makes_another_account() {
+fn foreign_introduction_changes_the_key_history() {
     must_differ("introduction", |line| {
         let (before, after) = line.split_once("picklock-connection-")?;
         let (number, rest) = after.split_once('"')?;
@@ -110,22 +112,22 @@ fn an_introduction_of_another_connection_makes_another_account() {
 }
 
 #[test]
-fn a_broken_line_is_named() {
+fn broken_line_is_reported() {
     let (edit, _) = lines(|line| line.starts_with('+').then(|| "+1 what\r\n".into()));
     let run = cell().run(Some(edit));
-    assert_eq!(run.told.unwrap_err(), "node 0: 1 what");
+    assert_eq!(run.replayed.unwrap_err(), "node 0: 1 what");
 }
 
-fn number(name: &str, usual: u64) -> u64 {
+fn number(name: &str, default: u64) -> u64 {
     let text = std::env::var(name).ok();
-    text.map_or(usual, |text| text.parse().unwrap())
+    text.map_or(default, |text| text.parse().unwrap())
 }
 
-/// Run 81 has a waiter that leaves for good while it waits, before its key is pushed.
+/// In run 81 a waiter leaves permanently while it waits, before its key is pushed.
 #[test]
-fn what_servers_tell_makes_the_account_that_they_keep() {
-    let runs = usize::try_from(number("PICKLOCK_ACCOUNT_RUNS", 100)).unwrap();
-    let seed = number("PICKLOCK_ACCOUNT_SEED", 12);
+fn reports_yield_the_nodes_own_key_history() {
+    let runs = usize::try_from(number("PICKLOCK_KEY_HISTORY_RUNS", 100)).unwrap();
+    let seed = number("PICKLOCK_KEY_HISTORY_SEED", 12);
     let (mut changes, mut differing) = (0, Vec::new());
     for (index, cell) in cells(runs, seed).enumerate() {
         let run = cell.run(None);
@@ -140,7 +142,7 @@ fn what_servers_tell_makes_the_account_that_they_keep() {
         }
     }
     let count = differing.len();
-    println!("account: {runs} runs, {changes} changes compared, {count} runs differ");
+    println!("key history: {runs} runs, {changes} changes compared, {count} runs differ");
     assert!(differing.is_empty(), "{}", differing.join("\n"));
-    assert!(changes > runs, "hardly anything was compared");
+    assert!(changes > runs, "too few changes were compared");
 }

@@ -27,7 +27,7 @@ const NAMED: usize = 8;
 fn caught_by(mutant: &'static BuiltInLock, original: &str) -> Vec<&'static str> {
     let is_caught = |name: &&str| {
         let scenario = catalog::named(name).unwrap_or_else(|error| panic!("{error}"));
-        let expected = Expected::for_lock(&scenario, original, Tables::NamedOrAll).as_standard();
+        let expected = Expected::for_lock(&scenario, original, Tables::NamedOrAll).as_reference();
         scenario.runs_in(BackendName::Sim)
             && LIKE_SEEDS.into_iter().all(|seed| {
                 let ran = simulate(mutant, scenario.clone(), seed);

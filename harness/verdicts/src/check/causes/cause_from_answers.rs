@@ -6,7 +6,7 @@
 
 use crate::check::causes::facts::{Facts, Found, Overlap};
 use crate::check::verdict::Cause;
-use crate::timeline::{FaultSpan, Hold, loses, ms};
+use crate::timeline::{FaultSpan, Hold, loss_cause, ms};
 
 /// The cause of a violation in a history without key history.
 pub(in crate::check) fn cause(facts: &Facts<'_>) -> Cause {
@@ -59,7 +59,7 @@ fn of_faults(facts: &Facts<'_>, hold: &Hold, to_ns: u64, workers: &[usize]) -> C
     // A lease never lasts longer than the TTL: a fault before that cannot have lost the lock.
     let earliest_ns = hold.first_deadline_ns.saturating_sub(ms(header.ttl_ms));
     let from_ns = hold.acquire_ns.max(earliest_ns);
-    let cause_of = |fault: &FaultSpan<'_>| match loses(fault.fault)? {
+    let cause_of = |fault: &FaultSpan<'_>| match loss_cause(fault.fault)? {
         // A node that was already dead when the lock was acquired never had it.
         Cause::LostOnRestart if fault.began_ns < from_ns => None,
         Cause::LostOnRestart if header.nodes > 1 => Some(Cause::QuorumErosion),
@@ -71,7 +71,7 @@ fn of_faults(facts: &Facts<'_>, hold: &Hold, to_ns: u64, workers: &[usize]) -> C
     };
     let faults = facts.faults.iter().rev();
     faults
-        .filter(|fault| fault.struck() && fault.touches(from_ns, to_ns))
+        .filter(|fault| fault.took_effect() && fault.touches(from_ns, to_ns))
         .find_map(cause_of)
         .unwrap_or(Cause::Undetermined)
 }

@@ -228,7 +228,7 @@ impl<'a> Evidence<'a> {
         let Some(lost) = self.history.events.iter().find(is_lost) else {
             return false;
         };
-        let since_ns = first.kept_ns.min(second.begin_ns);
+        let since_ns = first.earliest_deadline_ns.min(second.begin_ns);
         let frozen = self.timeline.frozen().get(&first.worker);
         let mut frozen = frozen.into_iter().flatten();
         let was_frozen =

@@ -190,7 +190,7 @@ impl LostOwnership<'_> {
     fn due_ns(&self, span: &ValueSpan) -> Option<u64> {
         let expiry = span.expiry?;
         let was_set = |fault: &FaultSpan<'_>| {
-            fault.clock.is_some() && fault.struck() && fault.nodes.contains(&span.node)
+            fault.clock.is_some() && fault.took_effect() && fault.nodes.contains(&span.node)
         };
         // A leap forward is what befell it.
         let knows = span.end == SpanEnd::ClockLeapt || !self.faults.iter().any(was_set);
@@ -220,7 +220,7 @@ impl LostOwnership<'_> {
     /// then, or the server's leapt, and the value has no expiry of the server's own.
     fn of_clocks(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Option<Cause> {
         let mut clocks = self.faults.iter().filter(|fault| {
-            spoils_clocks(fault.fault) && fault.struck() && fault.began_ns <= span.until_ns
+            spoils_clocks(fault.fault) && fault.took_effect() && fault.began_ns <= span.until_ns
         });
         clocks.find_map(|fault| {
             let is_lasting =

@@ -175,7 +175,7 @@ impl KeptValues {
     }
 
     pub(in crate::check) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        if step == Step::Asked {
+        if step == Step::Requested {
             self.attempts.begin(attempt.op, Vec::new());
             let unsettled = &mut self.claims.unsettled;
             unsettled.insert(unsettled.partition_point(|op| *op < attempt.op), attempt.op);

@@ -25,7 +25,7 @@ pub(in crate::check) fn ran_out_ns(
     let is_lost = |span: &&&ValueSpan| {
         span.end == SpanEnd::RanOut
             && (hold.begin_ns..hold.end_ns).contains(&span.until_ns)
-            && !own.clone().any(|other| other.stands_at(span.until_ns))
+            && !own.clone().any(|other| other.exists_at(span.until_ns))
     };
     let until_ns = own.clone().find(is_lost)?.until_ns;
     let told = |event: &Event| {

@@ -30,7 +30,7 @@ pub(in crate::check) fn refused_ns(
         let stood = |span: &&&ValueSpan| {
             span.may_be_lock_value()
                 && span.from_ns <= requested_at_ns
-                && span.stands_at(refused_ns)
+                && span.exists_at(refused_ns)
                 && span.due_ns(refused_ns) > until_ns
         };
         let nodes: HashSet<usize> = own.iter().filter(stood).map(|span| span.node).collect();

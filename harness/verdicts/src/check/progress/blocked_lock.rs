@@ -154,7 +154,7 @@ impl<'a> BlockedLock<'a> {
 
     fn current_values_at(&self, at_ns: u64) -> impl Iterator<Item = &'a ValueSpan> {
         let claims = self.claims.iter().copied();
-        claims.filter(move |span| span.stands_at(at_ns))
+        claims.filter(move |span| span.exists_at(at_ns))
     }
 
     /// Why the nodes are no quorum that nothing was left on at this time. `None`: they are one.
@@ -256,7 +256,7 @@ impl<'a> BlockedLock<'a> {
         };
         let taken = nodes_of_each(self.claims.iter().copied().filter(stood));
         let lost = (self.faults.iter())
-            .filter(|fault| fault.struck() && fault.touches(from_ns, until_ns))
+            .filter(|fault| fault.took_effect() && fault.touches(from_ns, until_ns))
             .flat_map(|fault| fault.nodes);
         let lost: HashSet<usize> = lost.copied().collect();
         let is_denied = |op| {
@@ -322,7 +322,7 @@ fn is_kept_by_others(span: &ValueSpan, at_ns: u64) -> bool {
 fn outlasted(span: &ValueSpan, answered_ns: Option<u64>) -> bool {
     let author = span.author.as_ref().map(|author| author.worker);
     let was_under_way = matches!(&span.end, SpanEnd::Removed(by) if Some(by.worker) == author);
-    answered_ns.is_some_and(|answered_ns| span.stands_at(answered_ns)) && !was_under_way
+    answered_ns.is_some_and(|answered_ns| span.exists_at(answered_ns)) && !was_under_way
 }
 
 fn asked(history: &History) -> HashMap<u64, Asked> {

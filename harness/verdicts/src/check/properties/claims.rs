@@ -199,7 +199,7 @@ impl Claims {
         let nodes = written.by_node().count();
         let beside = written.took_away || written.is_beside_the_lock();
         // A lease that is over when it is told promises nothing.
-        let promised = attempt.told && attempt.deadline_ns > at_ns;
+        let promised = attempt.lease_reported && attempt.deadline_ns > at_ns;
         if !promised || beside || nodes > self.nodes / 2 {
             return;
         }
@@ -225,7 +225,7 @@ impl Claims {
         };
         // A lease that is over when it is told promises nothing.
         if let Some(worth_ns) = ended_at_ns.get(quorum - 1)
-            && attempt.told
+            && attempt.lease_reported
             && reported_at_ns > at_ns
             && reported_at_ns > worth_ns.saturating_add(slack_ns)
         {
@@ -418,7 +418,7 @@ impl Checker for Claims {
         self.nodes_used.step(attempt, step);
         self.kept.step(at_ns, attempt, step);
         match step {
-            Step::Asked => self.written.asked(attempt.op),
+            Step::Requested => self.written.asked(attempt.op),
             Step::Begun => self.granted(at_ns, attempt),
             Step::LeaseMoved { .. } => {
                 let written = self.written.of(attempt.op);

@@ -35,7 +35,7 @@ pub(in crate::check) struct Lease;
 fn was_granted_beside(hold: &Hold, other: &Hold) -> bool {
     let certain = &other.leases;
     // What it said later may have taken the lease back.
-    let until_ns = hold.end_ns.min(hold.kept_ns);
+    let until_ns = hold.end_ns.min(hold.earliest_deadline_ns);
     let meets = |lease: &&timeline::Lease| {
         until_ns >= hold.begin_ns && timeline::overlap((hold.begin_ns, until_ns), lease.span())
     };
@@ -46,7 +46,7 @@ fn was_granted_beside(hold: &Hold, other: &Hold) -> bool {
     let early_ns = met.from_ns.max(hold.begin_ns).saturating_sub(hold.ttl_ns);
     let around =
         |lease: &timeline::Lease| lease.from_ns < hold.acquire_ns && early_ns < lease.until_ns;
-    !hold.told && !hold.seen && certain.iter().any(around)
+    !hold.lease_reported && !hold.lease_observed && certain.iter().any(around)
 }
 
 /// How many leases of two holds certainly overlap, and since when.

@@ -197,7 +197,7 @@ impl Ownership {
         }
         let asked = &mut self.attempts[attempt.worker];
         match step {
-            Step::Asked => {
+            Step::Requested => {
                 *asked = Asked {
                     op: attempt.op,
                     key: attempt.key,

@@ -327,7 +327,7 @@ impl Checker for Progress {
         self.ttl_ns = self.ttl_ns.max(attempt.ttl_ns);
         self.lease_ns = self.lease_ns.max(self.ttl_ns);
         match step {
-            Step::Asked => {
+            Step::Requested => {
                 let reaches = self.reach.has_quorum(attempt.worker, key);
                 self.waiters.asked(at_ns, attempt, reaches);
             }

@@ -81,7 +81,7 @@ impl<'a> Draft<'a> {
     pub fn describe_faults(&mut self, from_ns: u64, to_ns: u64) {
         let faults = self.facts.faults.iter();
         for fault in faults.filter(|fault| !fault.missed && fault.touches(from_ns, to_ns)) {
-            if let Some(worker) = fault.escaped.first() {
+            if let Some(worker) = fault.breached_by.first() {
                 let text = format!("{} began, but did not reach worker {worker}", fault.detail);
                 self.tell(fault.began_ns, Weight::Background, text);
                 continue;

@@ -104,7 +104,7 @@ fn describe_long_section(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     let was_frozen =
         faults.any(|fault| fault.freezes(hold.worker) && fault.touches(hold.begin_ns, hold.end_ns));
     // Nine tenths and more are a whole lease.
-    let is_short = hold.told && left_ns < hold.ttl_ns / 10 * 9 && left_ns < took_ns;
+    let is_short = hold.lease_reported && left_ns < hold.ttl_ns / 10 * 9 && left_ns < took_ns;
     if holds.is_outlived && is_short && !was_frozen {
         let text = format!(
             "worker {} was told that {} of its lease were left, and its section took {}",
