@@ -289,7 +289,7 @@ fn what_servers_must_do_themselves_is_not_applicable() {
     let document = picklock(&line).run().exits(0).document();
     let reason = document["skipped"][0]["reason"].as_str().unwrap();
     assert!(
-        reason.contains("servers that it has not started"),
+        reason.contains("servers that it did not start"),
         "{reason}"
     );
     assert_eq!(document["cells"][0]["backend"], "external");
