@@ -88,7 +88,7 @@ async fn an_image_that_cannot_be_had_is_named() {
 fn a_helper_that_is_another_program_is_not_trusted() {
     let error = Reaper::spawn(Path::new("/bin/true"), &[]).unwrap_err();
     assert!(
-        matches!(error, ReaperError::Stranger { .. } | ReaperError::Gone(_)),
+        matches!(error, ReaperError::NotTheHelper { .. } | ReaperError::Gone(_)),
         "{error}"
     );
     let error = Reaper::spawn(Path::new("/nowhere/picklock"), &[]).unwrap_err();
