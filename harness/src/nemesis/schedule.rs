@@ -135,7 +135,8 @@ impl<B: Backend> Nemesis<B> {
     /// the others end: a fault that is told as missed right after its end could not be applied.
     pub fn settle(&self) {
         for (id, (index, imposed)) in self.counted.borrow().iter() {
-            if self.active_faults.steps(*id).is_none() && self.context.backend.frames_affected(*imposed) == 0
+            if self.active_faults.steps(*id).is_none()
+                && self.context.backend.frames_affected(*imposed) == 0
             {
                 self.missed(*index, NOTHING_PASSED.into(), None);
             }

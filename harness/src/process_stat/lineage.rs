@@ -182,7 +182,11 @@ mod tests {
         assert_eq!(pids(lineage.members(&orphan)), [11]);
         let others = ProcessTable::from_entries([entry(10, 1, 99, None), entry(11, 1, 98, None)]);
         assert_eq!(pids(lineage.members(&others)), [0; 0]);
-        assert_eq!(pids(lineage.members(&orphan)), [0; 0], "a reused PID was removed");
+        assert_eq!(
+            pids(lineage.members(&orphan)),
+            [0; 0],
+            "a reused PID was removed"
+        );
     }
 
     #[test]

@@ -107,7 +107,11 @@ mod tests {
             Motion::look(pid).unwrap().is_stalled_since(pid, before)
         });
         // A process that has just been started runs first.
-        assert!(observations.take(1_000_000).any(|stalled| stalled == is_stalled));
+        assert!(
+            observations
+                .take(1_000_000)
+                .any(|stalled| stalled == is_stalled)
+        );
     }
 
     #[test]

@@ -155,7 +155,12 @@ async fn prepare(
     sweep().await;
     let dir = RunDir::create(reaper)?;
     let scenario = &spec.scenario;
-    let needs = |capability| scenario.faults.iter().any(|fault| fault.needs().contains(&capability));
+    let needs = |capability| {
+        scenario
+            .faults
+            .iter()
+            .any(|fault| fault.needs().contains(&capability))
+    };
     // The stock is kept on a separate server without links.
     let has_store = scenario.workload.stock_in == StockPlace::Redis;
     let external = spec.servers.external.as_ref();
@@ -191,7 +196,11 @@ async fn prepare(
     let name = backend.servers.backend();
     let servers = Servers::start(&backend.servers, layout, dir.path(), reaper).await?;
     let redis = servers.server().clone();
-    let clock_shim = if needs(Capability::WorkerClocks) { WallClockShim::install(dir.path())? } else { None };
+    let clock_shim = if needs(Capability::WorkerClocks) {
+        WallClockShim::install(dir.path())?
+    } else {
+        None
+    };
     let (image, environment) = (&backend.worker.image, &backend.worker.environment);
     let containers = WorkerContainers::prepare(image.as_deref(), environment, reaper).await?;
     let parts = Parts {

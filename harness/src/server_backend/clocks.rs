@@ -22,7 +22,8 @@ impl Clocks for ServerBackend {
             wall_clock.set_off(off_ns).map_err(failed)?;
         }
         // A restarted worker may run another program.
-        self.why_fixed(worker).map_or(Ok(()), |reason| Err(Refusal::Failed(reason)))
+        self.why_fixed(worker)
+            .map_or(Ok(()), |reason| Err(Refusal::Failed(reason)))
     }
 }
 

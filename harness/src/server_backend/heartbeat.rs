@@ -120,7 +120,8 @@ impl Heartbeat<'_> {
                 since_ns = now_ns;
             } else {
                 let certain_ns = past_ns.min(nanos(LATE));
-                self.liveness.record_stall(node, since_ns, now_ns, certain_ns);
+                self.liveness
+                    .record_stall(node, since_ns, now_ns, certain_ns);
             }
         }
     }

@@ -98,7 +98,8 @@ impl ServerBackend {
         let mut observers = Vec::new();
         for node in 0..self.parts.nodes {
             let master = servers.address(node);
-            let replicas_of_node = (0..replicas).map(|replica| servers.replica_address(node, replica));
+            let replicas_of_node =
+                (0..replicas).map(|replica| servers.replica_address(node, replica));
             let (locks, proxy) = (Rc::clone(&locks), self.parts.proxy.clone());
             let mut replay = MonitorReplay::new(version, 1 + replicas, locks);
             if servers.report(node) == KeyReport::Commands {

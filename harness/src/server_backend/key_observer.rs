@@ -287,7 +287,9 @@ impl ObservedNode {
                 self.record_gap(server, "a server closed its MONITOR connection")
             }
             KeyInspection::Failed(reason) => {
-                let reason = format!("a server closed its MONITOR connection, and its keys cannot be read: {reason}");
+                let reason = format!(
+                    "a server closed its MONITOR connection, and its keys cannot be read: {reason}"
+                );
                 self.record_gap(server, &reason);
             }
         }
@@ -395,7 +397,10 @@ impl ObservedNode {
             let result = report.read(chunk, at_ns, replay, sent, echoed);
             self.name_keys(replay);
             if let Err(line) = result {
-                self.record_gap(server, &format!("invalid line in the MONITOR output: {line}"));
+                self.record_gap(
+                    server,
+                    &format!("invalid line in the MONITOR output: {line}"),
+                );
                 break;
             }
         }

@@ -13,7 +13,11 @@ impl ServerBackend {
     /// Returns the worker whose link carries the commands of this worker.
     fn link_owner(&self, worker: usize) -> usize {
         let number = self.process_of(worker);
-        if self.shares_link(number) { number } else { worker }
+        if self.shares_link(number) {
+            number
+        } else {
+            worker
+        }
     }
 
     /// Returns true if this process has a single link for all of its clients.
@@ -24,7 +28,10 @@ impl ServerBackend {
     }
 
     fn link_owners(&self, workers: &[usize]) -> Vec<usize> {
-        let owners: BTreeSet<usize> = workers.iter().map(|worker| self.link_owner(*worker)).collect();
+        let owners: BTreeSet<usize> = workers
+            .iter()
+            .map(|worker| self.link_owner(*worker))
+            .collect();
         owners.into_iter().collect()
     }
 
@@ -40,7 +47,9 @@ impl ServerBackend {
             Phase::Extend => 2,
             Phase::Acquire => 3,
         };
-        let most_significant = clients.values().max_by_key(|(op, phase)| (rank(phase), *op));
+        let most_significant = clients
+            .values()
+            .max_by_key(|(op, phase)| (rank(phase), *op));
         most_significant.copied().unwrap_or((op, phase))
     }
 }

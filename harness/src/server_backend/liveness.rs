@@ -38,7 +38,9 @@ impl Liveness for ServerBackend {
 
     fn take_liveness_events(&self, at_end: bool) -> Vec<EventKind> {
         let events = self.liveness.take(at_end).into_iter();
-        events.flat_map(|event| self.for_each_client(event)).collect()
+        events
+            .flat_map(|event| self.for_each_client(event))
+            .collect()
     }
 
     fn was_killed(&self, worker: usize) -> bool {

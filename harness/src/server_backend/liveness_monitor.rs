@@ -57,7 +57,13 @@ impl LivenessMonitor {
 
     /// Records that the target has been stalled from `since_ns` to `now_ns`. `certain_ns` is the part since the last
     /// observation in which the stall is certain.
-    pub(super) fn record_stall(&self, target: Watched, since_ns: u64, now_ns: u64, certain_ns: u64) {
+    pub(super) fn record_stall(
+        &self,
+        target: Watched,
+        since_ns: u64,
+        now_ns: u64,
+        certain_ns: u64,
+    ) {
         let mut stalls = self.stalls.borrow_mut();
         let stall = stalls.entry(target).or_insert(StallObservation {
             since_ns,
@@ -108,14 +114,18 @@ impl LivenessMonitor {
     /// Records that the server of this node has died.
     pub(super) fn record_death(&self, node: usize) {
         let reason = "its connections broke".into();
-        self.events.borrow_mut().push(EventKind::NodeLost { node, reason });
+        self.events
+            .borrow_mut()
+            .push(EventKind::NodeLost { node, reason });
     }
 
     /// Takes the events since the last call. With `at_end`, also ends and reports ongoing stalls.
     pub(super) fn take(&self, at_end: bool) -> Vec<EventKind> {
         if at_end {
             let stalled: Vec<Watched> = self.stalls.borrow().keys().copied().collect();
-            stalled.into_iter().for_each(|target| self.end_stall(target));
+            stalled
+                .into_iter()
+                .for_each(|target| self.end_stall(target));
         }
         self.events.take()
     }

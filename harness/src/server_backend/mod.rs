@@ -191,7 +191,8 @@ impl ServerBackend {
     fn cluster(&self) -> Result<Vec<(String, SocketAddr)>, Refusal> {
         let servers = self.servers()?;
         let names = self.parts.shared.iter().flat_map(|shared| &shared.cluster);
-        let with_address = |(number, name): (usize, &String)| (name.clone(), servers.address(number).socket());
+        let with_address =
+            |(number, name): (usize, &String)| (name.clone(), servers.address(number).socket());
         Ok(names.enumerate().map(with_address).collect())
     }
 
@@ -295,7 +296,9 @@ impl ServerBackend {
 
     fn running(&self, worker: usize) -> Result<(WorkerControl, Option<WorkerContainer>), Refusal> {
         let workers = self.workers.borrow();
-        let running = workers.get(&worker).map(|it| (it.control.clone(), it.container.clone()));
+        let running = workers
+            .get(&worker)
+            .map(|it| (it.control.clone(), it.container.clone()));
         running.ok_or_else(|| Refusal::Failed(format!("worker {worker} is not running")))
     }
 

@@ -27,7 +27,9 @@ impl StockServer for ServerBackend {
         cmd.arg(command);
         match tokio::time::timeout(ANSWER, cmd.query_async(&mut store)).await {
             Ok(reply) => reply.map_err(failed),
-            Err(_) => Err(Refusal::Failed(format!("the stock server did not answer within {ANSWER:?}"))),
+            Err(_) => Err(Refusal::Failed(format!(
+                "the stock server did not answer within {ANSWER:?}"
+            ))),
         }
     }
 }

@@ -53,7 +53,10 @@ impl Replication for ServerBackend {
 ///
 /// # Errors
 /// Returns an error if a server does not answer, or the replica does not catch up in time.
-async fn wait_until_caught_up(master: ServerAddress, replica: ServerAddress) -> Result<(), Refusal> {
+async fn wait_until_caught_up(
+    master: ServerAddress,
+    replica: ServerAddress,
+) -> Result<(), Refusal> {
     let master_offset = offset(master, "master_repl_offset").await?;
     let catch_up = async {
         loop {

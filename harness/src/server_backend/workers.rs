@@ -175,7 +175,8 @@ impl ServerBackend {
     /// Returns true if the worker's protocol stream carries more than its own requests.
     fn has_shared_line(&self, worker: usize) -> bool {
         let workload = &self.parts.workload;
-        worker < workload.workers && (self.parts.blocks_tasks || workload.process_peers(worker).nth(1).is_some())
+        worker < workload.workers
+            && (self.parts.blocks_tasks || workload.process_peers(worker).nth(1).is_some())
     }
 
     /// Returns the URLs of a worker's links, and opens the links if necessary.

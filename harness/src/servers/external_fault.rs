@@ -24,7 +24,9 @@ pub enum ExternalFault {
         "the connection was closed without an answer; if the server requires TLS, use a URL with rediss://"
     )]
     Closed,
-    #[error("certificate not accepted: {0}; pass the authority that signed it with `--redis-ca FILE`")]
+    #[error(
+        "certificate not accepted: {0}; pass the authority that signed it with `--redis-ca FILE`"
+    )]
     Certificate(rustls::CertificateError),
     #[error(
         "no TLS connection: {0}; if the server requires a client certificate, pass `--redis-cert` and `--redis-key`; if \

@@ -270,15 +270,24 @@ impl External {
         if let Some(refused) = answer.strip_prefix('-') {
             return Ok(KeyReport::Nothing(refused.to_owned()));
         }
-        let config = self.ask::<HashMap<String, String>>(&["CONFIG", "GET", EVENTS]).await;
-        let events = config.ok().and_then(|mut config| config.remove(EVENTS)).unwrap_or_default();
+        let config = self
+            .ask::<HashMap<String, String>>(&["CONFIG", "GET", EVENTS])
+            .await;
+        let events = config
+            .ok()
+            .and_then(|mut config| config.remove(EVENTS))
+            .unwrap_or_default();
         let has = |event| events.contains(event);
         if !has('E') || !(has('A') || has('x') && has('e')) {
             return Ok(KeyReport::Commands);
         }
         let subscribe = "PSUBSCRIBE __keyevent@*__:expired __keyevent@*__:evicted\r\n";
         let is_refused = self.line_for(subscribe).await?.starts_with('-');
-        Ok(if is_refused { KeyReport::Commands } else { KeyReport::Everything })
+        Ok(if is_refused {
+            KeyReport::Commands
+        } else {
+            KeyReport::Everything
+        })
     }
 
     /// Returns the first line of the reply to a command, on a separate connection.

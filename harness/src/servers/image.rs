@@ -104,7 +104,9 @@ impl Image {
         };
         match timeout(PULL_PATIENCE, pull.try_for_each(async |_| Ok(()))).await {
             Ok(pulled) => pulled.map_err(|e| failed(with_causes(&e))),
-            Err(_) => Err(failed(format!("the pull did not finish within {PULL_PATIENCE:?}"))),
+            Err(_) => Err(failed(format!(
+                "the pull did not finish within {PULL_PATIENCE:?}"
+            ))),
         }
     }
 
@@ -116,8 +118,14 @@ impl Image {
             image: self.reference.clone(),
             why: with_causes(&e),
         })?;
-        let command = found.config.and_then(|config| config.cmd).unwrap_or_default();
-        let server = command.into_iter().next().filter(|word| word.ends_with("-server"));
+        let command = found
+            .config
+            .and_then(|config| config.cmd)
+            .unwrap_or_default();
+        let server = command
+            .into_iter()
+            .next()
+            .filter(|word| word.ends_with("-server"));
         Ok(server.unwrap_or_else(|| USUAL_SERVER.to_owned()))
     }
 }

@@ -50,7 +50,9 @@ impl NodeLog {
     /// Waits until the server is ready. Returns false if all processes with access to the pipe have exited before that.
     pub(super) async fn is_ready(&self) -> bool {
         let mut receiver = self.output.clone();
-        let output = receiver.wait_for(|output| output.ready || output.ended).await;
+        let output = receiver
+            .wait_for(|output| output.ready || output.ended)
+            .await;
         output.is_ok_and(|output| output.ready)
     }
 

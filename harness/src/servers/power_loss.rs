@@ -64,7 +64,8 @@ impl UnsyncedTail {
     pub(super) fn cut(&self, lost_at_ns: u64) -> io::Result<()> {
         let lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
         if lengths.is_empty() {
-            let problem = "the append-only file was never found: the server may keep its data elsewhere";
+            let problem =
+                "the append-only file was never found: the server may keep its data elsewhere";
             return Err(io::Error::new(io::ErrorKind::NotFound, problem));
         }
         let Some(measured) = durable(&lengths, lost_at_ns) else {

@@ -50,7 +50,9 @@ impl RunDir {
             .prefix(PREFIX)
             .make_in(inside, |path| create_marked(reaper, path))
             .map_err(io_error(doing.clone()))?;
-        let (dir, _) = created.keep().map_err(|error| io_error(doing)(error.error))?;
+        let (dir, _) = created
+            .keep()
+            .map_err(|error| io_error(doing)(error.error))?;
         Ok(dir)
     }
 

@@ -137,7 +137,10 @@ impl Watch {
         let mut seen = String::new();
         let promoted = async {
             loop {
-                let queries = self.listening.iter().map(|sentinel| master(*sentinel, &name));
+                let queries = self
+                    .listening
+                    .iter()
+                    .map(|sentinel| master(*sentinel, &name));
                 let masters = try_join_all(queries).await?;
                 let index = |at: &SocketAddr| self.servers[node].iter().position(|one| one == at);
                 if let Some(server) = masters.first().and_then(index)
@@ -170,7 +173,12 @@ impl Watch {
                 ask(*sentinel, &words, "SENTINEL MASTER").await.ok()?;
             fields.get("config-epoch")?.parse().ok()
         });
-        join_all(epochs).await.into_iter().flatten().max().unwrap_or(0)
+        join_all(epochs)
+            .await
+            .into_iter()
+            .flatten()
+            .max()
+            .unwrap_or(0)
     }
 
     /// Introduces every Sentinel to every other, with the message that they would send each other anyway, but only
@@ -246,7 +254,10 @@ async fn ready(
     if known + 1 == servers {
         return Ok(Ok(()));
     }
-    Ok(Err(format!("{name} has {known} of {} replicas", servers - 1)))
+    Ok(Err(format!(
+        "{name} has {known} of {} replicas",
+        servers - 1
+    )))
 }
 
 async fn identity(sentinel: ServerAddress) -> Result<String, BackendError> {

@@ -142,7 +142,10 @@ impl ServerContainer {
             .map_err(io_error(format!("pack {file}")))?;
         let options = UploadToContainerOptionsBuilder::new().path(DATA).build();
         let (id, body) = (&self.id, body_full(packed.into()));
-        let written = self.engine.upload_to_container(id, Some(options), body).await;
+        let written = self
+            .engine
+            .upload_to_container(id, Some(options), body)
+            .await;
         written.map_err(refused(&self.name, "write its configuration"))
     }
 

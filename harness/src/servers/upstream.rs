@@ -63,11 +63,13 @@ impl Upstream {
     /// # Errors
     /// Returns an error if the server is gone, or rejects this client.
     pub(super) async fn connect(&self) -> Result<Box<dyn Connection>, ExternalFault> {
-        timeout(PATIENCE, self.log_in()).await.unwrap_or_else(|_| match self.tls {
-            // A server without TLS takes the handshake for an incomplete command, and waits for the rest.
-            Some(_) => Err(ExternalFault::Tls(io::ErrorKind::TimedOut.into())),
-            None => Err(ExternalFault::TimedOut(PATIENCE)),
-        })
+        timeout(PATIENCE, self.log_in())
+            .await
+            .unwrap_or_else(|_| match self.tls {
+                // A server without TLS takes the handshake for an incomplete command, and waits for the rest.
+                Some(_) => Err(ExternalFault::Tls(io::ErrorKind::TimedOut.into())),
+                None => Err(ExternalFault::TimedOut(PATIENCE)),
+            })
     }
 
     async fn log_in(&self) -> Result<Box<dyn Connection>, ExternalFault> {
@@ -75,7 +77,9 @@ impl Upstream {
         let stream = TcpStream::connect((host.as_str(), *port))
             .await
             .map_err(ExternalFault::Unreachable)?;
-        stream.set_nodelay(true).map_err(ExternalFault::Unreachable)?;
+        stream
+            .set_nodelay(true)
+            .map_err(ExternalFault::Unreachable)?;
         let mut connection: Box<dyn Connection> = match &self.tls {
             None => Box::new(stream),
             Some(tls) => {
@@ -161,7 +165,9 @@ fn configuration(servers: &ExternalServers) -> Result<ClientConfig, ExternalFaul
     match &servers.ca {
         Some(file) => {
             for certificate in certificates(file)? {
-                roots.add(certificate).map_err(|error| unusable(file, error))?;
+                roots
+                    .add(certificate)
+                    .map_err(|error| unusable(file, error))?;
             }
         }
         None => {

@@ -83,7 +83,10 @@ impl WorkerContainers {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let name = format!("picklock-worker-{}-{worker}-{number}", self.watch.run());
         let options = CreateContainerOptionsBuilder::new().name(&name).build();
-        let created = self.engine.create_container(Some(options), self.body()).await;
+        let created = self
+            .engine
+            .create_container(Some(options), self.body())
+            .await;
         created.map_err(refused(&name, "create the container"))?;
         Ok(WorkerContainer {
             engine: self.engine.clone(),

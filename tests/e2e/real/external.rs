@@ -288,10 +288,7 @@ fn what_servers_must_do_themselves_is_not_applicable() {
     );
     let document = picklock(&line).run().exits(0).document();
     let reason = document["skipped"][0]["reason"].as_str().unwrap();
-    assert!(
-        reason.contains("servers that it did not start"),
-        "{reason}"
-    );
+    assert!(reason.contains("servers that it did not start"), "{reason}");
     assert_eq!(document["cells"][0]["backend"], "external");
     assert_eq!(server.contents(), before);
 }
@@ -317,11 +314,7 @@ fn servers_that_cannot_be_used_are_refused_with_the_reason() {
     let [url, replica, cluster, taken_url] = [&server, &replica, &cluster, &taken].map(url);
     let table = [
         (url.clone(), 4, "password required"),
-        (
-            wrong,
-            4,
-            "user or password rejected: WRONGPASS",
-        ),
+        (wrong, 4, "user or password rejected: WRONGPASS"),
         (replica, 4, "a replica, which rejects writes"),
         (cluster, 4, "no server has any slots"),
         (format!("redis://{nobody}"), 4, "cannot connect"),

@@ -254,7 +254,8 @@ impl ReaperProcess {
         let Some(pipe) = pipe.as_mut() else {
             return Err(ReaperError::Gone(io::ErrorKind::BrokenPipe.into()));
         };
-        let order = serde_json::to_string(order).map_err(|error| ReaperError::Gone(error.into()))?;
+        let order =
+            serde_json::to_string(order).map_err(|error| ReaperError::Gone(error.into()))?;
         // One write, so that the death of this process does not leave an incomplete line.
         let line = format!("{order}\n");
         let clock = Clock::start();
@@ -402,6 +403,9 @@ mod tests {
         };
         kill_process(pid, Signal::KILL).unwrap();
         assert!(orders.contains(r#"{"forget":{"mark":"gone"}}"#), "{orders}");
-        assert!(!orders.contains(r#"{"forget":{"mark":"there"}}"#), "{orders}");
+        assert!(
+            !orders.contains(r#"{"forget":{"mark":"there"}}"#),
+            "{orders}"
+        );
     }
 }
