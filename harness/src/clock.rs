@@ -3,10 +3,7 @@
 //! In the server backends it is the machine's monotonic clock. In a tokio runtime whose clock is paused it is virtual
 //! time. Nothing else in the workspace reads a clock; `clippy.toml` forbids it.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "only this module may read a clock"
-)]
+#![expect(clippy::disallowed_methods, reason = "the only module that may")]
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

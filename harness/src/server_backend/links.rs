@@ -28,11 +28,8 @@ impl ServerBackend {
     }
 
     fn link_owners(&self, workers: &[usize]) -> Vec<usize> {
-        let owners: BTreeSet<usize> = workers
-            .iter()
-            .map(|worker| self.link_owner(*worker))
-            .collect();
-        owners.into_iter().collect()
+        let owners = workers.iter().map(|it| self.link_owner(*it));
+        owners.collect::<BTreeSet<usize>>().into_iter().collect()
     }
 
     /// Returns the phase of a process with a single link: the most significant phase among its clients. The key history
@@ -47,9 +44,7 @@ impl ServerBackend {
             Phase::Extend => 2,
             Phase::Acquire => 3,
         };
-        let most_significant = clients
-            .values()
-            .max_by_key(|(op, phase)| (rank(phase), *op));
+        let most_significant = clients.values().max_by_key(|(op, it)| (rank(it), *op));
         most_significant.copied().unwrap_or((op, phase))
     }
 }

@@ -207,8 +207,8 @@ mod tests {
         }
     }
 
-    /// Freezes with an engine that returns these status codes in turn, and then repeats the last one. Returns whether it
-    /// succeeded, and the number of attempts.
+    /// Freezes with an engine that returns these status codes in turn, and then repeats the last one. Returns whether
+    /// it succeeded, and the number of attempts.
     async fn freeze_with(answers: &[Option<u16>]) -> (bool, usize) {
         let attempts = Cell::new(0);
         let outcome = retry_if_busy(async || {

@@ -118,14 +118,8 @@ impl Image {
             image: self.reference.clone(),
             why: with_causes(&e),
         })?;
-        let command = found
-            .config
-            .and_then(|config| config.cmd)
-            .unwrap_or_default();
-        let server = command
-            .into_iter()
-            .next()
-            .filter(|word| word.ends_with("-server"));
+        let command = found.config.and_then(|it| it.cmd?.into_iter().next());
+        let server = command.filter(|word| word.ends_with("-server"));
         Ok(server.unwrap_or_else(|| USUAL_SERVER.to_owned()))
     }
 }

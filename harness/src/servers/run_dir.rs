@@ -113,8 +113,8 @@ fn remove(dir: &Path, unmarked: &Path) -> io::Result<()> {
     std::fs::remove_dir(dir)
 }
 
-/// Removes the contents of a directory except the marker, and then renames the directory to `unmarked`. A kill before the
-/// marker is removed thus leaves a directory whose owner is known. Returns the new path.
+/// Removes the contents of a directory except the marker, and then renames the directory to `unmarked`. A kill before
+/// the marker is removed thus leaves a directory whose owner is known. Returns the new path.
 fn empty<'a>(dir: &'a Path, unmarked: &'a Path) -> io::Result<&'a Path> {
     for path in contents(dir)? {
         let removed = match std::fs::symlink_metadata(&path) {

@@ -17,8 +17,8 @@ use crate::clock::wall_clock;
 /// Label with the creation time of the network, in seconds since the Unix epoch.
 const MADE_LABEL: &str = "picklock.made";
 
-/// The attempted operation, with advice in case the engine has no addresses left. Docker has enough for thirty networks,
-/// unless its `default-address-pools` are larger.
+/// The attempted operation, with advice in case the engine has no addresses left. Docker has enough for thirty
+/// networks, unless its `default-address-pools` are larger.
 const CREATING: &str = "create a network for the run (use fewer `--jobs`, or remove unused networks with `docker network prune`)";
 
 /// Creates the network of a run. Returns its name.

@@ -19,8 +19,8 @@ use super::error::io_error;
 use super::{BackendError, ServerAddress, server_queries};
 use crate::process_stat::{ProcessStat, all_processes};
 
-/// Number of checks before a server counts as one that does not see the shift. A server may read its wall clock only ten
-/// times a second, and derive the time in between from its monotonic clock.
+/// Number of checks before a server counts as one that does not see the shift. A server may read its wall clock only
+/// ten times a second, and derive the time in between from its monotonic clock.
 const LOOKS: u32 = 40;
 /// Pause between two checks.
 const LOOK: Duration = Duration::from_millis(10);

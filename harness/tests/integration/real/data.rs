@@ -235,7 +235,8 @@ async fn container_fails_over_to_its_replica() {
     check_failover(BackendName::Docker, true).await;
 }
 
-/// Kills the first node within a second of a write, and once more after its restart. Checks that only that write is lost.
+/// Kills the first node within a second of a write, and once more after its restart. Checks that only that write is
+/// lost.
 pub async fn check_loss_of_the_last_second(servers: &Servers) {
     let second = Duration::from_secs(1);
     let ask_node = async |words: &[&str]| ask(servers.address(0), words).await;

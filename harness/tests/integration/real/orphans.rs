@@ -194,8 +194,8 @@ async fn killed_run_leaves_no_container() {
     wait_until("no directory", async || !doomed.dir.exists()).await;
 }
 
-/// Even if the helper was killed first, the kernel kills the run's children. The sweep of the next run removes the rest,
-/// including descendants of the workers.
+/// Even if the helper was killed first, the kernel kills the run's children. The sweep of the next run removes the
+/// rest, including descendants of the workers.
 #[tokio::test]
 async fn sweep_cleans_up_after_a_run_without_a_helper() {
     let _exclusive = exclusive();

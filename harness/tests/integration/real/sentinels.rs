@@ -28,9 +28,9 @@ async fn retry_until_conclusive(attempt: impl AsyncFn() -> bool) {
     panic!("the Sentinels failed over too late or too often {ATTEMPTS} times");
 }
 
-/// Freezes the master of node 1, and checks the promotion and a key. Returns `false` if the test is inconclusive because
-/// the machine was too busy: the Sentinels did not agree in time, or considered a master dead that was not frozen. If that
-/// was the new master, they made the old one master again, with all its data.
+/// Freezes the master of node 1, and checks the promotion and a key. Returns `false` if the test is inconclusive
+/// because the machine was too busy: the Sentinels did not agree in time, or considered a master dead that was not
+/// frozen. If that was the new master, they made the old one master again, with all its data.
 async fn check_failover(servers: &Servers) -> bool {
     let watch = servers.watch().unwrap();
     let (master, replica) = (servers.address(1), servers.replica_address(1, 0));
