@@ -6,7 +6,8 @@
 //! that they belong to.
 //!
 //! A descendant without its mark (`env -i setsid`, with a parent that exits at once) can only be recognised because
-//! this process has adopted it. A process that only runs runs therefore kills every adopted process after each run.
+//! this process has adopted it. If this process starts nothing but runs, it therefore kills every adopted process after
+//! each run.
 
 use std::collections::BTreeSet;
 

@@ -151,6 +151,6 @@ pub struct Layout {
     pub sentinels: usize,
     /// The data that each server keeps across a restart.
     pub persistence: Persistence,
-    /// True if the servers' wall clocks must be shiftable.
+    /// True if the run must be able to shift the servers' wall clocks.
     pub clocks_shift: bool,
 }
